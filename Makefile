@@ -1,0 +1,65 @@
+# qbcd: `make demo` and `make test` need nothing prepared by hand; `make help` lists the rest.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+CODE := qbcd tests $(wildcard examples benchmarks)
+JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
+# Seconds after which `make test` is stopped; where there is no timeout(1) it runs unbounded.
+TEST_TIME ?= 900
+BOUND := $(if $(shell command -v timeout),timeout --kill-after=30 --foreground $(TEST_TIME),)
+
+.DEFAULT_GOAL := help
+.PHONY: help venv java demo test campaign lint fmt clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: $(STAMP) ## create .venv with qbcd and all that the demo and the tests need
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	    { echo "qbcd needs Python 3.10 or newer: make PYTHON=/path/to/python3 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	    { echo "$(PYTHON) cannot create virtual environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,dev]'
+	@touch $@
+
+java: ## install Java 17 or newer where it is missing and this account may
+	@new_enough() { "$(JAVA)" -version 2>&1 | awk -F '"' '/version/ {split($$2, v, "."); found = v[1] >= 17} END {exit !found}'; }; \
+	new_enough && exit 0; \
+	if [ "$$(id -u)" = 0 ]; then as_root=""; else as_root="sudo -n"; $$as_root true 2>/dev/null || as_root=none; fi; \
+	if [ -z "$$JAVA_HOME" ] && [ "$$as_root" != none ] && command -v apt-get >/dev/null; then \
+	    $$as_root apt-get update -qq || true; \
+	    for package in default-jre-headless openjdk-21-jre-headless openjdk-17-jre-headless; do \
+	        $$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$package >&2; \
+	        new_enough && exit 0; \
+	    done; \
+	fi; \
+	echo "Spark needs Java 17 or newer: install a JRE (Debian: openjdk-17-jre-headless) or set JAVA_HOME" >&2; exit 1
+
+demo: venv java ## poll real flights in an embedded PostgreSQL and show what was found
+	@$(BIN)/qbcd demo
+
+test: venv java ## run the tests, but for the campaign
+	$(BOUND) $(BIN)/python -m pytest
+
+campaign: venv java ## run the tests that take minutes
+	$(BIN)/python -m pytest -m campaign
+
+lint: venv ## check style, types, layers and spelling
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell qbcd docs $(wildcard *.md) Makefile pyproject.toml
+
+fmt: venv ## format the code and mend what ruff can
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+clean: ## remove the virtual environment, caches and build results
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find qbcd tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,269 @@
+"""The Python API: a project opened from its configuration, its streams, and their batches."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qbcd.catalog.resolve import requested
+from qbcd.catalog.source import Source
+from qbcd.config import ProjectConfig, StreamConfig, config_from_dict, load_config
+from qbcd.connectors import connector_for
+from qbcd.job import JobReport, Outcome, poll, run_always, run_once
+from qbcd.model import BatchHeader
+from qbcd.run import Report, Stream, deliver, plan_of, prepare_stream, reset_stream, undelivered, verify_stream
+from qbcd.sinks import Sink, SinkBatch, make_sink
+from qbcd.sites import DatabaseSite, Difference, Files, Settings, Site, SparkSite, Step
+from qbcd.spark.drivers import find_driver, user_cache
+from qbcd.spark.session import SparkProvider
+from qbcd.state import ProjectState
+from qbcd.strategies import STRATEGIES
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PYTHON_SINK = "python"
+
+
+class Batch:
+    """A sealed batch, handed out by :meth:`StreamHandle.poll`; valid until the next one is asked for."""
+
+    def __init__(self, batch: SinkBatch) -> None:
+        self._batch = batch
+
+    @property
+    def header(self) -> BatchHeader:
+        """All that is known of the batch without its rows."""
+        return self._batch.header
+
+    @property
+    def seq(self) -> int:
+        """Number of the batch within its epoch."""
+        return self.header.seq
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Events per op, e.g. ``{"c": 3, "u": 10, "d": 1}``."""
+        return dict(self.header.counts)
+
+    @property
+    def events(self) -> DataFrame:
+        """The events as a Spark DataFrame (interface.md, Event)."""
+        return self._batch.events
+
+
+class StreamHandle:
+    """A stream of an open project."""
+
+    def __init__(self, project: Project, config: StreamConfig) -> None:
+        self._project = project
+        self.config = config
+
+    @property
+    def name(self) -> str:
+        """The stream's name."""
+        return self.config.name
+
+    def prepare(self) -> Report:
+        """Creates qbcd's tables or folders and takes the baseline; nothing happens when that is done already."""
+        return prepare_stream(self._project.work(self.name))
+
+    def poll(self) -> Iterator[Batch]:
+        """Looks at the source once, then yields every batch that this consumer has not acknowledged, oldest first.
+
+        A batch is acknowledged when the next one is asked for, and comes again otherwise.
+
+        Raises:
+            QbcdError: The poll was refused or failed.
+        """
+        stream = self._project.work(self.name, python=True)
+        outcome = poll(stream)
+        if outcome.error is not None:
+            raise outcome.error
+        acknowledged = stream.project.acknowledged(self.name).get(PYTHON_SINK)
+        for header in stream.site.batches(acknowledged and (acknowledged.epoch, acknowledged.seq)):
+            yield Batch(SinkBatch(header, lambda h=header: stream.site.staged(h)))  # type: ignore[misc]
+            stream.project.acknowledge(self.name, PYTHON_SINK, header)
+
+    def verify(self) -> list[Difference]:
+        """Compares replica and source in full."""
+        return verify_stream(self._project.work(self.name))
+
+    def reset(self, *, discard: bool = False) -> None:
+        """Forgets replica and checkpoint; consumers must reload. Refuses while batches wait, unless `discard`."""
+        reset_stream(self._project.work(self.name), discard=discard)
+
+    def explain(self) -> list[Step]:
+        """The statements of a poll; runs none."""
+        stream = self._project.work(self.name)
+        row = stream.site.row()
+        plan, _ = plan_of(stream, row)
+        return stream.site.explain(plan, stream.settings, row)
+
+    def ddl(self) -> list[str]:
+        """The DDL that `prepare` runs on the source, for a DBA; empty where the source is only read."""
+        stream = self._project.work(self.name)
+        plan, _ = plan_of(stream, None)
+        return stream.site.ddl(plan)
+
+
+class Project:
+    """An open project. Use as a context manager, or call :meth:`close`.
+
+    Args:
+        config: The validated configuration.
+        spark: A session to use as it is; otherwise one is started when rows must travel.
+    """
+
+    def __init__(self, config: ProjectConfig, spark: SparkSession | None = None) -> None:
+        self.config = config
+        self._sources: dict[str, Source] = {}
+        self._sinks: dict[str, Sink] = {}
+        self._spark = SparkProvider(config.spark, self._drivers, session=spark)
+
+    @classmethod
+    def from_dict(
+        cls, data: Mapping[str, Any], spark: SparkSession | None = None, base_dir: str | Path = "."
+    ) -> Project:
+        """A project from data of the configuration's shape; relative paths start from `base_dir`."""
+        return cls(config_from_dict(data, base_dir), spark)
+
+    def __enter__(self) -> Project:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes connections, and the Spark session if this project started it."""
+        for source in self._sources.values():
+            source.close()
+        self._sources.clear()
+        if "state" in self.__dict__:
+            self.state.close()
+        self._spark.stop()
+
+    @cached_property
+    def state(self) -> ProjectState:
+        """The project's state database, created on first use."""
+        return ProjectState(self.config.state_url())
+
+    @property
+    def spark(self) -> SparkProvider:
+        """Starts Spark on first use."""
+        return self._spark
+
+    @property
+    def streams(self) -> list[StreamHandle]:
+        """Every configured stream, in the file's order."""
+        return [StreamHandle(self, config) for config in self.config.streams]
+
+    def stream(self, name: str) -> StreamHandle:
+        """The stream called `name`.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        return StreamHandle(self, self.config.stream(name))
+
+    def source(self, name: str) -> Source:
+        """The source called `name`; connects when it is used."""
+        if name not in self._sources:
+            config = self.config.sources[name]
+            url = config.sqlalchemy_url()
+            self._sources[name] = Source(
+                name, url, connector_for(url), config.qbcd_schema, fetchsize=config.jdbc.fetchsize,
+                properties=config.jdbc.properties, place=self.config.where("sources", name),
+            )  # fmt: skip
+        return self._sources[name]
+
+    def sink(self, name: str) -> Sink:
+        """The sink called `name`."""
+        if name not in self._sinks:
+            config = self.config.sinks[name]
+            self._sinks[name] = make_sink(name, config.type, config.options)
+        return self._sinks[name]
+
+    def work(
+        self, name: str, *, accept_deletes: bool = False, accept_source: bool = False, python: bool = False
+    ) -> Stream:
+        """The stream with all that works on it.
+
+        Args:
+            name: The stream.
+            accept_deletes: Lift the delete guard once.
+            accept_source: Go on although the source is another server than remembered.
+            python: The caller takes batches as the sink ``python``.
+        """
+        config = self.config.stream(name)
+        sinks = {s: self.sink(s) for s in config.sinks}
+        python = python or PYTHON_SINK in self.state.acknowledged(name)
+        settings = Settings(
+            sinks=(*sinks, *((PYTHON_SINK,) if python else ())),
+            typed=python or any(s.typed for s in sinks.values()),
+            requested=requested(config),
+            baseline_events=config.baseline == "events",
+            max_delete_fraction=config.guards.max_delete_fraction,
+            allow_empty=config.guards.allow_empty,
+            retain=config.retain,
+            rows_per_range=int(config.options.get("rows_per_range", 2000)),
+            connections=self.config.sources[config.source].connections,
+            accept_deletes=accept_deletes,
+            accept_source=accept_source,
+        )
+        return Stream(config, self.source(config.source), self._site(config), self.state, sinks, settings)
+
+    def run(
+        self,
+        streams: Iterable[str] = (),
+        *,
+        once: bool = False,
+        accept_deletes: bool = False,
+        accept_source: bool = False,
+        told: Callable[[Outcome], None] = lambda outcome: None,
+        stop: threading.Event | None = None,
+    ) -> JobReport:
+        """What ``qbcd run`` does: polls the named streams, or all, once or until `stop` is set.
+
+        Args:
+            streams: Names; none means all.
+            once: Poll each once and return.
+            accept_deletes: Lift the delete guard once.
+            accept_source: Go on although a source is another server than remembered.
+            told: Called after every poll.
+            stop: Set it to end after the step in hand.
+        """
+        wanted = list(streams) or [c.name for c in self.config.streams]
+        work = [self.work(n, accept_deletes=accept_deletes, accept_source=accept_source) for n in wanted]
+        run = run_once if once else run_always
+        return run(work, told, stop or threading.Event())
+
+    def _site(self, config: StreamConfig) -> Site:
+        source = self.source(config.source)
+        if STRATEGIES[config.strategy].site == "database":
+            return DatabaseSite(config.name, source, self.state, self._spark)
+        return SparkSite(config.name, source, self.state, self._spark, Files(self.config.workdir, config.name))
+
+    def _drivers(self) -> list[Path]:
+        """The driver jars of all configured sources."""
+        connectors = {c.name: c for c in (self.source(n).connector for n in self.config.sources)}
+        return [
+            find_driver(c.driver, configured=self.config.spark.driver_jar, cache=user_cache()).jar
+            for c in connectors.values()
+        ]
+
+
+def open(path: str | os.PathLike[str] = "qbcd.yaml", spark: SparkSession | None = None) -> Project:
+    """Opens the project of a configuration file.
+
+    Raises:
+        ConfigError: The file is missing or wrong; the message names file, line and remedy.
+    """
+    return Project(load_config(path), spark)
+
+
+__all__ = ["Batch", "Project", "StreamHandle", "deliver", "open", "undelivered"]

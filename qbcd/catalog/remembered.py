@@ -1,0 +1,82 @@
+"""Holds today's source against what a stream remembers: captured columns, server, encoder (protocol.md 9 and 16)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from qbcd.catalog.source import Session, Source
+
+from qbcd.errors import SchemaChanged, SourceChanged
+from qbcd.model import ServerIdentity, StreamPlan
+
+
+def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
+    """Refuses a poll under another plan than the one that was prepared.
+
+    Raises:
+        SchemaChanged: Names the settings that differ.
+    """
+    remembered = checkpoint.get("requested", {})
+    changed = sorted(k for k in {*requested, *remembered} if requested.get(k) != remembered.get(k))
+    if changed:
+        raise SchemaChanged(
+            f"{', '.join(changed)} changed in the configuration since prepare",
+            stream=stream, remedy=f"take the change back, or qbcd reset {stream} and prepare it again",
+        )  # fmt: skip
+
+
+def check_shape(source: Source, session: Session, plan: StreamPlan, checkpoint: Mapping[str, Any]) -> None:
+    """Compares the captured columns, as the catalog has them in this very transaction, with those frozen at prepare.
+
+    Raises:
+        SchemaChanged: The table, or a captured column, was dropped, retyped or given another collation.
+    """
+    schema, name = plan.table.schema, plan.table.name
+    table = source.connector.probe_table(session.connection, schema, name)
+    remedy = f"qbcd reset {plan.stream}, then prepare it again; or undo the change at the source"
+    if table is None:
+        raise SchemaChanged(f"{schema}.{name} is gone", stream=plan.stream, remedy=remedy)
+    for column, sql_type, collation, _, _ in checkpoint["shape"]["columns"]:
+        now = table.column(column)
+        if now is None:
+            raise SchemaChanged(
+                f"captured column {column!r} was dropped from {schema}.{name}", stream=plan.stream, remedy=remedy
+            )
+        if (now.sql_type, now.collation) != (sql_type, collation):
+            then_text, now_text = f"{sql_type} {collation}".strip(), f"{now.sql_type} {now.collation}".strip()
+            raise SchemaChanged(
+                f"captured column {column!r} of {schema}.{name} is {now_text} now and was {then_text}",
+                stream=plan.stream, remedy=remedy,
+            )  # fmt: skip
+
+
+def check_server(
+    source: Source, session: Session, stream: str, checkpoint: Mapping[str, Any], *, accept: bool
+) -> tuple[ServerIdentity, bool]:
+    """Compares the server with the one remembered.
+
+    Returns:
+        The identity of today, and whether digests kept from earlier may mean something else now.
+
+    Raises:
+        SourceChanged: Another server or database, an older state of it, another meaning of equality; not with `accept`.
+    """
+    now, then = source.connector.server_identity(session.connection), checkpoint["server"]
+    encoder = source.connector.encoder_version
+    problems = []
+    if now.identity != then["identity"]:
+        problems.append("this is another server or database than the one that was prepared")
+    elif now.position < then["position"]:
+        problems.append("this server is older than the one remembered (restored, or a standby that lags)")
+    if now.meaning != then["meaning"]:
+        problems.append(f"its version or collations changed ({then['meaning']} -> {now.meaning})")
+    if encoder != checkpoint["encoder"]:
+        problems.append("this version of qbcd computes digests in another way")
+    if problems and not accept:
+        raise SourceChanged(
+            "; ".join(problems), stream=stream,
+            remedy=f"qbcd run {stream} --once --accept-source compares every row and goes on from there; "
+            f"or qbcd reset {stream}",
+        )  # fmt: skip
+    return now, bool(problems)

@@ -1,0 +1,171 @@
+"""From a table's configuration to a plan: what the file says, held against what the catalog knows."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+from qbcd.catalog.source import Session, Source
+
+from qbcd.config import StreamConfig
+from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, UnsafeKey, UnsupportedType
+from qbcd.model import Column, StreamPlan, Table
+
+
+def requested(config: StreamConfig) -> dict[str, Any]:
+    """What the user wrote about a stream's plan, as JSON-ready data; frozen at prepare."""
+    return {
+        "source": config.source,
+        "table": [config.table_schema, config.table_name],
+        "key": list(config.key or []),
+        "columns": list(config.columns or []),
+        "exclude": list(config.exclude or []),
+        "types": dict(config.types),
+        "where": config.where or "",
+        "strategy": config.strategy,
+    }
+
+
+def resolve(
+    config: StreamConfig, source: Source, session: Session, frozen: list[str] | None = None
+) -> tuple[StreamPlan, list[str]]:
+    """The stream's plan, and warnings.
+
+    Args:
+        config: The stream's configuration with all defaults filled in.
+        source: Its source.
+        session: An open session on it.
+        frozen: Names captured at prepare; they stay captured, and new columns are only a warning.
+
+    Raises:
+        ConfigError: A table or column does not exist; names file, line and what was meant.
+        UnsafeKey: There is no key, or one that cannot carry the stream.
+        UnsupportedType: A captured column cannot travel.
+        MissingPrivilege: The role may not read the table or a column.
+        Refused: Row-level security hides rows from the role.
+    """
+    table = _table(config, source, session)
+    key = _key(config, source, table)
+    chosen, warnings = _chosen(config, table, frozen)
+    captured = [_typed(config, source, c) for c in (*key, *(c for c in chosen if c not in key))]
+    _check_types(config, source, captured)
+    _check_rights(config, source, session, table, captured)
+    plan = StreamPlan(
+        config.name, config.source, table, tuple(captured[: len(key)]), tuple(captured[len(key) :]),
+        config.where or "", config.strategy, tuple(sorted(config.options.items())),
+    )  # fmt: skip
+    return plan, warnings
+
+
+def _table(config: StreamConfig, source: Source, session: Session) -> Table:
+    table = source.connector.probe_table(session.connection, config.table_schema or "", config.table_name)
+    if table is not None:
+        return table
+    wanted = ".".join(p for p in (config.table_schema, config.table_name) if p)
+    known = source.connector.table_names(session.connection)
+    raise ConfigError(
+        f"table {wanted} does not exist in source {config.source}, or the role may not see it",
+        remedy=_meant(wanted, known), where=config.place("table"), stream=config.name,
+    )  # fmt: skip
+
+
+def _key(config: StreamConfig, source: Source, table: Table) -> list[Column]:
+    names = list(config.key or table.primary_key)
+    if not names:
+        raise UnsafeKey(
+            f"{table.schema}.{table.name} has no primary key", stream=config.name, where=config.place("key"),
+            remedy="name the columns that identify a row:  key: [col, ..]",
+        )  # fmt: skip
+    key = [_column(config, table, name, "key") for name in names]
+    for column in key:
+        problem = source.connector.key_problem(column)
+        if problem:
+            raise UnsafeKey(
+                f"column {column.name!r} cannot be part of a key: {problem}", stream=config.name,
+                where=config.place("key"), remedy="choose other key columns",
+            )  # fmt: skip
+    return key
+
+
+def _chosen(config: StreamConfig, table: Table, frozen: list[str] | None) -> tuple[list[Column], list[str]]:
+    if config.columns:
+        return [_column(config, table, name, "columns") for name in config.columns], []
+    excluded = {_column(config, table, name, "exclude").name for name in config.exclude or ()}
+    everything = [c for c in table.columns if c.name not in excluded]
+    if frozen is None:
+        return everything, []
+    added = [c.name for c in everything if c.name not in frozen]
+    warnings = [
+        f"column {name!r} was added to {table.schema}.{table.name} after prepare and is not captured "
+        f"(qbcd reset {config.name} and prepare to capture it)" for name in added
+    ]  # fmt: skip
+    return [c for c in everything if c.name in frozen], warnings
+
+
+def _column(config: StreamConfig, table: Table, name: str, key_path: str) -> Column:
+    column = table.column(name)
+    if column is None:
+        raise ConfigError(
+            f'column "{name}" does not exist in {table.schema}.{table.name}',
+            remedy=_meant(name, (c.name for c in table.columns)), where=config.place(key_path), stream=config.name,
+        )  # fmt: skip
+    return column
+
+
+def _typed(config: StreamConfig, source: Source, column: Column) -> Column:
+    kind = config.types.get(column.name)
+    if kind is None:
+        return column
+    try:
+        return source.connector.override_travel(column, kind)
+    except ValueError as error:
+        raise ConfigError(str(error), where=config.place("types", column.name), stream=config.name) from error
+
+
+def _check_types(config: StreamConfig, source: Source, captured: list[Column]) -> None:
+    for name in config.types:
+        if name not in {c.name for c in captured}:
+            raise ConfigError(
+                f'types names column "{name}", which is not captured', where=config.place("types"),
+                remedy=_meant(name, (c.name for c in captured)), stream=config.name,
+            )  # fmt: skip
+    for column in captured:
+        problem = source.connector.type_problem(column)
+        if problem:
+            raise UnsupportedType(
+                f"column {column.name!r} of type {column.sql_type} cannot be captured: {problem}",
+                stream=config.name, where=config.place("columns"), remedy=f"exclude: [{column.name}]",
+            )  # fmt: skip
+
+
+def _check_rights(config: StreamConfig, source: Source, session: Session, table: Table, captured: list[Column]) -> None:
+    rights = source.connector.privileges(session.connection, table, [c.name for c in captured], source.schema)
+    name = f"{table.schema}.{table.name}"
+    if not rights.select:
+        lacking = f" (columns {', '.join(rights.missing_columns)})" if rights.missing_columns else ""
+        raise MissingPrivilege(
+            f"role {rights.role} may not SELECT from {name}{lacking}", stream=config.name,
+            where=config.place("table"), remedy=f"GRANT SELECT ON {name} TO {rights.role}",
+        )  # fmt: skip
+    if table.row_security:
+        raise Refused(
+            f"row-level security hides rows of {name} from role {rights.role}; hidden rows would look like deletes",
+            stream=config.name, where=config.place("table"),
+            remedy=f"use a role with BYPASSRLS, or capture a view that shows what {rights.role} may see",
+        )  # fmt: skip
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    candidates = list(known)
+    near = difflib.get_close_matches(name, candidates, n=1, cutoff=0.5)
+    if near:
+        return f'did you mean "{near[0]}"?'
+    return f"there are {', '.join(candidates[:8])}" if candidates else ""
+
+
+def located(error: QbcdError, config: StreamConfig) -> QbcdError:
+    """`error` with the stream's name where it has neither place nor stream."""
+    if not error.stream and not error.where:
+        error.stream = config.name
+    return error

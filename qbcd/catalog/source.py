@@ -1,0 +1,207 @@
+"""A source: where it is, who speaks its dialect, and pinned sessions on it for small control queries.
+
+Rows in bulk go through Spark (`Source.jdbc`); catalog, DDL, checksums and in-source strategies go through here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import create_engine
+from sqlalchemy.engine import URL, Connection, CursorResult, Engine, Row
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from qbcd.connectors.base import Connector
+from qbcd.errors import QbcdError, SourceError
+from qbcd.model import Statement
+
+
+class Session:
+    """One transaction on a source.
+
+    Attributes:
+        connection: SQLAlchemy's connection, for what is written in SQLAlchemy Core. Commit and close are the context
+            manager's.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def rows(self, statement: Statement | str) -> list[Row[Any]]:
+        """All rows of a query."""
+        return list(self._execute(statement).fetchall())
+
+    def one(self, statement: Statement | str) -> Row[Any]:
+        """The one row of a query.
+
+        Raises:
+            SourceError: There is none, or more than one.
+        """
+        found = self.rows(statement)
+        if len(found) != 1:
+            raise SourceError(f"a query that has one row gave {len(found)}")
+        return found[0]
+
+    def run(self, statement: Statement | str) -> int:
+        """Executes; the number of rows that it changed, -1 where the statement has no such number."""
+        result = self._execute(statement)
+        changed = int(result.rowcount)
+        result.close()
+        return changed
+
+    def rollback(self) -> None:
+        """Undoes the transaction, its pins included: nothing more is to be run in this session."""
+        self.connection.rollback()
+
+    def _execute(self, statement: Statement | str) -> CursorResult[Any]:
+        if isinstance(statement, Statement) and statement.params:
+            return self.connection.exec_driver_sql(statement.sql, dict(statement.params))
+        sql = statement.sql if isinstance(statement, Statement) else statement
+        # Without parameters the driver must not look for placeholders: a percent sign of the user's is just that.
+        return self.connection.exec_driver_sql(sql, execution_options={"no_parameters": True})
+
+
+class Source:
+    """A configured source. Connects only when it is used; no session outlives its `with` block.
+
+    Args:
+        name: The source's name in the configuration.
+        url: SQLAlchemy URL with the password.
+        connector: The database's dialect and primitives.
+        schema: Where qbcd's own tables are, for in-source strategies.
+        fetchsize: Rows that a JDBC reader asks for at a time.
+        properties: The user's JDBC properties.
+        statement_timeout: Seconds after which the source cancels a statement, 0 for never.
+        place: ``file:line: key.path`` of the source's configuration, for errors in it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        url: URL,
+        connector: Connector,
+        schema: str,
+        *,
+        fetchsize: int = 10_000,
+        properties: Mapping[str, str] | None = None,
+        statement_timeout: int = 0,
+        place: str = "",
+    ) -> None:
+        self.name = name
+        self.connector = connector
+        self.schema = schema
+        self._url = url
+        self._fetchsize = fetchsize
+        self._properties = dict(properties or {})
+        self._statement_timeout = statement_timeout
+        self._place = place
+        self._engines: dict[tuple[str, bool], Engine] = {}
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Source({self.name!r}, {self._url.render_as_string(hide_password=True)!r})"
+
+    @property
+    def label(self) -> str:
+        """The source as messages call it: its name, host and port."""
+        place = self._url.host or ""
+        if place and self._url.port:
+            place = f"{place}:{self._url.port}"
+        return f"{self.name} ({place})" if place else self.name
+
+    @contextmanager
+    def read(self, stream: str, *, snapshot: str | None = None) -> Iterator[Session]:
+        """A read-only transaction that sees one state of the source.
+
+        Args:
+            stream: For whom; names the session in the source's own monitoring.
+            snapshot: Name of an exported snapshot to read instead of the present state.
+
+        Raises:
+            QbcdError: The connector's message for whatever the source or its driver said.
+        """
+        with self._session(stream, read_only=True, snapshot=snapshot) as session:
+            yield session
+
+    @contextmanager
+    def write(self, stream: str) -> Iterator[Session]:
+        """A read-write transaction at READ COMMITTED: committed at the end of the block, undone by any exception.
+
+        Raises:
+            QbcdError: As `read`; an error of the commit itself means that its outcome is unknown (protocol.md 4).
+        """
+        with self._session(stream, read_only=False, snapshot=None) as session:
+            yield session
+
+    def jdbc(self, stream: str) -> tuple[str, dict[str, str]]:
+        """JDBC URL and options of a read-only Spark read; the caller adds the pins as ``sessionInitStatement``."""
+        with self._located():
+            options = self.connector.jdbc_options(
+                self._url,
+                self._properties,
+                fetchsize=self._fetchsize,
+                stream=stream,
+                statement_timeout=self._statement_timeout,
+            )
+            return self.connector.jdbc_url(self._url), options
+
+    def explain(self, error: BaseException, stream: str) -> QbcdError:
+        """The one message for an error of this source's driver."""
+        explained = self.connector.explain_error(error, stream=stream, source=self.label)
+        return self._place_in(explained)
+
+    def close(self) -> None:
+        """Lets go of what SQLAlchemy keeps; the source can be used again."""
+        with self._lock:
+            engines, self._engines = list(self._engines.values()), {}
+        for engine in engines:
+            engine.dispose()
+
+    @contextmanager
+    def _session(self, stream: str, *, read_only: bool, snapshot: str | None) -> Iterator[Session]:
+        engine = self._engine(stream, read_only)
+        pins = self.connector.session_pins() if snapshot is None else self.connector.snapshot_pins(snapshot)
+        try:
+            with engine.connect() as connection:
+                session = Session(connection)
+                session.run("; ".join(pins))
+                yield session
+                connection.commit()
+        except SQLAlchemyError as error:
+            raise self.explain(error, stream) from error
+
+    def _engine(self, stream: str, read_only: bool) -> Engine:
+        with self._lock:
+            key = (stream, read_only)
+            if key not in self._engines:
+                with self._located():
+                    self._engines[key] = self._make_engine(stream, read_only)
+            return self._engines[key]
+
+    def _make_engine(self, stream: str, read_only: bool) -> Engine:
+        arguments = self.connector.connect_args(
+            stream=stream, read_only=read_only, statement_timeout=self._statement_timeout
+        )
+        # No pool: a poll needs a few sessions, and none may keep settings or locks until the next. Parameters may be
+        # rows, so they stay out of messages.
+        engine = create_engine(
+            self.connector.sqlalchemy_url(self._url), poolclass=NullPool, connect_args=arguments, hide_parameters=True
+        )
+        return engine.execution_options(**self.connector.transaction_options(read_only=read_only))
+
+    @contextmanager
+    def _located(self) -> Iterator[None]:
+        try:
+            yield
+        except QbcdError as error:
+            self._place_in(error)
+            raise
+
+    def _place_in(self, error: QbcdError) -> QbcdError:
+        if self._place and not error.where and error.exit_code == 2:
+            error.where = self._place
+        return error

@@ -1,0 +1,31 @@
+"""The configuration: read, validated, resolved. Sits above errors and model, below everything that does work."""
+
+from __future__ import annotations
+
+from qbcd.config.document import Document, InvalidConfig
+from qbcd.config.loader import config_from_dict, load_config
+from qbcd.config.models import DefaultsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
+from qbcd.config.options import SinkConfig, StrategyConfig
+from qbcd.config.schema import json_schema
+from qbcd.config.streams import GuardsConfig, StreamConfig
+from qbcd.config.template import TEMPLATE, write_template
+
+__all__ = [
+    "TEMPLATE",
+    "DefaultsConfig",
+    "Document",
+    "GuardsConfig",
+    "InvalidConfig",
+    "JdbcConfig",
+    "ProjectConfig",
+    "SinkConfig",
+    "SourceConfig",
+    "SparkConfig",
+    "StrategyConfig",
+    "StreamConfig",
+    "TableConfig",
+    "config_from_dict",
+    "json_schema",
+    "load_config",
+    "write_template",
+]

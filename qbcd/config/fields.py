@@ -1,0 +1,190 @@
+"""Types of configuration values: durations, paths, table names, whole numbers, and how a validator says what is wrong.
+
+Validators raise through :func:`wrong`; the loader turns that into an error with place and remedy. Their messages hold
+no input: where one is to be shown it goes in as `value`, so that the loader can hide what came through a placeholder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+NAME_PATTERN = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}")
+NAME_RULE = "1 to 100 of A-Z a-z 0-9 _ . -, with no leading dot"
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"([0-9]{1,9})\s*(ms|s|m|h|d)")
+_LONGEST = timedelta(days=36500)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_IDENTIFIER = r'(?:"(?:[^"]|"")+"|[^\s".]+)'
+_TABLE = re.compile(rf"(?:({_IDENTIFIER})\.)?({_IDENTIFIER})")
+
+
+def wrong(
+    what: str,
+    remedy: str = "",
+    *,
+    at: str | int | None = None,
+    value: str | None = None,
+    choices: Iterable[str] = (),
+    not_built: bool = False,
+) -> PydanticCustomError:
+    """The error for a validator to raise.
+
+    Args:
+        what: What is wrong; ``<value>`` stands for `value`.
+        remedy: What to do about it, where no choice is near to `value`.
+        at: The key or index below the validated value that is to blame, if any.
+        value: The offending text.
+        choices: What `value` could have been.
+        not_built: The feature is documented but does not exist yet.
+    """
+    context = {"remedy": remedy, "at": at, "value": value, "choices": tuple(choices), "not_built": not_built}
+    # braces would be taken for fields of pydantic's own template
+    return PydanticCustomError("qbcd", "{what}", {"what": what, **context})
+
+
+class Section(BaseModel):
+    """A mapping of the configuration: frozen, unknown keys refused, a known key without value counts as not written."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_empty(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        known = cls.keys()
+        return {key: value for key, value in data.items() if value is not None or key not in known}
+
+    @classmethod
+    def keys(cls) -> list[str]:
+        """The keys that the mapping may have, as users write them."""
+        return [info.alias or name for name, info in cls.model_fields.items()]
+
+
+def _duration(value: Any) -> timedelta:
+    if isinstance(value, timedelta):
+        length = value
+    elif isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**10:
+        length = timedelta(seconds=value)
+    elif isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
+        length = timedelta(seconds=int(match[1]) * _UNITS[match[2]])
+    else:
+        raise wrong("not a duration", "write it as 500ms, 30s, 5m, 1h or 7d; a whole number is seconds")
+    if length > _LONGEST:
+        raise wrong("this duration is longer than a century", "write a shorter one")
+    return length
+
+
+def _positive(value: timedelta) -> timedelta:
+    if value <= timedelta(0):
+        raise wrong("the interval must be longer than 0", "write it as 500ms, 30s, 5m, 1h or 7d")
+    return value
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise wrong("a boolean is no number", "write a number")
+    return value
+
+
+def _scalar_text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, (int, float)) else value
+
+
+def local_path(value: Any, base_dir: Path) -> Path:
+    """A path as written, made absolute from `base_dir`.
+
+    Raises:
+        PydanticCustomError: It is empty, no text, or names another file system than the local one.
+    """
+    if not isinstance(value, (str, Path)) or not str(value).strip():
+        raise wrong("not a path", "write a folder or file, relative to the configuration file or absolute")
+    if _SCHEME.match(str(value)):
+        raise wrong(
+            "paths with a scheme (scheme://) are not built yet", "use a local or mounted folder", not_built=True
+        )
+    try:
+        return Path(os.path.abspath(base_dir / Path(value).expanduser()))
+    except RuntimeError:
+        raise wrong("the home folder that ~ stands for is not known", "write the path in full") from None
+
+
+def _local_path(value: Any, info: ValidationInfo) -> Path:
+    return local_path(value, base_dir_of(info))
+
+
+def base_dir_of(info: ValidationInfo) -> Path:
+    """The folder that relative paths start from: the loader's, else the current one."""
+    return Path((info.context or {}).get("base_dir", "."))
+
+
+def split_table(text: str) -> tuple[str, str]:
+    """Schema (empty when not given) and name of ``schema.table``; parts with dots, blanks or quotes stand in ``"``.
+
+    Raises:
+        ValueError: It is not one or two such parts.
+    """
+    match = _TABLE.fullmatch(text.strip())
+    if not match:
+        raise ValueError("not a table name")
+    schema, name = (_unquoted(part) for part in match.groups(default=""))
+    return schema, name
+
+
+def _unquoted(part: str) -> str:
+    return part[1:-1].replace('""', '"') if part.startswith('"') else part
+
+
+def _table(value: str) -> str:
+    try:
+        split_table(value)
+    except ValueError:
+        remedy = 'write schema.table; put a part with dots, blanks or quotes in double quotes: "My Schema"."T"'
+        raise wrong("not a table name", remedy) from None
+    return value.strip()
+
+
+def _filled(value: str) -> str:
+    if not value.strip():
+        raise wrong("the text is empty", "fill it in or remove the key")
+    return value
+
+
+def _distinct(values: list[str]) -> list[str]:
+    if len(set(values)) < len(values):
+        twice = next(n for n, value in enumerate(values) if value in values[:n])
+        raise wrong("<value> is there twice", "remove one", at=twice, value=values[twice])
+    return values
+
+
+_DURATION_SCHEMA = {"anyOf": [{"type": "string", "pattern": r"^\s*[0-9]{1,9}\s*(ms|s|m|h|d)\s*$"}, {"type": "integer"}]}
+
+Duration = Annotated[timedelta, BeforeValidator(_duration), WithJsonSchema(_DURATION_SCHEMA)]
+Interval = Annotated[timedelta, BeforeValidator(_duration), AfterValidator(_positive), WithJsonSchema(_DURATION_SCHEMA)]
+Whole = Annotated[int, BeforeValidator(_number)]
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]
+ScalarText = Annotated[str, BeforeValidator(_scalar_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
+Filled = Annotated[str, AfterValidator(_filled)]
+Names = Annotated[list[Filled], AfterValidator(_distinct)]
+TableName = Annotated[str, AfterValidator(_table)]
+LocalPath = Annotated[Path, BeforeValidator(_local_path), WithJsonSchema({"type": "string"})]

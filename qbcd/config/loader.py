@@ -1,0 +1,185 @@
+"""From a YAML file, or a dict, to a :class:`~qbcd.config.models.ProjectConfig`, or one error that says all.
+
+The way is: text -> values with lines -> placeholders replaced -> models -> rules between sections. Whatever the input,
+only :class:`~qbcd.errors.ConfigError` and its subclasses come out, and no message holds a secret.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from qbcd.config.document import (
+    Document,
+    KeyPath,
+    Problem,
+    did_you_mean,
+    parse_yaml,
+    plain_data,
+    quoted,
+    raise_problems,
+)
+from qbcd.config.fields import Section
+from qbcd.config.models import DefaultsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
+from qbcd.config.options import TAGGED
+from qbcd.config.rules import check_rules
+from qbcd.config.secrets import expand
+from qbcd.config.streams import GuardsConfig
+from qbcd.errors import ConfigError
+
+MAX_BYTES = 1_000_000
+
+# Pydantic's names of errors, in our words
+_WORDS = {
+    "string_type": ("expected text", "put it in quotes"),
+    "string_unicode": ("this text is not valid Unicode", ""),
+    "int_type": ("expected a whole number", ""),
+    "int_parsing": ("expected a whole number", ""),
+    "int_from_float": ("expected a whole number", ""),
+    "float_type": ("expected a number", ""),
+    "float_parsing": ("expected a number", ""),
+    "finite_number": ("expected a finite number", ""),
+    "bool_type": ("expected true or false", ""),
+    "bool_parsing": ("expected true or false", ""),
+    "list_type": ("expected a list", "write [a, b]"),
+    "dict_type": ("expected a mapping", "write keys and values, indented"),
+    "model_type": ("expected a mapping", "write keys and values, indented"),
+    "too_short": ("nothing is listed here", "add at least one"),
+}
+
+
+def load_config(path: str | os.PathLike[str]) -> ProjectConfig:
+    """Reads a configuration file.
+
+    Args:
+        path: The YAML file; its folder is where relative paths start from.
+
+    Raises:
+        ConfigError: The file cannot be read or is wrong; `NotBuilt` where it asks for what does not exist yet.
+    """
+    display = os.fspath(path)
+    text = _read(Path(display), display)
+    values, lines = parse_yaml(text, display)
+    folder = Path(os.path.abspath(display)).parent
+    return _build(Document(display, folder, values, lines))
+
+
+def config_from_dict(data: Mapping[str, Any], base_dir: str | os.PathLike[str] = ".") -> ProjectConfig:
+    """A configuration from values of the same shape as the file; errors have a key path, but no file and line.
+
+    Args:
+        data: Text, numbers, booleans, lists, mappings; a `SecretStr` is taken as a password from a safe place.
+        base_dir: Where relative paths start from.
+
+    Raises:
+        ConfigError: As :func:`load_config`.
+    """
+    return _build(Document("", Path(os.path.abspath(base_dir)), plain_data(data)))
+
+
+def _read(path: Path, display: str) -> str:
+    try:
+        if not path.exists():
+            remedy = "`qbcd init` writes a commented one, -c names another"
+            raise ConfigError(f"there is no configuration file {quoted(display)}", remedy=remedy)
+        if not path.is_file():
+            raise ConfigError(f"{quoted(display)} is not a regular file", remedy="name a YAML file")
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        what = f"{quoted(display)} cannot be read: {type(error).__name__}"
+        raise ConfigError(what, remedy="check the path and its permissions") from None
+    if len(data) > MAX_BYTES:
+        raise ConfigError("the file is larger than 1 MB", remedy="name a qbcd configuration", where=display)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        where = f"{display}:{data.count(10, 0, error.start) + 1}"
+        raise ConfigError("the file is not UTF-8", remedy="save it as UTF-8", where=where) from None
+
+
+def _build(document: Document) -> ProjectConfig:
+    if not isinstance(document.raw, dict):
+        raise_problems(document, [Problem((), "expected a mapping with `version`, `sources` and `tables`")])
+    values, shown, problems = expand(document)
+    document = replace(document, interpolated=shown)
+    raise_problems(document, problems)
+    try:
+        config = ProjectConfig.model_validate(values, context={"base_dir": document.base_dir})
+    except ValidationError as error:
+        problems = [_problem(document, details) for details in error.errors(include_url=False, include_input=False)]
+        config = None
+    if config is None:
+        # outside the except block, so that no chained exception carries the input
+        raise_problems(document, problems)
+        raise ConfigError("the configuration is not valid", where=document.display)
+    raise_problems(document, check_rules(config, document))
+    config._document = document
+    return config
+
+
+def _problem(document: Document, details: ErrorDetails) -> Problem:
+    loc, kind, context = details["loc"], details["type"], details.get("ctx", {})
+    path = _path(loc)
+    if kind == "qbcd":
+        return _own(document, path, context)
+    if kind == "extra_forbidden":
+        known = _model_at(loc[:-1]).keys()
+        remedy = did_you_mean(str(loc[-1]), known, f"known are {', '.join(known)}")
+        return Problem(path, f"unknown key {quoted(str(loc[-1]))}", remedy)
+    if kind == "missing":
+        return Problem(path, f"`{loc[-1]}` is missing", "add it")
+    if kind == "literal_error":
+        return Problem(path, "this value is not known here", f"expected {context['expected']}")
+    bound = {"greater_than_equal": "ge", "less_than_equal": "le"}.get(kind)
+    if bound:
+        side = "small" if bound == "ge" else "large"
+        return Problem(
+            path, f"this number is too {side}", f"it is at {'least' if bound == 'ge' else 'most'} {context[bound]}"
+        )
+    return Problem(path, *_WORDS.get(kind, ("this value is not valid here", "`qbcd schema` says what is")))
+
+
+def _own(document: Document, path: KeyPath, context: Mapping[str, Any]) -> Problem:
+    """A problem found by one of our validators, its offending value shown only if it was written in the file."""
+    if context["at"] is not None:
+        path = (*path, context["at"])
+    what, remedy, value = context["what"], context["remedy"], context["value"]
+    if value is not None:
+        what = what.replace("<value>", document.shown(path, value))
+        if path not in document.interpolated:
+            remedy = did_you_mean(value, context["choices"], remedy)
+    return Problem(path, what, remedy, context["not_built"])
+
+
+def _tagged(loc: tuple[str | int, ...]) -> int | None:
+    """Where pydantic put the name of a union's member into a location, if it did."""
+    if loc[:1] == ("sinks",) and len(loc) > 2:
+        return 2
+    if loc[:2] == ("defaults", "strategy") and len(loc) > 2:
+        return 2
+    return 3 if loc[:1] == ("tables",) and loc[2:3] == ("strategy",) and len(loc) > 3 else None
+
+
+def _path(loc: tuple[str | int, ...]) -> KeyPath:
+    tag = _tagged(loc)
+    return tuple(part for n, part in enumerate(loc) if n != tag)
+
+
+def _model_at(loc: tuple[str | int, ...]) -> type[Section]:
+    """The model of the mapping at a location as pydantic gives it."""
+    tag = _tagged(loc)
+    if tag is not None:
+        return TAGGED[str(loc[tag])]
+    if loc[:1] == ("sources",):
+        return SourceConfig if len(loc) == 2 else JdbcConfig
+    if loc[-1:] == ("guards",):
+        return GuardsConfig
+    sections: dict[str | int, type[Section]] = {"tables": TableConfig, "defaults": DefaultsConfig, "spark": SparkConfig}
+    return sections[loc[0]] if loc else ProjectConfig

@@ -1,0 +1,256 @@
+"""The configuration file as frozen pydantic models, one class per mapping.
+
+Relations between sections (a table's source exists, its name is unique) are judged in `qbcd.config.rules`. Models are
+made by :func:`qbcd.config.load_config` or :func:`qbcd.config.config_from_dict`, which replace placeholders and turn
+pydantic's complaints into errors with a place. No ``repr`` shows a secret.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, SecretStr, ValidationInfo, model_validator
+from pydantic.json_schema import SkipJsonSchema
+from sqlalchemy.engine import URL
+
+from qbcd.config.document import Document, did_you_mean, quoted
+from qbcd.config.fields import (
+    Duration,
+    Filled,
+    Interval,
+    LocalPath,
+    Names,
+    ScalarText,
+    Section,
+    TableName,
+    Whole,
+    base_dir_of,
+    local_path,
+    split_table,
+    wrong,
+)
+from qbcd.config.options import AnySink, AnyStrategy
+from qbcd.config.streams import Baseline, GuardsConfig, StreamConfig
+from qbcd.config.urls import BadUrl, has_password_parameter, is_memory_database, parse_url
+from qbcd.errors import ConfigError
+
+DEFAULT_EVERY = timedelta(seconds=30)
+DEFAULT_RETAIN = timedelta(days=7)
+_URL_REMEDY = "write dialect://user@host:port/database and percent-encode special characters"
+
+
+def _url(value: SecretStr) -> SecretStr:
+    try:
+        url = parse_url(value.get_secret_value())
+    except BadUrl as error:
+        raise wrong(str(error), _URL_REMEDY) from None
+    if has_password_parameter(url):
+        raise wrong("a password does not belong into the query part of a URL", "use the user part, or `password:`")
+    return value
+
+
+def _state(value: SecretStr, info: ValidationInfo) -> SecretStr:
+    url = parse_url(value.get_secret_value())
+    if url.get_backend_name() == "sqlite":
+        if is_memory_database(url):
+            raise wrong("the state cannot be kept in memory", "write sqlite:///.qbcd/state.db")
+        if "uri" in url.query or str(url.database).startswith("file:"):
+            raise wrong("an SQLite state is a plain path", "write sqlite:///.qbcd/state.db")
+        local_path(url.database, base_dir_of(info))
+    return value
+
+
+def _query(value: Any) -> Any:
+    raise wrong("view-based differencing is not built yet", "name a table or view with `table:`", not_built=True)
+
+
+DatabaseUrl = Annotated[SecretStr, AfterValidator(_url)]
+
+
+class SparkConfig(Section):
+    """How a Spark session is started where none is handed in.
+
+    Attributes:
+        conf: Spark's own settings; not shown, since they may hold credentials of a file system.
+        driver_jar: The JDBC driver to use, before any that is found elsewhere.
+    """
+
+    master: Filled = "local[*]"
+    conf: dict[str, ScalarText] = Field(default_factory=dict, repr=False)
+    driver_jar: LocalPath | None = None
+
+
+class JdbcConfig(Section):
+    """Options of the JDBC reader; the connector judges `properties` by its allow-list.
+
+    Attributes:
+        fetchsize: Rows per round trip.
+    """
+
+    fetchsize: Whole = Field(default=10_000, ge=1, le=10_000_000)
+    properties: dict[str, ScalarText] = Field(default_factory=dict, repr=False)
+
+
+class SourceConfig(Section):
+    """A database to capture from.
+
+    Attributes:
+        url: SQLAlchemy URL as written, placeholders replaced.
+        qbcd_schema: ``schema`` in the file: where qbcd may create tables.
+        connections: Concurrent read connections.
+    """
+
+    url: DatabaseUrl
+    user: Filled | None = Field(default=None, repr=False)
+    password: SecretStr | None = None
+    qbcd_schema: Filled = Field(default="qbcd", alias="schema")
+    jdbc: JdbcConfig = Field(default_factory=JdbcConfig)
+    connections: Whole = Field(default=2, ge=1, le=16)
+
+    @model_validator(mode="after")
+    def _one_login(self) -> SourceConfig:
+        url = parse_url(self.url.get_secret_value())
+        if self.user is not None and url.username:
+            raise wrong("the user is given twice, here and in the url", "remove one", at="user")
+        if self.password is not None and url.password:
+            raise wrong("the password is given twice, here and in the url", "remove one", at="password")
+        return self
+
+    def sqlalchemy_url(self) -> URL:
+        """The URL with user and password filled in; its ``repr`` masks the password."""
+        url = parse_url(self.url.get_secret_value())
+        if self.user is not None:
+            url = url.set(username=self.user)
+        return url if self.password is None else url.set(password=self.password.get_secret_value())
+
+
+class DefaultsConfig(Section):
+    """What tables inherit where they say nothing themselves."""
+
+    every: Interval | None = None
+    sinks: Names | None = None
+    retain: Duration | None = None
+    strategy: AnyStrategy | None = None
+    baseline: Baseline | None = None
+    guards: GuardsConfig | None = None
+
+
+class TableConfig(DefaultsConfig):
+    """A stream as written; :class:`StreamConfig` is the same with inherited values."""
+
+    name: Filled | None = None
+    source: Filled
+    table: TableName | None = None
+    query: SkipJsonSchema[Annotated[str | None, BeforeValidator(_query)]] = None
+    key: Annotated[Names, Field(min_length=1)] | None = None
+    columns: Annotated[Names, Field(min_length=1)] | None = None
+    exclude: Names | None = None
+    types: dict[str, Literal["text"]] = Field(default_factory=dict)
+    where: Filled | None = None
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> TableConfig:
+        if self.table is None:
+            raise wrong("`table` is missing", "write table: schema.table")
+        if self.columns is not None and self.exclude is not None:
+            raise wrong("`columns` and `exclude` cannot both be given", "remove one", at="exclude")
+        return self
+
+    @property
+    def stream_name(self) -> str:
+        """The given name, else the table's without its schema."""
+        return self.name if self.name is not None else split_table(self.table or "")[1]
+
+
+class ProjectConfig(Section):
+    """The whole file.
+
+    Attributes:
+        state: SQLAlchemy URL of the state database as written; :meth:`state_url` gives it with an absolute path.
+        workdir: Folder of stages and replicas, absolute.
+    """
+
+    version: Literal[1]
+    state: Annotated[DatabaseUrl, AfterValidator(_state)] = SecretStr("sqlite:///.qbcd/state.db")
+    workdir: LocalPath = Field(default=".qbcd", validate_default=True)
+    spark: SparkConfig = Field(default_factory=SparkConfig)
+    sources: dict[str, SourceConfig] = Field(min_length=1)
+    sinks: dict[str, AnySink] = Field(default_factory=dict)
+    defaults: DefaultsConfig = Field(default_factory=DefaultsConfig)
+    tables: list[TableConfig] = Field(min_length=1)
+
+    _document: Document = PrivateAttr(default_factory=lambda: Document("", Path.cwd(), {}))
+
+    @property
+    def base_dir(self) -> Path:
+        """Folder that relative paths start from."""
+        return self._document.base_dir
+
+    def state_url(self) -> URL:
+        """The state database's URL, the path of an SQLite file made absolute."""
+        url = parse_url(self.state.get_secret_value())
+        if url.get_backend_name() != "sqlite":
+            return url
+        return url.set(database=str(local_path(url.database, self.base_dir)))
+
+    def where(self, *path: str | int) -> str:
+        """``file:line: key.path`` of a key path such as ``("tables", 1, "key")``; without file when there is none."""
+        return self._document.where(path)
+
+    @property
+    def streams(self) -> tuple[StreamConfig, ...]:
+        """Every stream, in the order of the file."""
+        return tuple(self._resolved(index) for index in range(len(self.tables)))
+
+    def stream(self, name: str) -> StreamConfig:
+        """The stream called `name`.
+
+        Raises:
+            ConfigError: There is none; the remedy names the nearest.
+        """
+        known = {table.stream_name: index for index, table in enumerate(self.tables)}
+        if name not in known:
+            remedy = did_you_mean(name, known, f"there are {', '.join(known)}")
+            raise ConfigError(f"there is no stream {quoted(name)}", remedy=remedy, where=self._document.display)
+        return self._resolved(known[name])
+
+    def _resolved(self, index: int) -> StreamConfig:
+        table = self.tables[index]
+        schema, bare = split_table(table.table or "")
+        strategy = table.strategy or self.defaults.strategy
+        if strategy is None:
+            raise ConfigError("`strategy` is missing", where=self.where("tables", index))
+        return StreamConfig(
+            name=table.stream_name,
+            source=table.source,
+            table_schema=schema,
+            table_name=bare,
+            key=None if table.key is None else tuple(table.key),
+            columns=None if table.columns is None else tuple(table.columns),
+            exclude=tuple(table.exclude or ()),
+            types=dict(table.types),
+            where=table.where or "",
+            strategy=strategy.type,
+            options=strategy.options,
+            baseline=self._inherit(table, "baseline", "silent"),
+            every=self._inherit(table, "every", DEFAULT_EVERY),
+            sinks=tuple(self._inherit(table, "sinks", ())),
+            retain=self._inherit(table, "retain", DEFAULT_RETAIN),
+            guards=self._guards(table),
+            index=index,
+            document=self._document,
+        )
+
+    def _inherit(self, table: TableConfig, key: str, otherwise: Any) -> Any:
+        own, general = getattr(table, key), getattr(self.defaults, key)
+        return own if own is not None else general if general is not None else otherwise
+
+    def _guards(self, table: TableConfig) -> GuardsConfig:
+        """Each guard by itself: the table's, else the general one, else the default."""
+        written: dict[str, Any] = {}
+        for guards in (self.defaults.guards, table.guards):
+            if guards is not None:
+                written.update({name: getattr(guards, name) for name in guards.model_fields_set})
+        return GuardsConfig(**written)

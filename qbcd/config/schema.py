@@ -1,0 +1,57 @@
+"""The JSON Schema of the configuration file as users write it, for editors and `qbcd schema`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qbcd.config.models import ProjectConfig
+from qbcd.config.options import BUILT_SINKS, BUILT_STRATEGIES
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+_PLACEHOLDER = {"type": "string", "pattern": r"\$\{(env|file):[^{}]+\}"}
+_NARROW = ("enum", "pattern")
+_NOISE = ("title", "description", "format", "writeOnly")
+
+
+def json_schema() -> dict[str, Any]:
+    """The schema, draft 2020-12; a placeholder is allowed for every value but `version` and `type`."""
+    schema = _users(ProjectConfig.model_json_schema(by_alias=True))
+    sections = schema["$defs"]
+    for holder in ("TableConfig", "DefaultsConfig"):
+        # the name alone stands for a strategy without options
+        sections[holder]["properties"]["strategy"]["anyOf"].insert(0, {"enum": list(BUILT_STRATEGIES)})
+    for options in ("MdsOptions", "IdRcsOptions"):
+        sections[options]["required"] = ["type"]
+    sections["TableConfig"]["required"] = ["source", "table"]
+    sections["TableConfig"]["not"] = {"required": ["columns", "exclude"]}
+    sections["OtherSink"] = {
+        "type": "object",
+        "properties": {"type": {"type": "string", "not": {"enum": list(BUILT_SINKS)}}},
+        "required": ["type"],
+    }
+    return {"$schema": DIALECT, "title": "qbcd configuration", **schema}
+
+
+def _users(node: Any) -> Any:
+    """A schema node without what pydantic adds for itself, narrow scalars widened by placeholders."""
+    if isinstance(node, list):
+        return [_users(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    plain: dict[str, Any] = {}
+    for key, item in node.items():
+        if key in ("properties", "$defs"):
+            plain[key] = {name: _users(child) for name, child in item.items()}
+        elif key not in _NOISE or not isinstance(item, (str, bool)):
+            plain[key] = item if key in ("discriminator", "enum", "const", "default") else _users(item)
+    plain.pop("discriminator", None)
+    return _widened(plain)
+
+
+def _widened(node: dict[str, Any]) -> dict[str, Any]:
+    narrow = node.get("type") in ("integer", "number", "boolean") or any(key in node for key in _NARROW)
+    if not narrow or "properties" in node:
+        return node
+    outer = {"default": node.pop("default")} if "default" in node else {}
+    return {"anyOf": [node, dict(_PLACEHOLDER)], **outer}

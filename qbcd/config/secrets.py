@@ -1,0 +1,133 @@
+"""Placeholders in configuration values: ``${env:NAME}`` and ``${file:/path}``.
+
+A placeholder may be a whole value or a part of one; ``$${`` stands for a plain ``${``. What a placeholder brings is
+never expanded again, and no message ever shows it. In the user part of a URL it is percent-encoded, so a password may
+hold any character.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import SecretStr
+
+from qbcd.config.document import Document, KeyPath, Problem, encodable, quoted
+
+_TOKEN = re.compile(r"\$\$\{|\$\{([^{}]*)\}|\$\{")
+_PLAIN = "$${"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_USER_PART = re.compile(r"[^:/?#]+://([^/?#]*@)")
+_MAX_SECRET = 65_536
+# Only digits, so that it can stand for a port as well as for a name
+_STAND_IN = "918273645"
+
+
+class _Unresolved(Exception):
+    """A placeholder has no value; says what and remedy."""
+
+
+def expand(document: Document) -> tuple[Any, dict[KeyPath, str], list[Problem]]:
+    """The values of a document with every placeholder replaced.
+
+    Returns:
+        The values; the paths that held a placeholder (or a `SecretStr`) with the text that may be shown for them; what
+        could not be resolved.
+    """
+    shown: dict[KeyPath, str] = {}
+    problems: list[Problem] = []
+
+    def walk(value: Any, path: KeyPath) -> Any:
+        if isinstance(value, dict):
+            return {key: walk(item, (*path, key)) for key, item in value.items()}
+        if isinstance(value, list):
+            return [walk(item, (*path, n)) for n, item in enumerate(value)]
+        if isinstance(value, SecretStr):
+            shown[path] = "**********"
+            return value.get_secret_value()
+        if not isinstance(value, str) or "${" not in value:
+            return value
+        if all(match.group() == _PLAIN for match in _TOKEN.finditer(value)):
+            return value.replace(_PLAIN, "${")
+        shown[path] = value
+        try:
+            return expand_text(value, document.base_dir, in_url=is_url_path(path))
+        except _Unresolved as error:
+            what, remedy = error.args
+            problems.append(Problem(path, what, remedy))
+            return value
+
+    return walk(document.raw, ()), shown, problems
+
+
+def is_url_path(path: KeyPath) -> bool:
+    """Whether the value at `path` is a database URL."""
+    return path == ("state",) or (len(path) == 3 and path[0] == "sources" and path[2] == "url")
+
+
+def expand_text(text: str, base_dir: Path, *, in_url: bool) -> str:
+    """`text` with its placeholders replaced; relative files start from `base_dir`."""
+    blank = _TOKEN.sub(lambda match: "x" * len(match.group()), text)
+    user_part = _USER_PART.match(blank) if in_url else None
+    start, end = user_part.span(1) if user_part else (0, 0)
+
+    def value(match: re.Match[str]) -> str:
+        if match.group() == _PLAIN:
+            return "${"
+        found = _resolve(match.group(1), base_dir)
+        return quote(found, safe="") if start <= match.start() < end else found
+
+    return _TOKEN.sub(value, text)
+
+
+def without_secrets(text: str) -> str:
+    """A URL as written, each placeholder replaced by digits that stand for any value."""
+    return _TOKEN.sub(lambda match: "${" if match.group() == _PLAIN else _STAND_IN, text)
+
+
+def is_stand_in(text: str) -> bool:
+    """Whether a part of a :func:`without_secrets` URL came, at least partly, through a placeholder."""
+    return _STAND_IN in text
+
+
+def _resolve(inner: str | None, base_dir: Path) -> str:
+    kind, _, name = (inner or "").partition(":")
+    if kind == "env" and _NAME.fullmatch(name):
+        return _variable(name)
+    if kind == "file" and name:
+        return _file(name, base_dir)
+    # the text is not repeated: it may be a password that happens to hold "${"
+    raise _Unresolved("this ${..} is neither ${env:NAME} nor ${file:/path}", "write $${ for a plain ${")
+
+
+def _variable(name: str) -> str:
+    value = os.environ.get(name)
+    if value is None:
+        raise _Unresolved(f"the environment variable {name} is not set", f"set {name}, or use ${{file:/path}}")
+    if not encodable(value):
+        raise _Unresolved(f"the environment variable {name} is not valid UTF-8", f"correct {name}")
+    return value
+
+
+def _file(name: str, base_dir: Path) -> str:
+    path = base_dir / name
+    remedy = "check the path and its permissions"
+    try:
+        if not path.is_file():
+            raise _Unresolved(f"the file {quoted(name)} does not exist or is no regular file", remedy)
+        with path.open("rb") as stream:
+            data = stream.read(_MAX_SECRET + 1)
+    except (OSError, ValueError) as error:
+        raise _Unresolved(f"the file {quoted(name)} cannot be read: {type(error).__name__}", remedy) from None
+    if len(data) > _MAX_SECRET:
+        raise _Unresolved(f"the file {quoted(name)} is larger than {_MAX_SECRET} bytes", "name the right file")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    if not encodable(text):
+        raise _Unresolved(f"the file {quoted(name)} is not UTF-8 text", "name the right file") from None
+    return re.sub(r"\r?\n\Z", "", text)

@@ -1,0 +1,89 @@
+"""Database URLs: parsed without ever echoing them, and what they say about host and password."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from qbcd.config.secrets import is_stand_in, without_secrets
+
+PASSWORD_PARAMETERS = frozenset({"password", "passwd", "pass", "pwd", "sslpassword", "ssl_password"})
+
+
+class BadUrl(ValueError):
+    """The text is no database URL; the message does not repeat it."""
+
+
+def parse_url(text: str) -> URL:
+    """The URL of a database.
+
+    Raises:
+        BadUrl: It cannot be read, or a character that must be percent-encoded is not.
+    """
+    try:
+        url = make_url(text)
+    except (SQLAlchemyError, ValueError):
+        raise BadUrl("not a database URL") from None
+    if url.port is not None and not 0 < url.port < 65536:
+        raise BadUrl("the port in the URL is not between 1 and 65535")
+    # an @ or / of a password that was not encoded would otherwise end up in host or database, and be shown
+    if "@" in (url.host or "") or (url.host and "@" in (url.database or "")):
+        raise BadUrl("there is an @ after the user part of the URL")
+    return url
+
+
+def hosts_of(url: URL) -> list[str]:
+    """Every host that the URL may lead to; empty when it names none (a socket or a file)."""
+    found = [url.host] if url.host else []
+    for name in ("host", "hostaddr"):
+        for text in _values(url, name):
+            found += [_without_port(part) for part in text.split(",") if part]
+    return found
+
+
+def is_local(url: URL) -> bool:
+    """Whether the URL can only lead to this machine: localhost, a loopback address, a Unix socket or a file."""
+    return "service" not in url.query and all(_is_local_host(host) for host in hosts_of(url))
+
+
+def has_password_parameter(url: URL) -> bool:
+    """Whether the query part carries a password, where neither masks nor JDBC would look for it."""
+    return any(name.lower() in PASSWORD_PARAMETERS for name in url.query)
+
+
+def literal_password(written: str) -> bool:
+    """Whether a URL as written in the file spells out a password instead of using a placeholder."""
+    try:
+        password = parse_url(without_secrets(written)).password
+    except BadUrl:
+        return False  # what it expands to is judged elsewhere; as written it holds no readable password
+    return bool(password) and not is_stand_in(str(password))
+
+
+def is_memory_database(url: URL) -> bool:
+    """Whether an SQLite URL names no file."""
+    database = url.database or ""
+    return database in ("", ":memory:") or ":memory:" in database or "memory" in _values(url, "mode")
+
+
+def _values(url: URL, name: str) -> tuple[str, ...]:
+    value = url.query.get(name, ())
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0] if host.count(":") == 1 else host
+
+
+def _is_local_host(host: str) -> bool:
+    if host.lower() == "localhost" or host.startswith(("/", "@")) or os.path.isabs(host):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,225 @@
+"""What a connector is: the facts about one database and the primitives whose meaning differs between databases.
+
+A connector opens no connection and keeps no state. Expressions are sqlglot trees; the dialect's text is made in one
+place, `qbcd.sql.compile`. A primitive that a database cannot offer raises
+:class:`~qbcd.errors.UnsupportedPrimitive` when the plan is made.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.engine import URL, Connection
+from sqlglot import exp
+
+from qbcd.errors import QbcdError
+from qbcd.model import Column, KeyRange, ServerIdentity, Table
+
+
+@dataclass(frozen=True)
+class JdbcDriver:
+    """The JDBC driver of a database and how its jar is known.
+
+    Attributes:
+        maven: ``group:artifact:version``.
+        jar_names: Glob patterns of jar file names, best first.
+        debian: Debian's package that brings the jar under /usr/share/java.
+        safe_from: First release without known security holes, of each release line that has one; older jars are
+            passed over.
+    """
+
+    driver_class: str
+    maven: str
+    jar_names: tuple[str, ...]
+    debian: str
+    safe_from: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Privileges:
+    """What the role may do, as far as a plan needs to know."""
+
+    select: bool
+    missing_columns: tuple[str, ...]
+    create_schema: bool
+    own_schema: bool
+    role: str
+
+
+class Connector(ABC):
+    """Facts and primitives of one database."""
+
+    name: str
+    dialect: str  # sqlglot's name
+    driver: JdbcDriver
+    sqlalchemy_driver: str  # "postgresql+psycopg2"
+    encoder_version: int  # of row_digest and key_identity; a change is a change of meaning (protocol.md 16)
+    has_full_join: bool
+    has_exported_snapshot: bool
+    identifier_limit: int
+    timestamp_digits: int
+    jdbc_properties: frozenset[str]  # allow-list of what users may set
+
+    def quote(self, name: str) -> str:
+        """`name` as a quoted identifier; the one way in which names get into SQL.
+
+        Raises:
+            ValueError: The name is empty, too long, or holds a NUL character.
+        """
+        if not name or "\x00" in name or len(name.encode()) > self.identifier_limit:
+            raise ValueError(f"{name!r} cannot be an identifier of {self.name}")
+        return exp.to_identifier(name, quoted=True).sql(dialect=self.dialect)
+
+    # -- connections -------------------------------------------------------------------------------------------------
+    @abstractmethod
+    def sqlalchemy_url(self, url: URL) -> URL:
+        """The URL with the driver that qbcd uses and TLS settings kept."""
+
+    @abstractmethod
+    def connect_args(self, *, stream: str, read_only: bool, statement_timeout: int = 0) -> dict[str, Any]:
+        """Arguments of the driver's connect(): application name, time-outs (seconds, 0 is none), read-only sessions."""
+
+    @abstractmethod
+    def transaction_options(self, *, read_only: bool) -> dict[str, Any]:
+        """SQLAlchemy's execution options: isolation and access mode of a transaction that reads, or that detects."""
+
+    @abstractmethod
+    def session_pins(self) -> tuple[str, ...]:
+        """Statements that make a session's text output and name resolution independent of its settings."""
+
+    @abstractmethod
+    def snapshot_pins(self, snapshot: str) -> tuple[str, ...]:
+        """Statements that put a fresh transaction on an exported snapshot, `session_pins` first."""
+
+    @abstractmethod
+    def jdbc_url(self, url: URL) -> str:
+        """The JDBC URL without user and password."""
+
+    @abstractmethod
+    def jdbc_options(
+        self, url: URL, properties: Mapping[str, str], *, fetchsize: int, stream: str = "", statement_timeout: int = 0
+    ) -> dict[str, str]:
+        """Options of a read-only Spark JDBC read: driver, user, password, properties, time-out (seconds, 0 is none)."""
+
+    @abstractmethod
+    def explain_error(self, error: BaseException, *, stream: str, source: str) -> QbcdError:
+        """The one message for a driver's error: host, role, privilege, row security, time-out, lost column."""
+
+    # -- catalog -----------------------------------------------------------------------------------------------------
+    @abstractmethod
+    def probe_table(self, conn: Connection, schema: str, name: str) -> Table | None:
+        """Table `schema`.`name` (an empty schema is the role's default), or None."""
+
+    @abstractmethod
+    def table_names(self, conn: Connection) -> list[str]:
+        """Qualified names of the readable tables, for "did you mean"."""
+
+    @abstractmethod
+    def privileges(self, conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
+        """What the role may do with `columns` of `table` and with qbcd's own `schema`."""
+
+    @abstractmethod
+    def server_identity(self, conn: Connection) -> ServerIdentity:
+        """Which server this is."""
+
+    @abstractmethod
+    def lock_against_rewrite(self, table: Table) -> str | None:
+        """The statement that keeps DDL away from `table` until the transaction ends, or None where there is none."""
+
+    @abstractmethod
+    def export_snapshot(self, conn: Connection) -> str:
+        """The name of the transaction's snapshot, for other sessions."""
+
+    @abstractmethod
+    def clock_ms(self, conn: Connection) -> int:
+        """The source's clock, milliseconds since 1970 UTC."""
+
+    @abstractmethod
+    def override_travel(self, column: Column, kind: str) -> Column:
+        """The column with `types: {column: kind}` applied.
+
+        Raises:
+            ValueError: The kind is unknown or does not fit.
+        """
+
+    @abstractmethod
+    def type_problem(self, column: Column) -> str:
+        """Why values of `column` cannot be captured, or an empty string."""
+
+    @abstractmethod
+    def key_problem(self, column: Column) -> str:
+        """Why `column` cannot be part of a key, or an empty string."""
+
+    # -- column primitives -------------------------------------------------------------------------------------------
+    @abstractmethod
+    def comparison_form(self, column: Column, value: exp.Expression) -> exp.Expression:
+        """The expression whose equality means "unchanged"; feeds `null_safe_distinct` and `row_digest` alike."""
+
+    @abstractmethod
+    def null_safe_distinct(self, column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
+        """Whether two values of `column` differ, NULL-safe; never NULL."""
+
+    @abstractmethod
+    def row_digest(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+        """Signed 64-bit digest of a row over `columns`; never NULL, sound under SUM (architecture.md, rule 4)."""
+
+    @abstractmethod
+    def key_identity(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+        """Binary identity of a key: equal exactly when the columns' own equality says so."""
+
+    def key_equal(self, column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
+        """Whether two keys are equal under the column's own equality; what a join on the key compares."""
+        return exp.EQ(this=left.copy(), expression=right.copy())
+
+    @abstractmethod
+    def canonical_text(self, column: Column, value: exp.Expression) -> exp.Expression:
+        """The value as text that casts back to it, independent of session settings; NULL stays NULL."""
+
+    @abstractmethod
+    def travel_form(self, column: Column, value: exp.Expression) -> exp.Expression:
+        """The value as it travels on the wire (see :class:`~qbcd.model.Travel`)."""
+
+    @abstractmethod
+    def travels(self, column: Column, value: exp.Expression) -> exp.Expression | None:
+        """Whether a typed sink can hold the value (never NULL), or None where every value travels."""
+
+    @abstractmethod
+    def bound(self, column: Column, text: str) -> exp.Expression:
+        """A key bound from its canonical text, typed as `column`, as a literal that is safe to print."""
+
+    @abstractmethod
+    def binary_type(self) -> str:
+        """SQL type of `key_identity`."""
+
+    # -- statement primitives (arguments in, whole statement out, in the connector's own dialect) ---------------------
+    @abstractmethod
+    def per_range(
+        self,
+        select: Sequence[str],
+        relation: str,
+        key: Sequence[Column],
+        ranges: Sequence[KeyRange],
+        *,
+        aggregate: bool,
+    ) -> str:
+        """One statement that answers for many ranges: ``SELECT range_id, <select> FROM relation t WHERE key in range``.
+
+        Args:
+            select: SQL of the output columns over alias ``t``, each with its alias; aggregates when `aggregate`.
+            relation: SQL of a FROM item without alias: a derived table that holds projection and restriction.
+            key: Key columns, compared as the database orders them.
+            ranges: Every range asked for, ids unique; bounds become typed literals.
+            aggregate: One row a range, also for empty ranges.
+        """
+
+    @abstractmethod
+    def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
+        """A statement for the first key of every range but the first, in key order, as canonical text k0..kn."""
+
+    # -- DDL of qbcd's own tables ------------------------------------------------------------------------------------
+    @abstractmethod
+    def create_table(self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:
+        """CREATE TABLE IF NOT EXISTS of a replica or outbox; `name` is quoted SQL, column names are plain names."""

@@ -1,0 +1,150 @@
+"""PostgreSQL 14 to 18: facts here, primitives in the modules beside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy.engine import URL, Connection
+from sqlglot import exp
+
+from qbcd.connectors.base import Connector, JdbcDriver, Privileges
+from qbcd.connectors.postgresql import catalog, errors, forms, session, statements, types
+from qbcd.errors import QbcdError
+from qbcd.model import Column, KeyRange, ServerIdentity, Table
+
+_LOCKABLE = frozenset({"table", "partitioned", "view"})
+
+
+class PostgreSQL(Connector):
+    """The connector of PostgreSQL; see :class:`~qbcd.connectors.base.Connector` for each method."""
+
+    name = "PostgreSQL"
+    dialect = forms.DIALECT
+    driver = JdbcDriver(
+        driver_class=session.DRIVER_CLASS,
+        maven="org.postgresql:postgresql:42.7.7",
+        jar_names=("postgresql-42.*.jar", "postgresql42.jar", "postgresql.jar", "postgresql-*.jar"),
+        debian="libpostgresql-jdbc-java",
+        # CVE-2024-1597 was mended in each of these lines
+        safe_from=("42.2.28", "42.3.9", "42.4.4", "42.5.5", "42.6.1", "42.7.2"),
+    )
+    sqlalchemy_driver = session.SQLALCHEMY_DRIVER
+    encoder_version = 1
+    has_full_join = True
+    has_exported_snapshot = True
+    identifier_limit = 63
+    timestamp_digits = 6
+    jdbc_properties = session.JDBC_PROPERTIES
+
+    def sqlalchemy_url(self, url: URL) -> URL:
+        return session.sqlalchemy_url(url)
+
+    def connect_args(self, *, stream: str, read_only: bool, statement_timeout: int = 0) -> dict[str, Any]:
+        return session.connect_args(stream=stream, read_only=read_only, statement_timeout=statement_timeout)
+
+    def transaction_options(self, *, read_only: bool) -> dict[str, Any]:
+        level = "REPEATABLE READ" if read_only else "READ COMMITTED"
+        return {"isolation_level": level, "postgresql_readonly": read_only}
+
+    def session_pins(self) -> tuple[str, ...]:
+        return session.PINS
+
+    def snapshot_pins(self, snapshot: str) -> tuple[str, ...]:
+        return session.snapshot_pins(snapshot)
+
+    def jdbc_url(self, url: URL) -> str:
+        return session.jdbc_url(url)
+
+    def jdbc_options(
+        self, url: URL, properties: Mapping[str, str], *, fetchsize: int, stream: str = "", statement_timeout: int = 0
+    ) -> dict[str, str]:
+        return session.jdbc_options(
+            url, properties, fetchsize=fetchsize, stream=stream, statement_timeout=statement_timeout
+        )
+
+    def explain_error(self, error: BaseException, *, stream: str, source: str) -> QbcdError:
+        return errors.explain_error(error, stream=stream, source=source)
+
+    def probe_table(self, conn: Connection, schema: str, name: str) -> Table | None:
+        return catalog.probe_table(conn, schema, name)
+
+    def table_names(self, conn: Connection) -> list[str]:
+        return catalog.table_names(conn)
+
+    def privileges(self, conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
+        return catalog.privileges(conn, table, columns, schema)
+
+    def server_identity(self, conn: Connection) -> ServerIdentity:
+        return catalog.server_identity(conn)
+
+    def lock_against_rewrite(self, table: Table) -> str | None:
+        if table.kind not in _LOCKABLE:
+            return None
+        return f"LOCK TABLE {self.quote(table.schema)}.{self.quote(table.name)} IN ACCESS SHARE MODE"
+
+    def export_snapshot(self, conn: Connection) -> str:
+        return str(conn.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one())
+
+    def clock_ms(self, conn: Connection) -> int:
+        sql = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+        return int(conn.exec_driver_sql(sql).scalar_one())
+
+    def override_travel(self, column: Column, kind: str) -> Column:
+        return types.override_travel(column, kind)
+
+    def type_problem(self, column: Column) -> str:
+        return types.type_problem(column)
+
+    def key_problem(self, column: Column) -> str:
+        return types.key_problem(column)
+
+    def comparison_form(self, column: Column, value: exp.Expression) -> exp.Expression:
+        return forms.comparison_form(column, value)
+
+    def null_safe_distinct(self, column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
+        return forms.null_safe_distinct(column, left, right)
+
+    def row_digest(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+        return forms.row_digest(columns)
+
+    def key_identity(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+        return forms.key_identity(columns)
+
+    def key_equal(self, column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
+        return forms.key_equal(column, left, right)
+
+    def canonical_text(self, column: Column, value: exp.Expression) -> exp.Expression:
+        return forms.canonical_text(column, value)
+
+    def travel_form(self, column: Column, value: exp.Expression) -> exp.Expression:
+        return forms.travel_form(column, value)
+
+    def travels(self, column: Column, value: exp.Expression) -> exp.Expression | None:
+        return forms.travels(column, value)
+
+    def bound(self, column: Column, text: str) -> exp.Expression:
+        return statements.bound(column, text)
+
+    def binary_type(self) -> str:
+        return "bytea"
+
+    def per_range(
+        self,
+        select: Sequence[str],
+        relation: str,
+        key: Sequence[Column],
+        ranges: Sequence[KeyRange],
+        *,
+        aggregate: bool,
+    ) -> str:
+        names = [self.quote(c.name) for c in key]
+        return statements.per_range(select, relation, key, ranges, names, aggregate=aggregate)
+
+    def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
+        names = [self.quote(c.name) for c in key]
+        return statements.range_bounds(relation, key, names, rows_per_range=rows_per_range)
+
+    def create_table(self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:
+        quoted = [(self.quote(column), sql_type) for column, sql_type in columns]
+        return statements.create_table(name, quoted, [self.quote(column) for column in primary_key])

@@ -1,0 +1,225 @@
+"""What PostgreSQL's catalog tells of a table, a role and the server; reads pg_catalog only, in 14 to 18.
+
+The names that format_type() and quote_ident() give are qualified where needed, because the pins leave pg_catalog alone
+on the search path.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from qbcd.connectors.base import Privileges
+from qbcd.connectors.postgresql.types import make_column
+from qbcd.model import Column, ServerIdentity, Table
+
+_KINDS = {"r": "table", "p": "partitioned", "v": "view", "m": "matview", "f": "foreign"}
+
+_TABLE = """
+SELECT c.oid::bigint AS oid, n.nspname AS schema, c.relname AS name, c.relkind::text AS kind,
+       c.relrowsecurity AND row_security_active(c.oid) AS row_security,
+       EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid) AND c.relkind = 'r' AS has_children
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+"""
+
+# Leaves of a partitioned table and children of an inheritance parent are read with it.
+_SIZE = """
+WITH RECURSIVE family(oid) AS (
+  SELECT %(oid)s::oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid
+)
+SELECT CASE WHEN bool_and(c.reltuples >= 0) THEN sum(c.reltuples)::bigint ELSE -1 END AS rows,
+       coalesce(sum(c.relpages), 0)::bigint AS pages
+FROM family f JOIN pg_class c ON c.oid = f.oid WHERE c.relkind IN ('r', 'm', 'f')
+"""
+
+# One row a column, as `types.make_column` reads it. `base` follows domains down; the first modifier met on the way is
+# the one that holds. NOT NULL constraints may be unvalidated from PostgreSQL 18 on.
+COLUMNS = """
+WITH RECURSIVE base(num, level, type, modifier) AS (
+  SELECT a.attnum, 0, a.atttypid, a.atttypmod FROM pg_attribute a
+  WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped
+  UNION ALL
+  SELECT b.num, b.level + 1, t.typbasetype, CASE WHEN b.modifier = -1 THEN t.typtypmod ELSE b.modifier END
+  FROM base b JOIN pg_type t ON t.oid = b.type WHERE t.typtype = 'd'
+), bottom AS (
+  SELECT DISTINCT ON (num) num, type, modifier FROM base ORDER BY num, level DESC
+), named AS (
+  SELECT t.oid, t.typtype, t.typcollation, t.typelem,
+         CASE WHEN n.nspname = 'pg_catalog' OR x.extname = 'citext' THEN t.typname::text
+              ELSE quote_ident(n.nspname) || '.' || quote_ident(t.typname) END AS base_type,
+         CASE WHEN x.extname = 'citext' THEN quote_ident(n.nspname) END AS operators,
+         t.typcategory = 'A' AND t.typlen = -1 AND t.typname NOT IN ('oidvector', 'int2vector') AS is_array
+  FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace
+  LEFT JOIN pg_depend d ON d.classid = 'pg_type'::regclass AND d.objid = t.oid AND d.deptype = 'e'
+  LEFT JOIN pg_extension x ON x.oid = d.refobjid AND x.extname = 'citext' AND t.typname = 'citext'
+  WHERE t.oid IN (SELECT type FROM bottom)
+     OR t.oid IN (SELECT e.typelem FROM pg_type e WHERE e.oid IN (SELECT type FROM bottom))
+), stats AS (
+  SELECT DISTINCT ON (s.attname) s.attname, s.avg_width, s.correlation FROM pg_stats s
+  WHERE s.schemaname = %(schema)s AND s.tablename = %(name)s ORDER BY s.attname, s.inherited <> %(inherited)s
+)
+SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS sql_type, y.base_type,
+       format_type(b.type, b.modifier) AS storage_type, b.modifier, y.typtype::text AS kind, y.operators,
+       NOT a.attnotnull OR %(loose)s OR EXISTS (
+         SELECT FROM pg_constraint k WHERE k.conrelid = a.attrelid AND k.contype = 'n' AND k.conkey[1] = a.attnum
+           AND NOT k.convalidated) AS nullable,
+       CASE WHEN a.attcollation NOT IN (0, y.typcollation)
+            THEN quote_ident(cn.nspname) || '.' || quote_ident(c.collname) END AS collation,
+       coalesce(c.collisdeterministic, TRUE) AS deterministic,
+       %(loose)s AS loose, s.avg_width AS width, s.correlation,
+       CASE WHEN y.is_array THEN e.base_type END AS element,
+       CASE WHEN y.is_array THEN format_type(e.oid, b.modifier) END AS element_type,
+       CASE WHEN y.is_array THEN e.typtype::text END AS element_kind
+FROM pg_attribute a JOIN bottom b ON b.num = a.attnum JOIN named y ON y.oid = b.type
+LEFT JOIN named e ON e.oid = y.typelem AND y.is_array
+LEFT JOIN pg_collation c ON c.oid = a.attcollation LEFT JOIN pg_namespace cn ON cn.oid = c.collnamespace
+LEFT JOIN stats s ON s.attname = a.attname
+WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+
+# An index vouches for a key only under the columns' own equality: their collation and their types' default operators.
+_KEYS = """
+SELECT i.indisprimary AS is_primary,
+       array_agg(a.attname::text ORDER BY k.n) AS columns,
+       bool_and(a.attnotnull AND (i.indisprimary OR o.opcdefault)
+                AND i.indcollation[k.n - 1] IN (0, a.attcollation)) AS usable
+FROM pg_index i
+CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(num, n)
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num
+JOIN pg_opclass o ON o.oid = i.indclass[k.n - 1]
+WHERE i.indrelid = %(oid)s AND i.indisunique AND i.indisvalid AND NOT i.indisexclusion AND i.indpred IS NULL
+  AND i.indexprs IS NULL AND k.n <= i.indnkeyatts AND (i.indimmediate OR i.indisprimary)
+GROUP BY i.indexrelid, i.indisprimary ORDER BY i.indisprimary DESC, i.indexrelid
+"""
+
+_NAMES = """
+SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
+  AND n.nspname !~ '^pg_(temp|toast_temp)_' AND has_schema_privilege(n.oid, 'USAGE')
+  AND (has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT'))
+ORDER BY 1
+"""
+
+_RIGHTS = """
+SELECT current_user::text AS role, has_database_privilege(current_database(), 'CREATE') AS create_schema,
+       coalesce((SELECT has_schema_privilege(n.oid, 'CREATE')
+                        AND has_schema_privilege(n.oid, 'USAGE')
+                 FROM pg_namespace n WHERE n.nspname = %(own)s), FALSE) AS own_schema,
+       has_schema_privilege(n.oid, 'USAGE') AS visible, has_table_privilege(c.oid, 'SELECT') AS whole,
+       ARRAY(SELECT a.attname::text FROM pg_attribute a
+             WHERE a.attrelid = c.oid AND a.attname = ANY(%(columns)s) AND a.attnum > 0 AND NOT a.attisdropped
+               AND NOT has_column_privilege(c.oid, a.attnum, 'SELECT') ORDER BY a.attnum) AS missing
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %(schema)s AND c.relname = %(name)s
+"""
+
+# The root ICU collation changes its version with every ICU; collations of the system's C library with that library.
+_SERVER = """
+SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int / 10000 AS major,
+       d.oid::bigint AS database, d.datname AS name, to_jsonb(d) AS described,
+       has_function_privilege('pg_control_system()', 'EXECUTE') AS may_identify,
+       pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS position,
+       (SELECT string_agg(v.version, ',' ORDER BY v.version) FROM (
+          SELECT DISTINCT c.collprovider::text || pg_collation_actual_version(c.oid) AS version FROM pg_collation c
+          WHERE c.oid >= 16384 OR c.collname IN ('und-x-icu', 'en_US.utf8', 'en_US', 'de_DE.utf8')) v) AS collations
+FROM pg_database d WHERE d.datname = current_database()
+"""
+
+
+def rows_of(conn: Connection, sql: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    """The rows of a catalog query, as dicts."""
+    return [dict(r) for r in conn.exec_driver_sql(sql, dict(params or {})).mappings()]
+
+
+def probe_table(conn: Connection, schema: str, name: str) -> Table | None:
+    """The table, or None where there is none of that name (or, without a schema, none on the role's search path)."""
+    for candidate in [schema] if schema else default_schemas(conn):
+        found = rows_of(conn, _TABLE, {"schema": candidate, "name": name})
+        if found:
+            return _table(conn, found[0])
+    return None
+
+
+def default_schemas(conn: Connection) -> list[str]:
+    """The search path that a session of this role starts with, whatever it is now."""
+    row = rows_of(
+        conn,
+        "SELECT reset_val AS path, current_user::text AS role FROM pg_settings WHERE name = 'search_path'",
+    )[0]
+    parts = next(csv.reader([row["path"]], skipinitialspace=True), [])
+    return [row["role"] if p == "$user" else p for p in (part.strip() for part in parts) if p]
+
+
+def table_names(conn: Connection) -> list[str]:
+    """Qualified names of all readable tables and views."""
+    return [str(r[0]) for r in conn.exec_driver_sql(_NAMES)]
+
+
+def privileges(conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
+    """What the role may do with `columns` of `table` and with `schema`."""
+    found = rows_of(
+        conn, _RIGHTS, {"own": schema, "schema": table.schema, "name": table.name, "columns": list(columns)}
+    )
+    if not found:
+        raise LookupError(f"{table.schema}.{table.name} is gone")
+    r = found[0]
+    missing = tuple(r["missing"])
+    select = bool(r["visible"]) and (bool(r["whole"]) or not missing)
+    return Privileges(select, missing, bool(r["create_schema"]), bool(r["own_schema"]), r["role"])
+
+
+def server_identity(conn: Connection) -> ServerIdentity:
+    """Cluster and database; major version and collation versions; the next transaction id as position."""
+    r = rows_of(conn, _SERVER)[0]
+    system = "unknown"
+    if r["may_identify"]:
+        system = rows_of(conn, "SELECT system_identifier::text AS id FROM pg_control_system()")[0]["id"]
+    described = r["described"]
+    version = ""
+    if r["major"] >= 15:
+        sql = "SELECT pg_database_collation_actual_version(%(oid)s::oid) AS v"
+        version = rows_of(conn, sql, {"oid": r["database"]})[0]["v"] or ""
+    locale = described.get("datlocale") or described.get("daticulocale") or described["datcollate"]
+    default = f"{described.get('datlocprovider', 'c')}:{locale}:{version}"
+    return ServerIdentity(
+        product=f"PostgreSQL {r['version']}",
+        identity=f"{system}/{r['database']}",
+        meaning=f"{r['major']};{default};{r['collations'] or ''}",
+        position=int(r["position"]),
+    )
+
+
+def _table(conn: Connection, row: Mapping[str, Any]) -> Table:
+    oid, kind = row["oid"], str(row["kind"])
+    stored = kind in ("r", "p", "m")
+    where = {"oid": oid, "schema": row["schema"], "name": row["name"]}
+    inherited = kind == "p" or bool(row["has_children"])
+    # A parent's NOT NULL and unique indexes do not bind every child of plain inheritance.
+    loose = not stored or bool(row["has_children"])
+    columns = tuple(make_column(r) for r in rows_of(conn, COLUMNS, {**where, "inherited": inherited, "loose": loose}))
+    keys = [] if loose else [k for k in rows_of(conn, _KEYS, {"oid": oid}) if k["usable"]]
+    primary = next((tuple(k["columns"]) for k in keys if k["is_primary"]), ())
+    nullable = {c.name for c in columns if c.nullable}
+    unique = tuple(tuple(k["columns"]) for k in keys if not k["is_primary"] and not nullable & set(k["columns"]))
+    size = rows_of(conn, _SIZE, {"oid": oid})[0]
+    return Table(
+        schema=row["schema"],
+        name=row["name"],
+        kind=_KINDS[kind],
+        columns=columns,
+        primary_key=primary,
+        unique_keys=unique,
+        rows=-1 if size["rows"] is None else int(size["rows"]),
+        pages=int(size["pages"]),
+        row_width=sum(c.width for c in columns) if all(c.width for c in columns) else 0,
+        key_correlation=_correlation(columns, primary or (unique[0] if unique else ())),
+        row_security=bool(row["row_security"]),
+    )
+
+
+def _correlation(columns: Sequence[Column], key: Sequence[str]) -> float | None:
+    found = next((c.fact("correlation") for c in columns if key and c.name == key[0]), "")
+    return float(found) if found else None

@@ -1,0 +1,144 @@
+"""One message for each thing that a PostgreSQL driver can complain of.
+
+A server's message may quote rows in its detail, and a driver's may quote the connection string; so only the primary
+message's first line is repeated, with anything that looks like a password taken out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SchemaChanged, SourceError
+
+_SECRET = re.compile(r"(?i)(password\s*=\s*)('[^']*'|\S+)|(://[^\s:/@]*:)[^\s@]*(@)")
+_JDBC = re.compile(r"PSQLException: (?:ERROR|FATAL|PANIC): ([^\n]*)|PSQLException: ([^\n]*)")
+_LEVEL = re.compile(r"^(?:.*?:\s)?(?:ERROR|FATAL|PANIC):\s+")
+
+_Maker = Callable[[str, str, str], QbcdError]
+
+
+def _row_security(message: str, stream: str, source: str) -> QbcdError:
+    return Refused(
+        f"source {source}: row-level security would hide rows: {message}",
+        remedy="give the role BYPASSRLS, or capture a view that states which rows it shows",
+        stream=stream,
+    )
+
+
+def _privilege(message: str, stream: str, source: str) -> QbcdError:
+    return MissingPrivilege(
+        f"source {source}: {message}", remedy="grant the role the right that the message names", stream=stream
+    )
+
+
+def _login(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "check the user and the password of the source, and the server's pg_hba.conf"
+    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
+def _unreachable(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "check host, port, network and TLS settings of the source's url"
+    return SourceError(f"source {source} cannot be reached: {message}", remedy=remedy, stream=stream)
+
+
+def _database(message: str, stream: str, source: str) -> QbcdError:
+    return ConfigError(f"source {source}: {message}", remedy="check the database in the source's url", stream=stream)
+
+
+def _schema(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "if this is meant, `qbcd reset` the stream and `qbcd prepare` it again"
+    return SchemaChanged(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
+def _snapshot(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "the session that held the snapshot ended; the next poll begins anew"
+    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
+def _timeout(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "raise the source's statement time-out, or look for who cancelled it"
+    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
+def _lock(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "another session holds the table, for instance for DDL; the next poll tries again"
+    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
+def _standby(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "poll the primary, or set hot_standby_feedback on the standby"
+    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
+def _other(message: str, stream: str, source: str) -> QbcdError:
+    return SourceError(f"source {source}: {message}", stream=stream)
+
+
+# SQLSTATE, or a class of them, to message; first match wins.
+_STATES: tuple[tuple[str, _Maker], ...] = (
+    ("28", _login),
+    ("08", _unreachable),
+    ("3D000", _database),
+    ("42501", _privilege),
+    ("42P01", _schema),
+    ("42703", _schema),
+    ("3F000", _schema),
+    ("57014", _timeout),
+    ("55P03", _lock),
+    ("57P", _unreachable),
+    ("53300", _unreachable),
+)
+# What a SQLSTATE does not tell apart from other things.
+_SPECIAL: tuple[tuple[str, _Maker], ...] = (
+    (r"row-level security policy", _row_security),
+    (r"invalid snapshot identifier|could not import the requested snapshot", _snapshot),
+    (r"conflict with recovery", _standby),
+)
+# Before a session stands, the driver gives no SQLSTATE; Spark passes on text alone.
+_WORDS: tuple[tuple[str, _Maker], ...] = (
+    (r"password authentication failed|no password supplied|no pg_hba\.conf entry|authentication failed", _login),
+    (r"role \".*\" (does not exist|is not permitted to log in)", _login),
+    (r"database \".*\" does not exist", _database),
+    (r"permission denied", _privilege),
+    (r"(column|relation|schema) .* does not exist", _schema),
+    (r"canceling statement due to (statement timeout|user request)", _timeout),
+    (r"canceling statement due to lock timeout", _lock),
+    (r"connection|could not translate host name|timeout expired|timed out|SSL|certificate", _unreachable),
+)
+
+
+def explain_error(error: BaseException, *, stream: str, source: str) -> QbcdError:
+    """The one message for a driver's error.
+
+    Args:
+        error: Of SQLAlchemy, psycopg2, or Spark (by its text); a :class:`QbcdError` is given back.
+        stream: The stream concerned, or empty.
+        source: What to call the source: its name, host and port.
+    """
+    if isinstance(error, QbcdError):
+        return error
+    origin = getattr(error, "orig", None) or error
+    state = str(getattr(origin, "pgcode", None) or getattr(origin, "sqlstate", None) or "")
+    message = primary_message(origin)
+    for pattern, maker in _SPECIAL:
+        if re.search(pattern, message):
+            return maker(message, stream, source)
+    for prefix, maker in _STATES:
+        if state and state.startswith(prefix):
+            return maker(message, stream, source)
+    for pattern, maker in _WORDS:
+        if not state and re.search(pattern, message, re.IGNORECASE):
+            return maker(message, stream, source)
+    return _other(message, stream, source)
+
+
+def primary_message(error: BaseException) -> str:
+    """The first line of what the server or driver said, without secrets, detail and severity."""
+    primary = getattr(getattr(error, "diag", None), "message_primary", None)
+    text = str(primary or error).strip()
+    found = _JDBC.search(text)
+    if found and not primary:
+        text = found.group(1) or found.group(2)
+    line = _LEVEL.sub("", text.splitlines()[0]) if text else type(error).__name__
+    return _SECRET.sub(r"\1\3***\4", line)

@@ -1,0 +1,183 @@
+"""Sessions on PostgreSQL: URLs for SQLAlchemy and JDBC from one URL, TLS alike on both, and the pinned settings."""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from sqlalchemy.engine import URL
+
+from qbcd.errors import ConfigError
+
+SQLALCHEMY_DRIVER = "postgresql+psycopg2"
+DRIVER_CLASS = "org.postgresql.Driver"
+DEFAULT_PORT = 5432
+CONNECT_TIMEOUT = 10  # seconds
+
+# Everything that changes how a value reads, which name means what, or whether a row is seen. Plain SETs: none of them
+# takes a snapshot, so an exported one can still be imported after them.
+PINS = (
+    "SET search_path = pg_catalog",
+    "SET client_encoding = 'UTF8'",
+    "SET standard_conforming_strings = on",
+    "SET quote_all_identifiers = off",
+    "SET transform_null_equals = off",
+    "SET DateStyle = 'ISO, YMD'",
+    "SET IntervalStyle = 'postgres'",
+    "SET TimeZone = 'UTC'",
+    "SET extra_float_digits = 1",
+    "SET bytea_output = 'hex'",
+    "SET lc_monetary = 'C'",
+    "SET xmloption = content",
+    "SET xmlbinary = base64",
+    "SET row_security = off",
+    "SET synchronous_commit = on",
+    "SET idle_in_transaction_session_timeout = 0",
+    "SET idle_session_timeout = 0",
+    # The time goes into hashing, which it cannot speed up, while a statement over many ranges takes long to compile.
+    "SET jit = off",
+)
+
+# URL options that both sides understand, libpq's name to the JDBC driver's.
+_SHARED = {
+    "sslmode": "sslmode",
+    "sslrootcert": "sslrootcert",
+    "sslcert": "sslcert",
+    "sslkey": "sslkey",
+    "channel_binding": "channelBinding",
+    "connect_timeout": "connectTimeout",
+}
+# What users may set on JDBC: nothing that loads code or files, moves the session elsewhere, or touches TLS.
+JDBC_PROPERTIES = frozenset({
+    "connectTimeout", "loginTimeout", "socketTimeout", "cancelSignalTimeout", "tcpKeepAlive", "tcpNoDelay",
+    "receiveBufferSize", "sendBufferSize", "maxResultBuffer", "prepareThreshold", "preparedStatementCacheQueries",
+    "preparedStatementCacheSizeMiB", "databaseMetadataCacheFields", "databaseMetadataCacheFieldsMiB",
+    "logUnclosedConnections",
+})  # fmt: skip
+
+
+def is_local(host: str | None) -> bool:
+    """Whether `host` is this machine: loopback, a socket directory, or none at all."""
+    if not host or host.startswith(("/", "@")) or host.rstrip(".").lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def sqlalchemy_url(url: URL) -> URL:
+    """The URL with qbcd's driver, checked options, full TLS verification off this machine, and a connect time-out."""
+    query = {"connect_timeout": str(CONNECT_TIMEOUT), **_options(url)}
+    return url.set(drivername=SQLALCHEMY_DRIVER, query=query)
+
+
+def connect_args(*, stream: str, read_only: bool, statement_timeout: int = 0) -> dict[str, Any]:
+    """Arguments of psycopg2.connect(): named, kept alive, read-only wherever qbcd only reads."""
+    return {
+        "application_name": application_name(stream),
+        "client_encoding": "UTF8",
+        "keepalives": 1,
+        "keepalives_idle": 30,
+        "keepalives_interval": 10,
+        "keepalives_count": 3,
+        "options": server_options(read_only=read_only, statement_timeout=statement_timeout),
+    }
+
+
+def server_options(*, read_only: bool, statement_timeout: int) -> str:
+    """Settings that stand from the session's first moment and outlive a rollback, whatever the role's own are."""
+    mode = "on" if read_only else "off"
+    return f"-c default_transaction_read_only={mode} -c statement_timeout={statement_timeout * 1000}"
+
+
+def application_name(stream: str) -> str:
+    """How qbcd's sessions show in pg_stat_activity, which cuts names at 63 bytes."""
+    return f"qbcd/{stream}"[:63] if stream else "qbcd"
+
+
+def snapshot_pins(snapshot: str) -> tuple[str, ...]:
+    """The pins, then the exported snapshot as the first thing that the transaction reads.
+
+    Raises:
+        ValueError: `snapshot` is no snapshot's name.
+    """
+    if not snapshot or not all(c in "0123456789ABCDEFabcdef-" for c in snapshot):
+        raise ValueError(f"{snapshot!r} is not the name of an exported snapshot")
+    level = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+    return (*PINS, level, f"SET TRANSACTION SNAPSHOT '{snapshot}'")
+
+
+def jdbc_url(url: URL) -> str:
+    """``jdbc:postgresql://host:port/database?..`` with TLS options, without user and password.
+
+    Raises:
+        ConfigError: The URL names a socket directory, no database, or an option that is not shared by both sides.
+    """
+    host = url.host or "localhost"
+    if host.startswith(("/", "@")):
+        raise ConfigError(f"JDBC cannot connect through the socket {host}", remedy="name a host and port in the url")
+    if not url.database:
+        raise ConfigError("the source's url names no database", remedy="end it with /DATABASE")
+    address = f"[{host.strip('[]')}]" if ":" in host else host
+    options = {"connectTimeout": str(CONNECT_TIMEOUT)}
+    for name, value in _options(url).items():
+        if (name, value) == ("sslrootcert", "system"):
+            options["sslfactory"] = "org.postgresql.ssl.DefaultJavaSSLFactory"  # Java's own trusted roots
+        else:
+            options[_SHARED[name]] = value
+    place = f"{address}:{url.port or DEFAULT_PORT}/{quote(url.database, safe='')}"
+    return f"jdbc:postgresql://{place}?{urlencode(options)}"
+
+
+def jdbc_options(
+    url: URL, properties: Mapping[str, str], *, fetchsize: int, stream: str = "", statement_timeout: int = 0
+) -> dict[str, str]:
+    """Options of a read-only Spark JDBC read.
+
+    Raises:
+        ConfigError: A property is not on the allow-list, or `fetchsize` is below 1: the driver would then read outside
+            a transaction, and the snapshot pin would silently not hold.
+    """
+    if fetchsize < 1:
+        raise ConfigError(f"jdbc.fetchsize is {fetchsize}", remedy="1 is the least; 10000 serves well")
+    _refuse_unknown(properties, JDBC_PROPERTIES, "jdbc.properties", "TLS settings belong in the source's url")
+    options = {
+        "driver": DRIVER_CLASS,
+        "fetchsize": str(fetchsize),
+        "ApplicationName": application_name(stream),
+        "tcpKeepAlive": "true",
+        "prepareThreshold": "-1",  # binary transfer from the first row
+        **properties,
+        "readOnly": "true",
+        "readOnlyMode": "always",
+        "options": server_options(read_only=True, statement_timeout=statement_timeout),
+    }
+    if url.username:
+        options["user"] = url.username
+    if url.password is not None:
+        options["password"] = str(url.password)
+    return options
+
+
+def _options(url: URL) -> dict[str, str]:
+    """The URL's options, checked; off this machine TLS with full verification unless it says otherwise."""
+    for name, value in url.query.items():
+        if not isinstance(value, str):
+            raise ConfigError(f"the source's url sets {name} twice", remedy="keep one of them")
+    _refuse_unknown(url.query, frozenset(_SHARED), "the source's url", "other options cannot hold for JDBC too")
+    options = {name: str(value) for name, value in url.query.items()}
+    if "sslmode" not in options and not is_local(url.host):
+        options["sslmode"] = "verify-full"
+    return options
+
+
+def _refuse_unknown(given: Mapping[str, Any], known: frozenset[str], place: str, why: str) -> None:
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}; {why}"
+            raise ConfigError(f"{place} may not set {name!r}", remedy=hint)

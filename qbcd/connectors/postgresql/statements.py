@@ -1,0 +1,155 @@
+"""The statement primitives of PostgreSQL: many key ranges in one statement, range bounds, DDL of qbcd's own tables.
+
+Bounds are literals, cast to the key column's own type, so the server compares them exactly as it orders the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from qbcd.connectors.postgresql import forms, types
+from qbcd.model import Column, KeyRange
+
+
+def bound(column: Column, text: str) -> exp.Expression:
+    """A key bound from its canonical text: a string literal, cast to the column's type below all domains.
+
+    Raises:
+        ValueError: The text holds a NUL character, which no PostgreSQL value can.
+    """
+    if "\x00" in text:
+        raise ValueError(f"a bound of key column {column.name} holds a NUL character")
+    literal = forms.cast(exp.Literal.string(text), types.storage_type(column))
+    return forms.collate(literal, column.collation) if column.collation else literal
+
+
+def per_range(
+    select: Sequence[str],
+    relation: str,
+    key: Sequence[Column],
+    ranges: Sequence[KeyRange],
+    key_names: Sequence[str],
+    *,
+    aggregate: bool,
+) -> str:
+    """One statement over many ranges; see :meth:`~qbcd.connectors.base.Connector.per_range`.
+
+    Closed ranges are rows of one VALUES list, each looked up through the key's index. The first, last and lone range
+    are arms of their own: a bound that may be NULL would cost the index.
+
+    Args:
+        select: SQL of the outputs over alias ``t``.
+        relation: FROM item without alias.
+        key: Key columns.
+        ranges: One at least, ids unique.
+        key_names: Quoted names of the key columns.
+        aggregate: Arms without GROUP BY give one row a range in any case, so nothing differs here.
+
+    Raises:
+        ValueError: There are no ranges, ids repeat, or a bound has another width than the key.
+    """
+    _check(key, ranges, aggregate)
+    columns = [f"t.{name}" for name in key_names]
+    outputs = ", ".join(select)
+    body = f"SELECT {outputs} FROM {relation} AS t"
+    arms = []
+    closed = [r for r in ranges if r.lo is not None and r.hi is not None]
+    if closed:
+        arms.append(_closed_arm(body, key, columns, closed))
+    for r in ranges:
+        conditions = []
+        if r.lo is not None and r.hi is None:
+            conditions.append(_compare(key, columns, ">=", _literals(key, r.lo)))
+        if r.hi is not None and r.lo is None:
+            conditions.append(_compare(key, columns, "<", _literals(key, r.hi)))
+        if conditions or (r.lo is None and r.hi is None):
+            where = f" WHERE {conditions[0]}" if conditions else ""
+            arms.append(f"SELECT CAST({r.range_id} AS BIGINT) AS range_id, q.* FROM ({body}{where}) AS q")
+    return "\nUNION ALL\n".join(arms)
+
+
+def range_bounds(relation: str, key: Sequence[Column], key_names: Sequence[str], *, rows_per_range: int) -> str:
+    """The first key of every range but the first as canonical text k0..kn, in key order.
+
+    Raises:
+        ValueError: `rows_per_range` is not positive.
+    """
+    if rows_per_range < 1:
+        raise ValueError("a range holds one row at least")
+    names = ", ".join(f"t.{name}" for name in key_names)
+    texts = ", ".join(
+        f"{_sql(forms.canonical_text(c, exp.Column(this=exp.Var(this=name), table=exp.Var(this='o'))))} AS k{i}"
+        for i, (c, name) in enumerate(zip(key, key_names, strict=True))
+    )
+    return (
+        f"SELECT {texts}\nFROM (SELECT {names}, row_number() OVER (ORDER BY {names}) AS qbcd_row\n"
+        f"FROM {relation} AS t) AS o\n"
+        f"WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, {rows_per_range}) = 0\nORDER BY o.qbcd_row"
+    )
+
+
+def create_table(name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:
+    """CREATE TABLE IF NOT EXISTS; `name` and column names are quoted SQL."""
+    lines = [f"{column} {sql_type}" for column, sql_type in columns]
+    if primary_key:
+        lines.append(f"PRIMARY KEY ({', '.join(primary_key)})")
+    body = ",\n  ".join(lines)
+    return f"CREATE TABLE IF NOT EXISTS {name} (\n  {body}\n)"
+
+
+def _check(key: Sequence[Column], ranges: Sequence[KeyRange], aggregate: bool) -> None:
+    if not ranges:
+        raise ValueError("no ranges to ask for")
+    if len({r.range_id for r in ranges}) != len(ranges):
+        raise ValueError("a range id occurs twice")
+    for r in ranges:
+        for ends in (r.lo, r.hi):
+            if ends is not None and len(ends) != len(key):
+                raise ValueError(f"range {r.range_id} has a bound of {len(ends)} values for a key of {len(key)}")
+
+
+def _closed_arm(body: str, key: Sequence[Column], columns: Sequence[str], ranges: Sequence[KeyRange]) -> str:
+    lows = [f"lo{i}" for i in range(len(key))]
+    highs = [f"hi{i}" for i in range(len(key))]
+    rows = ",\n".join(
+        f"(CAST({r.range_id} AS BIGINT), {', '.join(_literals(key, (r.lo or ()) + (r.hi or ())))})" for r in ranges
+    )
+    low = _compare(key, columns, ">=", [f"r.{n}" for n in lows])
+    high = _compare(key, columns, "<", [f"r.{n}" for n in highs])
+    return (
+        f"SELECT r.range_id, q.* FROM (VALUES\n{rows}\n) AS r(range_id, {', '.join(lows + highs)})\n"
+        f"CROSS JOIN LATERAL ({body} WHERE {low} AND {high}) AS q"
+    )
+
+
+def _literals(key: Sequence[Column], values: Sequence[str]) -> list[str]:
+    return [_sql(bound(key[i % len(key)], text)) for i, text in enumerate(values)]
+
+
+def _compare(key: Sequence[Column], left: Sequence[str], operator: str, right: Sequence[str]) -> str:
+    """A comparison of whole keys: a row comparison, which the index of a composite key can answer."""
+    if len(key) == 1:
+        return f"{left[0]} {_operator(key[0], operator)} {right[0]}"
+    if not any(c.fact("operators") for c in key):
+        return f"({', '.join(left)}) {operator} ({', '.join(right)})"
+    # A row comparison takes one operator name for all columns; where one column's operators live elsewhere, it is
+    # spelled out, with a leading condition that an index on the first column can answer.
+    strict = operator[0]
+    alternatives = []
+    for i in range(len(key)):
+        equal = [f"{left[j]} {_operator(key[j], '=')} {right[j]}" for j in range(i)]
+        last = operator if i == len(key) - 1 else strict
+        alternatives.append(" AND ".join([*equal, f"{left[i]} {_operator(key[i], last)} {right[i]}"]))
+    first = f"{left[0]} {_operator(key[0], strict + '=')} {right[0]}"
+    return f"({first} AND ({' OR '.join(f'({a})' for a in alternatives)}))"
+
+
+def _operator(column: Column, operator: str) -> str:
+    schema = column.fact("operators")
+    return f"OPERATOR({schema}.{operator})" if schema else operator
+
+
+def _sql(tree: exp.Expression) -> str:
+    return tree.sql(dialect=forms.DIALECT)

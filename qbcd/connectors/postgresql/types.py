@@ -1,0 +1,179 @@
+"""What each PostgreSQL type means to qbcd: how it is compared, how it travels, whether it can be a key.
+
+Everything is decided once, from the catalog's row of a column, and kept in :class:`~qbcd.model.Column`; the forms then
+only look types up here. `base_type` is the catalog's name of the type below all domains (``int8``, ``_text`` for an
+array). A type outside pg_catalog carries its schema (``public.mood``), except `citext`, known by its extension.
+
+Facts of a column (`Column.fact`):
+
+=================  ==================================================================================================
+``storage_type``   SQL of the type below all domains, with its modifier
+``kind``           the catalog's typtype of that type: b base, c composite, e enum, r range, m multirange, p pseudo
+``nondeterministic``  ``yes`` where the collation equates different bytes
+``loose``          ``yes`` where the server does not enforce the type's modifier (views, foreign tables)
+``operators``      SQL of the schema that holds the type's operators, where that is not pg_catalog
+``element``        base type of an array's elements;  ``element_type`` their SQL, ``element_kind`` their typtype
+``correlation``    how far the column follows the heap, where the statistics know
+=================  ==================================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from qbcd.model import Column, Comparison, Travel, TravelKind
+
+INTEGERS: Mapping[str, TravelKind] = {"int2": "int16", "int4": "int32", "int8": "int64"}
+FLOATS: Mapping[str, TravelKind] = {"float4": "float32", "float8": "float64"}
+TIMES: Mapping[str, TravelKind] = {
+    "date": "date",
+    "time": "time",
+    "timestamp": "timestamp",
+    "timestamptz": "timestamptz",
+}
+PLAIN: Mapping[str, TravelKind] = {**INTEGERS, **FLOATS, **TIMES, "bool": "boolean", "bytea": "binary"}
+STRINGS = frozenset({"text", "varchar", "name"})
+# Aliases of oid print names that change with a rename; their own equality is that of the number.
+OID_ALIASES = frozenset({
+    "regclass", "regcollation", "regconfig", "regdatabase", "regdictionary", "regnamespace",
+    "regoper", "regoperator", "regproc", "regprocedure", "regrole", "regtype",
+})  # fmt: skip
+# Types whose own equality is what users see: rule 5 of the architecture.
+TYPED = frozenset({*PLAIN, *STRINGS, *OID_ALIASES, "numeric", "timetz", "uuid", "inet", "cidr", "oid"})
+# Types whose equality hides bytes that users see.
+HIDING = frozenset({"citext", "bpchar", "char"})
+# Elements that make a one-dimensional array travel as an array; other arrays travel as text.
+ELEMENTS = frozenset({*PLAIN, *STRINGS, "numeric", "timetz", "uuid", "inet", "cidr", "bpchar", "citext"})
+# Key types with a binary form that is one to one with their equality (see `forms.key_identity`).
+KEYS = frozenset({
+    *PLAIN, *STRINGS, *HIDING, "numeric", "timetz", "uuid", "inet", "cidr", "oid",
+    "macaddr", "macaddr8", "money", "bit", "varbit", "pg_lsn", "xid8",
+})  # fmt: skip
+
+MAX_DECIMAL_DIGITS = 38
+# The text of these cannot be read back in, so that nothing that qbcd delivers could restore them.
+_NO_INPUT: Mapping[str, str] = {
+    "pg_node_tree": "an internal parse tree",
+    "pg_ndistinct": "internal statistics",
+    "pg_dependencies": "internal statistics",
+    "pg_mcv_list": "internal statistics",
+    "pg_brin_bloom_summary": "an internal index entry",
+    "pg_brin_minmax_multi_summary": "an internal index entry",
+    "pg_ddl_command": "an internal parse tree",
+    "gtsvector": "an internal index entry",
+    "aclitem": "an access right, which names roles of this server only",
+}
+
+
+def make_column(row: Mapping[str, Any]) -> Column:
+    """The column that a row of the catalog query describes (`catalog.COLUMNS` lists the row's fields)."""
+    facts = {
+        "storage_type": row["storage_type"],
+        "kind": row["kind"],
+        "loose": "yes" if row["loose"] else "",
+        "nondeterministic": "" if row["deterministic"] else "yes",
+        "operators": row["operators"] or "",
+        "element": row["element"] or "",
+        "element_type": row["element_type"] or "",
+        "element_kind": row["element_kind"] or "",
+        "correlation": "" if row["correlation"] is None else repr(float(row["correlation"])),
+    }
+    column = Column(
+        name=row["name"],
+        sql_type=row["sql_type"],
+        base_type=row["base_type"],
+        nullable=bool(row["nullable"]),
+        collation=row["collation"] or "",
+        comparison="text",
+        travel=Travel("text"),
+        width=int(row["width"] or 0),
+        facts=tuple(sorted((name, value) for name, value in facts.items() if value)),
+    )
+    travel = _travel(column, int(row["modifier"]))
+    return replace(column, comparison=_comparison(column), travel=travel)
+
+
+def storage_type(column: Column) -> str:
+    """SQL of the column's type below all domains."""
+    return column.fact("storage_type") or column.sql_type
+
+
+def is_nondeterministic(column: Column) -> bool:
+    """Whether the column's collation equates strings of different bytes."""
+    return column.fact("nondeterministic") == "yes"
+
+
+def is_array(column: Column) -> bool:
+    """Whether the column is an array of any elements; `oidvector` and `int2vector` are none."""
+    return bool(column.fact("element"))
+
+
+def element_of(column: Column) -> Column:
+    """An element of an array column, as a column of its own; only for columns that travel as arrays."""
+    travel = column.travel.element or Travel("text")
+    base, sql_type = column.fact("element"), column.fact("element_type")
+    facts = (("kind", column.fact("element_kind")), ("storage_type", sql_type))
+    return Column(column.name, sql_type, base, True, "", "text", travel, facts=facts)
+
+
+def type_problem(column: Column) -> str:
+    """Why values of `column` cannot be captured, or an empty string."""
+    for base in (column.base_type, column.fact("element")):
+        if base in _NO_INPUT:
+            return f"type {column.sql_type} is {_NO_INPUT[base]}; its text cannot be read back"
+    if column.fact("kind") == "p":
+        return f"pseudo-type {column.sql_type} has no values of its own"
+    return ""
+
+
+def key_problem(column: Column) -> str:
+    """Why `column` cannot be part of a key, or an empty string; nullability and uniqueness are the caller's."""
+    problem = type_problem(column)
+    if problem or column.base_type in KEYS or column.fact("kind") == "e":
+        return problem
+    if is_array(column) or column.fact("kind") in ("c", "r", "m") or column.base_type in ("jsonb", "interval"):
+        return f"{column.sql_type} equates values of different text, and qbcd has no binary identity for them"
+    return f"{column.sql_type} has no total order that qbcd knows"
+
+
+def override_travel(column: Column, kind: str) -> Column:
+    """The column with `types: {column: kind}` applied; `text` is the only override.
+
+    Raises:
+        ValueError: The kind is another one.
+    """
+    if kind != "text":
+        raise ValueError(f"a column can only be made to travel as text, not as {kind!r}")
+    return replace(column, travel=Travel("text"))
+
+
+def _comparison(column: Column) -> Comparison:
+    base = column.base_type
+    if base in HIDING or (base in STRINGS and is_nondeterministic(column)):
+        return "bytes"
+    return "typed" if base in TYPED else "text"
+
+
+def _travel(column: Column, modifier: int) -> Travel:
+    if not is_array(column):
+        return _scalar_travel(column.base_type, modifier)
+    element = column.fact("element")
+    if element in ELEMENTS or column.fact("element_kind") == "e":
+        return Travel("array", element=_scalar_travel(element, modifier))
+    return Travel("text")
+
+
+def _scalar_travel(base: str, modifier: int) -> Travel:
+    if base == "numeric" and modifier >= 4:
+        precision, scale = numeric_modifier(modifier)
+        if precision <= MAX_DECIMAL_DIGITS and 0 <= scale <= precision:
+            return Travel("decimal", precision, scale)
+    return Travel(PLAIN.get(base, "text"))
+
+
+def numeric_modifier(modifier: int) -> tuple[int, int]:
+    """(precision, scale) out of a numeric's type modifier; the scale is a signed 11-bit number."""
+    packed = modifier - 4
+    return (packed >> 16) & 0xFFFF, ((packed & 0x7FF) ^ 1024) - 1024

@@ -1,0 +1,102 @@
+"""The polling job: every stream when it is due, back-off after failures, an orderly end on a signal."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from qbcd.errors import QbcdError, Refused
+from qbcd.run import Report, Stream, run_stream
+from qbcd.state import Run
+
+log = logging.getLogger("qbcd")
+MAX_BACKOFF_S = 300.0
+
+
+@dataclass
+class Outcome:
+    """What became of one poll: a report, or the error that ended it."""
+
+    stream: str
+    report: Report | None = None
+    error: QbcdError | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """0 done, 1 failed (also a delivery), 3 refused, 2 configuration."""
+        if self.error is not None:
+            return self.error.exit_code
+        return 1 if self.report is not None and self.report.failures else 0
+
+
+@dataclass
+class JobReport:
+    """What a job did, poll by poll (with `once`; otherwise the last poll of each stream)."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        """The first of 3, 1, 2, 0 that occurred."""
+        codes = {outcome.exit_code for outcome in self.outcomes}
+        return next((code for code in (3, 1, 2) if code in codes), 0)
+
+
+def poll(stream: Stream) -> Outcome:
+    """One poll with its line in the history; errors of qbcd become the outcome."""
+    started = time.time()
+    try:
+        report = run_stream(stream)
+    except QbcdError as error:
+        error.stream = error.stream or stream.name
+        kind = "refused" if isinstance(error, Refused) else "failed"
+        stream.project.record_run(Run(stream.name, started, time.time(), kind, message=str(error)))
+        return Outcome(stream.name, error=error)
+    header = report.header
+    message = "; ".join(str(e) for e in report.failures.values())
+    how: Literal["failed", "ok", "empty"] = "failed" if message else "ok" if header else "empty"
+    run = Run(
+        stream.name, started, time.time(), how,
+        epoch=header.epoch if header else 0, batch_seq=header.seq if header else 0,
+        counts=dict(header.counts) if header else {}, message=message,
+    )  # fmt: skip
+    stream.project.record_run(run, report.cost)
+    return Outcome(stream.name, report=report)
+
+
+def run_once(streams: Sequence[Stream], told: Callable[[Outcome], None], stop: threading.Event) -> JobReport:
+    """Polls each stream once, in order; a stream that fails does not keep the others from theirs."""
+    job = JobReport()
+    for stream in streams:
+        if stop.is_set():
+            break
+        job.outcomes.append(poll(stream))
+        told(job.outcomes[-1])
+    return job
+
+
+def run_always(streams: Sequence[Stream], told: Callable[[Outcome], None], stop: threading.Event) -> JobReport:
+    """Polls each stream at its interval until `stop`; the step in hand is finished first.
+
+    A stream that fails waits twice as long after each failure, up to five minutes, and at least its interval.
+    """
+    due = {s.name: 0.0 for s in streams}
+    failures = {s.name: 0 for s in streams}
+    last: dict[str, Outcome] = {}
+    while not stop.is_set():
+        stream = min(streams, key=lambda s: due[s.name])
+        if stop.wait(max(0.0, due[stream.name] - time.monotonic())):
+            break
+        began = time.monotonic()
+        outcome = last[stream.name] = poll(stream)
+        told(outcome)
+        every = stream.config.every.total_seconds()
+        failures[stream.name] = failures[stream.name] + 1 if outcome.exit_code else 0
+        back_off = min(MAX_BACKOFF_S, 2.0 ** failures[stream.name]) if failures[stream.name] else 0.0
+        # Polls keep their rhythm from the start of the poll, and never queue up behind a slow one.
+        due[stream.name] = max(began + max(every, back_off), time.monotonic())
+    return JobReport(list(last.values()))

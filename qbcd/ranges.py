@@ -1,0 +1,51 @@
+"""Key ranges: built from the bounds that the database picked, compared, and shared out among connections.
+
+Python never orders or equates keys here; the order of ranges is the order in which the database returned their bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TypeVar
+
+from qbcd.model import KeyRange
+
+Range = TypeVar("Range", bound=KeyRange)
+
+
+def build(bounds: Sequence[tuple[str, ...]], *, first_id: int) -> list[KeyRange]:
+    """Half-open ranges between ascending `bounds`, the first and the last open-ended; no bound gives one range."""
+    edges: list[tuple[str, ...] | None] = [None, *bounds, None]
+    return [KeyRange(first_id + i, lo, hi) for i, (lo, hi) in enumerate(pairwise(edges))]
+
+
+def differing(known: Sequence[KeyRange], now: Sequence[Range]) -> list[Range]:
+    """The ranges of `now` whose count or checksum is not the known one."""
+    old = {r.range_id: (r.rows, r.checksum) for r in known}
+    return [r for r in now if old[r.range_id] != (r.rows, r.checksum)]
+
+
+def pairs(known: Sequence[KeyRange], now: Sequence[KeyRange]) -> Iterator[tuple[KeyRange, KeyRange]]:
+    """(old, new) of each range of `now`."""
+    old = {r.range_id: r for r in known}
+    return ((old[r.range_id], r) for r in now)
+
+
+def shares(asked: Sequence[Range], connections: int) -> list[list[Range]]:
+    """`asked` in at most `connections` contiguous shares of about equal rows, none empty."""
+    total, parts = sum(r.rows + 1 for r in asked), max(1, min(connections, len(asked)))
+    cut: list[list[Range]] = [[]]
+    seen = 0
+    for one in asked:
+        if len(cut) < parts and cut[-1] and seen >= total * len(cut) / parts:
+            cut.append([])
+        cut[-1].append(one)
+        seen += one.rows + 1
+    return cut
+
+
+def predicates(asked: Sequence[KeyRange], connections: int) -> list[str]:
+    """Conditions on ``range_id`` that give each JDBC reader about as many rows; together they cover `asked`."""
+    by_id = sorted(asked, key=lambda r: r.range_id)
+    return [f"range_id BETWEEN {s[0].range_id} AND {s[-1].range_id}" for s in shares(by_id, connections)]

@@ -1,0 +1,186 @@
+"""The whole flow on one page: hold the lease, deliver what waits, look at the source, commit, deliver, clean up.
+
+    config -> catalog -> plan -> SQL -> detect at the site -> batch + checkpoint, atomically -> each sink -> acknowledge
+
+Detection is an outbox: it ends in one atomic step, after which a batch is delivered as it was staged, however often a
+process dies. A sink that is down delays its own deliveries and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from qbcd import hooks
+from qbcd.catalog.remembered import check_requested
+from qbcd.catalog.resolve import resolve
+from qbcd.catalog.source import Source
+from qbcd.config import StreamConfig
+from qbcd.errors import DeliveryError, QbcdError, Refused
+from qbcd.model import BatchHeader, Cost, StreamPlan
+from qbcd.sinks import Sink, SinkBatch
+from qbcd.sites import Difference, Held, Settings, Site
+from qbcd.state import ProjectState, StreamRow
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream with all that works on it.
+
+    Attributes:
+        sinks: The sinks it is configured for, in delivery order.
+    """
+
+    config: StreamConfig
+    source: Source
+    site: Site
+    project: ProjectState
+    sinks: Mapping[str, Sink]
+    settings: Settings
+
+    @property
+    def name(self) -> str:
+        """The stream's name."""
+        return self.config.name
+
+
+@dataclass
+class Report:
+    """What one run of a stream did.
+
+    Attributes:
+        header: The batch that was found, or None.
+        delivered: Batches that reached a sink, once per sink.
+        failures: By sink, why it took no more.
+    """
+
+    stream: str
+    header: BatchHeader | None = None
+    cost: Cost = field(default_factory=Cost)
+    warnings: list[str] = field(default_factory=list)
+    delivered: int = 0
+    failures: dict[str, DeliveryError] = field(default_factory=dict)
+
+
+def run_stream(stream: Stream) -> Report:
+    """One poll of one stream, start to end.
+
+    Raises:
+        Refused: qbcd will not go on; source and state are as they were (earlier batches may have been delivered).
+        SourceError: The source failed; the next poll starts from what was committed.
+    """
+    report = Report(stream.name)
+    with stream.site.hold() as held:
+        check_requested(stream.name, stream.settings.requested, _prepared(held.row))
+        deliver(stream, held, report)
+        plan, report.warnings = plan_of(stream, held.row)
+        found = stream.site.detect(plan, stream.settings, held)
+        report.header, report.cost = found.header, found.cost
+        report.warnings += found.warnings
+        if found.header:
+            deliver(stream, held, report)
+        stream.site.collect(held, stream.settings)
+    return report
+
+
+def prepare_stream(stream: Stream) -> Report:
+    """Creates what the site needs and takes the baseline; a stream that is prepared already is left as it is."""
+    report = Report(stream.name)
+    row = stream.site.row()
+    if row and row.prepared:
+        check_requested(stream.name, stream.settings.requested, row.checkpoint)
+        report.warnings.append("is prepared already")
+        return report
+    plan, report.warnings = plan_of(stream, None)
+    stream.site.create(plan)
+    with stream.site.hold() as held:
+        if held.row.prepared:
+            raise Refused("another process has just prepared it", stream=stream.name, remedy="qbcd status")
+        found = stream.site.prepare(plan, stream.settings, held)
+        report.header, report.cost = found.header, found.cost
+        deliver(stream, held, report)
+    return report
+
+
+def verify_stream(stream: Stream) -> list[Difference]:
+    """Compares replica and source in full, under the lease; changes nothing."""
+    with stream.site.hold() as held:
+        check_requested(stream.name, stream.settings.requested, _prepared(held.row))
+        plan, _ = plan_of(stream, held.row)
+        return stream.site.verify(plan, held)
+
+
+def reset_stream(stream: Stream, *, discard: bool) -> None:
+    """Forgets replica, checkpoint and batches; the next `prepare` begins a new epoch.
+
+    Raises:
+        Refused: Batches wait for a sink and `discard` is not set.
+    """
+    with stream.site.hold() as held:
+        waiting = undelivered(stream)
+        if waiting and not discard:
+            raise Refused(
+                f"{len(waiting)} batches are not delivered to every sink", stream=stream.name,
+                remedy=f"qbcd run {stream.name} --once delivers them; qbcd reset {stream.name} --discard drops them",
+            )  # fmt: skip
+        stream.site.forget(held)
+        stream.project.forget(stream.name)
+
+
+def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str]]:
+    """The stream's plan by today's catalog, with the columns that were frozen at prepare."""
+    frozen = None
+    if row and row.prepared:
+        frozen = [c[0] for c in row.checkpoint["shape"]["columns"]]
+    with stream.source.read(stream.name) as session:
+        return resolve(stream.config, stream.source, session, frozen)
+
+
+def deliver(stream: Stream, held: Held, report: Report) -> None:
+    """Publishes sealed batches, oldest first, to each sink that lacks them; failures stay with their sink."""
+    acks = stream.project.acknowledged(stream.name)
+    for name, sink in stream.sinks.items():
+        done = acks.get(name)
+        for header in stream.site.batches(done and (done.epoch, done.seq)):
+            if name not in header.sinks:
+                continue
+            try:
+                _publish(stream, held, sink, name, header)
+                report.delivered += 1
+            except DeliveryError as error:
+                error.stream = error.stream or stream.name
+                stream.project.delivery_failed(stream.name, name, error.what)
+                report.failures[name] = error
+                break
+
+
+def _publish(stream: Stream, held: Held, sink: Sink, name: str, header: BatchHeader) -> None:
+    """Writes and acknowledges one batch; between the two a crash leads to the same write again."""
+    held.keeper.check()
+    hooks.reach("before_publish")
+    try:
+        sink.write(SinkBatch(header, lambda: stream.site.staged(header)))
+    except QbcdError:
+        raise
+    except OSError as error:
+        raise DeliveryError(f"sink {name}: {error.strerror}: {error.filename}", remedy="see the sink's path") from error
+    hooks.reach("after_publish")
+    held.keeper.check()
+    stream.project.acknowledge(stream.name, name, header)
+    hooks.reach("after_acknowledge")
+
+
+def undelivered(stream: Stream) -> list[BatchHeader]:
+    """Batches that some sink of theirs has not acknowledged, oldest first."""
+    acks = stream.project.acknowledged(stream.name)
+    batches: Sequence[BatchHeader] = stream.site.batches()
+    return [
+        h for h in batches if any(s not in acks or (acks[s].epoch, acks[s].seq) < (h.epoch, h.seq) for s in h.sinks)
+    ]
+
+
+def _prepared(row: StreamRow) -> Mapping[str, Any]:
+    if not row.prepared:
+        raise Refused("is not prepared", stream=row.stream, remedy=f"qbcd prepare {row.stream}")
+    return row.checkpoint

@@ -1,0 +1,92 @@
+"""Sink `console`: a table of each batch on standard output, for people who look on.
+
+Nothing is kept, so a batch that is delivered again is shown again.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from qbcd import hooks
+from qbcd.model import BatchHeader
+from qbcd.sinks.base import Sink, SinkBatch
+
+STYLES = {"c": "green", "u": "yellow", "d": "red", "r": "blue"}
+WORDS = {"c": "insert", "u": "update", "d": "delete", "r": "baseline"}
+
+
+class ConsoleSink(Sink):
+    """Prints up to `limit` events of a batch.
+
+    Args:
+        name: The sink's name.
+        limit: Rows shown of a batch; the others are counted.
+        console: Where to print; default: standard output at the time of the print.
+    """
+
+    def __init__(self, name: str, limit: int = 20, console: Console | None = None) -> None:
+        super().__init__(name)
+        self.limit = limit
+        self._console = console
+
+    def check(self) -> None:
+        """Standard output is always there."""
+
+    def write(self, batch: SinkBatch) -> None:
+        """See :meth:`Sink.write`."""
+        header = batch.header
+        rows = batch.lines.orderBy("ordinal").limit(self.limit).collect()
+        hooks.reach("mid_publish")
+        console = self._console or Console()
+        console.print(_title(header), soft_wrap=True, highlight=False)
+        console.print(event_table(header, [json.loads(row["line"]) for row in rows]))
+        more = header.size - len(rows)
+        if more > 0:
+            console.print(f"… and {more:,} more")
+
+
+def event_table(header: BatchHeader, events: list[dict[str, Any]]) -> Table:
+    """A table of `events`, parsed JSON, of the batch with `header`."""
+    table = Table()
+    table.add_column("op")
+    for name in header.key:
+        table.add_column(escape(name), style="bold", overflow="fold")
+    table.add_column("change", overflow="fold")
+    for event in events:
+        op = event["op"]
+        key = [_show(event["key"][name]) for name in header.key]
+        table.add_row(f"[{STYLES[op]}]{WORDS[op]}[/]", *key, _change(event))
+    return table
+
+
+def _title(header: BatchHeader) -> str:
+    counts = ", ".join(
+        f"{count:,} {WORDS[op]}{'s' * (count != 1 and op != 'r')}" for op, count in header.counts.items() if count
+    )
+    return f"[bold]{escape(header.stream)}[/]  batch {header.epoch}/{header.seq}: {counts}"
+
+
+def _change(event: dict[str, Any]) -> str:
+    """What a reader wants to see: old and new of an update's changed columns, the row of an insert or a delete."""
+    before, after, key = event["before"], event["after"], event["key"]
+    if before is not None and after is not None:
+        named = event["changed"]
+        changed = [name for name in after if name not in key] if named is None else named
+        return ", ".join(f"{escape(name)}: {_show(before[name])} → {_show(after[name])}" for name in changed)
+    image = after if after is not None else before
+    text = ", ".join(f"{escape(name)}: {_show(value)}" for name, value in image.items() if name not in key)
+    return f"{text} ({event['reason']})" if event["reason"] else text
+
+
+def _show(value: Any) -> str:
+    """A value as short markup; control characters of the data do not reach the terminal."""
+    if value is None:
+        return "[dim]null[/]"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return escape(text if len(text) <= 60 else text[:59] + "…")

@@ -1,0 +1,10 @@
+"""Sites: where a stream's replica, batches and checkpoint live and move in one step."""
+
+from __future__ import annotations
+
+from qbcd.sites.base import Detection, Difference, Held, Settings, Site, Step
+from qbcd.sites.database import DatabaseSite
+from qbcd.sites.files import Files
+from qbcd.sites.spark import SparkSite
+
+__all__ = ["DatabaseSite", "Detection", "Difference", "Files", "Held", "Settings", "Site", "SparkSite", "Step"]

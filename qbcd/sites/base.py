@@ -1,0 +1,303 @@
+"""What a site is: the place that keeps a stream's replica, batches and checkpoint, and moves them in one step.
+
+`DatabaseSite` keeps them in the source, `SparkSite` in the state database and Parquet files. Both hold the truth of a
+stream in one row that changes only by compare-and-set (protocol.md A).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sqlalchemy.engine import Connection
+
+from qbcd import hooks
+from qbcd.catalog.source import Source
+from qbcd.errors import GuardTripped, QbcdError, Refused, StateConflict
+from qbcd.model import BatchHeader, Cost, ServerIdentity, Statement, StreamPlan
+from qbcd.state import LeaseKeeper, ProjectState, Refusal, StreamRow, StreamStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+LEASE_SECONDS = 60.0
+DELETES = "deletes"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a stream's configuration says about its polls.
+
+    Attributes:
+        sinks: Names of the sinks that a new batch is meant for.
+        typed: Some sink needs every value in its type's range.
+        requested: What the user wrote about the plan; a change needs `reset`.
+        accept_deletes: Lift the delete guard once.
+        accept_source: Go on although the source is another server than remembered.
+    """
+
+    sinks: tuple[str, ...]
+    typed: bool
+    requested: dict[str, Any]
+    baseline_events: bool = False
+    max_delete_fraction: float = 0.5
+    allow_empty: bool = False
+    retain: timedelta = timedelta(days=7)
+    rows_per_range: int = 2000
+    connections: int = 2
+    accept_deletes: bool = False
+    accept_source: bool = False
+
+
+@dataclass(frozen=True)
+class Detection:
+    """What a look at the source brought: a sealed batch or none, and what it cost."""
+
+    header: BatchHeader | None
+    cost: Cost
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A key whose captured values differ between replica and source (or a damaged replica range)."""
+
+    op: str
+    key: str
+    what: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A statement that a poll runs, and where it runs."""
+
+    title: str
+    where: str
+    statement: Statement
+
+
+@dataclass
+class Held:
+    """A stream while its lease is held: the row as last read or written, and the lease's heartbeat."""
+
+    row: StreamRow
+    keeper: LeaseKeeper
+    confirmed: Refusal | None = None
+
+
+class Site(ABC):
+    """Replica, batches and checkpoint of one stream.
+
+    Args:
+        stream: The stream's name.
+        source: Where its table is.
+        project: The project's state database (acknowledgements, history, confirmations).
+        store: Tables of the site's own truth.
+    """
+
+    kind: ClassVar[str]
+    folds_at_once: ClassVar[bool]  # the replica does not rest on a batch's rows once it is committed
+
+    def __init__(self, stream: str, source: Source, project: ProjectState, store: StreamStore) -> None:
+        self.stream = stream
+        self.source = source
+        self.project = project
+        self.store = store
+        self.progress: Any = None
+
+    # -- the store ---------------------------------------------------------------------------------------------------
+    @abstractmethod
+    def writing(self) -> AbstractContextManager[Connection]:
+        """A transaction on the site's store, committed on a clean exit."""
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A read-only look at the site's store."""
+
+    def row(self) -> StreamRow | None:
+        """The stream's row, or None where nothing was prepared."""
+        with self.reading() as conn:
+            return self.store.read(conn, self.stream) if self.store.exists(conn) else None
+
+    @contextmanager
+    def hold(self) -> Iterator[Held]:
+        """Holds the stream's lease; its fencing token goes into every commit made meanwhile.
+
+        Raises:
+            LeaseHeld: Another living process holds it.
+            StateConflict: Tables of another project stand there, or the site has gone back.
+        """
+        with self.writing() as conn:
+            self.store.foreign_project(conn, self.project.project_id)
+            self.store.register(conn, self.project.project_id, self.stream)
+        with LeaseKeeper(self.store, self.stream, self.writing, ttl=LEASE_SECONDS) as keeper:
+            hooks.reach("after_lease")
+            row = self.row()
+            if row is None:
+                raise StateConflict("its state row is gone", stream=self.stream, remedy="qbcd prepare")
+            self.project.check_acks(self.stream, row, self.batches())
+            yield Held(row, keeper)
+
+    def commit(
+        self, conn: Connection, row: StreamRow, held: Held, header: BatchHeader | None, checkpoint: dict[str, Any],
+        **fields: Any,
+    ) -> StreamRow:  # fmt: skip
+        """Adds the batch and advances the row, by version and token, in the caller's transaction."""
+        held.keeper.check()
+        if header is not None:
+            self.store.add_batch(conn, header, row.fencing_token, folded=self.folds_at_once)
+            fields["last_batch_seq"] = header.seq
+        return self.store.advance(conn, row, checkpoint=checkpoint, **fields)
+
+    def batches(self, after: tuple[int, int] | None = None) -> list[BatchHeader]:
+        """Sealed batches beyond `after` (epoch, batch_seq), oldest first."""
+        with self.reading() as conn:
+            return self.store.batches(conn, self.stream, after)
+
+    # -- the work ----------------------------------------------------------------------------------------------------
+    @abstractmethod
+    def create(self, plan: StreamPlan) -> None:
+        """Creates what must stand before the lease can be taken: schema and tables. Repeatable."""
+
+    @abstractmethod
+    def ddl(self, plan: StreamPlan) -> list[str]:
+        """The DDL on the source that `create` and `prepare` run, for a DBA; empty where the source is only read."""
+
+    @abstractmethod
+    def prepare(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
+        """Takes the baseline in one step; with `baseline_events` its rows are batch 1."""
+
+    @abstractmethod
+    def detect(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
+        """Finds what changed and commits batch, replica and checkpoint in one step."""
+
+    @abstractmethod
+    def staged(self, header: BatchHeader) -> DataFrame:
+        """The batch's rows (flat staged shape), as they were staged."""
+
+    @abstractmethod
+    def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[Step]:
+        """The statements of a poll, in order; runs none."""
+
+    @abstractmethod
+    def verify(self, plan: StreamPlan, held: Held) -> list[Difference]:
+        """Compares replica and source in full."""
+
+    @abstractmethod
+    def forget(self, held: Held) -> None:
+        """Removes replica and batches; the row's counters survive."""
+
+    @abstractmethod
+    def collect(self, held: Held, settings: Settings) -> None:
+        """Removes delivered batches past retention, and what nothing names any more."""
+
+    # -- shared by both sites ----------------------------------------------------------------------------------------
+    def delivered_through(self, batches: Sequence[BatchHeader]) -> tuple[int, int]:
+        """(epoch, batch_seq) up to which every sink of every batch has acknowledged."""
+        acks, through = self.project.acknowledged(self.stream), (0, 0)
+        for header in batches:
+            here = (header.epoch, header.seq)
+            if any(s not in acks or (acks[s].epoch, acks[s].seq) < here for s in header.sinks):
+                break
+            through = here
+        return through
+
+
+def new_header(
+    plan: StreamPlan,
+    settings: Settings,
+    held: Held,
+    *,
+    epoch: int,
+    ts_ms: int,
+    counts: dict[str, int],
+    consistency: Any,
+) -> BatchHeader:
+    """The header of the next batch; its fingerprint is drawn once and never again."""
+    return BatchHeader(
+        stream=plan.stream, epoch=epoch, seq=held.row.last_batch_seq + 1, ts_ms=ts_ms, counts=counts,
+        sinks=settings.sinks, fingerprint=uuid.uuid4().hex, source=plan.source,
+        table=f"{plan.table.schema}.{plan.table.name}", strategy=plan.strategy, consistency=consistency,
+        key=tuple(c.name for c in plan.key), columns=tuple((c.name, c.travel) for c in plan.captured),
+    )  # fmt: skip
+
+
+def new_epoch(row: StreamRow) -> int:
+    """The UTC second of this `prepare`, later than every earlier epoch of the stream."""
+    return row.next_epoch(int(time.time()))
+
+
+def checkpoint_of(
+    plan: StreamPlan, settings: Settings, server: ServerIdentity, encoder: int, rows: int
+) -> dict[str, Any]:
+    """What a stream must remember between polls; `rows` is the replica's size."""
+    return {
+        "shape": json.loads(json.dumps(plan.shape())),
+        "requested": settings.requested,
+        "server": {"identity": server.identity, "meaning": server.meaning, "position": server.position},
+        "encoder": encoder,
+        "rows": rows,
+    }
+
+
+def check_guards(
+    project: ProjectState, settings: Settings, held: Held, *, deletes: int, before: int, after: int
+) -> None:
+    """Stops a poll that would deliver more deletes than the guards allow (protocol.md 17).
+
+    Args:
+        deletes: Deletes found, or known from range counts to come.
+        before: Rows of the replica before the poll.
+        after: Rows of the source now.
+
+    Raises:
+        GuardTripped: Unless a confirmation for this version and number of deletes was given.
+    """
+    stream = held.row.stream
+    emptied = before > 0 and after == 0 and not settings.allow_empty
+    if not emptied and deletes <= settings.max_delete_fraction * before:
+        return
+    refusal = project.get_refusal(stream)
+    if settings.accept_deletes and refusal and refusal.version == held.row.version and deletes <= refusal.amount:
+        held.confirmed = refusal
+        return
+    what = (
+        f"the source is empty now and held {before} rows before"
+        if emptied
+        else f"this poll would deliver {deletes} deletes of {before} rows, more than guards.max_delete_fraction "
+        f"{settings.max_delete_fraction:g} allows"
+    )
+    project.put_refusal(stream, Refusal(DELETES, held.row.version, before if emptied else deletes, what))
+    raise GuardTripped(
+        what, stream=stream, remedy=f"nothing was changed; if this is right: qbcd run {stream} --once --accept-deletes"
+    )
+
+
+def confirm(project: ProjectState, settings: Settings, held: Held, conn: Connection | None = None) -> None:
+    """Uses up the confirmation that let this step through the guards, in the step's own transaction where it can be.
+
+    Raises:
+        GuardTripped: Another process used it first.
+    """
+    refusal, held.confirmed = held.confirmed, None
+    if refusal is None:
+        return
+    if not project.consume_refusal(held.row.stream, DELETES, refusal.version, refusal.amount, conn=conn):
+        raise GuardTripped("the confirmation was used already", stream=held.row.stream, remedy="poll again")
+
+
+def untravelled_error(plan: StreamPlan, positions: list[int]) -> QbcdError:
+    """The refusal of a poll whose values no typed sink can take."""
+    column = plan.captured[positions[0]].name
+    return Refused(
+        f"column {column!r} holds a value that a typed sink cannot hold (infinite or far dates, NaN in a decimal, "
+        "arrays that are not one-dimensional)",
+        stream=plan.stream, remedy=f"set  types: {{{column}: text}}  for this table, then qbcd reset {plan.stream}",
+    )  # fmt: skip

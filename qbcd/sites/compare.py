@@ -1,0 +1,158 @@
+"""Comparison of stage and replica in Spark, by ``(range_id, key_id)`` and digest; keys are never equated here.
+
+Shapes: stage and replica are ``range_id, key_id, digest, c0..cn``; changes are ``op, changed, range_id, key_id, digest,
+b_0..b_n, a_0..a_n``; a batch adds ``reason, pair_id, ordinal, batch_seq`` (wire form throughout).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812 -- its usual name
+
+from qbcd.model import Column, StreamPlan
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
+
+IDENTITY = ["range_id", "key_id"]
+_RANK = {"d": 0, "u": 1, "c": 2, "r": 3}
+
+
+def sums(rows: DataFrame) -> dict[int, tuple[int, int]]:
+    """range_id -> (rows, sum of digests), exact: the sum is a decimal(38,0)."""
+    digest = F.sum(F.col("digest").cast("decimal(38,0)")).alias("s")
+    found = rows.groupBy("range_id").agg(F.count(F.lit(1)).alias("n"), digest).collect()
+    return {int(r["range_id"]): (int(r["n"]), int(r["s"])) for r in found}
+
+
+def has_duplicates(stage: DataFrame) -> bool:
+    """Whether a key stands twice in the stage."""
+    return not stage.groupBy(*IDENTITY).count().where("count > 1").isEmpty()
+
+
+def untravelled(stage: DataFrame) -> list[int]:
+    """Positions of the columns of one row, if any, that hold a value no typed sink can take."""
+    row = stage.where("untravelled <> ''").select("untravelled").head()
+    return [int(p) for p in row["untravelled"].split(",") if p] if row else []
+
+
+def differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, *, by_value: bool) -> DataFrame:
+    """The net changes that turn `replica` into `stage`.
+
+    Args:
+        replica: Old rows of the ranges concerned.
+        stage: New rows of the same ranges.
+        plan: The captured columns.
+        by_value: Digests may differ in meaning only: rows whose values are equal are no change.
+    """
+    r, s = replica.alias("r"), stage.alias("s")
+    same = [F.col(f"r.{c}") == F.col(f"s.{c}") for c in IDENTITY]
+    op = F.when(F.col("s.key_id").isNull(), "d").when(F.col("r.key_id").isNull(), "c").otherwise("u")
+    width = len(plan.captured)
+    joined = r.join(s, same[0] & same[1], "full_outer").select(
+        op.alias("op"),
+        *(F.coalesce(F.col(f"s.{c}"), F.col(f"r.{c}")).alias(c) for c in IDENTITY),
+        F.col("s.digest").alias("digest"),
+        F.col("r.digest").alias("old_digest"),
+        *(F.col(f"r.c{i}").alias(f"b_{i}") for i in range(width)),
+        *(F.col(f"s.c{i}").alias(f"a_{i}") for i in range(width)),
+    )
+    moved = joined.where("op <> 'u' OR digest <> old_digest").withColumn("changed", _changed(plan))
+    if by_value:
+        moved = moved.where("op <> 'u' OR changed <> ''")
+    return moved.drop("old_digest")
+
+
+def _changed(plan: StreamPlan) -> SparkColumn:
+    """Comma-separated positions of the columns that differ, for updates; null otherwise."""
+    keys = len(plan.key)
+    marks = [
+        F.when(~_comparable(c, f"b_{i}").eqNullSafe(_comparable(c, f"a_{i}")), F.lit(str(i)))
+        for i, c in enumerate(plan.captured) if i >= keys or c.comparison != "typed"
+    ]  # fmt: skip
+    return F.when(F.col("op") == "u", F.concat_ws(",", *marks) if marks else F.lit(""))
+
+
+def _comparable(column: Column, name: str) -> SparkColumn:
+    """The wire value, without the trailing zeros that the type's own equality does not see."""
+    value = F.col(name)
+    if column.base_type == "numeric" and column.travel.kind == "text":
+        return F.when(value.contains("."), F.regexp_replace(value, r"\.?0+$", "")).otherwise(value)
+    return value
+
+
+def groups(changes: DataFrame) -> dict[tuple[str, int], int]:
+    """(op, range_id) -> number of changes."""
+    found = changes.groupBy("op", "range_id").count().collect()
+    return {(r["op"], int(r["range_id"])): int(r["count"]) for r in found}
+
+
+def baseline(stage: DataFrame, width: int) -> DataFrame:
+    """The rows of a baseline as changes of op r."""
+    empty = [F.lit(None).cast(stage.schema[f"c{i}"].dataType).alias(f"b_{i}") for i in range(width)]
+    return stage.select(
+        F.lit("r").alias("op"), F.lit(None).cast("string").alias("changed"), *IDENTITY, "digest",
+        *empty, *(F.col(f"c{i}").alias(f"a_{i}") for i in range(width)),
+    )  # fmt: skip
+
+
+def numbered(changes: DataFrame, sizes: Mapping[tuple[str, int], int], seq: int) -> DataFrame:
+    """The changes as batch rows: deletes, then updates, then inserts, numbered from 0 without gaps.
+
+    Args:
+        changes: As `differences` or `baseline` give them.
+        sizes: Their `groups`; gives each group its first number, so that no single task has to see all rows.
+        seq: The batch's number.
+    """
+    offsets, total = [], 0
+    for op, range_id in sorted(sizes, key=lambda g: (_RANK[g[0]], g[1])):
+        offsets.append((op, range_id, total))
+        total += sizes[op, range_id]
+    spark = changes.sparkSession
+    first = F.broadcast(spark.createDataFrame(offsets, "op string, range_id long, first long"))
+    within = Window.partitionBy("op", "range_id").orderBy("key_id")
+    width = sum(1 for c in changes.columns if c.startswith("a_"))
+    return (
+        changes.withColumn("range_id", F.col("range_id").cast("long"))
+        .join(first, ["op", "range_id"])
+        .select(
+            "op",
+            F.lit(None).cast("string").alias("reason"),
+            F.lit(None).cast("string").alias("pair_id"),
+            (F.col("first") + F.row_number().over(within) - 1).alias("ordinal"),
+            "changed",
+            *(f"b_{i}" for i in range(width)),
+            *(f"a_{i}" for i in range(width)),
+            *IDENTITY,
+            "digest",
+            F.lit(seq).cast("long").alias("batch_seq"),
+        )
+    )
+
+
+def merged(base: DataFrame, batches: Sequence[DataFrame], ids: Sequence[int] | None) -> DataFrame:
+    """The replica's rows: the base segment with later batches on top, restricted to ranges `ids` unless None."""
+    width = sum(1 for c in base.columns if c[0] == "c" and c[1:].isdigit())
+    same = [F.col(c) for c in ("key_id", "digest", *(f"c{i}" for i in range(width)))]
+    columns = [F.col("range_id").cast("long").alias("range_id"), *same]
+    rows = base.select(*columns)
+    wanted = None if ids is None else F.col("range_id").isin(list(ids))
+    if wanted is not None:
+        rows = rows.where(wanted)
+    if not batches:
+        return rows
+    deltas = batches[0]
+    for batch in batches[1:]:
+        deltas = deltas.unionByName(batch)
+    if wanted is not None:
+        deltas = deltas.where(wanted)
+    newest = Window.partitionBy(*IDENTITY).orderBy(F.col("batch_seq").desc())
+    latest = deltas.withColumn("nth", F.row_number().over(newest)).where("nth = 1")
+    values = [*(F.col(c) for c in (*IDENTITY, "digest")), *(F.col(f"a_{i}").alias(f"c{i}") for i in range(width))]
+    return rows.join(latest.select(*IDENTITY), IDENTITY, "left_anti").select(*rows.columns).unionByName(
+        latest.where("op <> 'd'").select(*values)
+    )  # fmt: skip

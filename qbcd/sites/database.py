@@ -1,0 +1,263 @@
+"""The site in the source database: replica and outbox are tables of schema `qbcd`, detect is one transaction (MDS)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.engine import Connection
+
+from qbcd import hooks
+from qbcd.catalog.remembered import check_server, check_shape
+from qbcd.catalog.source import Session, Source
+from qbcd.errors import MissingPrivilege, StateConflict, UnsafeKey
+from qbcd.model import BatchHeader, Cost, StreamPlan
+from qbcd.sites.base import (
+    Detection,
+    Difference,
+    Held,
+    Settings,
+    Site,
+    Step,
+    check_guards,
+    checkpoint_of,
+    confirm,
+    new_epoch,
+    new_header,
+    untravelled_error,
+)  # fmt: skip
+from qbcd.spark.jdbc import read_query
+from qbcd.spark.session import SparkProvider
+from qbcd.state import ProjectState, StreamRow, StreamStore
+from qbcd.strategies.mds import Mds, drop_tables, forget_batch, outbox_name, plan_of_outbox
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ROWS_PER_READER = 50_000
+
+
+class DatabaseSite(Site):
+    """A stream whose replica, outbox and checkpoint live in the source.
+
+    Args:
+        stream: The stream's name.
+        source: Where the table and schema `qbcd` are.
+        project: The project's state database.
+        spark: Starts Spark when rows must travel.
+    """
+
+    kind = "database"
+    folds_at_once = True
+
+    def __init__(self, stream: str, source: Source, project: ProjectState, spark: SparkProvider) -> None:
+        super().__init__(stream, source, project, StreamStore(source.schema))
+        self.spark = spark
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        with self.source.write(self.stream) as session:
+            yield session.connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        with self.source.read(self.stream) as session:
+            yield session.connection
+
+    # -- prepare -----------------------------------------------------------------------------------------------------
+    def create(self, plan: StreamPlan) -> None:
+        strategy = self._strategy(plan)
+        try:
+            with self.writing() as conn:
+                self.store.create(conn)
+                self.store.foreign_project(conn, self.project.project_id)
+            with self.source.write(self.stream) as session:
+                for statement in strategy.ddl():
+                    session.run(statement)
+        except MissingPrivilege as error:
+            raise MissingPrivilege(
+                f"no right to create tables in schema {self.source.schema} of source {self.source.name} ({error.what})",
+                stream=self.stream,
+                remedy="qbcd prepare --dry-run prints the DDL for a DBA; strategy id_rcs needs only SELECT",
+            ) from error
+
+    def ddl(self, plan: StreamPlan) -> list[str]:
+        with self.reading() as conn:
+            return [*self.store.ddl(conn), *self._strategy(plan).ddl()]
+
+    def prepare(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
+        started = time.monotonic()
+        strategy = self._strategy(plan)
+        epoch, seq = new_epoch(held.row), held.row.last_batch_seq + 1
+        header: BatchHeader | None = None
+        with self.source.write(self.stream) as session:
+            self._enter(session, plan, held)
+            self._check_keys(session, strategy, plan)
+            rows = 0
+            for statement in strategy.baseline(epoch, seq, events=settings.baseline_events):
+                rows = session.run(statement)
+            if settings.baseline_events and rows:
+                self._check_travels(session, strategy, plan, settings, epoch, seq)
+                header = self._header(session, plan, settings, held, epoch, {"r": rows})
+            checkpoint = self._checkpoint(session, plan, settings, rows)
+            hooks.reach("before_commit")
+            row = self.commit(session.connection, held.row, held, header, checkpoint, epoch=epoch, prepared=True)
+        held.row = row
+        hooks.reach("after_commit")
+        return Detection(header, Cost(rows_scanned=rows, seconds=time.monotonic() - started))
+
+    # -- detect ------------------------------------------------------------------------------------------------------
+    def detect(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
+        started = time.monotonic()
+        strategy, row = self._strategy(plan), held.row
+        seq, before = row.last_batch_seq + 1, int(row.checkpoint["rows"])
+        with self.source.write(self.stream) as session:
+            self._enter(session, plan, held)
+            check_shape(self.source, session, plan, row.checkpoint)
+            check_server(self.source, session, self.stream, row.checkpoint, accept=settings.accept_source)
+            hooks.reach("after_snapshot")
+            self._check_keys(session, strategy, plan)
+            found = session.run(strategy.changes(row.epoch, seq))
+            hooks.reach("after_fetch")
+            if not found:
+                return Detection(None, self._cost(plan, before, 0, started))
+            header = self._stage(session, strategy, plan, settings, held, before)
+            after = before + header.counts.get("c", 0) - header.counts.get("d", 0)
+            checkpoint = self._checkpoint(session, plan, settings, after)
+            confirm(self.project, settings, held)
+            hooks.reach("before_commit")
+            advanced = self.commit(session.connection, held.row, held, header, checkpoint)
+        held.row = advanced
+        hooks.reach("after_commit")
+        return Detection(header, self._cost(plan, before, header.size, started))
+
+    def _stage(
+        self, session: Session, strategy: Mds, plan: StreamPlan, settings: Settings, held: Held, before: int
+    ) -> BatchHeader:
+        """Guards, replica and header of the changes that stand in the outbox, in the caller's transaction."""
+        epoch, seq = held.row.epoch, held.row.last_batch_seq + 1
+        counts = {r.op.strip(): int(r.events) for r in session.rows(strategy.counts(epoch, seq))}
+        deletes = counts.get("d", 0)
+        after = before + counts.get("c", 0) - deletes
+        check_guards(self.project, settings, held, deletes=deletes, before=before, after=after)
+        self._check_travels(session, strategy, plan, settings, epoch, seq)
+        removed, added = (session.run(s) for s in strategy.apply(epoch, seq))
+        expected = (deletes + counts.get("u", 0), counts.get("c", 0) + counts.get("u", 0))
+        if (removed, added) != expected:
+            raise UnsafeKey(
+                f"the key is not unique in the table: {removed} old and {added} new rows for {expected} changes",
+                stream=self.stream, remedy="choose a key that is unique",
+            )  # fmt: skip
+        hooks.reach("after_stage")
+        return self._header(session, plan, settings, held, epoch, counts)
+
+    # -- batches -----------------------------------------------------------------------------------------------------
+    def staged(self, header: BatchHeader) -> DataFrame:
+        with self.source.read(self.stream) as session:
+            plan = self._plan_of(header, session)
+        jdbc_url, options = self.source.jdbc(self.stream)
+        readers = max(1, min(8, header.size // ROWS_PER_READER))
+        step = -(-header.size // readers)
+        parts = [f"ordinal >= {i * step} AND ordinal < {(i + 1) * step}" for i in range(readers)]
+        return read_query(
+            self.spark.get(), jdbc_url, options, self._strategy(plan).rows(header.epoch, header.seq),
+            predicates=parts if readers > 1 else None, init=self.source.connector.session_pins(),
+        )  # fmt: skip
+
+    def _plan_of(self, header: BatchHeader, session: Session) -> StreamPlan:
+        """The plan under which the batch was staged: its columns live on in the outbox's own table."""
+        name = outbox_name(self.stream)
+        table = self.source.connector.probe_table(session.connection, self.source.schema, name)
+        if table is None:
+            raise StateConflict(f"its outbox {self.source.schema}.{name} is gone", stream=self.stream)
+        return plan_of_outbox(header, table, self.source.connector.identifier_limit)
+
+    def collect(self, held: Held, settings: Settings) -> None:
+        row, connector = held.row, self.source.connector
+        with self.source.write(self.stream) as session:
+            conn = session.connection
+            self.store.lock(conn, self.stream, self.project.project_id, row.version, row.fencing_token)
+            through = self.delivered_through(self.store.batches(conn, self.stream))
+            for header in self.store.expired_batches(conn, self.stream, through, settings.retain.total_seconds()):
+                session.run(forget_batch(connector, self.source.schema, header))
+                self.store.delete_batch(conn, self.stream, header.epoch, header.seq)
+
+    def forget(self, held: Held) -> None:
+        with self.source.write(self.stream) as session:
+            for statement in drop_tables(self.source.connector, self.source.schema, self.stream):
+                session.run(statement)
+            held.row = self.store.forget(session.connection, held.row)
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+    def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[Step]:
+        strategy = self._strategy(plan)
+        epoch, seq = (row.epoch, row.last_batch_seq + 1) if row and row.prepared else (0, 1)
+        place = f"source {self.source.name}, one transaction"
+        removal, addition = strategy.apply(epoch, seq)
+        return [
+            Step("find the changes, into the outbox", place, strategy.changes(epoch, seq)),
+            Step("count them for the guards", place, strategy.counts(epoch, seq)),
+            Step("take old images out of the replica", place, removal),
+            Step("put new images into the replica", place, addition),
+        ]
+
+    def verify(self, plan: StreamPlan, held: Held) -> list[Difference]:
+        """Runs the comparison into the outbox under a number of its own, lists it, and rolls it back."""
+        strategy, seq = self._strategy(plan), held.row.last_batch_seq + 1
+        with self.source.write(self.stream) as session:
+            self._enter(session, plan, held)
+            check_shape(self.source, session, plan, held.row.checkpoint)
+            session.run(strategy.changes(held.row.epoch, seq))
+            rows = session.rows(strategy.differing_keys(held.row.epoch, seq))
+            session.rollback()
+        return [Difference(r.op.strip(), ", ".join(str(v) for v in r[1:])) for r in rows]
+
+    # -- helpers -----------------------------------------------------------------------------------------------------
+    def _strategy(self, plan: StreamPlan) -> Mds:
+        return Mds(self.source.connector, plan, self.source.schema)
+
+    def _enter(self, session: Session, plan: StreamPlan, held: Held) -> None:
+        """Locks the stream's row (project, version, token) and keeps DDL away from the table (protocol.md 1 and 9)."""
+        row = held.row
+        self.store.lock(session.connection, self.stream, self.project.project_id, row.version, row.fencing_token)
+        lock = self.source.connector.lock_against_rewrite(plan.table)
+        if lock:
+            session.run(lock)
+
+    def _check_keys(self, session: Session, strategy: Mds, plan: StreamPlan) -> None:
+        if plan.key_is_proven:
+            return
+        found = session.one(strategy.key_problems())
+        if int(found.keys_more_than_once) or int(found.keys_null):
+            raise UnsafeKey(
+                f"key ({', '.join(c.name for c in plan.key)}) has duplicate or NULL values in "
+                f"{plan.table.schema}.{plan.table.name}",
+                stream=self.stream, remedy="choose a key that is unique and never NULL",
+            )  # fmt: skip
+
+    def _check_travels(
+        self, session: Session, strategy: Mds, plan: StreamPlan, settings: Settings, epoch: int, seq: int
+    ) -> None:
+        if settings.typed:
+            flags = session.one(strategy.untravelled(epoch, seq))
+            positions = [i for i, flag in enumerate(flags) if flag]
+            if positions:
+                raise untravelled_error(plan, positions)
+
+    def _header(
+        self, session: Session, plan: StreamPlan, settings: Settings, held: Held, epoch: int, counts: dict[str, int]
+    ) -> BatchHeader:
+        now = self.source.connector.clock_ms(session.connection)
+        return new_header(
+            plan, settings, held, epoch=epoch, ts_ms=now, counts=counts, consistency=Mds.consistency
+        )  # fmt: skip
+
+    def _checkpoint(self, session: Session, plan: StreamPlan, settings: Settings, rows: int) -> dict[str, Any]:
+        server = self.source.connector.server_identity(session.connection)
+        return checkpoint_of(plan, settings, server, self.source.connector.encoder_version, rows)
+
+    def _cost(self, plan: StreamPlan, before: int, events: int, started: float) -> Cost:
+        scanned = max(plan.table.rows, 0) + before
+        return Cost(rows_scanned=scanned, rows_shipped=events, seconds=time.monotonic() - started, spark=events > 0)

@@ -1,0 +1,155 @@
+"""A stream's folder in the workdir: stage, batches and segments as Parquet, named by token and attempt.
+
+A part becomes visible only by the commit that names its files; until then, and after a crash, it is rubbish that
+`sweep` removes. Reads take the files that the commit named: one that is missing or has another size is an error, never
+fewer rows (protocol.md 15).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qbcd.catalog.source import Source
+from qbcd.errors import StateConflict
+from qbcd.spark.jdbc import explained
+from qbcd.state import Segment
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from qbcd.sites.base import Held
+
+
+@dataclass(frozen=True)
+class Part:
+    """A set of Parquet files written by one attempt.
+
+    Attributes:
+        part_id: ``<kind>-<token>-<attempt>``, the folder's name below the stream's folder.
+        files: (name, bytes) of each file.
+    """
+
+    part_id: str
+    files: tuple[tuple[str, int], ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(size for _, size in self.files)
+
+    def as_location(self) -> dict[str, Any]:
+        """JSON-ready form for a batch's header."""
+        return {"part": self.part_id, "files": [list(f) for f in self.files]}
+
+    def as_files(self) -> tuple[dict[str, Any], ...]:
+        """JSON-ready form for a segment of the manifest."""
+        return tuple({"path": name, "size": size} for name, size in self.files)
+
+    @classmethod
+    def of_location(cls, location: Mapping[str, Any]) -> Part:
+        """The inverse of `as_location`."""
+        return cls(location["part"], tuple((name, int(size)) for name, size in location["files"]))
+
+    @classmethod
+    def of_segment(cls, segment: Segment) -> Part:
+        """The part that a segment of the manifest names."""
+        return cls(segment.segment_id, tuple((f["path"], int(f["size"])) for f in segment.files))
+
+
+class Files:
+    """The folder of one stream.
+
+    Args:
+        workdir: The project's workdir, local or mounted by all.
+        stream: The stream's name.
+    """
+
+    def __init__(self, workdir: Path, stream: str) -> None:
+        self.workdir = workdir
+        self.stream = stream
+        self.root = workdir / "streams" / stream
+
+    def create(self) -> None:
+        """Creates the folders, readable by the owner alone: they hold source rows."""
+        for folder in (self.workdir, self.workdir / "streams", self.root):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def write(self, frame: DataFrame, kind: str, held: Held, source: Source | None = None) -> Part:
+        """Evaluates `frame` once into a new part and makes it durable; no commit names it yet.
+
+        Args:
+            frame: What to write.
+            kind: ``fetch``, ``batch`` or ``segment``.
+            held: The lease; its token is part of the name.
+            source: Where the rows come from, if a failure may be the source's.
+        """
+        self.create()
+        part_id = f"{kind}-{held.row.fencing_token}-{uuid.uuid4().hex}"
+        folder = self.root / part_id
+        writer = frame.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+        if source is None:
+            writer.parquet(folder.as_uri())
+        else:
+            explained(lambda: writer.parquet(folder.as_uri()), lambda e: source.explain(e, self.stream))
+        folder.chmod(0o700)
+        files = []
+        for path in sorted(folder.iterdir()):
+            if path.suffix == ".parquet":
+                _fsync(path)
+                files.append((path.name, path.stat().st_size))
+            elif path.suffix == ".crc":
+                path.unlink()
+        _fsync(folder)
+        _fsync(self.root)
+        return Part(part_id, tuple(files))
+
+    def read(self, spark: SparkSession, part: Part) -> DataFrame:
+        """The part's rows.
+
+        Raises:
+            StateConflict: A file is missing or has another size than the commit recorded.
+        """
+        folder = self.root / part.part_id
+        for name, size in part.files:
+            path = folder / name
+            if not path.is_file() or path.stat().st_size != size:
+                raise StateConflict(
+                    f"file {path} is missing or was changed; the replica cannot be trusted", stream=self.stream,
+                    remedy=f"restore it, or qbcd reset {self.stream} --discard",
+                )  # fmt: skip
+        return spark.read.parquet(*(_literal_path(folder / name) for name, _ in part.files))
+
+    def discard(self, part: Part, *, unless: bool = False) -> None:
+        """Removes a part of this attempt that no commit names."""
+        if not unless:
+            shutil.rmtree(self.root / part.part_id, ignore_errors=True)
+
+    def sweep(self, named: set[str], held: Held) -> None:
+        """Removes parts that are not `named` and whose token is not above the holder's own (protocol.md 23)."""
+        if not self.root.is_dir():
+            return
+        for folder in self.root.iterdir():
+            pieces = folder.name.split("-")
+            if folder.name in named or len(pieces) != 3 or not pieces[1].isdigit():
+                continue
+            if int(pieces[1]) <= held.row.fencing_token:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _literal_path(path: Path) -> str:
+    """A path for Spark, which would take ``[``, ``{``, ``*`` and ``?`` for patterns."""
+    return "".join(f"\\{c}" if c in "[]{}*?\\" else c for c in str(path))

@@ -1,0 +1,392 @@
+"""The site under Spark: the replica is Parquet in the workdir, stream row and ranges are in the state database (ID/RCS).
+
+One poll: checksums of all ranges from one exported snapshot; ranges that differ are read once through JDBC readers
+pinned to that snapshot, into the stage; comparison, batch and new range checksums come from the stage alone; one
+compare-and-set transaction switches them in.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.engine import Connection
+
+from qbcd import hooks, ranges
+from qbcd.catalog.source import Session, Source
+from qbcd.errors import TornRead, UnsafeKey
+from qbcd.model import BatchHeader, Cost, KeyRange, Statement, StreamPlan
+from qbcd.sites import compare
+from qbcd.sites.base import (
+    Detection,
+    Difference,
+    Held,
+    Settings,
+    Site,
+    Step,
+    check_guards,
+    checkpoint_of,
+    confirm,
+    new_epoch,
+    new_header,
+    untravelled_error,
+)  # fmt: skip
+from qbcd.sites.files import Files, Part
+from qbcd.sites.reading import Snapshot, checksums, row_frame, snapshot_of
+from qbcd.spark.session import SparkProvider
+from qbcd.state import ProjectState, Segment, StoredRange, StreamRow
+from qbcd.strategies import IdRcs
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+COMPACT_FRACTION = 0.1  # of the replica's rows, standing in batches, before they are folded in
+COMPACT_BATCHES = 50
+
+
+class SparkSite(Site):
+    """A stream whose replica is Parquet and whose source is only ever read.
+
+    Args:
+        stream: The stream's name.
+        source: Where the table is.
+        project: The project's state database, which holds the stream's truth too.
+        spark: Starts Spark when rows must travel.
+        files: The stream's folder in the workdir.
+    """
+
+    kind = "spark"
+    folds_at_once = False
+
+    def __init__(self, stream: str, source: Source, project: ProjectState, spark: SparkProvider, files: Files) -> None:
+        super().__init__(stream, source, project, project.store)
+        self.spark = spark
+        self.files = files
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        with self.project.write() as conn:
+            yield conn
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        with self.project.read() as conn:
+            yield conn
+
+    def create(self, plan: StreamPlan) -> None:
+        with self.writing() as conn:
+            self.store.create(conn)
+        self.files.create()
+
+    def ddl(self, plan: StreamPlan) -> list[str]:
+        return []
+
+    # -- prepare -----------------------------------------------------------------------------------------------------
+    def prepare(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
+        started = time.monotonic()
+        strategy = IdRcs(self.source.connector, plan)
+        epoch, seq = new_epoch(held.row), held.row.last_batch_seq + 1
+        with snapshot_of(self.source, plan, None) as snapshot:
+            if not plan.key_is_proven:
+                self._check_keys(snapshot.session, strategy)
+            bounds = snapshot.session.rows(strategy.bounds(settings.rows_per_range))
+            bare = ranges.build([tuple(str(v) for v in row) for row in bounds], first_id=held.row.next_range_id)
+            cut = [StoredRange(r.range_id, r.lo, r.hi) for r in bare]
+            segment = self._fetch(strategy, snapshot, cut, settings, held)
+        stage = self.files.read(self.spark.get(), segment)
+        self._check_values(stage, plan, settings)
+        filled = _filled(cut, compare.sums(stage))
+        rows = sum(r.rows for r in filled)
+        header: BatchHeader | None = None
+        if settings.baseline_events and rows:
+            header = new_header(
+                plan, settings, held, epoch=epoch, ts_ms=snapshot.ts_ms, counts={"r": rows}, consistency="snapshot"
+            )
+            sizes = {("r", r.range_id): r.rows for r in filled}
+            batch = compare.numbered(compare.baseline(stage, len(plan.captured)), sizes, seq)
+            part = self.files.write(batch, "batch", held)
+            header = replace(header, location=part.as_location())
+        hooks.reach("after_stage")
+        checkpoint = self._checkpoint(plan, settings, snapshot, rows)
+        hooks.reach("before_commit")
+        with self.writing() as conn:
+            row = self._set_replica(conn, held, segment, epoch, rows, header, filled)
+            row = self.commit(conn, row, held, header, checkpoint, epoch=epoch, prepared=True)
+        held.row = row
+        hooks.reach("after_commit")
+        cost = Cost(rows, rows, segment.size, len(cut), len(cut), time.monotonic() - started, spark=True)
+        return Detection(header, cost)
+
+    # -- detect ------------------------------------------------------------------------------------------------------
+    def detect(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
+        started = time.monotonic()
+        strategy = IdRcs(self.source.connector, plan)
+        with self.reading() as conn:
+            known = self.store.ranges(conn, self.stream)
+        before = int(held.row.checkpoint["rows"])
+        with self._remembered(plan, held, settings) as snapshot:
+            now = checksums(self.source, strategy, snapshot, known, settings.connections)
+            hooks.reach("after_checksums")
+            dirty = now if snapshot.rebase else ranges.differing(known, now)
+            after = sum(r.rows for r in now)
+            if not dirty:
+                return Detection(None, Cost(after, 0, 0, len(known), 0, time.monotonic() - started))
+            lost = sum(max(0, old.rows - new.rows) for old, new in ranges.pairs(known, dirty))
+            check_guards(self.project, settings, held, deletes=lost, before=before, after=after)
+            fetched = self._fetch(strategy, snapshot, dirty, settings, held)
+        hooks.reach("after_fetch")
+        try:
+            header = self._compare(plan, settings, held, snapshot, fetched, dirty, before)
+            cost = Cost(
+                after,
+                sum(r.rows for r in dirty),
+                fetched.size,
+                len(known),
+                len(dirty),
+                time.monotonic() - started,
+                True,
+            )
+            return Detection(header, cost)
+        finally:
+            self.files.discard(fetched, unless=snapshot.rebase)
+
+    def _compare(
+        self, plan: StreamPlan, settings: Settings, held: Held, snapshot: Snapshot, fetched: Part,
+        dirty: Sequence[StoredRange], before: int,
+    ) -> BatchHeader | None:  # fmt: skip
+        """Compares stage and replica, stages the batch and commits; the source is not asked again."""
+        stage = self.files.read(self.spark.get(), fetched)
+        self._check_values(stage, plan, settings)
+        for asked, read in zip(dirty, _filled(dirty, compare.sums(stage)), strict=True):
+            if asked != read:
+                raise TornRead(
+                    f"range {asked.range_id} brought {read.rows} rows where its checksum counted {asked.rows}: "
+                    "the readers did not see one snapshot", stream=self.stream, remedy="poll again",
+                )  # fmt: skip
+        changes = compare.differences(
+            self._replica(None if snapshot.rebase else dirty), stage, plan, by_value=snapshot.rebase
+        ).persist()
+        try:
+            groups = compare.groups(changes)
+            counts = {op: sum(n for (o, _), n in groups.items() if o == op) for op in ("d", "u", "c")}
+            counts = {op: n for op, n in counts.items() if n}
+            total = before + counts.get("c", 0) - counts.get("d", 0)
+            check_guards(self.project, settings, held, deletes=counts.get("d", 0), before=before, after=total)
+            header, part = None, None
+            if counts:
+                seq = held.row.last_batch_seq + 1
+                part = self.files.write(compare.numbered(changes, groups, seq), "batch", held)
+                header = new_header(
+                    plan,
+                    settings,
+                    held,
+                    epoch=held.row.epoch,
+                    ts_ms=snapshot.ts_ms,
+                    counts=counts,
+                    consistency="snapshot",
+                )
+                header = replace(header, location=part.as_location())
+        finally:
+            changes.unpersist()
+        hooks.reach("after_stage")
+        self._switch(plan, settings, held, snapshot, fetched, dirty, header, total)
+        return header
+
+    def _switch(
+        self, plan: StreamPlan, settings: Settings, held: Held, snapshot: Snapshot, fetched: Part,
+        dirty: Sequence[StoredRange], header: BatchHeader | None, total: int,
+    ) -> None:  # fmt: skip
+        """The one step: batch, ranges and checkpoint, by compare-and-set."""
+        checkpoint = self._checkpoint(plan, settings, snapshot, total)
+        hooks.reach("before_commit")
+        with self.writing() as conn:
+            row = held.row
+            if snapshot.rebase:
+                row = self._set_replica(conn, held, fetched, row.epoch, total, header, dirty)
+            else:
+                self.store.update_ranges(conn, self.stream, dirty)
+            confirm(self.project, settings, held, conn)
+            row = self.commit(conn, row, held, header, checkpoint)
+        held.row = row
+        hooks.reach("after_commit")
+
+    # -- checks ------------------------------------------------------------------------------------------------------
+    def _remembered(self, plan: StreamPlan, held: Held, settings: Settings) -> AbstractContextManager[Snapshot]:
+        return snapshot_of(self.source, plan, held.row.checkpoint, accept_source=settings.accept_source)
+
+    def _fetch(
+        self, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange], settings: Settings, held: Held
+    ) -> Part:
+        """Reads `asked` once, pinned to the snapshot, into the stage."""
+        frame = row_frame(
+            self.source,
+            self.spark.get(),
+            strategy,
+            snapshot,
+            asked,
+            typed=settings.typed,
+            connections=settings.connections,
+        )
+        return self.files.write(frame, "fetch", held, source=self.source)
+
+    def _check_keys(self, session: Session, strategy: IdRcs) -> None:
+        found = session.one(strategy.key_problems())
+        if int(found.keys_more_than_once) or int(found.keys_null):
+            raise self._key_error(strategy.plan)
+
+    def _key_error(self, plan: StreamPlan) -> UnsafeKey:
+        return UnsafeKey(
+            f"key ({', '.join(c.name for c in plan.key)}) has duplicate or NULL values in "
+            f"{plan.table.schema}.{plan.table.name}",
+            stream=self.stream, remedy="choose a key that is unique and never NULL",
+        )  # fmt: skip
+
+    def _check_values(self, stage: DataFrame, plan: StreamPlan, settings: Settings) -> None:
+        """Refuses keys that stand twice, and values that a typed sink could never take."""
+        if not plan.key_is_proven and compare.has_duplicates(stage):
+            raise self._key_error(plan)
+        if settings.typed:
+            positions = compare.untravelled(stage)
+            if positions:
+                raise untravelled_error(plan, positions)
+
+    def _set_replica(
+        self, conn: Connection, held: Held, part: Part, epoch: int, rows: int, header: BatchHeader | None,
+        filled: Sequence[StoredRange],
+    ) -> StreamRow:  # fmt: skip
+        """Makes `part` the one base segment of all ranges; `header`, if any, is folded into it already."""
+        folded = header.seq if header else held.row.last_batch_seq
+        self._set_segment(conn, Segment(part.part_id, epoch, part.as_files(), rows, folded, held.row.fencing_token))
+        return self.store.replace_ranges(conn, held.row, [replace(r, segment=part.part_id) for r in filled])
+
+    def _set_segment(self, conn: Connection, segment: Segment) -> None:
+        old = [s.segment_id for s in self.store.segments(conn, self.stream)]
+        self.store.delete_segments(conn, self.stream, old)
+        self.store.add_segments(conn, self.stream, [segment])
+
+    # -- the replica -------------------------------------------------------------------------------------------------
+    def _replica(self, asked: Sequence[KeyRange] | None) -> DataFrame:
+        """The replica's rows in `asked` ranges, or all of them: the segment with later batches on top."""
+        with self.reading() as conn:
+            segments = self.store.segments(conn, self.stream)
+            later = self.store.batches(conn, self.stream)
+        segment = segments[-1]
+        spark = self.spark.get()
+        base = self.files.read(spark, Part.of_segment(segment))
+        deltas = [
+            self.files.read(spark, Part.of_location(h.location)) for h in later
+            if h.epoch == segment.epoch and h.seq > segment.folded_through
+        ]  # fmt: skip
+        return compare.merged(base, deltas, None if asked is None else [r.range_id for r in asked])
+
+    def staged(self, header: BatchHeader) -> DataFrame:
+        part = Part.of_location(header.location)
+        return self.files.read(self.spark.get(), part).drop("range_id", "key_id", "digest", "batch_seq")
+
+    def collect(self, held: Held, settings: Settings) -> None:
+        """Folds large batches into the replica, drops expired batches, sweeps files that nothing names."""
+        self._compact(held)
+        with self.writing() as conn:
+            self.store.lock(conn, self.stream, self.project.project_id, held.row.version, held.row.fencing_token)
+            for segment in self.store.segments(conn, self.stream):
+                self.store.mark_folded(conn, self.stream, (segment.epoch, segment.folded_through))
+            through = self.delivered_through(self.store.batches(conn, self.stream))
+            for header in self.store.expired_batches(conn, self.stream, through, settings.retain.total_seconds()):
+                self.store.delete_batch(conn, self.stream, header.epoch, header.seq)
+            self.store.expire_pins(conn, self.stream)
+            pins = self.store.pins(conn, self.stream)
+            named = {s.segment_id for s in self.store.segments(conn, self.stream)}
+            named |= {Part.of_location(h.location).part_id for h in self.store.batches(conn, self.stream)}
+        if not pins:
+            self.files.sweep(named, held)
+
+    def _compact(self, held: Held) -> None:
+        with self.reading() as conn:
+            segments = self.store.segments(conn, self.stream)
+            later = self.store.batches(conn, self.stream)
+        if not segments:
+            return
+        segment, row = segments[-1], held.row
+        pending = [h for h in later if h.epoch == segment.epoch and h.seq > segment.folded_through]
+        grown = sum(h.size for h in pending)
+        if len(pending) < COMPACT_BATCHES and grown <= max(1000, COMPACT_FRACTION * segment.rows):
+            return
+        part = self.files.write(self._replica(None), "segment", held)
+        rows, folded = int(row.checkpoint["rows"]), pending[-1].seq
+        with self.writing() as conn:
+            self._set_segment(conn, Segment(part.part_id, row.epoch, part.as_files(), rows, folded, row.fencing_token))
+            moved = [replace(r, segment=part.part_id) for r in self.store.ranges(conn, self.stream)]
+            self.store.update_ranges(conn, self.stream, moved)
+            advanced = self.commit(conn, row, held, None, dict(row.checkpoint))
+        held.row = advanced
+
+    def forget(self, held: Held) -> None:
+        with self.writing() as conn:
+            held.row = self.store.forget(conn, held.row)
+        self.files.sweep(set(), held)
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+    def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[Step]:
+        strategy = IdRcs(self.source.connector, plan)
+        known: Sequence[KeyRange] = []
+        if row and row.prepared:
+            with self.reading() as conn:
+                known = self.store.ranges(conn, self.stream)
+        place = f"source {self.source.name}, read only"
+        if not known:
+            bounds = Step("pick the ranges (once, at prepare)", place, strategy.bounds(settings.rows_per_range))
+            return [bounds, *self._poll_steps(strategy, [KeyRange(1, None, None)], settings, place)]
+        return self._poll_steps(strategy, known, settings, place)
+
+    def _poll_steps(self, strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str) -> list[Step]:
+        shares = ranges.shares(known, settings.connections)
+        pins = "; ".join(self.source.connector.session_pins())
+        return [
+            Step("settings of every session", place, Statement(pins)),
+            *(
+                Step(f"checksums, connection {i} of {len(shares)}", place, strategy.checksums(share))
+                for i, share in enumerate(shares, 1)
+            ),
+            Step(
+                "rows of the ranges that differ (here: the first), by Spark, pinned to the same snapshot", place,
+                strategy.images(known[:1], typed=settings.typed),
+            ),
+        ]  # fmt: skip
+
+    def verify(self, plan: StreamPlan, held: Held) -> list[Difference]:
+        """Compares every range with the replica's own rows, and the rows of those that differ."""
+        strategy = IdRcs(self.source.connector, plan)
+        settings = Settings(sinks=(), typed=False, requested={})
+        with self.reading() as conn:
+            known = self.store.ranges(conn, self.stream)
+        with self._remembered(plan, held, settings) as snapshot:
+            now = checksums(self.source, strategy, snapshot, known, settings.connections)
+            own = _filled(known, compare.sums(self._replica(None)))
+            dirty = ranges.differing(own, now)
+            if not dirty:
+                return []
+            fetched = self._fetch(strategy, snapshot, dirty, settings, held)
+        try:
+            stage = self.files.read(self.spark.get(), fetched)
+            found = compare.differences(self._replica(dirty), stage, plan, by_value=False)
+            keys = [f"COALESCE(a_{i}, b_{i})" for i in range(len(plan.key))]
+            rows = (
+                found.selectExpr("op", *(f"CAST({k} AS STRING) AS k{i}" for i, k in enumerate(keys)))
+                .limit(1000)
+                .collect()
+            )
+        finally:
+            self.files.discard(fetched)
+        return [Difference(r["op"], ", ".join(str(v) for v in r[1:])) for r in rows]
+
+    def _checkpoint(self, plan: StreamPlan, settings: Settings, snapshot: Snapshot, rows: int) -> dict[str, Any]:
+        return checkpoint_of(plan, settings, snapshot.server, self.source.connector.encoder_version, rows)
+
+
+def _filled(asked: Sequence[StoredRange], sums: dict[int, tuple[int, int]]) -> list[StoredRange]:
+    """`asked` with the count and checksum of rows read; a range without rows has none."""
+    found = ((r, *sums.get(r.range_id, (0, 0))) for r in asked)
+    return [replace(r, rows=n, checksum=checksum) for r, n, checksum in found]

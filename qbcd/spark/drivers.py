@@ -1,0 +1,227 @@
+"""Finds the jar of a JDBC driver.
+
+A jar is looked for in the configured path, the user's cache, the system's Java folder, at Maven and in the system's
+package, in this order; what Maven brings is kept in the cache, so that the next run needs no network.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import uuid
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from qbcd.connectors.base import JdbcDriver
+from qbcd.errors import ConfigError, EnvironmentMissing
+from qbcd.spark.machine import Surroundings, last_line, one_line, resolve_maven
+
+Origin = Literal["configured", "cache", "system", "maven", "package"]
+MANIFEST = "META-INF/MANIFEST.MF"
+
+
+@dataclass(frozen=True)
+class DriverSource:
+    """A usable jar.
+
+    Attributes:
+        jar: Its local path.
+        origin: Which step found it.
+        passed_over: Jars that were seen and not taken, each with the reason.
+    """
+
+    jar: Path
+    origin: Origin
+    passed_over: tuple[str, ...] = ()
+
+
+def user_cache(environ: Mapping[str, str] | None = None) -> Path:
+    """The user's cache of qbcd: ``$XDG_CACHE_HOME/qbcd``, by default ``~/.cache/qbcd``."""
+    variables = os.environ if environ is None else environ
+    named = variables.get("XDG_CACHE_HOME", "")
+    # The XDG standard says that a relative path there is to be ignored.
+    base = Path(named) if os.path.isabs(named) else Path(variables.get("HOME") or Path.home()) / ".cache"
+    return base / "qbcd"
+
+
+def find_driver(
+    driver: JdbcDriver, *, configured: Path | None, cache: Path, around: Surroundings | None = None
+) -> DriverSource:
+    """The jar of `driver`, from the first place that has a usable one.
+
+    Args:
+        driver: What to look for.
+        configured: The path that the user named; nothing else is tried then.
+        cache: The user's cache; jars are kept in its folder ``jars``, Maven's own files in ``ivy``.
+        around: The machine, for tests.
+
+    Raises:
+        ConfigError: The configured path is no usable jar.
+        EnvironmentMissing: No step found one; its message has a line per step.
+    """
+    if configured is not None:
+        problem = jar_problem(configured, driver)
+        if problem:
+            raise ConfigError(
+                f"the JDBC driver jar {configured} {problem}",
+                remedy="correct the path, or remove it to have qbcd search",
+            )
+        return DriverSource(configured, "configured")
+    search = _Search(driver, cache, around or Surroundings())
+    steps: tuple[tuple[Origin, Callable[[], Path | None]], ...] = (
+        ("cache", search.in_cache),
+        ("system", search.in_system),
+        ("maven", search.at_maven),
+        ("package", search.by_package),
+    )
+    for origin, step in steps:
+        jar = step()
+        if jar is not None:
+            return DriverSource(jar, origin, tuple(search.passed_over))
+    lines = "".join(f"\n  - {line}" for line in ["configured path: none is set", *search.tried])
+    raise EnvironmentMissing(
+        f"no usable jar of the JDBC driver {driver.driver_class} was found; tried:{lines}\n",
+        remedy=f"any one of these will do; by hand: put {driver.maven} from Maven into {cache / 'jars'}",
+    )
+
+
+def jar_problem(jar: Path, driver: JdbcDriver) -> str:
+    """Why `jar` cannot be used, as the end of a sentence, or an empty string."""
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            names = set(archive.namelist())
+            manifest = archive.read(MANIFEST).decode("utf-8", "replace") if MANIFEST in names else ""
+    except (FileNotFoundError, NotADirectoryError):
+        return "does not exist"
+    except (OSError, zipfile.BadZipFile) as error:
+        return f"cannot be read as a jar: {error}"
+    if driver.driver_class.replace(".", "/") + ".class" not in names:
+        return f"does not hold {driver.driver_class}"
+    version = _version(manifest, jar.resolve().name)
+    if version is not None and not _is_safe(version, driver.safe_from):
+        said = ".".join(map(str, version))
+        return f"is version {said}, which has a known security hole (safe from {', '.join(driver.safe_from)})"
+    return ""
+
+
+class _Search:
+    """One search: every step returns a jar or None and then leaves a line in `tried`."""
+
+    def __init__(self, driver: JdbcDriver, cache: Path, around: Surroundings) -> None:
+        self.driver = driver
+        self.cache = cache
+        self.around = around
+        self.tried: list[str] = []
+        self.passed_over: list[str] = []
+
+    def in_cache(self) -> Path | None:
+        """A jar that an earlier run or the user left in the cache."""
+        return self._in_folder(self.cache / "jars", f"copy the driver's jar into {self.cache / 'jars'}")
+
+    def in_system(self) -> Path | None:
+        """A jar of an installed package."""
+        for folder in self.around.system_folders:
+            jar = self._in_folder(folder, f"install the package {self.driver.debian}")
+            if jar is not None:
+                return jar
+        return None
+
+    def at_maven(self) -> Path | None:
+        """The jar at the driver's Maven coordinates, kept in the cache from then on."""
+        remedy = "allow access to a Maven repository"
+        try:
+            jars = resolve_maven(self.driver.maven, self.cache / "ivy", around=self.around)
+            kept = [_keep(jar, self.cache / "jars", self.driver.maven) for jar in jars]
+        except (EnvironmentMissing, OSError, subprocess.TimeoutExpired) as error:
+            self.tried.append(f"Maven {self.driver.maven}: {one_line(error)}; {remedy}")
+            return None
+        for jar in kept:
+            problem = jar_problem(jar, self.driver)
+            if not problem:
+                return jar
+            self.passed_over.append(f"{jar} {problem}")
+        self.tried.append(f"Maven {self.driver.maven}: what came {self.passed_over[-1] if kept else 'was nothing'}")
+        return None
+
+    def by_package(self) -> Path | None:
+        """The system's package, installed now if this process may."""
+        command = ["apt-get", "install", "-y", "--no-install-recommends", self.driver.debian]
+        path = self.around.environ.get("PATH", "")
+        if not self.around.may_install() or shutil.which(command[0], path=path) is None:
+            self.tried.append(
+                f"package {self.driver.debian}: not root on Debian; run: sudo {' '.join(command[:2])} {command[-1]}"
+            )
+            return None
+        variables = {**self.around.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
+        try:
+            done = self.around.run(command, variables, 300)
+            if done.returncode and "Unable to locate" in done.stderr + done.stdout:
+                self.around.run(["apt-get", "update"], variables, 300)
+                done = self.around.run(command, variables, 300)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            self.tried.append(f"package {self.driver.debian}: {one_line(error)}")
+            return None
+        if done.returncode:
+            self.tried.append(f"package {self.driver.debian}: {' '.join(command)} failed: {last_line(done.stderr)}")
+            return None
+        return self.in_system()
+
+    def _in_folder(self, folder: Path, remedy: str) -> Path | None:
+        passed: list[str] = []
+        for pattern in self.driver.jar_names:
+            for jar in sorted(folder.glob(pattern), key=_newest_first):
+                problem = jar_problem(jar, self.driver)
+                if not problem:
+                    return jar
+                passed.append(f"{jar} {problem}")
+                self.passed_over += [line for line in passed[-1:] if line not in self.passed_over]
+        found = "; ".join(dict.fromkeys(passed)) or f"no {' or '.join(self.driver.jar_names)}"
+        self.tried.append(f"{folder}: {found}; {remedy}")
+        return None
+
+
+def _keep(jar: Path, folder: Path, coordinates: str) -> Path:
+    """Copies `jar` into the cache under the artifact's own name; a reader never sees half a jar."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    group = coordinates.split(":")[0]
+    kept = folder / jar.name.removeprefix(f"{group}_")
+    attempt = folder / f".{kept.name}.{uuid.uuid4().hex}.tmp"
+    try:
+        shutil.copyfile(jar, attempt)
+        os.replace(attempt, kept)
+    finally:
+        attempt.unlink(missing_ok=True)
+    return kept
+
+
+def _version(manifest: str, name: str) -> tuple[int, ...] | None:
+    """The version that a jar states in its manifest, or else in its name; None where neither says."""
+    for entry in ("Bundle-Version", "Implementation-Version"):
+        said = re.search(rf"^{entry}:\s*(\d+(?:\.\d+)+)", manifest, re.MULTILINE)
+        if said:
+            return _numbers(said.group(1))
+    said = re.search(r"-(\d+(?:\.\d+)+)", name)
+    return _numbers(said.group(1)) if said else None
+
+
+def _is_safe(version: tuple[int, ...], safe_from: Sequence[str]) -> bool:
+    """Whether `version` is at or past the first safe release of its own line, or of a line past them all."""
+    floors = {_numbers(floor)[:2]: _numbers(floor) for floor in safe_from}
+    if not floors:
+        return True
+    own = floors.get(version[:2])
+    return version >= own if own is not None else version > max(floors.values())
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def _newest_first(jar: Path) -> tuple[tuple[int, ...], str]:
+    version = _version("", jar.name) or ()
+    return tuple(-part for part in version), jar.name

@@ -1,0 +1,132 @@
+"""Reads of a source through Spark's JDBC: one query, split by predicates, every reader on the same pins.
+
+A DataFrame made here is a query, not data: each action on it asks the source again. Callers write it to the stage
+once and compute from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from qbcd.errors import QbcdError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+T = TypeVar("T")
+
+
+class JdbcFailure(Exception):
+    """What a JDBC driver said, dug out of Spark's wrappers.
+
+    Attributes:
+        message: The driver's own message.
+        sqlstate: The SQLSTATE, five characters, or an empty string where the driver gave none.
+    """
+
+    def __init__(self, message: str, sqlstate: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.sqlstate = sqlstate
+
+
+def read_query(
+    spark: SparkSession,
+    jdbc_url: str,
+    options: Mapping[str, str],
+    query: str,
+    *,
+    predicates: Sequence[str] | None = None,
+    init: Sequence[str] = (),
+) -> DataFrame:
+    """A DataFrame of `query`, read by one partition or by one a predicate.
+
+    Args:
+        spark: The session, with the driver on its class path.
+        jdbc_url: JDBC URL without user and password.
+        options: Driver, user, password, `fetchsize` and the driver's own properties.
+        query: One SELECT in the source's dialect, without a final semicolon.
+        predicates: One SQL condition over the query's columns for each partition; they must split the rows.
+        init: Statements that every reader's session runs first, such as those that pin a snapshot.
+
+    Raises:
+        ValueError: `fetchsize` is not at least 1: a driver that fetches everything at once may stay in autocommit,
+            and then leaves the pinned transaction without an error.
+    """
+    fetchsize = options.get("fetchsize", "")
+    if not fetchsize.isdecimal() or int(fetchsize) < 1:
+        raise ValueError(f"fetchsize is {fetchsize or 'not set'}; pinned reads need at least 1")
+    settings = dict(options)
+    if init:
+        settings["sessionInitStatement"] = ";\n".join(statement.rstrip().rstrip(";") for statement in init)
+    # The closing bracket stands on its own line, lest a comment at the end of the query swallow it.
+    table = f"(\n{query}\n) q"
+    if predicates is None:
+        return spark.read.format("jdbc").options(**settings).option("url", jdbc_url).option("dbtable", table).load()
+    if not predicates:
+        raise ValueError("no predicates: there is nothing to read")
+    return spark.read.jdbc(jdbc_url, table, predicates=list(predicates), properties=settings)
+
+
+def jdbc_failure(error: BaseException) -> JdbcFailure | None:
+    """The innermost SQL error beneath an error of Spark or Py4J, or None if no database had a part in it."""
+    found: JdbcFailure | None = None
+    for cause in _java_causes(error):
+        if _is_sql_error(cause):
+            found = JdbcFailure(str(cause.getMessage() or cause), str(cause.getSQLState() or ""))
+    return found
+
+
+def spark_failure(error: BaseException) -> str | None:
+    """The first line of what Spark said, at its root, or None if the error is not Spark's."""
+    if not type(error).__module__.startswith(("pyspark.", "py4j.")):
+        return None
+    said = [str(cause.getMessage()) for cause in _java_causes(error) if cause.getMessage()] or [str(error)]
+    return said[-1].strip().splitlines()[0]
+
+
+def explained(action: Callable[[], T], explain: Callable[[BaseException], QbcdError]) -> T:
+    """Runs `action`, a Spark action over JDBC, and turns a database's refusal into qbcd's one message.
+
+    Args:
+        action: What to run.
+        explain: The connector's explanation, for instance `explain_error` with stream and source bound; it is given a
+            :class:`JdbcFailure`.
+
+    Raises:
+        QbcdError: What `explain` makes of the database's error.
+        Exception: Any other error of `action`, as it is.
+    """
+    try:
+        return action()
+    except Exception as error:
+        failure = jdbc_failure(error)
+        if failure is None:
+            raise
+        raise explain(failure) from error
+
+
+def _java_causes(error: BaseException) -> Iterator[Any]:
+    """Every Java exception beneath `error`, outermost first."""
+    seen: set[int] = set()
+    python: BaseException | None = error
+    while python is not None and id(python) not in seen:
+        seen.add(id(python))
+        # Py4J calls it java_exception; pyspark keeps the one that it converted as _origin.
+        java = getattr(python, "java_exception", None) or getattr(python, "_origin", None)
+        for _ in range(50):
+            if java is None:
+                break
+            yield java
+            java = java.getCause()
+        python = python.__cause__ or python.__context__
+
+
+def _is_sql_error(java: Any) -> bool:
+    kind = java.getClass()
+    while kind is not None:
+        if kind.getName() == "java.sql.SQLException":
+            return True
+        kind = kind.getSuperclass()
+    return False

@@ -1,0 +1,234 @@
+"""The Spark session: how one is made, when a foreign one is refused, and who stops it.
+
+A session costs seconds, so :class:`SparkProvider` starts it only when rows must travel.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from qbcd.errors import ConfigError, EnvironmentMissing, Refused
+from qbcd.spark.machine import require_java
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+
+# What correctness rests on: a user's `spark.conf` may not say otherwise.
+FIXED: Mapping[str, str] = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.speculation": "false",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+}
+REDACTED = "(?i)secret|password|passwd|token|access[.]?key|credential"
+_OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
+_UTC = frozenset({"UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT", "+00:00", "UTC+00:00", "Zulu", "Universal"})
+
+
+class SparkSettings(Protocol):
+    """The part of the configuration that a session is made from."""
+
+    @property
+    def master(self) -> str:
+        """Spark's master URL, ``local[*]`` by default."""
+
+    @property
+    def conf(self) -> Mapping[str, str]:
+        """Further Spark settings, as the user wrote them."""
+
+
+def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores: int | None = None) -> dict[str, str]:
+    """All settings of a new session.
+
+    Args:
+        settings: The user's master and settings.
+        drivers: Local paths of JDBC driver jars.
+        cores: Shuffle partitions unless the user names them; default: the cores of this host.
+
+    Raises:
+        ConfigError: The user contradicts a setting that correctness rests on.
+    """
+    user = {name: str(value) for name, value in settings.conf.items()}
+    for name, value in FIXED.items():
+        if name in user and user[name].lower() != value.lower():
+            raise ConfigError(
+                f"spark.conf: {name} is {user[name]}, but qbcd needs {value}", remedy=f"remove {name} from spark.conf"
+            )
+    made = {
+        "spark.app.name": "qbcd",
+        "spark.master": settings.master,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.shuffle.partitions": str(cores or os.cpu_count() or 2),
+        "spark.redaction.regex": REDACTED,
+        "spark.sql.redaction.options.regex": f"{REDACTED}|url|query|dbtable",
+    }
+    if settings.master.startswith("local"):
+        # A private session listens to nobody but this host.
+        made |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    made |= user | dict(FIXED)
+    jars = [part for part in user.get("spark.jars", "").split(",") if part] + [str(path) for path in drivers]
+    if jars:
+        made["spark.jars"] = ",".join(dict.fromkeys(jars))
+    # The user's JVM options come last, so that they may name another logging configuration.
+    logs = f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}"
+    for name, ours in zip(_OPTIONS, (f"-Duser.timezone=UTC {logs}", "-Duser.timezone=UTC"), strict=True):
+        made[name] = f"{ours} {user.get(name, '')}".strip()
+    return made
+
+
+def create_session(settings: SparkSettings, drivers: Sequence[Path]) -> SparkSession:
+    """Starts a session with `drivers` on its class path.
+
+    Raises:
+        EnvironmentMissing: There is no Java, or the JVM did not start.
+        Refused: This process already runs a Spark context, whose settings could not be changed any more.
+        ConfigError: See :func:`session_settings`.
+    """
+    wanted = session_settings(settings, drivers)
+    if running_session() is not None:
+        raise Refused(
+            "this process already runs a Spark session",
+            remedy="hand it to qbcd, for instance qbcd.open(.., spark=spark)",
+        )
+    require_java()
+    with _quiet_pyspark():
+        from pyspark import SparkConf
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+
+        conf = SparkConf()
+        for name, value in wanted.items():
+            conf.set(name, value)
+        try:
+            session = SparkSession.builder.config(conf=conf).getOrCreate()
+            # Where an earlier session of this process left its JVM, SQL settings still have to be made ours.
+            for name in FIXED:
+                if name.startswith("spark.sql."):
+                    session.conf.set(name, FIXED[name])
+        except PySparkException as error:
+            raise EnvironmentMissing(
+                f"Spark did not start on master {settings.master}: {str(error).strip().splitlines()[0]}",
+                remedy="see the lines above; check Java, spark.master and spark.conf",
+            ) from error
+    return session
+
+
+def running_session() -> SparkSession | None:
+    """The live session of this process, or None; starts nothing."""
+    with _quiet_pyspark():
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+    if SparkContext._active_spark_context is None:
+        return None
+    return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+
+
+def adopt_session(spark: SparkSession, driver_classes: Sequence[str] = ()) -> SparkSession:
+    """Checks a session that qbcd did not make, and returns it as it is.
+
+    Args:
+        spark: A live session.
+        driver_classes: JDBC driver classes that its driver process must be able to load.
+
+    Raises:
+        Refused: Its time zone is not UTC, or a driver class cannot be loaded.
+    """
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    if zone not in _UTC:
+        raise Refused(
+            f"the Spark session handed in has spark.sql.session.timeZone {zone}, not UTC: time-stamps would shift",
+            remedy='spark.conf.set("spark.sql.session.timeZone", "UTC")',
+        )
+    for name in driver_classes:
+        if not has_class(spark, name):
+            raise Refused(
+                f"the Spark session handed in cannot load the JDBC driver {name}",
+                remedy="start it with spark.jars (or spark.jars.packages) naming the driver",
+            )
+    return spark
+
+
+def has_class(spark: SparkSession, name: str) -> bool:
+    """Whether the session's driver process has class `name` on its class path."""
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    return loader.getResource(name.replace(".", "/") + ".class") is not None
+
+
+class SparkProvider:
+    """Holds the project's session: handed in, found running in this process, or started on first use.
+
+    Args:
+        settings: Master and settings of a session that has to be started.
+        drivers: Finds the driver jars; called only when a session is started.
+        driver_classes: What a session made by others must be able to load.
+        session: A session handed in by the user.
+    """
+
+    def __init__(
+        self,
+        settings: SparkSettings,
+        drivers: Callable[[], Sequence[Path]],
+        driver_classes: Sequence[str] = (),
+        session: SparkSession | None = None,
+    ) -> None:
+        self._settings = settings
+        self._drivers = drivers
+        self._classes = tuple(driver_classes)
+        self._handed_in = session
+        self._session: SparkSession | None = None
+        self._ours = False
+        self._lock = threading.Lock()
+
+    @property
+    def started(self) -> bool:
+        """Whether :meth:`get` has given out a session that is still held."""
+        return self._session is not None
+
+    def get(self) -> SparkSession:
+        """The session; starts or adopts it on first use.
+
+        Raises:
+            QbcdError: As :func:`create_session` and :func:`adopt_session` say, or the finder of the drivers.
+        """
+        with self._lock:
+            if self._session is None:
+                found = self._handed_in if self._handed_in is not None else running_session()
+                if found is not None:
+                    self._session, self._ours = adopt_session(found, self._classes), False
+                else:
+                    self._session, self._ours = create_session(self._settings, self._drivers()), True
+            return self._session
+
+    def stop(self) -> None:
+        """Lets the session go; stops it only if this provider started it."""
+        with self._lock:
+            session, self._session = self._session, None
+            if session is not None and self._ours:
+                session.stop()
+
+
+@contextmanager
+def _quiet_pyspark() -> Iterator[None]:
+    """Keeps pyspark's remarks about optional packages, which qbcd does not use, from the user's terminal."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=FutureWarning, module=r"pyspark\..*")
+        yield

@@ -1,0 +1,55 @@
+"""Templates to canonical SQL: sqlglot's base dialect plus `QBCD_` primitives, which the compiler expands.
+
+Templates are named by query shape and hold only SELECT, joins, WHERE, plain aggregates and INSERT/DELETE of qbcd's own
+tables. A variable that is missing is an error (`StrictUndefined`), never empty text.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from sqlglot import exp
+
+from qbcd.model import Table
+
+
+def quoted(name: str) -> str:
+    """`name` as a quoted identifier of canonical SQL."""
+    return exp.to_identifier(name, quoted=True).sql()
+
+
+def literal(text: str) -> str:
+    """`text` as a string literal of canonical SQL."""
+    return exp.Literal.string(text).sql()
+
+
+def relation(table: Table | tuple[str, str]) -> str:
+    """A table's qualified, quoted name in canonical SQL."""
+    schema, name = (table.schema, table.name) if isinstance(table, Table) else table
+    return f"{quoted(schema)}.{quoted(name)}"
+
+
+@lru_cache(maxsize=1)
+def environment() -> Environment:
+    """The Jinja environment of the package's templates."""
+    env = Environment(
+        loader=PackageLoader("qbcd", "sql_templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=False,
+        autoescape=False,
+    )
+    env.filters.update(ident=quoted, lit=literal, relation=relation)
+    return env
+
+
+def render(template: str, **context: Any) -> str:
+    """Canonical SQL of ``sql_templates/<template>.sql.j2``.
+
+    Raises:
+        jinja2.UndefinedError: The template uses a variable that `context` lacks.
+    """
+    return environment().get_template(f"{template}.sql.j2").render(**context)

@@ -1,0 +1,87 @@
+"""The user's restriction: one boolean SQL expression in the source's dialect, and nothing else.
+
+The text goes into statements as it was written, inside brackets of its own. So it is tokenised by the source's rules
+first: a second statement, a comment or an unbalanced bracket could otherwise change what the statement means.
+"""
+
+from __future__ import annotations
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokens import TokenType
+
+from qbcd.errors import ConfigError
+
+_OPEN = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET}
+_NOT_SCALAR = (exp.Query, exp.DDL, exp.DML, exp.Command, exp.Alias, exp.Set, exp.Tuple, exp.Star)
+_REMEDY = "write one boolean expression over the table's columns, such as  region = 'EU' AND amount > 0"
+
+
+def check_restriction(where: str, dialect: str, *, place: str = "") -> None:
+    """Refuses anything that is not one scalar SQL expression.
+
+    Args:
+        where: The user's text; empty text is no restriction and passes.
+        dialect: sqlglot's name of the source's dialect.
+        place: ``file:line: key path`` for the error.
+
+    Raises:
+        ConfigError: The text holds ``;``, a comment or unbalanced brackets, or is not one expression.
+    """
+    if not where:
+        return
+    problem = _problem(where, dialect)
+    if problem:
+        raise ConfigError(f"the restriction {problem}", remedy=_REMEDY, where=place)
+
+
+def _problem(where: str, dialect: str) -> str:
+    if "\x00" in where:
+        return "holds a NUL character"
+    try:
+        tokens = sqlglot.tokenize(where, read=dialect)
+    except SqlglotError:
+        return "cannot be read as SQL"
+    stack = []
+    for token in tokens:
+        if token.token_type == TokenType.SEMICOLON:
+            return "holds a semicolon"
+        if token.comments:
+            return "holds a comment"
+        if token.token_type in _OPEN:
+            stack.append(_OPEN[token.token_type])
+        elif token.token_type in _OPEN.values() and (not stack or stack.pop() != token.token_type):
+            return "has unbalanced brackets"
+    if stack:
+        return "has unbalanced brackets"
+    if _has_comment_mark(where, tokens):
+        return "holds a comment"
+    return _expression_problem(where, dialect)
+
+
+def _has_comment_mark(where: str, tokens: list[sqlglot.tokens.Token]) -> bool:
+    """Whether text outside all tokens is more than white space: a comment that the tokenizer left out."""
+    end = 0
+    for token in tokens:
+        if where[end : token.start].strip():
+            return True
+        end = token.end + 1
+    return bool(where[end:].strip())
+
+
+def _expression_problem(where: str, dialect: str) -> str:
+    try:
+        # Parsed as the whole condition of a SELECT: `a = 1 ORDER BY b` or `a AS b` then show as more than a WHERE.
+        query = sqlglot.parse_one(f"SELECT 1 FROM t WHERE (\n{where}\n)", read=dialect)
+        alone = sqlglot.parse_one(where, read=dialect)
+    except SqlglotError:
+        return "is not one SQL expression"
+    condition = query.args.get("where")
+    if not isinstance(query, exp.Select) or not isinstance(condition, exp.Where):
+        return "is not one SQL expression"
+    if not isinstance(condition.this, exp.Paren) or isinstance(condition.this.this, _NOT_SCALAR):
+        return "is not one SQL expression"
+    if isinstance(alone, _NOT_SCALAR):
+        return "is not one SQL expression"
+    return ""

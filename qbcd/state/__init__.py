@@ -1,0 +1,34 @@
+"""State: the truth of every stream at its site, the lease that guards it, and what the project remembers."""
+
+from __future__ import annotations
+
+from qbcd.state.lease import LeaseKeeper, LeaseLost, Owner, acquire, holder, release, renew
+from qbcd.state.project import Acknowledged, DeliveryFailure, ProjectState, Refusal, Run
+from qbcd.state.rows import Pin, Segment, StoredRange, StreamRow, batch_from_json, batch_to_json
+from qbcd.state.store import StreamStore
+from qbcd.state.tables import SiteTables
+from qbcd.state.upgrades import FORMAT_VERSION
+
+__all__ = [
+    "FORMAT_VERSION",
+    "Acknowledged",
+    "DeliveryFailure",
+    "LeaseKeeper",
+    "LeaseLost",
+    "Owner",
+    "Pin",
+    "ProjectState",
+    "Refusal",
+    "Run",
+    "Segment",
+    "SiteTables",
+    "StoredRange",
+    "StreamRow",
+    "StreamStore",
+    "acquire",
+    "batch_from_json",
+    "batch_to_json",
+    "holder",
+    "release",
+    "renew",
+]

@@ -1,0 +1,269 @@
+"""The project's state database as a thing that can be opened: a local file by default, or a server that hosts share.
+
+What is damaged, foreign or newer is refused and never made anew: a fresh state would silently deliver everything again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Float, Integer, MetaData, Text, create_engine, event, insert, inspect, select
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.pool import NullPool
+
+from qbcd.connectors.stores import StoreFacts, store_facts
+from qbcd.errors import ConfigError, QbcdError, Refused, SourceError, StateConflict
+from qbcd.state import upgrades
+from qbcd.state.tables import PREFIX, make_table
+
+_WRITES = "qbcd_writes"
+_PRAGMAS = ("busy_timeout = 30000", "journal_mode = DELETE", "synchronous = FULL")
+_DAMAGED = "restore it from a backup; qbcd never makes a state anew over an old one"
+
+META = make_table(
+    MetaData(),
+    PREFIX + "meta",
+    Column("one", Integer, primary_key=True),
+    Column("format_version", Integer, nullable=False),
+    Column("project_id", Text, nullable=False),
+    Column("created_at", Float(53), nullable=False),
+)
+
+BIG_ID = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER counts by itself there
+
+
+class StateDatabase:
+    """An opened state database.
+
+    Args:
+        url: SQLAlchemy URL with an absolute path where it is a file.
+        tables: Creates the tables that the state consists of, on an open write transaction.
+        required: Their names.
+        create: Make the database where there is none.
+
+    Raises:
+        ConfigError: The URL names no usable database.
+        StateConflict: There is none and `create` is False.
+        Refused: It is damaged, not qbcd's, or of a newer qbcd.
+        SourceError: It cannot be reached.
+    """
+
+    def __init__(
+        self, url: str | URL, tables: Callable[[Connection], None], required: frozenset[str], *, create: bool = True
+    ) -> None:
+        self.url, self.facts = _resolve(url)
+        self._required = required
+        self.project_id = ""
+        if self.facts.is_file:
+            path = Path(self.url.database or "")
+            if not path.exists():
+                if not create:
+                    raise _missing(self.name)
+                _make_file(path, lambda new: _fill(self.url.set(database=str(new)), self.facts, tables, self._explain))
+        self._engine = _engine(self.url, self.facts)
+        try:
+            self._check(tables, create=create)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        """The database for messages, without secrets."""
+        shown = self.url.database if self.facts.is_file else self.url.render_as_string(hide_password=True)
+        return f"the state database {shown}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url.render_as_string(hide_password=True)})"
+
+    def close(self) -> None:
+        """Gives all connections back."""
+        self._engine.dispose()
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction whose reads all see one state; keep it short, a file cannot commit meanwhile.
+
+        Raises:
+            QbcdError: As :meth:`write`.
+        """
+        level = self.facts.read_isolation
+        options: dict[str, Any] = {"isolation_level": level} if level else {}
+        with self._translated(), self._engine.connect().execution_options(**options) as conn, conn.begin():
+            yield conn
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that commits when the block ends well. On a file it is the only writer from its start.
+
+        Raises:
+            SourceError: The database cannot be reached, is busy or refused a statement; after a commit whose reply was
+                lost, what was written must be read again.
+            Refused: It is damaged.
+        """
+        with self._translated(), self._engine.connect().execution_options(**{_WRITES: True}) as conn, conn.begin():
+            yield conn
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as error:
+            raise self._explain(error) from error
+
+    def _explain(self, error: DBAPIError) -> QbcdError:
+        text = " ".join(str(error.orig).split())
+        if self.url.password:
+            text = text.replace(str(self.url.password), "***")
+        if self.facts.is_damage(error):
+            return Refused(f"{self.name} is damaged or no state of qbcd: {text}", remedy=_DAMAGED)
+        if self.facts.is_contention(error):
+            return SourceError(f"{self.name} is busy: {text}", remedy="end the process that holds it, or try again")
+        return SourceError(f"{self.name} failed: {text}", remedy="check that it can be reached and written")
+
+    # -- opening -----------------------------------------------------------------------------------------------------
+    def _check(self, tables: Callable[[Connection], None], *, create: bool) -> None:
+        with self.write() as conn:
+            if self.facts.is_file:
+                self._check_pages(conn)
+            if not inspect(conn).has_table(META.name):
+                self._refuse_headless(conn, create=create)
+                _initialise(conn, self.facts, tables)
+            row = conn.execute(select(META)).mappings().first()
+            if row is None or not row["project_id"]:
+                raise Refused(f"{self.name} has lost its project id", remedy=_DAMAGED)
+            reached = upgrades.upgrade(conn, row["format_version"], self.name)
+            if reached != row["format_version"]:
+                conn.execute(META.update().values(format_version=reached))
+            missing = sorted(self._required - set(inspect(conn).get_table_names()))
+            if missing:
+                raise self._incomplete(missing[0])
+            self.project_id = str(row["project_id"])
+
+    def _check_pages(self, conn: Connection) -> None:
+        findings = conn.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+        if findings != "ok":
+            raise Refused(f"{self.name} is damaged: {findings}", remedy=_DAMAGED)
+
+    def _refuse_headless(self, conn: Connection, *, create: bool) -> None:
+        names = inspect(conn).get_table_names()
+        if self.facts.is_file or any(name.startswith(PREFIX) for name in names):
+            raise self._incomplete(META.name)
+        if not create:
+            raise _missing(self.name)
+
+    def _incomplete(self, table: str) -> Refused:
+        return Refused(f"{self.name} is damaged or no state of qbcd: table {table} is missing", remedy=_DAMAGED)
+
+
+def _missing(name: str) -> StateConflict:
+    return StateConflict(f"{name} does not exist", remedy="run `qbcd prepare` first")
+
+
+def _resolve(url: str | URL) -> tuple[URL, StoreFacts]:
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise ConfigError("`state` is no SQLAlchemy URL", remedy="e.g. sqlite:///.qbcd/state.db") from error
+    facts = store_facts(parsed.get_backend_name())
+    if facts.is_file and (parsed.database or ":memory:").startswith((":memory:", "file:")):
+        raise ConfigError("`state` must name a file that lasts", remedy="e.g. sqlite:///.qbcd/state.db")
+    return (parsed if "+" in parsed.drivername else parsed.set(drivername=facts.drivername)), facts
+
+
+def _connect_args(url: URL, facts: StoreFacts) -> dict[str, Any]:
+    """Ours, less what the user's URL sets; `options` are joined, ours last, since durability is not the user's."""
+    args = {name: value for name, value in facts.connect_args.items() if name not in url.query}
+    if "options" in facts.connect_args and "options" in url.query:
+        args["options"] = f"{url.query['options']} {facts.connect_args['options']}"
+    return args
+
+
+def _engine(url: URL, facts: StoreFacts) -> Engine:
+    if not facts.is_file:
+        return create_engine(
+            url, connect_args=_connect_args(url, facts), pool_pre_ping=True, hide_parameters=True, pool_recycle=1800
+        )
+    # no pool: a connection to a file costs a fraction of a millisecond, and none outlives a fork
+    engine = create_engine(url, connect_args=_connect_args(url, facts), poolclass=NullPool, hide_parameters=True)
+    event.listen(engine, "connect", _prepare_file_session)
+    event.listen(engine, "begin", _begin_on_file)
+    return engine
+
+
+def _prepare_file_session(connection: Any, _record: Any) -> None:
+    # the driver would begin transactions by itself and too late: a reader that turns writer may not wait
+    connection.isolation_level = None
+    for pragma in _PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}").fetchall()
+
+
+def _begin_on_file(conn: Connection) -> None:
+    conn.exec_driver_sql("BEGIN IMMEDIATE" if conn.get_execution_options().get(_WRITES) else "BEGIN")
+
+
+def _initialise(conn: Connection, facts: StoreFacts, tables: Callable[[Connection], None]) -> None:
+    if facts.ddl_lock_sql:
+        conn.exec_driver_sql(facts.ddl_lock_sql)
+    META.create(conn, checkfirst=True)
+    tables(conn)
+    if conn.execute(select(META.c.one)).first() is None:
+        fresh = {"one": 1, "format_version": upgrades.FORMAT_VERSION, "project_id": uuid.uuid4().hex}
+        conn.execute(insert(META).values(**fresh, created_at=facts.clock))
+
+
+def _fill(
+    url: URL, facts: StoreFacts, tables: Callable[[Connection], None], explain: Callable[[DBAPIError], QbcdError]
+) -> None:
+    engine = _engine(url, facts)
+    try:
+        with engine.connect().execution_options(**{_WRITES: True}) as conn, conn.begin():
+            _initialise(conn, facts, tables)
+    except DBAPIError as error:
+        raise explain(error) from error
+    finally:
+        engine.dispose()
+
+
+def _make_file(path: Path, fill: Callable[[Path], None]) -> None:
+    """Makes the file complete or not at all, readable by its owner alone; of two processes one wins.
+
+    An empty or half-made file under the final name could not be told from one that was truncated.
+    """
+    try:
+        if not path.parent.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        try:
+            fill(new)
+            _publish(new, path)
+        finally:
+            new.unlink(missing_ok=True)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise SourceError(
+            f"the state database {path} cannot be made: {error.strerror}", remedy="check the folder and its rights"
+        ) from error
+
+
+def _publish(new: Path, path: Path) -> None:
+    try:
+        os.link(new, path)
+    except FileExistsError:
+        return  # another process was first; its project id stands
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP):
+            raise
+        os.rename(new, path)  # a file system without hard links

@@ -1,0 +1,292 @@
+"""The lease of a stream: one owner at a time, timed by the store's clock, fenced by a token that only grows.
+
+A lease alone stops nobody who was paused (protocol.md 1, 2): every step therefore commits with the token, and taking a
+lease raises it. What the lease saves is work done twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from qbcd.connectors.stores import facts_of
+from qbcd.errors import LeaseHeld, QbcdError, StateConflict
+from qbcd.state.store import StreamStore
+
+log = logging.getLogger(__name__)
+
+LOCK_WAIT_MS = 5_000
+_UNKNOWN = "-"
+_ENDED = "ended"
+
+Transactions = Callable[[], AbstractContextManager[Connection]]
+
+
+class LeaseLost(StateConflict):
+    """This process held the stream's lease and holds it no longer."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who polls: one attempt of one process.
+
+    Attributes:
+        host: Host name, boot and process namespace, so that a process id means the same to whoever reads it.
+        pid: Process id in that namespace.
+        start: When the process started, in the kernel's own units; `-` where the system does not tell.
+        uuid: Tells two pollers of one process apart.
+    """
+
+    host: str
+    pid: int
+    start: str
+    uuid: str
+
+    @classmethod
+    def mine(cls) -> Owner:
+        """A new owner in this process."""
+        return cls(_this_host(), os.getpid(), _started(os.getpid()) or _UNKNOWN, uuid.uuid4().hex)
+
+    @classmethod
+    def parse(cls, text: str) -> Owner:
+        """The inverse of ``str(owner)``.
+
+        Raises:
+            ValueError: The text is no owner.
+        """
+        host, pid, start, name = text.split("|")
+        return cls(host, int(pid), start, name)
+
+    def __str__(self) -> str:
+        return f"{self.host}|{self.pid}|{self.start}|{self.uuid}"
+
+    @property
+    def where(self) -> str:
+        """The owner for people."""
+        return f"process {self.pid} on {self.host.split('/')[0]}"
+
+    def is_dead(self) -> bool:
+        """Whether the process is known to have ended; False for other hosts and where nobody can tell."""
+        if self.host != _this_host():
+            return False
+        started = _started(self.pid)
+        if started is not None:
+            return started == _ENDED or (self.start != _UNKNOWN and started != self.start)
+        return not _answers(self.pid)
+
+
+def _this_host() -> str:
+    parts = [socket.gethostname().replace("|", "_").replace("/", "_")]
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    if boot.exists():
+        parts.append(boot.read_text().strip()[:8])
+    if os.path.lexists("/proc/self/ns/pid"):
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    return "/".join(parts)
+
+
+def _started(pid: int) -> str | None:
+    """Start time of a running process, `ended` for one that only waits to be reaped, None where /proc does not say."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    # the command name stands in brackets and may hold anything, brackets too
+    after_name = stat[stat.rindex(")") + 2 :].split()
+    return _ENDED if after_name[0] in "ZX" else after_name[19]
+
+
+def _answers(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def acquire(conn: Connection, store: StreamStore, stream: str, owner: Owner, ttl: float) -> int:
+    """Takes the stream's lease in a transaction of its own and raises the fencing token.
+
+    Args:
+        ttl: Seconds of the store's clock after which the lease ends unless renewed.
+
+    Returns:
+        The new fencing token.
+
+    Raises:
+        LeaseHeld: Another poller works on the stream.
+        StateConflict: The stream was never registered.
+    """
+    _refuse_if_held(conn, store, stream)
+    facts = facts_of(conn)
+    if facts.lock_wait_sql:
+        conn.exec_driver_sql(facts.lock_wait_sql.format(ms=LOCK_WAIT_MS))
+    try:
+        row = store.locked(conn, stream)
+    except StateConflict as error:  # a step in hand holds the row longer than its lease
+        raise LeaseHeld(
+            "another poller is in the middle of a step", remedy="wait for it, or end it", stream=stream
+        ) from error
+    if row is None:
+        raise StateConflict(f"{store.place} knows no such stream", remedy="run `qbcd prepare`", stream=stream)
+    _refuse_if_held(conn, store, stream)  # again: now nobody can take it in between
+    fenced = store.rewrite(conn, row, replace(row, fencing_token=row.fencing_token + 1))
+    table = store.tables.lease
+    conn.execute(delete(table).where(table.c.stream == stream))
+    conn.execute(
+        insert(table).values(stream=stream, owner=str(owner), until=facts.clock + ttl, token=fenced.fencing_token)
+    )
+    return fenced.fencing_token
+
+
+def holder(conn: Connection, store: StreamStore, stream: str) -> tuple[Owner, float] | None:
+    """Who holds the lease and for how many seconds more, or None where nobody living does.
+
+    Raises:
+        StateConflict: The lease's owner cannot be read.
+    """
+    table = store.tables.lease
+    left = (table.c.until - facts_of(conn).clock).label("left")
+    row = conn.execute(select(table.c.owner, left).where(table.c.stream == stream)).first()
+    if row is None or row.left <= 0:
+        return None
+    try:
+        owner = Owner.parse(row.owner)
+    except ValueError as error:
+        raise StateConflict("the lease's owner cannot be read", remedy="wait until it ends", stream=stream) from error
+    return None if owner.is_dead() else (owner, row.left)
+
+
+def _refuse_if_held(conn: Connection, store: StreamStore, stream: str) -> None:
+    found = holder(conn, store, stream)
+    if found is not None:
+        owner, left = found
+        raise LeaseHeld(
+            f"{owner.where} works on this stream; its lease ends in {left:.0f} s unless renewed",
+            remedy="let one process poll it, or end the other one",
+            stream=stream,
+        )
+
+
+def renew(conn: Connection, store: StreamStore, stream: str, owner: Owner, token: int, ttl: float) -> None:
+    """Makes the lease last `ttl` seconds from now. Touches no row that a step in hand has locked.
+
+    Raises:
+        LeaseLost: Another owner has it, or it was given back.
+    """
+    table = store.tables.lease
+    mine = (table.c.stream == stream) & (table.c.owner == str(owner)) & (table.c.token == token)
+    if conn.execute(update(table).where(mine).values(until=facts_of(conn).clock + ttl)).rowcount != 1:
+        raise _lost(stream)
+
+
+def release(conn: Connection, store: StreamStore, stream: str, owner: Owner, token: int) -> None:
+    """Gives the lease back; does nothing where it was lost."""
+    table = store.tables.lease
+    mine = (table.c.stream == stream) & (table.c.owner == str(owner)) & (table.c.token == token)
+    conn.execute(delete(table).where(mine))
+
+
+def _lost(stream: str) -> LeaseLost:
+    return LeaseLost(
+        "this process lost the stream's lease; its step was not written",
+        remedy="nothing to do: the next poll starts from what was committed",
+        stream=stream,
+    )
+
+
+class LeaseKeeper:
+    """Holds a stream's lease while a ``with`` block runs, renewing it from a thread of its own.
+
+    Args:
+        transactions: Gives a context manager with a connection in a write transaction of its own, from any thread.
+        ttl: Seconds of the store's clock that the lease outlives its last renewal.
+
+    Raises:
+        LeaseHeld: On entry, when another poller works on the stream.
+    """
+
+    def __init__(
+        self, store: StreamStore, stream: str, transactions: Transactions, *, ttl: float = 60.0,
+        owner: Owner | None = None,
+    ) -> None:  # fmt: skip
+        self.store = store
+        self.stream = stream
+        self.owner = owner or Owner.mine()
+        self.ttl = ttl
+        self.token = 0
+        self._transactions = transactions
+        self._stop = threading.Event()
+        self._lost: LeaseLost | None = None
+        self._renewed = 0.0
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> LeaseKeeper:
+        self._renewed = time.monotonic()
+        with self._transactions() as conn:
+            self.token = acquire(conn, self.store, self.stream, self.owner, self.ttl)
+        self._thread = threading.Thread(target=self._beat, name=f"qbcd-lease-{self.stream}", daemon=True)
+        self._thread.start()
+        return self
+
+    def check(self) -> None:
+        """Fails when the lease is lost or may be; called before every step that writes.
+
+        Raises:
+            LeaseLost: It is.
+        """
+        if self._lost is not None:
+            raise self._lost
+        if time.monotonic() - self._renewed > self.ttl:
+            raise _lost(self.stream)
+
+    def _beat(self) -> None:
+        while not self._stop.wait(self.ttl / 3):
+            began = time.monotonic()
+            try:
+                with self._transactions() as conn:
+                    renew(conn, self.store, self.stream, self.owner, self.token, self.ttl)
+            except (SQLAlchemyError, QbcdError) as error:
+                if self._gave_up(error, began):
+                    return
+            else:
+                self._renewed = began
+
+    def _gave_up(self, error: Exception, now: float) -> bool:
+        """Notes a failed renewal; True once the lease is gone, so that trying again is of no use."""
+        log.warning("stream %s: the lease could not be renewed: %s", self.stream, type(error).__name__)
+        if isinstance(error, LeaseLost):
+            self._lost = error
+        elif now - self._renewed > self.ttl:
+            self._lost = _lost(self.stream)
+        return self._lost is not None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(timeout=self.ttl)
+        if self._lost is not None:
+            return
+        try:
+            with self._transactions() as conn:
+                release(conn, self.store, self.stream, self.owner, self.token)
+        except (SQLAlchemyError, QbcdError) as failure:
+            # what the block did is done; a lease that cannot be given back ends by itself
+            log.warning("stream %s: the lease could not be released: %s", self.stream, type(failure).__name__)

@@ -1,0 +1,303 @@
+"""What a project remembers outside its sites: acknowledgements, failed deliveries, refusals, the history of its runs.
+
+Everything but the acknowledgements could be rebuilt; they only move forward and show when a site has gone back
+(protocol.md 1, 21).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy import BigInteger as Big
+from sqlalchemy import Column, Float, Integer, MetaData, Text, delete, insert, select, update
+from sqlalchemy.engine import URL, Connection
+from sqlalchemy.exc import IntegrityError
+
+from qbcd.errors import StateConflict
+from qbcd.model import BatchHeader, Cost
+from qbcd.state.database import BIG_ID, StateDatabase
+from qbcd.state.rows import StreamRow, dump
+from qbcd.state.store import StreamStore
+from qbcd.state.tables import PREFIX, make_table, seal, unseal
+
+Outcome = Literal["ok", "empty", "failed", "refused"]
+
+_KEPT_RUNS = 1000
+_metadata = MetaData()
+_ack = make_table(
+    _metadata,
+    PREFIX + "ack",
+    Column("stream", Text, primary_key=True),
+    Column("sink", Text, primary_key=True),
+    Column("epoch", Big, nullable=False),
+    Column("batch_seq", Big, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("at", Float(53), nullable=False),
+    loose=("at",),
+)
+_delivery_error = make_table(
+    _metadata,
+    PREFIX + "delivery_error",
+    Column("stream", Text, primary_key=True),
+    Column("sink", Text, primary_key=True),
+    Column("at", Float(53), nullable=False),
+    Column("message", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+)
+_history = make_table(
+    _metadata,
+    PREFIX + "history",
+    Column("id", BIG_ID, primary_key=True, autoincrement=True),
+    Column("stream", Text, nullable=False, index=True),
+    Column("started_at", Float(53), nullable=False),
+    Column("finished_at", Float(53), nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("epoch", Big, nullable=False),
+    Column("batch_seq", Big, nullable=False),
+    Column("counts", Text, nullable=False),
+    Column("cost", Text, nullable=False),
+    Column("message", Text, nullable=False),
+)
+_refusal = make_table(
+    _metadata,
+    PREFIX + "refusal",
+    Column("stream", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("version", Big, nullable=False),
+    Column("amount", Big, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("at", Float(53), nullable=False),
+)
+
+
+class Acknowledged(NamedTuple):
+    """The last batch of a stream that a sink holds."""
+
+    epoch: int
+    seq: int
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class DeliveryFailure:
+    """Why a sink does not take a stream's next batch; `attempts` in a row, the last one `at` (seconds)."""
+
+    at: float
+    message: str
+    attempts: int
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What a guard refused last: a user may confirm exactly this, once."""
+
+    kind: str
+    version: int
+    amount: int
+    message: str
+    at: float = 0.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """One poll in the history; times are seconds since 1970 UTC. `id` is given by the history."""
+
+    stream: str
+    started_at: float
+    finished_at: float
+    outcome: Outcome
+    epoch: int = 0
+    batch_seq: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    cost: Mapping[str, Any] = field(default_factory=dict)
+    message: str = ""
+    id: int = 0
+
+
+class ProjectState(StateDatabase):
+    """The state database of a project.
+
+    Attributes:
+        store: The stream store of the Spark site, in this database.
+        project_id: Made once, with the database.
+
+    Raises:
+        QbcdError: As :class:`~qbcd.state.database.StateDatabase`.
+    """
+
+    def __init__(self, url: str | URL, *, create: bool = True) -> None:
+        self.store = StreamStore(None)
+        names = frozenset(table for part in (_metadata, self.store.tables.metadata) for table in part.tables)
+        super().__init__(url, self._create_tables, names, create=create)
+
+    def _create_tables(self, conn: Connection) -> None:
+        _metadata.create_all(conn)
+        self.store.create(conn)
+
+    def __enter__(self) -> ProjectState:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    # -- acknowledgements --------------------------------------------------------------------------------------------
+    def acknowledge(self, stream: str, sink: str, header: BatchHeader) -> None:
+        """Notes that `sink` holds the batch; once more is the same as once.
+
+        Raises:
+            StateConflict: The sink acknowledged a later batch, or another batch of this number.
+        """
+        with self.write() as conn:
+            try:
+                self._acknowledge(conn, stream, sink, header)
+            except IntegrityError as error:
+                raise StateConflict("another process publishes to this sink", stream=stream) from error
+
+    def _acknowledge(self, conn: Connection, stream: str, sink: str, header: BatchHeader) -> None:
+        here = (_ack.c.stream == stream) & (_ack.c.sink == sink)
+        found = conn.execute(select(_ack).where(here).with_for_update()).mappings().first()
+        new = Acknowledged(header.epoch, header.seq, header.fingerprint)
+        named = {"stream": stream, "sink": sink, "epoch": new.epoch, "batch_seq": new.seq}
+        values = seal(_ack, {**named, "fingerprint": new.fingerprint, "at": self.facts.clock})
+        if found is None:
+            conn.execute(insert(_ack).values(**values))
+        else:
+            old = _acknowledged(unseal(_ack, dict(found)))
+            if old[:2] > new[:2] or (old[:2] == new[:2] and old != new):
+                raise _went_back(stream, sink, old, f"{new.epoch}-{new.seq} ({new.fingerprint})")
+            if old != new:
+                conn.execute(update(_ack).where(here).values(**values))
+        conn.execute(delete(_delivery_error).where(_failure_of(stream, sink)))
+
+    def acknowledged(self, stream: str) -> dict[str, Acknowledged]:
+        """By sink, the last batch that it holds.
+
+        Raises:
+            Refused: A row is damaged.
+        """
+        with self.read() as conn:
+            rows = conn.execute(select(_ack).where(_ack.c.stream == stream)).mappings().all()
+        return {row["sink"]: _acknowledged(unseal(_ack, dict(row))) for row in rows}
+
+    def check_acks(self, stream: str, row: StreamRow | None, batches: Sequence[BatchHeader]) -> None:
+        """Refuses a site that does not know what a sink already holds, e.g. one restored from a backup.
+
+        Args:
+            row: The stream's row at its site.
+            batches: The batches that the site still has, in any order.
+
+        Raises:
+            StateConflict: The site has gone back.
+        """
+        last = (row.epoch, row.last_batch_seq) if row else (0, 0)
+        prints = {(header.epoch, header.seq): header.fingerprint for header in batches}
+        for sink, done in self.acknowledged(stream).items():
+            shown = prints.get(done[:2], done.fingerprint)
+            if last < done[:2] or shown != done.fingerprint:
+                raise _went_back(stream, sink, done, f"{last[0]}-{last[1]} ({shown})")
+
+    def retire_sink(self, stream: str, sink: str) -> None:
+        """Forgets a sink that was taken out of the stream's configuration."""
+        with self.write() as conn:
+            conn.execute(delete(_ack).where((_ack.c.stream == stream) & (_ack.c.sink == sink)))
+            conn.execute(delete(_delivery_error).where(_failure_of(stream, sink)))
+
+    # -- failed deliveries -------------------------------------------------------------------------------------------
+    def delivery_failed(self, stream: str, sink: str, message: str) -> int:
+        """Notes a failed delivery; returns how many in a row there were."""
+        with self.write() as conn:
+            here = _failure_of(stream, sink)
+            before = conn.execute(select(_delivery_error.c.attempts).where(here)).scalar() or 0
+            conn.execute(delete(_delivery_error).where(here))
+            values = {"stream": stream, "sink": sink, "message": _plain(message), "attempts": before + 1}
+            conn.execute(insert(_delivery_error).values(**values, at=self.facts.clock))
+        return int(before) + 1
+
+    def delivery_failures(self, stream: str) -> dict[str, DeliveryFailure]:
+        """By sink, the failure that its next success clears."""
+        table = _delivery_error
+        with self.read() as conn:
+            rows = conn.execute(select(table).where(table.c.stream == stream)).all()
+        return {row.sink: DeliveryFailure(row.at, row.message, row.attempts) for row in rows}
+
+    # -- history -----------------------------------------------------------------------------------------------------
+    def record_run(self, run: Run, cost: Cost | None = None) -> int:
+        """Adds a poll to the history, which keeps the latest 1000 of each stream; returns its id."""
+        values = {name: getattr(run, name) for name in run.__dataclass_fields__ if name != "id"}
+        values["counts"] = dump(dict(run.counts))
+        values["cost"] = dump(asdict(cost) if cost else dict(run.cost))
+        values["message"] = _plain(run.message)
+        mine = _history.c.stream == run.stream
+        with self.write() as conn:
+            [number] = conn.execute(insert(_history).values(**values)).inserted_primary_key or (0,)
+            oldest = select(_history.c.id).where(mine).order_by(_history.c.id.desc()).offset(_KEPT_RUNS).limit(1)
+            conn.execute(delete(_history).where(mine, _history.c.id <= oldest.scalar_subquery()))
+        return int(number)
+
+    def runs(self, stream: str, n: int = 20) -> list[Run]:
+        """The latest `n` polls of the stream, latest first."""
+        query = select(_history).where(_history.c.stream == stream).order_by(_history.c.id.desc()).limit(n)
+        with self.read() as conn:
+            rows = conn.execute(query).mappings().all()
+        loaded = ({**row, "counts": json.loads(row["counts"]), "cost": json.loads(row["cost"])} for row in rows)
+        return [Run(**values) for values in loaded]
+
+    # -- refusals ----------------------------------------------------------------------------------------------------
+    def put_refusal(self, stream: str, refusal: Refusal) -> None:
+        """Remembers what a guard refused, in place of what it refused before."""
+        with self.write() as conn:
+            conn.execute(delete(_refusal).where(_refusal.c.stream == stream))
+            values = {"kind": refusal.kind, "version": refusal.version, "amount": refusal.amount}
+            message = _plain(refusal.message)
+            conn.execute(insert(_refusal).values(stream=stream, **values, message=message, at=self.facts.clock))
+
+    def get_refusal(self, stream: str) -> Refusal | None:
+        """What a guard refused last, if it was not confirmed since."""
+        with self.read() as conn:
+            row = conn.execute(select(_refusal).where(_refusal.c.stream == stream)).first()
+        return None if row is None else Refusal(row.kind, row.version, row.amount, row.message, row.at)
+
+    def consume_refusal(
+        self, stream: str, kind: str, version: int, amount: int, *, conn: Connection | None = None
+    ) -> bool:
+        """Uses up the confirmation of exactly this refusal; False where it was another one or was used before.
+
+        Args:
+            conn: The transaction of the step that it lets through, where that step is in this database.
+        """
+        if conn is None:
+            with self.write() as own:
+                return self.consume_refusal(stream, kind, version, amount, conn=own)
+        same = (_refusal.c.stream == stream) & (_refusal.c.kind == kind)
+        same &= (_refusal.c.version == version) & (_refusal.c.amount == amount)
+        return conn.execute(delete(_refusal).where(same)).rowcount == 1
+
+    def forget(self, stream: str) -> None:
+        """Forgets acknowledgements, failures and refusals of a stream that begins again; its history stays."""
+        with self.write() as conn:
+            for table in (_ack, _delivery_error, _refusal):
+                conn.execute(delete(table).where(table.c.stream == stream))
+
+
+def _acknowledged(values: Mapping[str, Any]) -> Acknowledged:
+    return Acknowledged(values["epoch"], values["batch_seq"], values["fingerprint"])
+
+
+def _failure_of(stream: str, sink: str) -> Any:
+    return (_delivery_error.c.stream == stream) & (_delivery_error.c.sink == sink)
+
+
+def _plain(message: str) -> str:
+    return message.replace("\0", "")  # servers refuse this one character in text
+
+
+def _went_back(stream: str, sink: str, done: Acknowledged, found: str) -> StateConflict:
+    return StateConflict(
+        f"the site has gone back: sink {sink!r} holds batch {done.epoch}-{done.seq} ({done.fingerprint}), "
+        f"the site shows {found}",
+        remedy="restore the newest copy of the site, or `qbcd reset` the stream and reload its consumers",
+        stream=stream,
+    )

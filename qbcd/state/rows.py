@@ -1,0 +1,179 @@
+"""What the stream store hands out: frozen values and their form as text in a row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, TypeVar
+
+from qbcd.errors import StateConflict
+from qbcd.model import BatchHeader, KeyRange, travel_from_json
+
+
+@dataclass(frozen=True)
+class StreamRow:
+    """The truth of one stream, as one row.
+
+    Attributes:
+        epoch: UTC second of the last `prepare`; 0 before the first.
+        version: Counts every step that was committed; the compare-and-set compares it.
+        fencing_token: Counts the owners that the stream's lease has had.
+        last_batch_seq: Number of the last sealed batch; goes on after a reset.
+        prepared: The baseline is complete.
+        checkpoint: All else that the strategy and the site must remember, JSON-ready.
+        next_range_id: The lowest range id that was never given out.
+        advanced_by: The token whose holder made `version`.
+    """
+
+    project_id: str
+    stream: str
+    epoch: int
+    version: int
+    fencing_token: int
+    last_batch_seq: int
+    prepared: bool
+    checkpoint: Mapping[str, Any] = field(default_factory=dict)
+    next_range_id: int = 1
+    advanced_by: int = 0
+
+    def next_epoch(self, now_s: int) -> int:
+        """The epoch of a `prepare` at `now_s`: later than every earlier one, whatever the clock says."""
+        return max(now_s, self.epoch + 1)
+
+
+@dataclass(frozen=True)
+class StoredRange(KeyRange):
+    """A range with what the manifest says about it.
+
+    Attributes:
+        segment: The base segment that holds the range's rows, or None.
+        last_visited: Seconds of the store's clock, 0 for never.
+    """
+
+    segment: str | None = None
+    last_visited: float = 0.0
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A base segment of a Parquet replica.
+
+    Attributes:
+        files: One mapping a file: ``path``, ``size`` and what else the writer knows.
+        folded_through: The last batch number whose rows are in the segment.
+        token: Fencing token of its writer.
+    """
+
+    segment_id: str
+    epoch: int
+    files: tuple[Mapping[str, Any], ...]
+    rows: int
+    folded_through: int
+    token: int
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A reader's claim that all that manifest `version` names stays until `until` (seconds of the store's clock)."""
+
+    pin_id: str
+    stream: str
+    version: int
+    until: float
+
+
+def dump(data: Any) -> str:
+    """JSON text without characters that a text column could refuse."""
+    return json.dumps(data, sort_keys=True, ensure_ascii=True, allow_nan=False)
+
+
+def stream_values(row: StreamRow) -> dict[str, Any]:
+    """The row's columns."""
+    values = {f.name: getattr(row, f.name) for f in fields(row)}
+    return {**values, "checkpoint": dump(dict(row.checkpoint))}
+
+
+def stream_row(values: Mapping[str, Any]) -> StreamRow:
+    """The inverse of :func:`stream_values`."""
+    return StreamRow(**{**values, "checkpoint": json.loads(values["checkpoint"])})
+
+
+def batch_to_json(header: BatchHeader) -> dict[str, Any]:
+    """A batch header as JSON-ready data."""
+    data = {f.name: getattr(header, f.name) for f in fields(header)}
+    columns = [[name, asdict(travel)] for name, travel in header.columns]
+    return {**data, "counts": dict(header.counts), "location": dict(header.location), "columns": columns}
+
+
+def batch_from_json(data: Mapping[str, Any]) -> BatchHeader:
+    """The inverse of :func:`batch_to_json`."""
+    columns = tuple((name, travel_from_json(travel)) for name, travel in data["columns"])
+    lists = {"sinks": tuple(data["sinks"]), "key": tuple(data["key"]), "columns": columns}
+    return BatchHeader(**{**data, **lists})
+
+
+def range_values(stream: str, item: StoredRange) -> dict[str, Any]:
+    """A range's columns."""
+    return {
+        "stream": stream,
+        "range_id": item.range_id,
+        "lo": None if item.lo is None else dump(list(item.lo)),
+        "hi": None if item.hi is None else dump(list(item.hi)),
+        "rows": item.rows,
+        "checksum": str(item.checksum),
+        "segment": item.segment,
+        "last_visited": item.last_visited,
+    }
+
+
+def range_row(values: Mapping[str, Any]) -> StoredRange:
+    """The inverse of :func:`range_values`."""
+    return StoredRange(
+        range_id=values["range_id"],
+        lo=None if values["lo"] is None else tuple(json.loads(values["lo"])),
+        hi=None if values["hi"] is None else tuple(json.loads(values["hi"])),
+        rows=values["rows"],
+        checksum=int(values["checksum"]),
+        segment=values["segment"],
+        last_visited=values["last_visited"],
+    )
+
+
+def segment_values(stream: str, item: Segment) -> dict[str, Any]:
+    """A segment's columns."""
+    values = {f.name: getattr(item, f.name) for f in fields(item)}
+    return {**values, "stream": stream, "files": dump([dict(f) for f in item.files])}
+
+
+def segment_row(values: Mapping[str, Any]) -> Segment:
+    """The inverse of :func:`segment_values`."""
+    kept = {name: value for name, value in values.items() if name != "stream"}
+    return Segment(**{**kept, "files": tuple(json.loads(values["files"]))})
+
+
+_Range = TypeVar("_Range", bound=KeyRange)
+
+
+def in_key_order(stream: str, ranges: Sequence[_Range]) -> list[_Range]:
+    """The ranges from the lowest key to the highest, found by their bounds' texts alone.
+
+    Python never orders keys; but the upper bound of a range is, letter by letter, the lower bound of the next.
+
+    Raises:
+        StateConflict: They do not cover the key space exactly once.
+    """
+    by_lo = {item.lo: item for item in ranges}
+    ordered: list[_Range] = []
+    bound: tuple[str, ...] | None = None
+    while by_lo and bound in by_lo:
+        item = by_lo.pop(bound)
+        ordered.append(item)
+        bound = item.hi
+        if bound is None:
+            break
+    if len(ordered) != len(ranges) or bound is not None:
+        raise StateConflict(
+            f"{len(ranges)} key ranges have a gap or overlap", remedy="reset the stream and prepare it", stream=stream
+        )
+    return ordered

@@ -1,0 +1,124 @@
+"""The stream store: the truth of every stream of one site, in the transaction of whoever calls.
+
+One class serves the project's state database (Spark site) and qbcd's schema of a source (database site). Every method
+takes an open connection and commits nothing, so that rows, manifest, batches and checkpoint move in one step.
+"""
+
+from __future__ import annotations
+
+import json
+
+from sqlalchemy import delete, insert, select, tuple_, update
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import IntegrityError
+
+from qbcd.connectors.stores import facts_of
+from qbcd.errors import StateConflict
+from qbcd.model import BatchHeader
+from qbcd.state.manifest import Manifest
+from qbcd.state.rows import StreamRow, batch_from_json, batch_to_json, dump
+from qbcd.state.tables import seal, unseal
+
+
+class StreamStore(Manifest):
+    """Stream rows, batches, ranges, segments and pins of one store.
+
+    Args:
+        schema: qbcd's schema in a source, or None for the project's state database.
+    """
+
+    def add_batch(self, conn: Connection, header: BatchHeader, token: int, *, folded: bool = False) -> None:
+        """Adds a sealed batch to the outbox.
+
+        Args:
+            token: Fencing token of its writer.
+            folded: The replica holds the batch's changes already, without resting on its rows.
+
+        Raises:
+            StateConflict: The number is taken.
+        """
+        table = self.tables.batch
+        values = {
+            "stream": header.stream,
+            "epoch": header.epoch,
+            "batch_seq": header.seq,
+            "token": token,
+            "ts_ms": header.ts_ms,
+            "fingerprint": header.fingerprint,
+            "header": dump(batch_to_json(header)),
+            "folded": folded,
+        }
+        try:
+            conn.execute(insert(table).values(**seal(table, values), created_at=facts_of(conn).clock))
+        except IntegrityError as error:
+            raise StateConflict(
+                f"batch {header.epoch}-{header.seq} is there already", remedy="poll again", stream=header.stream
+            ) from error
+
+    def batches(self, conn: Connection, stream: str, after: tuple[int, int] | None = None) -> list[BatchHeader]:
+        """The sealed batches of the stream with (epoch, number) past `after`, oldest first.
+
+        Raises:
+            Refused: A row is damaged.
+        """
+        table = self.tables.batch
+        query = select(table).where(table.c.stream == stream).order_by(table.c.epoch, table.c.batch_seq)
+        if after is not None:
+            query = query.where(tuple_(table.c.epoch, table.c.batch_seq) > tuple_(*after))
+        rows = conn.execute(query).mappings().all()
+        return [batch_from_json(json.loads(unseal(table, dict(row))["header"])) for row in rows]
+
+    def mark_folded(self, conn: Connection, stream: str, through: tuple[int, int]) -> None:
+        """The replica no longer rests on the batches up to `through`, which every range has folded."""
+        table = self.tables.batch
+        upto = tuple_(table.c.epoch, table.c.batch_seq) <= tuple_(*through)
+        conn.execute(update(table).where(table.c.stream == stream, upto).values(folded=True))
+
+    def unfolded_batches(self, conn: Connection, stream: str) -> list[BatchHeader]:
+        """The batches on which the replica rests, oldest first."""
+        table = self.tables.batch
+        rows = conn.execute(
+            select(table.c.epoch, table.c.batch_seq).where(table.c.stream == stream, table.c.folded.is_(False))
+        )
+        wanted = {(row.epoch, row.batch_seq) for row in rows}
+        return [header for header in self.batches(conn, stream) if (header.epoch, header.seq) in wanted]
+
+    def expired_batches(
+        self, conn: Connection, stream: str, through: tuple[int, int], retain_s: float
+    ) -> list[BatchHeader]:
+        """The batches that may go, oldest first and without a hole.
+
+        Args:
+            through: The (epoch, number) that every sink has acknowledged.
+            retain_s: How long a batch is kept at least, seconds of the store's clock.
+        """
+        table = self.tables.batch
+        old = (table.c.created_at < facts_of(conn).clock - retain_s) & table.c.folded.is_(True)
+        done = {
+            (row.epoch, row.batch_seq)
+            for row in conn.execute(select(table.c.epoch, table.c.batch_seq).where(table.c.stream == stream, old))
+        }
+        expired: list[BatchHeader] = []
+        for header in self.batches(conn, stream):
+            if (header.epoch, header.seq) > through or (header.epoch, header.seq) not in done:
+                break
+            expired.append(header)
+        return expired
+
+    def delete_batch(self, conn: Connection, stream: str, epoch: int, seq: int) -> None:
+        """Removes a batch from the outbox; its rows are the site's to remove."""
+        table = self.tables.batch
+        conn.execute(delete(table).where(table.c.stream == stream, table.c.epoch == epoch, table.c.batch_seq == seq))
+
+    def forget(self, conn: Connection, row: StreamRow) -> StreamRow:
+        """Forgets manifest, batches and checkpoint of a stream (`reset`) and moves it one version on.
+
+        The row stays: version, token, batch number and range ids go on from where they are, for ever.
+
+        Raises:
+            StateConflict: The stream has moved.
+        """
+        emptied = self.replace_ranges(conn, row, [])
+        for table in (self.tables.segment, self.tables.batch):
+            conn.execute(delete(table).where(table.c.stream == row.stream))
+        return self.advance(conn, emptied, checkpoint={}, prepared=False)

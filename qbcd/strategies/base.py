@@ -1,0 +1,108 @@
+"""What a strategy is: pure knowledge of how changes are found; it opens no connection and reads no clock."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from qbcd.connectors.base import Connector
+from qbcd.model import Column, Consistency, StreamPlan
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a poll of an unchanged table costs the source, from the catalog's statistics (-1: unknown).
+
+    Attributes:
+        pages: Pages read, by `formula` in the paper's symbols (N pages of the table, M of the copy, R the share that the
+            restriction leaves).
+        rows: Rows read.
+        shipped: What leaves the source when nothing changed.
+    """
+
+    pages: int
+    rows: int
+    formula: str
+    shipped: str
+
+
+class Strategy:
+    """Base of the strategies: what it needs, sees and misses as data, and the plan that its statements speak of.
+
+    Args:
+        connector: The source's dialect and primitives.
+        plan: The stream as resolved against the catalog.
+    """
+
+    name: ClassVar[str]
+    site: ClassVar[Literal["database", "spark"]]
+    consistency: ClassVar[Consistency]
+    needs: ClassVar[str]
+    sees: ClassVar[str]
+    misses: ClassVar[str]
+
+    def __init__(self, connector: Connector, plan: StreamPlan) -> None:
+        self.connector = connector
+        self.plan = plan
+
+    def estimate(self) -> Estimate:
+        """The cost of a poll of the unchanged table."""
+        raise NotImplementedError(f"{type(self).__name__} gives no estimate")
+
+
+@dataclass(frozen=True)
+class Image:
+    """A captured column in an outbox: its names there, and whether its own value decides "changed"."""
+
+    name: str
+    position: int
+    before: str
+    after: str
+    compared: bool
+
+
+def images(plan: StreamPlan, limit: int) -> list[Image]:
+    """The outbox columns of a plan's captured columns; names that would pass `limit` bytes are cut and made unique.
+
+    Key columns are equal by the join; they are compared only where their equality hides bytes (a change of case).
+    """
+    keys = len(plan.key)
+    return [
+        Image(
+            c.name,
+            i,
+            prefixed("b_", c.name, limit),
+            prefixed("a_", c.name, limit),
+            i >= keys or c.comparison != "typed",
+        )
+        for i, c in enumerate(plan.captured)
+    ]
+
+
+def prefixed(prefix: str, name: str, limit: int) -> str:
+    """`prefix` + `name`, within `limit` bytes of UTF-8."""
+    whole = prefix + name
+    if len(whole.encode()) <= limit:
+        return whole
+    tail = "_" + hashlib.sha256(name.encode()).hexdigest()[:8]
+    return whole.encode()[: limit - len(tail)].decode(errors="ignore") + tail
+
+
+def table_name(kind: str, stream: str) -> str:
+    """Name of qbcd's own table of a stream, unique by a hash of the stream's name."""
+    slug = re.sub(r"[^a-z0-9]+", "_", stream.lower()).strip("_")[:40]
+    return f"{kind}_{slug}_{hashlib.sha256(stream.encode()).hexdigest()[:8]}"
+
+
+def ddl_columns(columns: Sequence[Column]) -> list[tuple[str, str]]:
+    """(name, type) of columns as qbcd's own tables store them: type and collation, without the source's constraints."""
+    return [(c.name, storage_type(c)) for c in columns]
+
+
+def storage_type(column: Column) -> str:
+    """The column's type in qbcd's own tables; a domain's base type, so that its constraints do not bind old images."""
+    base = column.fact("storage_type") or column.sql_type
+    return f"{base} COLLATE {column.collation}" if column.collation else base

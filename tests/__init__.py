@@ -1,0 +1,1 @@
+"""The tests of qbcd; CONTRIBUTING.md says what each folder is for."""

@@ -1,0 +1,1 @@
+"""Processes killed, raced and paused at the named points of the protocol."""

@@ -1,0 +1,1 @@
+"""Whole paths on a real server, with Spark where rows travel."""

@@ -1,0 +1,214 @@
+"""State on a server: the project's state database, and schema `qbcd` of a source."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.engine import make_url
+
+from qbcd.errors import LeaseHeld, SourceError, StateConflict
+from qbcd.state import Owner, ProjectState, StreamStore, acquire, lease, renew
+from tests.support import sql
+from tests.support.project_suite import ProjectSuite
+from tests.support.state_place import PROJECT, STREAM, Place, open_place
+from tests.support.state_suite import LeaseSuite, OutboxSuite, StreamRowSuite, registered, take
+
+
+@pytest.fixture(params=[None, "qbcd"], ids=["state database", "schema qbcd"])
+def place(database: str, request: pytest.FixtureRequest) -> Iterator[Place]:
+    with open_place(database, request.param) as opened:
+        yield opened
+
+
+@pytest.fixture
+def url(database: str) -> str:
+    return database
+
+
+@pytest.fixture
+def state(url: str) -> Iterator[ProjectState]:
+    with ProjectState(url) as opened:
+        yield opened
+
+
+class TestStreamRows(StreamRowSuite):
+    """On a server."""
+
+
+class TestOutbox(OutboxSuite):
+    """On a server."""
+
+
+class TestLease(LeaseSuite):
+    """On a server."""
+
+
+class TestProject(ProjectSuite):
+    """On a server."""
+
+
+def test_a_step_in_hand_makes_acquire_give_up_and_does_not_hinder_its_own_renewal(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "LOCK_WAIT_MS", 300)
+    registered(place)
+    owner, token = take(place, ttl=0.0)
+    with place.write() as step:
+        place.store.lock(step, STREAM, PROJECT, 0, token)
+        began = time.monotonic()
+        with pytest.raises(LeaseHeld, match="in the middle of a step"):
+            take(place)
+        assert 0.25 < time.monotonic() - began < 5
+        with place.write() as conn:
+            renew(conn, place.store, STREAM, owner, token, 30.0)
+    with pytest.raises(LeaseHeld, match="works on this stream"):
+        take(place)
+
+
+def test_of_two_steps_from_one_version_one_commits(place: Place) -> None:
+    registered(place)
+    outcomes: list[str] = []
+    gate = threading.Barrier(4)
+
+    def step() -> None:
+        gate.wait()
+        try:
+            with place.write() as conn:
+                row = place.store.lock(conn, STREAM, PROJECT, 0, 0)
+                time.sleep(0.1)
+                place.store.advance(conn, row, last_batch_seq=1)
+            outcomes.append("committed")
+        except StateConflict:
+            outcomes.append("refused")
+
+    threads = [threading.Thread(target=step) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["committed", "refused", "refused", "refused"]
+
+
+def test_a_lock_from_an_older_snapshot_is_refused(database: str) -> None:
+    with open_place(database, "qbcd") as place:
+        row = registered(place)
+        engine = create_engine(
+            make_url(database).set(drivername="postgresql+psycopg2"), isolation_level="REPEATABLE READ"
+        )
+        with pytest.raises(StateConflict, match="row"), engine.begin() as conn:
+            conn.execute(text("SELECT 1"))
+            with place.write() as other:
+                place.store.advance(other, row)
+            place.store.lock(conn, STREAM, PROJECT, 0, 0)
+        engine.dispose()
+
+
+def test_many_processes_may_create_at_once(database: str) -> None:
+    engine = create_engine(make_url(database).set(drivername="postgresql+psycopg2"))
+    gate = threading.Barrier(6)
+    errors: list[BaseException] = []
+
+    def create() -> None:
+        gate.wait()
+        try:
+            with engine.begin() as conn:
+                StreamStore("qbcd").create(conn)
+                StreamStore("qbcd").register(conn, PROJECT, STREAM)
+        except BaseException as error:  # noqa: BLE001 - a thread's failure must reach the assertion
+            errors.append(error)
+
+    threads = [threading.Thread(target=create) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    engine.dispose()
+    assert errors == []
+    assert sql(database, "SELECT count(*) FROM qbcd.stream") == [(1,)]
+    assert sql(database, "SELECT format_version FROM qbcd.layout") == [(1,)]
+
+
+def test_create_needs_no_right_to_create_where_all_is_there(database: str) -> None:
+    with open_place(database, "qbcd"):
+        pass
+    sql(database, "CREATE ROLE poller; GRANT USAGE ON SCHEMA qbcd TO poller")
+    sql(database, "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA qbcd TO poller")
+    engine = create_engine(make_url(database).set(drivername="postgresql+psycopg2"))
+    try:
+        with engine.begin() as conn:
+            conn.execute(text("SET ROLE poller"))
+            StreamStore("qbcd").create(conn)
+            StreamStore("qbcd").register(conn, PROJECT, STREAM)
+            acquire(conn, StreamStore("qbcd"), STREAM, Owner.mine(), 30.0)
+    finally:
+        engine.dispose()
+        sql(database, "DROP OWNED BY poller; DROP ROLE poller")
+
+
+def test_the_ddl_for_a_dba_makes_the_tables(database: str) -> None:
+    store = StreamStore("qbcd")
+    engine = create_engine(make_url(database).set(drivername="postgresql+psycopg2"))
+    with engine.connect() as conn:
+        statements = store.ddl(conn)
+    sql(database, ";\n".join(statements))
+    with engine.begin() as conn:
+        assert store.exists(conn)
+        store.create(conn)
+    engine.dispose()
+
+
+def test_a_session_is_durable_and_does_not_wait_for_ever(state: ProjectState) -> None:
+    with state.write() as conn:
+        assert conn.execute(text("SHOW synchronous_commit")).scalar() == "on"
+        assert conn.execute(text("SHOW lock_timeout")).scalar() == "30s"
+
+
+def test_what_the_url_sets_stands_but_durability(database: str) -> None:
+    sql(database, "CREATE SCHEMA elsewhere")
+    query = {"options": "-c search_path=elsewhere -c synchronous_commit=off", "application_name": "mine"}
+    with ProjectState(make_url(database).update_query_dict(query)) as state, state.write() as conn:
+        shown = [conn.execute(text(f"SHOW {name}")).scalar() for name in ("application_name", "synchronous_commit")]
+    assert shown == ["mine", "on"]
+    assert sql(database, "SELECT count(*) FROM elsewhere.qbcd_meta") == [(1,)]
+
+
+def test_other_tables_in_a_shared_database_are_no_matter(database: str) -> None:
+    sql(database, "CREATE TABLE stream (n int); CREATE TABLE meta (n int)")
+    with ProjectState(database) as state, state.write() as conn:
+        state.store.register(conn, state.project_id, STREAM)
+    assert sql(database, "SELECT count(*) FROM qbcd_stream") == [(1,)]
+
+
+def test_a_cut_connection_is_an_error_once_and_then_forgotten(state: ProjectState, database: str) -> None:
+    with pytest.raises(SourceError, match=r"\*\*\*|state database .* failed"), state.write() as conn:
+        pid = conn.execute(text("SELECT pg_backend_pid()")).scalar()
+        sql(database, "SELECT pg_terminate_backend(%s)", [pid])
+        state.store.register(conn, PROJECT, STREAM)
+    with state.write() as conn:
+        assert state.store.read(conn, STREAM) is None
+
+
+def test_a_password_in_the_servers_own_words_is_masked(database: str) -> None:
+    with (
+        ProjectState(make_url(database).set(password="hunter2")) as state,
+        pytest.raises(SourceError, match=r'invalid input syntax for type integer: "\*\*\*"'),
+        state.write() as conn,
+    ):
+        conn.execute(text("SELECT 'hunter2'::int"))
+
+
+def test_missing_database_and_missing_rights_are_told_apart(database: str) -> None:
+    parsed = make_url(database)
+    with pytest.raises(SourceError, match='database "nowhere" does not exist'):
+        ProjectState(parsed.set(database="nowhere"))
+    sql(database, "CREATE ROLE guest LOGIN PASSWORD 'hunter2'")
+    try:
+        with pytest.raises(SourceError, match="permission denied") as caught:
+            ProjectState(parsed.set(username="guest", password="hunter2"))
+        assert "hunter2" not in str(caught.value)
+    finally:
+        sql(database, "DROP ROLE guest")

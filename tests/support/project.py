@@ -1,0 +1,41 @@
+"""Projects of tests: a configuration as data, polled in the test's own process and Spark session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import qbcd
+from qbcd.job import Outcome
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def config(url: str, *tables: dict[str, Any], sinks: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    """A configuration of one source, one jsonl sink and `tables`."""
+    return {
+        "version": 1,
+        "sources": {"shop": {"url": url, **more.pop("source", {})}},
+        "sinks": sinks or {"changes": {"type": "jsonl", "path": "out/changes"}},
+        "defaults": {"sinks": list(sinks or ["changes"]), "guards": {"max_delete_fraction": 1.0, "allow_empty": True}},
+        "tables": [{"source": "shop", **t} for t in tables],
+        **more,
+    }
+
+
+def opened(data: dict[str, Any], folder: Path, spark: SparkSession | None = None) -> qbcd.Project:
+    """The project of `data` in `folder`."""
+    return qbcd.Project.from_dict(data, spark=spark, base_dir=folder)
+
+
+def poll(project: qbcd.Project, *streams: str, **options: Any) -> list[Outcome]:
+    """One poll of each stream; an error of one is raised."""
+    outcomes = project.run(streams, once=True, **options).outcomes
+    for outcome in outcomes:
+        if outcome.error is not None:
+            raise outcome.error
+        if outcome.report is not None:
+            for failure in outcome.report.failures.values():
+                raise failure
+    return outcomes

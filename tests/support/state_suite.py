@@ -1,0 +1,433 @@
+"""What every stream store must do; run over each kind of store by the modules that subclass it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from qbcd.errors import LeaseHeld, QbcdError, Refused, StateConflict
+from qbcd.state import LeaseKeeper, LeaseLost, Owner, Segment, StoredRange, StreamRow, acquire, holder, release, renew
+from tests.support.state_place import PROJECT, STREAM, Place, child, header
+
+
+def registered(place: Place) -> StreamRow:
+    with place.write() as conn:
+        return place.store.register(conn, PROJECT, STREAM)
+
+
+def take(place: Place, ttl: float = 30.0) -> tuple[Owner, int]:
+    owner = Owner.mine()
+    with place.write() as conn:
+        return owner, acquire(conn, place.store, STREAM, owner, ttl)
+
+
+def current(place: Place) -> StreamRow:
+    with place.write() as conn:
+        row = place.store.read(conn, STREAM)
+    assert row is not None
+    return row
+
+
+def parts(*bounds: str, first_id: int = 1) -> list[StoredRange]:
+    edges = [None, *((b,) for b in bounds), None]
+    return [
+        StoredRange(first_id + i, edges[i], edges[i + 1], rows=i, checksum=(-1) ** i * 10**30 + i)
+        for i in range(len(edges) - 1)
+    ]
+
+
+class StreamRowSuite:
+    def test_a_new_stream_has_a_row_and_keeps_it(self, place: Place) -> None:
+        with place.write() as conn:
+            assert place.store.exists(conn)
+            assert place.store.read(conn, STREAM) is None
+        assert registered(place) == StreamRow(PROJECT, STREAM, 0, 0, 0, 0, False)
+        assert registered(place) == current(place)
+        with place.write() as conn:
+            assert place.store.streams(conn) == [current_in(place, conn)]
+
+    def test_creating_again_changes_nothing(self, place: Place) -> None:
+        registered(place)
+        with place.write() as conn:
+            place.store.create(conn)
+            assert place.store.read(conn, STREAM) is not None
+
+    def test_advance_moves_what_is_given_and_one_version(self, place: Place) -> None:
+        row = registered(place)
+        with place.write() as conn:
+            locked = place.store.lock(conn, STREAM, PROJECT, 0, 0)
+            done = place.store.advance(
+                conn,
+                locked,
+                checkpoint={"w": "2024-01-01 \u0000 é", "n": None},
+                epoch=7,
+                last_batch_seq=3,
+                prepared=True,
+            )
+        assert done == replace(
+            row, version=1, epoch=7, last_batch_seq=3, prepared=True, checkpoint={"w": "2024-01-01 \u0000 é", "n": None}
+        )
+        assert current(place) == done
+
+    def test_a_stale_version_is_refused_and_writes_nothing(self, place: Place) -> None:
+        row = registered(place)
+        with place.write() as conn:
+            moved = place.store.advance(conn, row, last_batch_seq=1)
+        with pytest.raises(StateConflict, match="another poller has moved"), place.write() as conn:
+            place.store.advance(conn, row, last_batch_seq=50)
+        with pytest.raises(StateConflict, match="another poller has moved"), place.write() as conn:
+            place.store.lock(conn, STREAM, PROJECT, 0, 0)
+        assert current(place) == moved
+
+    def test_a_stale_token_is_refused(self, place: Place) -> None:
+        row = registered(place)
+        take(place)
+        with pytest.raises(StateConflict, match="another poller"), place.write() as conn:
+            place.store.advance(conn, row)
+        with pytest.raises(StateConflict, match="another poller"), place.write() as conn:
+            place.store.lock(conn, STREAM, PROJECT, 0, 0)
+
+    def test_a_foreign_project_is_refused(self, place: Place) -> None:
+        registered(place)
+        with place.write() as conn:
+            place.store.foreign_project(conn, PROJECT)
+        for action in ("foreign_project", "register", "lock"):
+            with pytest.raises(StateConflict, match=r"by another project.*`schema:`"), place.write() as conn:
+                if action == "foreign_project":
+                    place.store.foreign_project(conn, "p2")
+                elif action == "register":
+                    place.store.register(conn, "p2", STREAM)
+                else:
+                    place.store.lock(conn, STREAM, "p2", 0, 0)
+
+    def test_an_unknown_stream_cannot_be_locked(self, place: Place) -> None:
+        with pytest.raises(StateConflict, match="knows no such stream"), place.write() as conn:
+            place.store.lock(conn, STREAM, PROJECT, 0, 0)
+        with pytest.raises(StateConflict, match="knows no such stream"):
+            take(place)
+
+    def test_numbers_never_go_back_and_outlive_a_reset(self, place: Place) -> None:
+        registered(place)
+        owner, token = take(place)
+        with place.write() as conn:
+            row = place.store.advance(conn, current_in(place, conn), epoch=100, last_batch_seq=2, prepared=True)
+            row = place.store.replace_ranges(conn, row, parts("k"))
+            place.store.add_segments(conn, STREAM, [Segment("s", 100, (), 0, 2, token)])
+            place.store.add_batch(conn, header(2), token)
+            row = place.store.advance(conn, row, checkpoint={"a": 1})
+            reset = place.store.forget(conn, row)
+            assert place.store.ranges(conn, STREAM) == []
+            assert place.store.segments(conn, STREAM) == []
+            assert place.store.batches(conn, STREAM) == []
+        kept = (reset.epoch, reset.version, reset.fencing_token, reset.last_batch_seq, reset.next_range_id)
+        assert kept == (100, 3, token, 2, 3)
+        assert (reset.checkpoint, reset.prepared) == ({}, False)
+        assert current(place) == reset
+        assert reset.next_epoch(50) == 101
+        for wrong in ({"epoch": 99}, {"last_batch_seq": 1}):
+            with pytest.raises(StateConflict, match="never go back"), place.write() as conn:
+                place.store.advance(conn, reset, **wrong)  # type: ignore[arg-type]
+        with pytest.raises(StateConflict, match="range id 1 was used"), place.write() as conn:
+            place.store.replace_ranges(conn, reset, parts("k"))
+        with place.write() as conn:
+            release(conn, place.store, STREAM, owner, token)
+        assert take(place)[1] == token + 1
+
+    def test_a_lost_reply_is_answered_by_the_row(self, place: Place) -> None:
+        row = registered(place)
+        _owner, token = take(place, ttl=0.0)
+        row = current(place)
+        with place.write() as conn:
+            assert not place.store.committed(conn, STREAM, 0, token)
+            place.store.advance(conn, row)
+            assert place.store.committed(conn, STREAM, 0, token)
+            assert not place.store.committed(conn, STREAM, 1, token)
+        take(place)
+        with place.write() as conn:
+            assert place.store.committed(conn, STREAM, 0, token)
+            place.store.advance(conn, current_in(place, conn))
+            with pytest.raises(StateConflict, match="moved the stream"):
+                place.store.committed(conn, STREAM, 0, token)
+            assert not place.store.committed(conn, STREAM, 1, token)
+
+    def test_a_damaged_row_is_refused(self, place: Place) -> None:
+        row = registered(place)
+        with place.write() as conn:
+            conn.execute(place.store.tables.stream.update().values(last_batch_seq=row.last_batch_seq + 1))
+        with pytest.raises(Refused, match="damaged"):
+            current(place)
+
+    def test_a_newer_layout_is_refused(self, place: Place) -> None:
+        with place.write() as conn:
+            conn.execute(place.store.tables.layout.update().values(format_version=2))
+        with pytest.raises(Refused, match="newer qbcd"), place.write() as conn:
+            place.store.create(conn)
+
+    def test_ddl_creates_what_create_creates(self, place: Place) -> None:
+        with place.write() as conn:
+            text = "\n".join(place.store.ddl(conn))
+        for table in place.store.tables.metadata.tables.values():
+            assert table.name in text
+
+
+def current_in(place: Place, conn: object) -> StreamRow:
+    row = place.store.read(conn, STREAM)  # type: ignore[arg-type]
+    assert row is not None
+    return row
+
+
+class OutboxSuite:
+    def test_batches_come_back_as_they_were_in_order(self, place: Place) -> None:
+        registered(place)
+        all_headers = [header(9), header(10), header(11, epoch=101), header(2, epoch=1000)]
+        with place.write() as conn:
+            for item in reversed(all_headers):
+                place.store.add_batch(conn, item, 1)
+            assert place.store.batches(conn, STREAM) == all_headers
+            assert place.store.batches(conn, STREAM, after=(100, 10)) == all_headers[2:]
+            assert place.store.batches(conn, "other") == []
+            place.store.delete_batch(conn, STREAM, 100, 9)
+            assert place.store.batches(conn, STREAM) == all_headers[1:]
+
+    def test_a_number_is_given_once(self, place: Place) -> None:
+        registered(place)
+        with place.write() as conn:
+            place.store.add_batch(conn, header(1), 1)
+        with pytest.raises(StateConflict, match="batch 100-1 is there already"), place.write() as conn:
+            place.store.add_batch(conn, header(1, fingerprint="x"), 1)
+
+    def test_only_old_folded_acknowledged_batches_expire_without_a_hole(self, place: Place) -> None:
+        registered(place)
+        with place.write() as conn:
+            for seq in (1, 2, 3, 4):
+                place.store.add_batch(conn, header(seq), 1, folded=seq in (2, 4))
+            assert [b.seq for b in place.store.unfolded_batches(conn, STREAM)] == [1, 3]
+            assert place.store.expired_batches(conn, STREAM, (100, 4), -1.0) == []
+            place.store.mark_folded(conn, STREAM, (100, 2))
+            assert [b.seq for b in place.store.expired_batches(conn, STREAM, (100, 4), -1.0)] == [1, 2]
+            assert [b.seq for b in place.store.expired_batches(conn, STREAM, (100, 1), -1.0)] == [1]
+            assert place.store.expired_batches(conn, STREAM, (100, 4), 60.0) == []
+
+    def test_ranges_come_in_key_order_with_all_they_carry(self, place: Place) -> None:
+        row = registered(place)
+        odd = parts("10", "9", "é\u0000'")  # the source's order, not the text's
+        with place.write() as conn:
+            row = place.store.replace_ranges(conn, row, odd)
+            assert row.next_range_id == 5
+            assert place.store.ranges(conn, STREAM) == odd
+            seen = [replace(odd[2], rows=7, checksum=-(10**37), segment="s1", last_visited=12.5)]
+            place.store.update_ranges(conn, STREAM, seen)
+            assert place.store.ranges(conn, STREAM) == [*odd[:2], *seen, odd[3]]
+
+    def test_a_split_takes_new_ids(self, place: Place) -> None:
+        row = registered(place)
+        with place.write() as conn:
+            row = place.store.replace_ranges(conn, row, parts("m"))
+            first, last = place.store.ranges(conn, STREAM)
+            low = replace(first, range_id=row.next_range_id, hi=("f",))
+            high = replace(first, range_id=row.next_range_id + 1, lo=("f",))
+            for clash in (replace(low, range_id=first.range_id), replace(low, range_id=0)):
+                with pytest.raises(StateConflict, match="was used for another range"):
+                    place.store.replace_ranges(conn, row, [clash, high, last])
+            row = place.store.replace_ranges(conn, row, [last, high, low])
+            assert place.store.ranges(conn, STREAM) == [low, high, last]
+            merged = replace(low, range_id=5, hi=last.hi)
+            row = place.store.replace_ranges(conn, row, [merged])
+            assert row.next_range_id == 6
+            with pytest.raises(StateConflict, match="was used for another range"):
+                place.store.replace_ranges(conn, row, [low, high, last])
+
+    def test_ranges_that_do_not_cover_all_keys_once_are_refused(self, place: Place) -> None:
+        row = registered(place)
+        good = parts("a", "b")
+        for bad in (good[:2], good[1:], [good[0], good[2]], [*good, replace(good[1], range_id=9)]):
+            with pytest.raises(StateConflict, match="gap or overlap"), place.write() as conn:
+                place.store.replace_ranges(conn, row, bad)
+        with place.write() as conn:
+            place.store.replace_ranges(conn, row, good)
+        with pytest.raises(StateConflict, match="no longer there"), place.write() as conn:
+            place.store.update_ranges(conn, STREAM, [replace(good[1], range_id=77)])
+
+    def test_many_ranges(self, place: Place) -> None:
+        row = registered(place)
+        many = parts(*(f"{i}" for i in range(1500)))
+        with place.write() as conn:
+            place.store.replace_ranges(conn, row, many)
+            seen = [replace(item, rows=5) for item in many[:1200]]
+            place.store.update_ranges(conn, STREAM, seen)
+            assert place.store.ranges(conn, STREAM) == [*seen, *many[1200:]]
+
+    def test_segments(self, place: Place) -> None:
+        registered(place)
+        both = [Segment(f"s{i}", 100, ({"path": f"p{i}", "size": 2**40},), 2**40, i, 1) for i in (1, 2)]
+        with place.write() as conn:
+            place.store.add_segments(conn, STREAM, both)
+            assert place.store.segments(conn, STREAM) == both
+            place.store.delete_segments(conn, STREAM, ["s1"])
+            assert place.store.segments(conn, STREAM) == both[1:]
+
+    def test_pins_hold_a_version_until_they_end(self, place: Place) -> None:
+        row = registered(place)
+        with place.write() as conn:
+            long = place.store.add_pin(conn, STREAM, 60)
+            place.store.advance(conn, row)
+            short = place.store.add_pin(conn, STREAM, 0.2)
+            assert place.store.pins(conn, STREAM) == [long, short]
+            assert (long.version, short.version) == (0, 1)
+            place.store.check_pin(conn, short)
+        time.sleep(0.3)
+        with place.write() as conn:
+            assert place.store.pins(conn, STREAM) == [long]
+            with pytest.raises(StateConflict, match="read again"):
+                place.store.check_pin(conn, short)
+            assert place.store.expire_pins(conn, STREAM) == 1
+            place.store.drop_pin(conn, long)
+            assert place.store.pins(conn, STREAM) == []
+
+
+class LeaseSuite:
+    def test_one_owner_at_a_time_even_in_one_process(self, place: Place) -> None:
+        registered(place)
+        owner, token = take(place)
+        assert (token, current(place).fencing_token) == (1, 1)
+        with pytest.raises(LeaseHeld, match=rf"process {os.getpid()} on .*ends in \d+ s"):
+            take(place)
+        assert current(place).fencing_token == 1
+        with place.write() as conn:
+            found = holder(conn, place.store, STREAM)
+            assert found is not None
+            assert found[0] == owner
+            assert 25 < found[1] <= 30
+            renew(conn, place.store, STREAM, owner, token, 300.0)
+            found = holder(conn, place.store, STREAM)
+            assert found is not None
+            assert found[1] > 290
+            release(conn, place.store, STREAM, owner, token)
+            assert holder(conn, place.store, STREAM) is None
+        assert take(place)[1] == 2
+
+    def test_an_expired_lease_is_taken_over_and_its_owner_told(self, place: Place) -> None:
+        registered(place)
+        owner, token = take(place, ttl=0.3)
+        with pytest.raises(LeaseHeld):
+            take(place)
+        time.sleep(0.4)
+        assert take(place)[1] == 2
+        with pytest.raises(LeaseLost, match="lost the stream's lease"), place.write() as conn:
+            renew(conn, place.store, STREAM, owner, token, 30.0)
+        with place.write() as conn:
+            release(conn, place.store, STREAM, owner, token)
+            assert holder(conn, place.store, STREAM) is not None
+
+    def test_of_many_threads_one_wins(self, place: Place) -> None:
+        registered(place)
+        gate = threading.Barrier(6)
+        results: list[int | str] = []
+
+        def race() -> None:
+            gate.wait()
+            try:
+                results.append(take(place)[1])
+            except QbcdError as error:
+                results.append(type(error).__name__)
+
+        threads = [threading.Thread(target=race) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(map(str, results)) == ["1", *["LeaseHeld"] * 5]
+        assert current(place).fencing_token == 1
+
+    def test_a_killed_process_loses_its_lease_at_once(self, place: Place) -> None:
+        registered(place)
+        with child(place, "commit", 600.0) as process:
+            with pytest.raises(LeaseHeld, match=f"process {process.pid} on "):
+                take(place)
+            os.kill(process.pid, signal.SIGKILL)
+            deadline = time.monotonic() + 10
+            while True:  # the kernel takes a moment; nobody has reaped the process yet
+                try:
+                    owner, token = take(place)
+                    break
+                except LeaseHeld:
+                    assert time.monotonic() < deadline
+                    time.sleep(0.01)
+            assert token == 2
+            with place.write() as conn:
+                release(conn, place.store, STREAM, owner, token)
+        with child(place, "commit", 600.0) as process:
+            process.kill()
+            process.wait()
+            assert take(place)[1] == 4
+
+    @pytest.mark.parametrize(("mode", "answer"), [("commit", "StateConflict"), ("check", "LeaseLost")])
+    def test_a_paused_holder_cannot_commit_after_a_takeover(self, place: Place, mode: str, answer: str) -> None:
+        registered(place)
+        with child(place, mode, 1.0) as process:
+            os.kill(process.pid, signal.SIGSTOP)
+            time.sleep(1.2)
+            assert take(place)[1] == 2
+            os.kill(process.pid, signal.SIGCONT)
+            assert told(process) == answer
+        assert (current(place).last_batch_seq, current(place).version) == (0, 0)
+
+    def test_a_living_holder_keeps_its_lease_past_the_ttl(self, place: Place) -> None:
+        registered(place)
+        with child(place, "check", 0.9) as process:
+            time.sleep(1.5)
+            with pytest.raises(LeaseHeld):
+                take(place)
+            assert told(process) == "committed"
+            process.wait()
+        assert current(place).last_batch_seq == 99
+        with place.write() as conn:
+            assert holder(conn, place.store, STREAM) is None  # given back on exit
+
+    def test_a_keeper_that_lost_its_lease_says_so_and_leaves_the_new_owner_alone(self, place: Place) -> None:
+        registered(place)
+        with LeaseKeeper(place.store, STREAM, place.write, ttl=0.6) as keeper:
+            keeper.check()
+            with place.write() as conn:
+                conn.execute(place.store.tables.lease.update().values(until=0.0))
+                usurper = Owner.mine()
+                acquire(conn, place.store, STREAM, usurper, 60.0)
+            time.sleep(0.5)
+            with pytest.raises(LeaseLost):
+                keeper.check()
+        with place.write() as conn:
+            found = holder(conn, place.store, STREAM)
+        assert found is not None
+        assert found[0] == usurper
+
+    def test_a_keeper_gives_its_lease_back(self, place: Place) -> None:
+        registered(place)
+        for token in (1, 2):
+            with LeaseKeeper(place.store, STREAM, place.write) as keeper:
+                assert keeper.token == token
+                with place.write() as conn:
+                    assert holder(conn, place.store, STREAM) is not None
+            with place.write() as conn:
+                assert holder(conn, place.store, STREAM) is None
+
+    def test_an_owner_nobody_can_read_is_not_overrun(self, place: Place) -> None:
+        registered(place)
+        take(place)
+        with place.write() as conn:
+            conn.execute(place.store.tables.lease.update().values(owner="damaged"))
+        with pytest.raises(StateConflict, match="cannot be read"):
+            take(place)
+
+
+def told(process: subprocess.Popen[str]) -> str:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    return process.stdout.readline().strip()

@@ -1,0 +1,1 @@
+"""Pure code: no server, no Spark, no files outside a temporary directory."""

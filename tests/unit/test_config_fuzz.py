@@ -1,0 +1,142 @@
+"""Whatever is in a configuration: a ConfigError or nothing, and no secret in any message."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from qbcd.config import config_from_dict, load_config
+from qbcd.errors import ConfigError
+from tests.support.config_files import CANARY, GOOD, TAIL
+
+
+@pytest.fixture(autouse=True)
+def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", CANARY)
+
+
+KEYS = st.sampled_from(
+    """version state workdir spark master conf driver_jar sources shop url user password schema jdbc
+    fetchsize properties connections sinks changes type path limit defaults tables name source table query
+    key columns exclude types
+    where strategy baseline every retain guards max_delete_fraction allow_empty rows_per_range x""".split()  # noqa: SIM905
+)
+SECRET = "${env:SHOP_PASSWORD}"
+TEXTS = [
+    "1", "shop", "orders", "changes", "jsonl", "console", "mds", "id_rcs", "30s", "anydb://h/d", "${x}", "s3://x",
+    SECRET, f"a{SECRET}", f"anydb://u:{SECRET}@h/d", f"{SECRET}://h", f"anydb://{SECRET}", f"anydb://u:{CANARY}@h/d",
+    f"anydb://h/d?password={SECRET}",
+]  # fmt: skip
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(TEXTS)
+)  # fmt: skip
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12
+)
+
+
+def base() -> dict[str, Any]:
+    table = {"source": "shop", "table": "t", "strategy": "mds", "sinks": ["changes"], "guards": {}}
+    source = {"url": "anydb://h/d", "jdbc": {"properties": {}}}
+    sinks = {"changes": {"type": "console"}}
+    return {"version": 1, "sources": {"shop": source}, "sinks": sinks, "tables": [table], "defaults": {}, "spark": {}}
+
+
+PLACES: list[tuple[str | int, ...]] = [
+    (), ("sources",), ("sources", "shop"), ("sources", "shop", "jdbc"), ("sources", "shop", "jdbc", "properties"),
+    ("sinks",), ("sinks", "changes"), ("tables", 0), ("tables", 0, "guards"), ("defaults",), ("spark",),
+]  # fmt: skip
+
+
+def loads_or_config_error(action: Any) -> None:
+    try:
+        config = action()
+    except ConfigError as error:
+        shown = f"{error} {error!r} {getattr(error, 'problems', '')}"
+    else:
+        secrets = (config.sources["shop"],) if "shop" in config.sources else ()
+        shown = repr(config.state) + "".join(repr(source) for source in secrets)
+    assert CANARY not in shown
+    assert TAIL not in shown
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(place=st.sampled_from(PLACES), key=KEYS, value=VALUES)
+def test_no_value_anywhere_breaks_the_loader_or_shows_a_secret(
+    place: tuple[str | int, ...], key: str, value: Any
+) -> None:
+    data = base()
+    target: Any = data
+    for part in place:
+        target = target[part]
+    target[key] = value
+    loads_or_config_error(lambda: config_from_dict(data))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_secret_in_any_value_stays_unseen(place: tuple[str | int, ...], tmp_path: Path) -> None:
+    keys = "version state workdir strategy source sinks name table key type path baseline every url user where"
+    for key in keys.split():
+        for value in ("${env:SHOP_PASSWORD}", ["${env:SHOP_PASSWORD}"] * 2, {"type": "${env:SHOP_PASSWORD}"}):
+            data = base()
+            target: Any = data
+            for part in place:
+                target = target[part]
+            target[key] = value
+            loads_or_config_error(lambda data=data: config_from_dict(data, tmp_path))
+
+
+FRAGMENTS = st.sampled_from(
+    [
+        *GOOD.splitlines(keepends=True),
+        "- ",
+        "? ",
+        ": ",
+        "&a ",
+        "*a",
+        "!!x ",
+        "!h!x ",
+        "%YAML 9.9\n",
+        "---\n",
+        "...\n",
+        "|\n",
+        ">\n",
+        '"',
+        "'",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        "\t",
+        "\n",
+        "  ",
+        "#",
+        "\\U",
+        '"\\UFFFFFFFF"',
+        '"\\ud800"',
+        "\0",
+        "\x07",
+        "é",
+        "${",
+        SECRET,
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.binary(max_size=60) | st.lists(FRAGMENTS, max_size=12).map(lambda parts: "".join(parts).encode()))
+@example(data=b'a: "\\UFFFFFFFF"')
+@example(data=b"%YAML 1." + b"9" * 5000 + b"\n---\na: 1")
+@example(data=b"password: *" + CANARY.encode())
+@example(data=f"a: !{TAIL}!x y".encode())
+@example(data=b"a: !<%ff> y")
+@example(data=b"? [a]\n: b")
+def test_no_bytes_break_the_loader(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "fuzz.yaml"
+    path.write_bytes(data)
+    loads_or_config_error(lambda: load_config(path))

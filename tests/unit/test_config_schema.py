@@ -1,0 +1,206 @@
+"""The JSON Schema and the template of `qbcd init`: both must agree with what the loader takes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from qbcd.config import TEMPLATE, config_from_dict, json_schema, load_config, write_template
+from qbcd.config.models import ProjectConfig
+from qbcd.errors import ConfigError
+
+TYPES: dict[str, Any] = {
+    "object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float),
+    "null": type(None),
+}  # fmt: skip
+WORDS = {
+    "$schema", "$defs", "$ref", "title", "default", "type", "properties", "additionalProperties", "required", "items",
+    "anyOf", "oneOf", "not", "enum", "const", "pattern", "minimum", "maximum", "minItems", "minProperties",
+}  # fmt: skip
+
+
+def fits(root: dict[str, Any], node: Any, value: Any) -> bool:
+    """A validator of the words that our schema uses; any other word fails the test."""
+    if isinstance(node, bool):
+        return node
+    assert set(node) <= WORDS, set(node) - WORDS
+    if "$ref" in node:
+        return fits(root, root["$defs"][node["$ref"].rpartition("/")[2]], value)
+    return all(holds(root, word, rule, node, value) for word, rule in node.items())
+
+
+def holds(root: dict[str, Any], word: str, rule: Any, node: dict[str, Any], value: Any) -> bool:
+    if word == "type":
+        kinds = rule if isinstance(rule, list) else [rule]
+        is_bool = isinstance(value, bool)
+        return any(isinstance(value, TYPES[k]) and (not is_bool or k == "boolean") for k in kinds)
+    if word == "anyOf":
+        return any(fits(root, one, value) for one in rule)
+    if word == "oneOf":
+        return sum(fits(root, one, value) for one in rule) == 1
+    if word == "not":
+        return not fits(root, rule, value)
+    if word in ("enum", "const"):
+        return value in (rule if word == "enum" else [rule])
+    if isinstance(value, str) and word == "pattern":
+        return re.search(rule, value) is not None
+    if isinstance(value, (int, float)) and word in ("minimum", "maximum"):
+        return bool(value >= rule if word == "minimum" else value <= rule)
+    if isinstance(value, list) and word in ("items", "minItems"):
+        return all(fits(root, rule, item) for item in value) if word == "items" else len(value) >= rule
+    if isinstance(value, dict):
+        return holds_object(root, word, rule, node, value)
+    return True
+
+
+def holds_object(root: dict[str, Any], word: str, rule: Any, node: dict[str, Any], value: dict[str, Any]) -> bool:
+    properties = node.get("properties", {})
+    if word == "required":
+        return set(rule) <= set(value)
+    if word == "properties":
+        return all(fits(root, rule[key], item) for key, item in value.items() if key in rule)
+    if word == "additionalProperties":
+        return all(fits(root, rule, item) for key, item in value.items() if key not in properties)
+    return len(value) >= rule if word == "minProperties" else True
+
+
+def example() -> dict[str, Any]:
+    """The documented example, less what is not built."""
+    return {
+        "version": 1,
+        "state": "sqlite:///.qbcd/state.db",
+        "workdir": ".qbcd",
+        "spark": {"master": "local[*]", "conf": {"spark.sql.shuffle.partitions": 4}, "driver_jar": "x.jar"},
+        "sources": {
+            "shop": {
+                "url": "anydb://reader@db.example:5432/shop?sslmode=verify-full",
+                "password": "${env:SHOP_PASSWORD}",
+                "schema": "qbcd",
+                "jdbc": {"fetchsize": 10000, "properties": {"socketTimeout": 30}},
+                "connections": "${env:CONNECTIONS}",
+            }
+        },
+        "sinks": {
+            "changes": {"type": "jsonl", "path": "out/changes"},
+            "lake": {"type": "parquet", "path": "out/lake"},
+            "screen": {"type": "console", "limit": 5},
+        },
+        "defaults": {"every": "30s", "sinks": ["changes"], "retain": "7d"},
+        "tables": [
+            {
+                "name": "orders",
+                "source": "shop",
+                "table": "public.orders",
+                "key": ["order_id"],
+                "columns": ["status", "amount"],
+                "types": {"amount": "text"},
+                "where": "region = 'EU'",
+                "strategy": "id_rcs",
+                "baseline": "events",
+            },
+            {
+                "source": "shop",
+                "table": "public.customers",
+                "exclude": ["comment"],
+                "strategy": {"type": "id_rcs", "rows_per_range": 100},
+                "every": 300,
+                "guards": {"max_delete_fraction": 0.3, "allow_empty": False},
+            },
+            {"source": "shop", "table": "public.planes", "strategy": {"type": "mds"}},
+        ],
+    }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "secret")
+    monkeypatch.setenv("SHOP_URL", "anydb://reader@db.example/shop")
+    monkeypatch.setenv("CONNECTIONS", "3")
+
+
+def test_the_schema_takes_the_documented_example(tmp_path: Path) -> None:
+    schema = json_schema()
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert fits(schema, schema, example())
+    assert config_from_dict(example(), tmp_path).sources["shop"].connections == 3
+
+
+def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
+    data: Any = example()
+    target = data
+    for part in path[:-1]:
+        target = target[part]
+    if value is ...:
+        del target[path[-1]]
+    else:
+        target[path[-1]] = value
+    return dict(data)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("version",), 2),
+        (("version",), ...),
+        (("spurk",), {}),
+        (("sources",), {}),
+        (("tables",), []),
+        (("sources", "shop", "url"), ...),
+        (("sources", "shop", "connections"), 17),
+        (("sources", "shop", "jdbc", "fetchsize"), 0),
+        (("sources", "shop", "jdbc", "fetchsize"), True),
+        (("sinks", "changes", "path"), ...),
+        (("sinks", "screen", "limits"), 5),
+        (("defaults", "every"), "30 parsecs"),
+        (("tables", 0, "strategy"), "tdi"),
+        (("tables", 0, "strategy"), {"rows_per_range": 5}),
+        (("tables", 0, "strategy"), {"type": "mds", "rows_per_range": 5}),
+        (("tables", 0, "table"), ...),
+        (("tables", 0, "query"), "SELECT 1"),
+        (("tables", 0, "exclude"), ["x"]),
+        (("tables", 0, "types"), {"amount": "decimal"}),
+        (("tables", 0, "baseline"), "loud"),
+        (("tables", 0, "key"), []),
+        (("tables", 1, "guards", "max_delete_fraction"), 1.1),
+    ],
+)
+def test_what_the_schema_refuses_the_loader_refuses_too(path: tuple[str | int, ...], value: Any) -> None:
+    schema = json_schema()
+    assert not fits(schema, schema, changed(path, value))
+    with pytest.raises(ConfigError):
+        config_from_dict(changed(path, value))
+
+
+def test_the_template_loads_and_fits_the_schema(tmp_path: Path) -> None:
+    path = write_template(tmp_path / "new" / "folder")
+    assert path == tmp_path / "new" / "folder" / "qbcd.yaml"
+    config = load_config(path)
+    assert config.streams[0].strategy == "id_rcs"
+    schema = json_schema()
+    assert fits(schema, schema, yaml.safe_load(TEMPLATE))
+
+
+def test_every_commented_key_of_the_template_loads(tmp_path: Path) -> None:
+    text = re.sub(
+        r"^( *)# (?!qbcd: |Next|id_rcs|mds:)(?=(?:  )*[a-z_]+:(?: \S|$))", r"\1", TEMPLATE, flags=re.MULTILINE
+    )
+    text = text.replace("    password: ${file:/run/secrets/shop}\n", "")
+    (tmp_path / "qbcd.yaml").write_text(text)
+    config: ProjectConfig = load_config(tmp_path / "qbcd.yaml")
+    assert set(config.sinks) == {"changes", "lake", "screen"}
+    assert config.streams[0].baseline == "events"
+    assert config.streams[0].columns == ("status", "amount")
+    assert config.spark.conf == {"spark.driver.memory": "2g"}
+
+
+def test_the_template_overwrites_nothing(tmp_path: Path) -> None:
+    (tmp_path / "qbcd.yaml").write_text("mine")
+    with pytest.raises(ConfigError, match="exists and is not overwritten"):
+        write_template(tmp_path)
+    assert (tmp_path / "qbcd.yaml").read_text() == "mine"
+    with pytest.raises(ConfigError, match="cannot be written"):
+        write_template(tmp_path / "qbcd.yaml" / "below")

@@ -1,0 +1,114 @@
+"""Who owns a lease, and whether that process lives."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy.engine import Connection
+
+from qbcd.errors import SourceError
+from qbcd.state import LeaseKeeper, LeaseLost, Owner, ProjectState, lease
+from tests.support.state_place import PROJECT, STREAM
+
+
+def test_an_owner_is_told_by_its_text() -> None:
+    owner = Owner.mine()
+    assert Owner.parse(str(owner)) == owner
+    assert owner.pid == os.getpid()
+    assert Owner.mine() != owner
+    with pytest.raises(ValueError, match="unpack"):
+        Owner.parse("a|b")
+
+
+def test_a_living_process_is_not_dead_but_its_reused_id_is() -> None:
+    owner = Owner.mine()
+    assert not owner.is_dead()
+    assert replace(owner, start="1").is_dead()
+    assert not replace(owner, start="-").is_dead()
+
+
+def test_an_ended_process_is_dead_here_and_unknown_elsewhere() -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    mine = Owner.mine()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # ended, not reaped
+    assert replace(mine, pid=process.pid, start="5").is_dead()
+    process.wait()
+    assert replace(mine, pid=process.pid).is_dead()
+    assert not replace(mine, pid=process.pid, host="elsewhere").is_dead()
+
+
+def test_without_proc_the_kernel_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    monkeypatch.setattr(lease, "_started", lambda _pid: None)
+    mine = Owner.mine()
+    assert mine.start == "-"
+    assert not mine.is_dead()
+    assert replace(mine, pid=process.pid).is_dead()
+    assert not replace(mine, pid=1).is_dead()  # also where it is not ours to signal
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[ProjectState]:
+    with ProjectState(f"sqlite:///{tmp_path}/state.db") as opened:
+        with opened.write() as conn:
+            opened.store.register(conn, PROJECT, STREAM)
+        yield opened
+
+
+class Line:
+    """Transactions of a store that can be cut off."""
+
+    def __init__(self, state: ProjectState) -> None:
+        self.state = state
+        self.cut = False
+        self.tried = 0
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        self.tried += 1
+        if self.cut:
+            raise SourceError("cut")
+        with self.state.write() as conn:
+            yield conn
+
+
+def test_a_short_outage_costs_no_lease(state: ProjectState) -> None:
+    line = Line(state)
+    with LeaseKeeper(state.store, STREAM, line.transaction, ttl=0.9) as keeper:
+        line.cut = True
+        time.sleep(0.5)
+        assert line.tried >= 2
+        keeper.check()
+        line.cut = False
+        time.sleep(0.7)
+        keeper.check()
+
+
+def test_a_long_outage_stops_the_holder_before_anybody_else_may_begin(state: ProjectState) -> None:
+    line = Line(state)
+    with LeaseKeeper(state.store, STREAM, line.transaction, ttl=0.6) as keeper:
+        line.cut = True
+        time.sleep(0.7)
+        with pytest.raises(LeaseLost, match="lost the stream's lease"):
+            keeper.check()
+    with state.read() as conn:
+        assert lease.holder(conn, state.store, STREAM) is None
+
+
+def test_a_release_that_fails_is_told_and_does_not_hide_what_the_block_did(
+    state: ProjectState, caplog: pytest.LogCaptureFixture
+) -> None:
+    line = Line(state)
+    with pytest.raises(ZeroDivisionError), LeaseKeeper(state.store, STREAM, line.transaction):
+        line.cut = True
+        raise ZeroDivisionError
+    assert "the lease could not be released: SourceError" in caplog.text
