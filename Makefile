@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+FLOOR := .venv-floor
 STAMP := $(VENV)/.installed
 CODE := qbcd tests $(wildcard examples benchmarks)
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
@@ -11,7 +12,7 @@ TEST_TIME ?= 900
 BOUND := $(if $(shell command -v timeout),timeout --kill-after=30 --foreground $(TEST_TIME),)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java demo test campaign lint fmt clean
+.PHONY: help venv java demo test campaign floor lint fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +50,13 @@ test: venv java ## run the tests, but for the campaign
 campaign: venv java ## run the tests that take minutes
 	$(BIN)/python -m pytest -m campaign
 
+floor: java ## run the tests with the oldest versions that pyproject.toml allows
+	$(PYTHON) -m venv --clear $(FLOOR)
+	sed -nE 's/^ +"([A-Za-z0-9_-]+)>=([0-9.]+)",$$/\1==\2/p' pyproject.toml > $(FLOOR)/oldest.txt
+	$(FLOOR)/bin/python -m pip install --quiet --disable-pip-version-check \
+	    --constraint $(FLOOR)/oldest.txt --editable '.[demo,dev]'
+	$(FLOOR)/bin/python -m pytest
+
 lint: venv ## check style, types, layers and spelling
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
@@ -61,5 +69,5 @@ fmt: venv ## format the code and mend what ruff can
 	$(BIN)/ruff format $(CODE)
 
 clean: ## remove the virtual environment, caches and build results
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(FLOOR) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find qbcd tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from qbcd.api import Batch, Project, StreamHandle, open  # noqa: A004
+from typing import TYPE_CHECKING, Any
+
 from qbcd.errors import QbcdError
 from qbcd.version import __version__
 
+if TYPE_CHECKING:
+    from qbcd.api import Batch, Project, StreamHandle, open  # noqa: A004
+
 __all__ = ["Batch", "Project", "QbcdError", "StreamHandle", "__version__", "open"]
+
+
+def __getattr__(name: str) -> Any:
+    """The names of `qbcd.api`, loaded when first asked for: the command line's help needs none of them."""
+    if name in __all__:
+        from qbcd import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbcd.catalog.resolve import requested
 from qbcd.catalog.source import Source
+from qbcd.check import Finding, check_machine, check_stream
 from qbcd.config import ProjectConfig, StreamConfig, config_from_dict, load_config
 from qbcd.connectors import connector_for
+from qbcd.errors import StateMissing
 from qbcd.job import JobReport, Outcome, poll, run_always, run_once
-from qbcd.model import BatchHeader
+from qbcd.model import BatchHeader, StreamPlan
 from qbcd.run import Report, Stream, deliver, plan_of, prepare_stream, reset_stream, undelivered, verify_stream
 from qbcd.sinks import Sink, SinkBatch, make_sink
 from qbcd.sites import DatabaseSite, Difference, Files, Settings, Site, SparkSite, Step
 from qbcd.spark.drivers import find_driver, user_cache
 from qbcd.spark.session import SparkProvider
 from qbcd.state import ProjectState
-from qbcd.strategies import STRATEGIES
+from qbcd.status import StreamStatus, latest_events, stream_status
+from qbcd.strategies import STRATEGIES, Estimate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -97,18 +102,41 @@ class StreamHandle:
         """Forgets replica and checkpoint; consumers must reload. Refuses while batches wait, unless `discard`."""
         reset_stream(self._project.work(self.name), discard=discard)
 
+    def plan(self) -> StreamPlan:
+        """The stream as resolved against today's catalog."""
+        with self._project.looking():
+            stream = self._project.work(self.name)
+            return plan_of(stream, stream.site.row())[0]
+
     def explain(self) -> list[Step]:
         """The statements of a poll; runs none."""
-        stream = self._project.work(self.name)
-        row = stream.site.row()
-        plan, _ = plan_of(stream, row)
-        return stream.site.explain(plan, stream.settings, row)
+        with self._project.looking():
+            stream = self._project.work(self.name)
+            row = stream.site.row()
+            plan, _ = plan_of(stream, row)
+            return stream.site.explain(plan, stream.settings, row)
+
+    def estimate(self) -> Estimate:
+        """What a poll of the unchanged table costs the source, from its catalog's statistics."""
+        with self._project.looking():
+            stream = self._project.work(self.name)
+            plan, _ = plan_of(stream, stream.site.row())
+            return stream.site.strategy(plan).estimate()
 
     def ddl(self) -> list[str]:
         """The DDL that `prepare` runs on the source, for a DBA; empty where the source is only read."""
-        stream = self._project.work(self.name)
-        plan, _ = plan_of(stream, None)
-        return stream.site.ddl(plan)
+        with self._project.looking():
+            stream = self._project.work(self.name)
+            plan, _ = plan_of(stream, None)
+            return stream.site.ddl(plan)
+
+    def latest(self, n: int = 20) -> list[tuple[BatchHeader, list[str]]]:
+        """The latest `n` events as JSON lines, by batch, oldest first.
+
+        Raises:
+            Refused: The stream is not prepared.
+        """
+        return latest_events(self._project.work(self.name), n)
 
 
 class Project:
@@ -123,6 +151,7 @@ class Project:
         self.config = config
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
+        self.progress: Callable[[str, str], None] = lambda stream, what: None  # told what a long step is at
         self._spark = SparkProvider(config.spark, self._drivers, session=spark)
 
     @classmethod
@@ -215,7 +244,46 @@ class Project:
             accept_deletes=accept_deletes,
             accept_source=accept_source,
         )
-        return Stream(config, self.source(config.source), self._site(config), self.state, sinks, settings)
+        site = self._site(config)
+        site.progress = lambda what: self.progress(name, what)
+        return Stream(config, self.source(config.source), site, self.state, sinks, settings)
+
+    def check(self, streams: Iterable[str] = ()) -> list[Finding]:
+        """What ``qbcd check`` does: looks at everything that polls rest on and changes nothing.
+
+        Args:
+            streams: Names; none means all.
+        """
+        connectors = {c.name: c for c in (self.source(n).connector for n in self.config.sources)}
+        found = check_machine(list(connectors.values()), self.config.workdir, self.config.spark, self._spark)
+        with self.looking():
+            for name in list(streams) or [c.name for c in self.config.streams]:
+                found += check_stream(self.work(name))
+        return found
+
+    def status(self, streams: Iterable[str] = ()) -> list[StreamStatus]:
+        """How the named streams stand, or all; creates nothing and starts no Spark."""
+        with self.looking():
+            return [stream_status(self.work(n)) for n in list(streams) or [c.name for c in self.config.streams]]
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """While nothing may be created: a project without state is looked at with an empty one, thrown away after."""
+        if "state" in self.__dict__:
+            yield
+            return
+        try:
+            self.__dict__["state"] = ProjectState(self.config.state_url(), create=False)
+        except StateMissing:
+            with tempfile.TemporaryDirectory(prefix="qbcd-") as folder:
+                empty = self.__dict__["state"] = ProjectState(f"sqlite:///{folder}/state.db")
+                try:
+                    yield
+                finally:
+                    empty.close()
+                    del self.__dict__["state"]
+        else:
+            yield
 
     def run(
         self,

@@ -99,5 +99,9 @@ class StateConflict(Refused):
     """Another process, another project or an older copy of the state stands in the way."""
 
 
+class StateMissing(StateConflict):
+    """There is no state yet: nothing of the project was prepared."""
+
+
 class LeaseHeld(StateConflict):
     """Another poller works on this stream now."""

@@ -120,7 +120,7 @@ class StreamPlan:
 
     Attributes:
         key: Key columns in key order.
-        columns: Pertinent columns in table order, without key columns.
+        columns: Pertinent columns without key columns, in table order or as the user lists them.
         where: The user's restriction, verbatim, or an empty string.
         options: The strategy's options.
     """

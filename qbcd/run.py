@@ -12,15 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sqlalchemy.exc import DataError, DBAPIError, NotSupportedError, ProgrammingError
+
 from qbcd import hooks
 from qbcd.catalog.remembered import check_requested
 from qbcd.catalog.resolve import resolve
-from qbcd.catalog.source import Source
+from qbcd.catalog.source import Session, Source
 from qbcd.config import StreamConfig
-from qbcd.errors import DeliveryError, QbcdError, Refused
+from qbcd.errors import ConfigError, DeliveryError, QbcdError, Refused, SchemaChanged
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sinks import Sink, SinkBatch
-from qbcd.sites import Difference, Held, Settings, Site
+from qbcd.sites import Difference, Held, Settings, Site, not_prepared
+from qbcd.sql import check_restriction, restriction_probe, restriction_remedy
 from qbcd.state import ProjectState, StreamRow
 
 
@@ -80,7 +83,7 @@ def run_stream(stream: Stream) -> Report:
         report.warnings += found.warnings
         if found.header:
             deliver(stream, held, report)
-        stream.site.collect(held, stream.settings)
+        stream.site.collect(plan, held, stream.settings)
     return report
 
 
@@ -93,8 +96,10 @@ def prepare_stream(stream: Stream) -> Report:
         report.warnings.append("is prepared already")
         return report
     plan, report.warnings = plan_of(stream, None)
+    with stream.source.read(stream.name) as session:  # looked at again under the baseline's lock; here nothing is made
+        stream.site.check_key(session, plan)
     stream.site.create(plan)
-    with stream.site.hold() as held:
+    with stream.site.hold(register=True) as held:
         if held.row.prepared:
             raise Refused("another process has just prepared it", stream=stream.name, remedy="qbcd status")
         found = stream.site.prepare(plan, stream.settings, held)
@@ -133,8 +138,38 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
     frozen = None
     if row and row.prepared:
         frozen = [c[0] for c in row.checkpoint["shape"]["columns"]]
-    with stream.source.read(stream.name) as session:
-        return resolve(stream.config, stream.source, session, frozen)
+    config, source = stream.config, stream.source
+    check_restriction(config.where, source.connector.dialect, place=config.place("where"))
+    source.jdbc(stream.name)  # judges the options of its readers, which come to work only when rows travel
+    with source.read(stream.name) as session:
+        plan, warnings = resolve(config, source, session, frozen)
+        if frozen is None:
+            probe_restriction(stream, session, plan)
+    return plan, warnings
+
+
+def probe_restriction(stream: Stream, session: Session, plan: StreamPlan) -> None:
+    """Lets the source plan a query with the user's restriction, so that it is judged before anything is made.
+
+    Raises:
+        ConfigError: The source does not take it as a condition on the table.
+        Refused: It takes more than the role may read.
+    """
+    if not plan.where:
+        return
+    try:
+        session.rows(restriction_probe(stream.source.connector, plan))
+    except DBAPIError as error:
+        said = stream.source.explain(error, stream.name)
+        said.where = said.where or stream.config.place("where")
+        # What is no fault of the text: the connection, a lock, a right that the role lacks.
+        of_text = isinstance(error, (ProgrammingError, DataError, NotSupportedError))
+        if not of_text or (isinstance(said, Refused) and not isinstance(said, SchemaChanged)):
+            raise said from error
+        raise ConfigError(
+            f"the restriction is refused: {said.what}", stream=stream.name, where=said.where,
+            remedy=restriction_remedy(plan, stream.source.connector.dialect),
+        ) from error  # fmt: skip
 
 
 def deliver(stream: Stream, held: Held, report: Report) -> None:
@@ -145,6 +180,7 @@ def deliver(stream: Stream, held: Held, report: Report) -> None:
         for header in stream.site.batches(done and (done.epoch, done.seq)):
             if name not in header.sinks:
                 continue
+            stream.site.progress(f"delivering {header.size:,} events to {name}")
             try:
                 _publish(stream, held, sink, name, header)
                 report.delivered += 1
@@ -182,5 +218,5 @@ def undelivered(stream: Stream) -> list[BatchHeader]:
 
 def _prepared(row: StreamRow) -> Mapping[str, Any]:
     if not row.prepared:
-        raise Refused("is not prepared", stream=row.stream, remedy=f"qbcd prepare {row.stream}")
+        raise not_prepared(row.stream)
     return row.checkpoint

@@ -142,12 +142,21 @@ def _check_types(config: StreamConfig, source: Source, captured: list[Column]) -
 def _check_rights(config: StreamConfig, source: Source, session: Session, table: Table, captured: list[Column]) -> None:
     rights = source.connector.privileges(session.connection, table, [c.name for c in captured], source.schema)
     name = f"{table.schema}.{table.name}"
-    if not rights.select:
-        lacking = f" (columns {', '.join(rights.missing_columns)})" if rights.missing_columns else ""
+    lacking = f" (columns {', '.join(rights.missing_columns)})" if rights.missing_columns else ""
+    grant = f"GRANT SELECT ON {name} TO {rights.role}"
+    problem = (
+        (f"may not use schema {table.schema}", f"GRANT USAGE ON SCHEMA {table.schema} TO {rights.role}")
+        if not rights.schema_usage
+        else (f"may not SELECT from {name}{lacking}", grant)
+        if not rights.select
+        else (f"may read columns of {name}, but not lock it against DDL while it reads", f"{grant}, or capture a view")
+        if not rights.lock
+        else None
+    )
+    if problem:
         raise MissingPrivilege(
-            f"role {rights.role} may not SELECT from {name}{lacking}", stream=config.name,
-            where=config.place("table"), remedy=f"GRANT SELECT ON {name} TO {rights.role}",
-        )  # fmt: skip
+            f"role {rights.role} {problem[0]}", stream=config.name, where=config.place("table"), remedy=problem[1]
+        )
     if table.row_security:
         raise Refused(
             f"row-level security hides rows of {name} from role {rights.role}; hidden rows would look like deletes",

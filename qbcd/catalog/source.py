@@ -188,10 +188,13 @@ class Source:
         )
         # No pool: a poll needs a few sessions, and none may keep settings or locks until the next. Parameters may be
         # rows, so they stay out of messages.
-        engine = create_engine(
-            self.connector.sqlalchemy_url(self._url), poolclass=NullPool, connect_args=arguments, hide_parameters=True
+        return create_engine(
+            self.connector.sqlalchemy_url(self._url),
+            poolclass=NullPool,
+            connect_args=arguments,
+            hide_parameters=True,
+            **self.connector.engine_options(read_only=read_only),
         )
-        return engine.execution_options(**self.connector.transaction_options(read_only=read_only))
 
     @contextmanager
     def _located(self) -> Iterator[None]:

@@ -40,13 +40,21 @@ class JdbcDriver:
 
 @dataclass(frozen=True)
 class Privileges:
-    """What the role may do, as far as a plan needs to know."""
+    """What the role may do, as far as a plan needs to know.
+
+    Attributes:
+        select: It may read every column asked for.
+        schema_usage: It may use the table's schema at all.
+        lock: It may keep DDL away from the table (`lock_against_rewrite`).
+    """
 
     select: bool
     missing_columns: tuple[str, ...]
     create_schema: bool
     own_schema: bool
     role: str
+    schema_usage: bool = True
+    lock: bool = True
 
 
 class Connector(ABC):
@@ -83,8 +91,8 @@ class Connector(ABC):
         """Arguments of the driver's connect(): application name, time-outs (seconds, 0 is none), read-only sessions."""
 
     @abstractmethod
-    def transaction_options(self, *, read_only: bool) -> dict[str, Any]:
-        """SQLAlchemy's execution options: isolation and access mode of a transaction that reads, or that detects."""
+    def engine_options(self, *, read_only: bool) -> dict[str, Any]:
+        """Arguments of create_engine(): isolation and access mode of a transaction that reads, or that detects."""
 
     @abstractmethod
     def session_pins(self) -> tuple[str, ...]:
@@ -103,6 +111,10 @@ class Connector(ABC):
         self, url: URL, properties: Mapping[str, str], *, fetchsize: int, stream: str = "", statement_timeout: int = 0
     ) -> dict[str, str]:
         """Options of a read-only Spark JDBC read: driver, user, password, properties, time-out (seconds, 0 is none)."""
+
+    def jdbc_query(self, sql: str) -> str:
+        """`sql` as the JDBC driver takes it, whose parser may see placeholders in the database's own operators."""
+        return sql
 
     @abstractmethod
     def explain_error(self, error: BaseException, *, stream: str, source: str) -> QbcdError:

@@ -50,6 +50,23 @@ class SinkBatch:
 
         return event_lines(self.staged, self.header)
 
+    def ordered(self, events_per_part: int) -> SinkBatch:
+        """The same batch with its rows sorted by ordinal within and across the parts that Spark makes of them.
+
+        The staged rows are sorted, not what is made of them: Spark looks at rows twice to part them by ranges.
+        """
+        parts = -(-self.header.size // events_per_part)
+
+        def rows() -> DataFrame:
+            parted = self.staged.coalesce(1) if parts <= 1 else self.staged.repartitionByRange(parts, "ordinal")
+            return parted.sortWithinPartitions("ordinal")
+
+        return SinkBatch(self.header, rows)
+
+    def first(self, limit: int) -> SinkBatch:
+        """The batch with its first `limit` events alone; its header is that of the whole."""
+        return SinkBatch(self.header, lambda: self.staged.where(f"ordinal < {limit:d}"))
+
 
 class Sink(ABC):
     """A place for batches.
@@ -82,6 +99,15 @@ class Sink(ABC):
         Raises:
             DeliveryError: It could not.
         """
+
+    def incomplete(self, header: BatchHeader, place: str, found: int) -> DeliveryError:
+        """The error for an attempt that holds `found` events where the batch has more or fewer."""
+        return DeliveryError(
+            f"sink {self.name}: {place} got {found:,} events of batch {header.epoch}/{header.seq}, "
+            f"which has {header.size:,}",
+            remedy="the sink's path must be one folder for the driver and all executors; the batch stays pending",
+            stream=header.stream,
+        )
 
     def conflict(self, header: BatchHeader, place: str, found: str) -> DeliveryError:
         """The error for a number that is taken by another batch, whose fingerprint is `found`."""

@@ -40,7 +40,7 @@ class ConsoleSink(Sink):
     def write(self, batch: SinkBatch) -> None:
         """See :meth:`Sink.write`."""
         header = batch.header
-        rows = batch.lines.orderBy("ordinal").limit(self.limit).collect()
+        rows = batch.first(self.limit).lines.orderBy("ordinal").collect()
         hooks.reach("mid_publish")
         console = self._console or Console()
         console.print(_title(header), soft_wrap=True, highlight=False)

@@ -6,7 +6,6 @@ file. A name without a leading dot is a complete batch.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import uuid
 from pathlib import Path
@@ -15,10 +14,13 @@ from qbcd import hooks
 from qbcd.model import BatchHeader
 from qbcd.sinks.base import Sink, SinkBatch
 from qbcd.sinks.files import check_folder, delivery, locked, make_folder, read_json, remove, sync, write_json
+from qbcd.spark.paths import to_write
+
+EVENTS_PER_PART = 100_000
 
 
 class JsonlSink(Sink):
-    """Writes JSON lines under `path`, a local or shared folder."""
+    """Writes JSON lines under `path`, a local or shared folder that driver and executors see alike."""
 
     def __init__(self, name: str, path: Path) -> None:
         super().__init__(name)
@@ -44,22 +46,40 @@ class JsonlSink(Sink):
                 _sweep(target.parent)
             attempt = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
             try:
-                size, digest = _write_lines(batch, attempt)
+                lines = self._write_lines(batch, attempt)
                 hooks.reach("mid_publish")
-                self._finish(header, attempt, target, size, digest)
+                self._finish(header, lines, target)
             finally:
-                attempt.unlink(missing_ok=True)
+                remove(attempt)
 
-    def _finish(self, header: BatchHeader, attempt: Path, target: Path, size: int, digest: str) -> None:
+    def _write_lines(self, batch: SinkBatch, attempt: Path) -> Path:
+        """Writes the lines into the folder `attempt`: Spark in parts, never a part in memory, joined here in order."""
+        batch.ordered(EVENTS_PER_PART).lines.select("line").write.text(to_write(attempt), lineSep="\n")
+        os.chmod(attempt, 0o700)
+        whole, count = attempt / "lines", 0
+        with os.fdopen(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            for part in sorted(attempt.glob("part-*")):
+                with part.open("rb") as lines:
+                    while data := lines.read(1 << 20):
+                        count += data.count(b"\n")
+                        file.write(data)
+                part.unlink()
+            file.flush()
+            os.fsync(file.fileno())
+        if count != batch.header.size:
+            raise self.incomplete(batch.header, str(attempt), count)
+        return whole
+
+    def _finish(self, header: BatchHeader, lines: Path, target: Path) -> None:
         """Gives the attempt its name, unless another publisher completed the batch meanwhile."""
         with locked(target.parent):
             if self._complete(header, target):
                 return
             # What stands there without a fitting sidecar is torn; it goes before the sidecar would vouch for it.
             remove(target)
-            note = {"fingerprint": header.fingerprint, "events": header.size, "bytes": size, "sha256": digest}
+            note = {"fingerprint": header.fingerprint, "events": header.size, "bytes": lines.stat().st_size}
             write_json(_sidecar(target), note)
-            os.rename(attempt, target)
+            os.rename(lines, target)
             sync(target.parent)
 
     def _complete(self, header: BatchHeader, target: Path) -> bool:
@@ -72,21 +92,6 @@ class JsonlSink(Sink):
         return target.stat().st_size == note.get("bytes")
 
 
-def _write_lines(batch: SinkBatch, attempt: Path) -> tuple[int, str]:
-    """Writes the lines in order, one partition in memory at a time; returns size and SHA-256."""
-    size, digest = 0, hashlib.sha256()
-    handle = os.open(attempt, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb", buffering=1 << 20) as file:
-        for row in batch.lines.orderBy("ordinal").select("line").toLocalIterator():
-            data = row[0].encode("utf-8") + b"\n"
-            file.write(data)
-            digest.update(data)
-            size += len(data)
-        file.flush()
-        os.fsync(file.fileno())
-    return size, digest.hexdigest()
-
-
 def _sidecar(target: Path) -> Path:
     return target.with_name(f".{target.name}.fingerprint")
 
@@ -94,4 +99,4 @@ def _sidecar(target: Path) -> Path:
 def _sweep(folder: Path) -> None:
     """Removes what dead attempts left; of two live ones the later goes on, and the other one's delivery fails."""
     for leftover in folder.glob(".*.tmp"):
-        leftover.unlink(missing_ok=True)
+        remove(leftover)

@@ -15,6 +15,7 @@ from qbcd.errors import DeliveryError
 from qbcd.model import BatchHeader
 from qbcd.sinks.base import Sink, SinkBatch
 from qbcd.sinks.files import check_folder, delivery, locked, make_folder, read_json, remove, sync, sync_tree, write_json
+from qbcd.spark.paths import to_read, to_write
 
 MARKER = "_SUCCESS"
 EVENTS_PER_FILE = 250_000
@@ -60,12 +61,12 @@ class ParquetSink(Sink):
     def _write_rows(self, batch: SinkBatch, attempt: Path) -> None:
         """The rows, in the order of their ordinals within and across the files."""
         _distinct_names(batch, self.name)
-        files = max(1, -(-batch.header.size // EVENTS_PER_FILE))
-        rows = batch.staged.repartitionByRange(files, "ordinal") if files > 1 else batch.staged.coalesce(1)
-        sorted_rows = SinkBatch(batch.header, lambda: rows.sortWithinPartitions("ordinal"))
         # Spark's own marker is empty; ours comes when everything is on the disk.
         options = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
-        sorted_rows.events.write.options(**options).parquet(f"file://{attempt}")
+        batch.ordered(EVENTS_PER_FILE).events.write.options(**options).parquet(to_write(attempt))
+        found = batch.staged.sparkSession.read.parquet(to_read(attempt)).count() if attempt.is_dir() else 0
+        if found != batch.header.size:
+            raise self.incomplete(batch.header, str(attempt), found)
 
     def _finish(self, header: BatchHeader, root: Path, attempt: Path, target: Path) -> None:
         """Gives the attempt its name, unless another publisher completed the batch meanwhile."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from qbcd.sites.base import Detection, Difference, Held, Settings, Site, Step
+from qbcd.sites.base import Detection, Difference, Held, Settings, Site, Step, not_prepared
 from qbcd.sites.database import DatabaseSite
 from qbcd.sites.files import Files
 from qbcd.sites.spark import SparkSite
 
-__all__ = ["DatabaseSite", "Detection", "Difference", "Files", "Held", "Settings", "Site", "SparkSite", "Step"]
+__all__ = [
+    "DatabaseSite", "Detection", "Difference", "Files", "Held", "Settings", "Site", "SparkSite", "Step", "not_prepared",
+]  # fmt: skip

@@ -10,7 +10,7 @@ import json
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sqlalchemy.engine import Connection
 
 from qbcd import hooks
-from qbcd.catalog.source import Source
-from qbcd.errors import GuardTripped, QbcdError, Refused, StateConflict
+from qbcd.catalog.source import Session, Source
+from qbcd.errors import GuardTripped, LeaseHeld, QbcdError, Refused, StateConflict, UnsafeKey
 from qbcd.model import BatchHeader, Cost, ServerIdentity, Statement, StreamPlan
 from qbcd.state import LeaseKeeper, ProjectState, Refusal, StreamRow, StreamStore
+from qbcd.strategies import Strategy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -110,7 +111,7 @@ class Site(ABC):
         self.source = source
         self.project = project
         self.store = store
-        self.progress: Any = None
+        self.progress: Callable[[str], None] = lambda what: None  # told what a long step is at
 
     # -- the store ---------------------------------------------------------------------------------------------------
     @abstractmethod
@@ -127,21 +128,33 @@ class Site(ABC):
             return self.store.read(conn, self.stream) if self.store.exists(conn) else None
 
     @contextmanager
-    def hold(self) -> Iterator[Held]:
+    def hold(self, *, register: bool = False) -> Iterator[Held]:
         """Holds the stream's lease; its fencing token goes into every commit made meanwhile.
+
+        Args:
+            register: Make the stream's row where there is none (`prepare`).
 
         Raises:
             LeaseHeld: Another living process holds it.
             StateConflict: Tables of another project stand there, or the site has gone back.
+            Refused: The stream was never prepared.
         """
         with self.writing() as conn:
+            if not self.store.exists(conn):
+                raise not_prepared(self.stream)
+            self.store.check_format(conn)
             self.store.foreign_project(conn, self.project.project_id)
-            self.store.register(conn, self.project.project_id, self.stream)
+            if register:
+                self.store.register(conn, self.project.project_id, self.stream)
+            elif self.store.read(conn, self.stream) is None:
+                raise not_prepared(self.stream)
         with LeaseKeeper(self.store, self.stream, self.writing, ttl=LEASE_SECONDS) as keeper:
             hooks.reach("after_lease")
             row = self.row()
             if row is None:
                 raise StateConflict("its state row is gone", stream=self.stream, remedy="qbcd prepare")
+            if row.fencing_token != keeper.token:  # paused since the lease was taken, and overtaken
+                raise LeaseHeld("another poller has taken the stream over", stream=self.stream, remedy="poll again")
             self.project.check_acks(self.stream, row, self.batches())
             yield Held(row, keeper)
 
@@ -162,6 +175,10 @@ class Site(ABC):
             return self.store.batches(conn, self.stream, after)
 
     # -- the work ----------------------------------------------------------------------------------------------------
+    @abstractmethod
+    def strategy(self, plan: StreamPlan) -> Strategy:
+        """The strategy that makes this site's statements for `plan`."""
+
     @abstractmethod
     def create(self, plan: StreamPlan) -> None:
         """Creates what must stand before the lease can be taken: schema and tables. Repeatable."""
@@ -195,10 +212,22 @@ class Site(ABC):
         """Removes replica and batches; the row's counters survive."""
 
     @abstractmethod
-    def collect(self, held: Held, settings: Settings) -> None:
+    def collect(self, plan: StreamPlan, held: Held, settings: Settings) -> None:
         """Removes delivered batches past retention, and what nothing names any more."""
 
     # -- shared by both sites ----------------------------------------------------------------------------------------
+    def check_key(self, session: Session, plan: StreamPlan) -> None:
+        """Counts keys that stand twice or hold NULL, where the catalog does not vouch that there are none.
+
+        Raises:
+            UnsafeKey: There are some.
+        """
+        if plan.key_is_proven:
+            return
+        found = session.one(self.strategy(plan).key_problems())
+        if int(found.keys_more_than_once) or int(found.keys_null):
+            raise key_error(plan)
+
     def delivered_through(self, batches: Sequence[BatchHeader]) -> tuple[int, int]:
         """(epoch, batch_seq) up to which every sink of every batch has acknowledged."""
         acks, through = self.project.acknowledged(self.stream), (0, 0)
@@ -227,6 +256,20 @@ def new_header(
         table=f"{plan.table.schema}.{plan.table.name}", strategy=plan.strategy, consistency=consistency,
         key=tuple(c.name for c in plan.key), columns=tuple((c.name, c.travel) for c in plan.captured),
     )  # fmt: skip
+
+
+def key_error(plan: StreamPlan) -> UnsafeKey:
+    """The refusal of a key that does not identify rows."""
+    return UnsafeKey(
+        f"key ({', '.join(c.name for c in plan.key)}) has duplicate or NULL values in "
+        f"{plan.table.schema}.{plan.table.name}",
+        stream=plan.stream, remedy="choose a key that is unique and never NULL, or mend the rows",
+    )  # fmt: skip
+
+
+def not_prepared(stream: str) -> Refused:
+    """The refusal of what needs a baseline."""
+    return Refused("is not prepared", stream=stream, remedy=f"qbcd prepare {stream}")
 
 
 def new_epoch(row: StreamRow) -> int:

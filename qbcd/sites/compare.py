@@ -13,12 +13,13 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
 from qbcd.model import Column, StreamPlan
+from qbcd.sites.shapes import IDENTITY
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
-IDENTITY = ["range_id", "key_id"]
+ONE_TASK_ROWS = 500_000  # rows that one task sorts and numbers; beyond them the work is cut by range
 _RANK = {"d": 0, "u": 1, "c": 2, "r": 3}
 
 
@@ -85,6 +86,12 @@ def _comparable(column: Column, name: str) -> SparkColumn:
     return value
 
 
+def counts(batch: DataFrame) -> dict[str, int]:
+    """op -> number of events, of a written batch."""
+    found = {r["op"]: int(r["count"]) for r in batch.groupBy("op").count().collect()}
+    return {op: found[op] for op in _RANK if op in found}
+
+
 def groups(changes: DataFrame) -> dict[tuple[str, int], int]:
     """(op, range_id) -> number of changes."""
     found = changes.groupBy("op", "range_id").count().collect()
@@ -100,59 +107,64 @@ def baseline(stage: DataFrame, width: int) -> DataFrame:
     )  # fmt: skip
 
 
-def numbered(changes: DataFrame, sizes: Mapping[tuple[str, int], int], seq: int) -> DataFrame:
-    """The changes as batch rows: deletes, then updates, then inserts, numbered from 0 without gaps.
+def numbered(changes: DataFrame, seq: int) -> DataFrame:
+    """The changes as batch rows, numbered from 0 without gaps: deletes, then updates, then inserts; by one task.
+
+    For changes that one task can sort; `numbered_by_group` is for more.
+    """
+    ranks = [F.when(F.col("op") == op, F.lit(rank)) for op, rank in _RANK.items()]
+    sorted_rows = changes.repartition(1).sortWithinPartitions(F.coalesce(*ranks), *IDENTITY)
+    # In the only partition this is the row's place.
+    return _batch_rows(sorted_rows, F.monotonically_increasing_id(), seq)
+
+
+def numbered_by_group(changes: DataFrame, sizes: Mapping[tuple[str, int], int], seq: int) -> DataFrame:
+    """As `numbered`, for any number of changes: each (op, range) starts at a number of its own.
 
     Args:
         changes: As `differences` or `baseline` give them.
-        sizes: Their `groups`; gives each group its first number, so that no single task has to see all rows.
+        sizes: Their `groups`, so that no single task has to see all rows.
         seq: The batch's number.
     """
     offsets, total = [], 0
     for op, range_id in sorted(sizes, key=lambda g: (_RANK[g[0]], g[1])):
-        offsets.append((op, range_id, total))
+        offsets.append(f"('{op}', {range_id}L, {total}L)")
         total += sizes[op, range_id]
-    spark = changes.sparkSession
-    first = F.broadcast(spark.createDataFrame(offsets, "op string, range_id long, first long"))
+    first = changes.sparkSession.sql(f"SELECT * FROM VALUES {', '.join(offsets)} AS f(op, range_id, first)")
     within = Window.partitionBy("op", "range_id").orderBy("key_id")
+    rows = changes.join(F.broadcast(first), ["op", "range_id"]).withColumn("nth", F.row_number().over(within))
+    return _batch_rows(rows, F.col("first") + F.col("nth") - 1, seq)
+
+
+def _batch_rows(changes: DataFrame, ordinal: SparkColumn, seq: int) -> DataFrame:
     width = sum(1 for c in changes.columns if c.startswith("a_"))
-    return (
-        changes.withColumn("range_id", F.col("range_id").cast("long"))
-        .join(first, ["op", "range_id"])
-        .select(
-            "op",
-            F.lit(None).cast("string").alias("reason"),
-            F.lit(None).cast("string").alias("pair_id"),
-            (F.col("first") + F.row_number().over(within) - 1).alias("ordinal"),
-            "changed",
-            *(f"b_{i}" for i in range(width)),
-            *(f"a_{i}" for i in range(width)),
-            *IDENTITY,
-            "digest",
-            F.lit(seq).cast("long").alias("batch_seq"),
-        )
+    return changes.select(
+        "op",
+        F.lit(None).cast("string").alias("reason"),
+        F.lit(None).cast("string").alias("pair_id"),
+        ordinal.alias("ordinal"),
+        "changed",
+        *(f"b_{i}" for i in range(width)),
+        *(f"a_{i}" for i in range(width)),
+        *IDENTITY,
+        "digest",
+        F.lit(seq).cast("long").alias("batch_seq"),
     )
 
 
-def merged(base: DataFrame, batches: Sequence[DataFrame], ids: Sequence[int] | None) -> DataFrame:
-    """The replica's rows: the base segment with later batches on top, restricted to ranges `ids` unless None."""
+def merged(base: DataFrame, deltas: DataFrame | None, ids: Sequence[int] | None) -> DataFrame:
+    """The replica's rows: the base segment with later batches on top, in ranges `ids` unless None."""
     width = sum(1 for c in base.columns if c[0] == "c" and c[1:].isdigit())
-    same = [F.col(c) for c in ("key_id", "digest", *(f"c{i}" for i in range(width)))]
-    columns = [F.col("range_id").cast("long").alias("range_id"), *same]
-    rows = base.select(*columns)
-    wanted = None if ids is None else F.col("range_id").isin(list(ids))
-    if wanted is not None:
-        rows = rows.where(wanted)
-    if not batches:
+    names = [*IDENTITY, "digest", *(f"c{i}" for i in range(width))]
+    rows = _within(base.select(*names), ids)
+    if deltas is None:
         return rows
-    deltas = batches[0]
-    for batch in batches[1:]:
-        deltas = deltas.unionByName(batch)
-    if wanted is not None:
-        deltas = deltas.where(wanted)
     newest = Window.partitionBy(*IDENTITY).orderBy(F.col("batch_seq").desc())
-    latest = deltas.withColumn("nth", F.row_number().over(newest)).where("nth = 1")
-    values = [*(F.col(c) for c in (*IDENTITY, "digest")), *(F.col(f"a_{i}").alias(f"c{i}") for i in range(width))]
-    return rows.join(latest.select(*IDENTITY), IDENTITY, "left_anti").select(*rows.columns).unionByName(
-        latest.where("op <> 'd'").select(*values)
-    )  # fmt: skip
+    latest = _within(deltas, ids).withColumn("nth", F.row_number().over(newest)).where("nth = 1")
+    values = [F.col(c) for c in (*IDENTITY, "digest")] + [F.col(f"a_{i}").alias(f"c{i}") for i in range(width)]
+    untouched = rows.join(latest.select(*IDENTITY), list(IDENTITY), "left_anti").select(*names)
+    return untouched.unionByName(latest.where("op <> 'd'").select(*values))
+
+
+def _within(rows: DataFrame, ids: Sequence[int] | None) -> DataFrame:
+    return rows if ids is None else rows.where(F.col("range_id").isin(list(ids)))

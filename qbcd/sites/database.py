@@ -68,14 +68,16 @@ class DatabaseSite(Site):
 
     # -- prepare -----------------------------------------------------------------------------------------------------
     def create(self, plan: StreamPlan) -> None:
-        strategy = self._strategy(plan)
+        strategy = self.strategy(plan)
         try:
             with self.writing() as conn:
                 self.store.create(conn)
                 self.store.foreign_project(conn, self.project.project_id)
             with self.source.write(self.stream) as session:
-                for statement in strategy.ddl():
-                    session.run(statement)
+                for table, statement in zip((strategy.replica, strategy.outbox), strategy.ddl(), strict=True):
+                    # IF NOT EXISTS asks for the right to create even where a DBA has made the table
+                    if self.source.connector.probe_table(session.connection, *table) is None:
+                        session.run(statement)
         except MissingPrivilege as error:
             raise MissingPrivilege(
                 f"no right to create tables in schema {self.source.schema} of source {self.source.name} ({error.what})",
@@ -85,17 +87,18 @@ class DatabaseSite(Site):
 
     def ddl(self, plan: StreamPlan) -> list[str]:
         with self.reading() as conn:
-            return [*self.store.ddl(conn), *self._strategy(plan).ddl()]
+            return [*self.store.ddl(conn), *self.strategy(plan).ddl()]
 
     def prepare(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
         started = time.monotonic()
-        strategy = self._strategy(plan)
+        strategy = self.strategy(plan)
         epoch, seq = new_epoch(held.row), held.row.last_batch_seq + 1
         header: BatchHeader | None = None
         with self.source.write(self.stream) as session:
             self._enter(session, plan, held)
-            self._check_keys(session, strategy, plan)
+            self.check_key(session, plan)
             rows = 0
+            self.progress("taking the baseline into the replica")
             for statement in strategy.baseline(epoch, seq, events=settings.baseline_events):
                 rows = session.run(statement)
             if settings.baseline_events and rows:
@@ -111,14 +114,15 @@ class DatabaseSite(Site):
     # -- detect ------------------------------------------------------------------------------------------------------
     def detect(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
         started = time.monotonic()
-        strategy, row = self._strategy(plan), held.row
+        strategy, row = self.strategy(plan), held.row
         seq, before = row.last_batch_seq + 1, int(row.checkpoint["rows"])
         with self.source.write(self.stream) as session:
             self._enter(session, plan, held)
             check_shape(self.source, session, plan, row.checkpoint)
             check_server(self.source, session, self.stream, row.checkpoint, accept=settings.accept_source)
             hooks.reach("after_snapshot")
-            self._check_keys(session, strategy, plan)
+            self.check_key(session, plan)
+            self.progress("comparing table and replica in the source")
             found = session.run(strategy.changes(row.epoch, seq))
             hooks.reach("after_fetch")
             if not found:
@@ -162,7 +166,7 @@ class DatabaseSite(Site):
         step = -(-header.size // readers)
         parts = [f"ordinal >= {i * step} AND ordinal < {(i + 1) * step}" for i in range(readers)]
         return read_query(
-            self.spark.get(), jdbc_url, options, self._strategy(plan).rows(header.epoch, header.seq),
+            self.spark.get(), jdbc_url, options, self.strategy(plan).rows(header.epoch, header.seq),
             predicates=parts if readers > 1 else None, init=self.source.connector.session_pins(),
         )  # fmt: skip
 
@@ -174,7 +178,7 @@ class DatabaseSite(Site):
             raise StateConflict(f"its outbox {self.source.schema}.{name} is gone", stream=self.stream)
         return plan_of_outbox(header, table, self.source.connector.identifier_limit)
 
-    def collect(self, held: Held, settings: Settings) -> None:
+    def collect(self, plan: StreamPlan, held: Held, settings: Settings) -> None:
         row, connector = held.row, self.source.connector
         with self.source.write(self.stream) as session:
             conn = session.connection
@@ -192,7 +196,7 @@ class DatabaseSite(Site):
 
     # -- looking -----------------------------------------------------------------------------------------------------
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[Step]:
-        strategy = self._strategy(plan)
+        strategy = self.strategy(plan)
         epoch, seq = (row.epoch, row.last_batch_seq + 1) if row and row.prepared else (0, 1)
         place = f"source {self.source.name}, one transaction"
         removal, addition = strategy.apply(epoch, seq)
@@ -205,7 +209,7 @@ class DatabaseSite(Site):
 
     def verify(self, plan: StreamPlan, held: Held) -> list[Difference]:
         """Runs the comparison into the outbox under a number of its own, lists it, and rolls it back."""
-        strategy, seq = self._strategy(plan), held.row.last_batch_seq + 1
+        strategy, seq = self.strategy(plan), held.row.last_batch_seq + 1
         with self.source.write(self.stream) as session:
             self._enter(session, plan, held)
             check_shape(self.source, session, plan, held.row.checkpoint)
@@ -215,7 +219,7 @@ class DatabaseSite(Site):
         return [Difference(r.op.strip(), ", ".join(str(v) for v in r[1:])) for r in rows]
 
     # -- helpers -----------------------------------------------------------------------------------------------------
-    def _strategy(self, plan: StreamPlan) -> Mds:
+    def strategy(self, plan: StreamPlan) -> Mds:
         return Mds(self.source.connector, plan, self.source.schema)
 
     def _enter(self, session: Session, plan: StreamPlan, held: Held) -> None:
@@ -225,17 +229,6 @@ class DatabaseSite(Site):
         lock = self.source.connector.lock_against_rewrite(plan.table)
         if lock:
             session.run(lock)
-
-    def _check_keys(self, session: Session, strategy: Mds, plan: StreamPlan) -> None:
-        if plan.key_is_proven:
-            return
-        found = session.one(strategy.key_problems())
-        if int(found.keys_more_than_once) or int(found.keys_null):
-            raise UnsafeKey(
-                f"key ({', '.join(c.name for c in plan.key)}) has duplicate or NULL values in "
-                f"{plan.table.schema}.{plan.table.name}",
-                stream=self.stream, remedy="choose a key that is unique and never NULL",
-            )  # fmt: skip
 
     def _check_travels(
         self, session: Session, strategy: Mds, plan: StreamPlan, settings: Settings, epoch: int, seq: int

@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbcd.catalog.source import Source
 from qbcd.errors import StateConflict
+from qbcd.sites.shapes import casts, ddl
 from qbcd.spark.jdbc import explained
 from qbcd.state import Segment
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from qbcd.sites.base import Held
+
+Fields = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -80,11 +83,13 @@ class Files:
         for folder in (self.workdir, self.workdir / "streams", self.root):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    def write(self, frame: DataFrame, kind: str, held: Held, source: Source | None = None) -> Part:
+    def write(
+        self, frame: DataFrame, fields: Fields, kind: str, held: Held, source: Source | None = None
+    ) -> Part:
         """Evaluates `frame` once into a new part and makes it durable; no commit names it yet.
 
         Args:
-            frame: What to write.
+            frame: What to write; cast to `fields`.
             kind: ``fetch``, ``batch`` or ``segment``.
             held: The lease; its token is part of the name.
             source: Where the rows come from, if a failure may be the source's.
@@ -92,7 +97,7 @@ class Files:
         self.create()
         part_id = f"{kind}-{held.row.fencing_token}-{uuid.uuid4().hex}"
         folder = self.root / part_id
-        writer = frame.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+        writer = frame.selectExpr(*casts(fields)).write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
         if source is None:
             writer.parquet(folder.as_uri())
         else:
@@ -109,21 +114,20 @@ class Files:
         _fsync(self.root)
         return Part(part_id, tuple(files))
 
-    def read(self, spark: SparkSession, part: Part) -> DataFrame:
-        """The part's rows.
+    def read(self, spark: SparkSession, fields: Fields, *parts: Part) -> DataFrame:
+        """The rows of one or several parts.
 
         Raises:
             StateConflict: A file is missing or has another size than the commit recorded.
         """
-        folder = self.root / part.part_id
-        for name, size in part.files:
-            path = folder / name
+        named = [(self.root / part.part_id / name, size) for part in parts for name, size in part.files]
+        for path, size in named:
             if not path.is_file() or path.stat().st_size != size:
                 raise StateConflict(
                     f"file {path} is missing or was changed; the replica cannot be trusted", stream=self.stream,
                     remedy=f"restore it, or qbcd reset {self.stream} --discard",
                 )  # fmt: skip
-        return spark.read.parquet(*(_literal_path(folder / name) for name, _ in part.files))
+        return spark.read.schema(ddl(fields)).parquet(*(_literal_path(path) for path, _ in named))
 
     def discard(self, part: Part, *, unless: bool = False) -> None:
         """Removes a part of this attempt that no commit names."""

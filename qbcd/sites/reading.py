@@ -110,6 +110,6 @@ def row_frame(
     """The rows of `asked` as a JDBC read pinned to the snapshot: a query, to be evaluated once, into the stage."""
     jdbc_url, options = source.jdbc(strategy.plan.stream)
     return read_query(
-        spark, jdbc_url, options, strategy.images(asked, typed=typed).sql,
+        spark, jdbc_url, options, source.connector.jdbc_query(strategy.images(asked, typed=typed).sql),
         predicates=ranges.predicates(asked, connections), init=source.connector.snapshot_pins(snapshot.name),
     )  # fmt: skip

@@ -17,8 +17,8 @@ from sqlalchemy.engine import Connection
 
 from qbcd import hooks, ranges
 from qbcd.catalog.source import Session, Source
-from qbcd.errors import TornRead, UnsafeKey
-from qbcd.model import BatchHeader, Cost, KeyRange, Statement, StreamPlan
+from qbcd.errors import TornRead
+from qbcd.model import BatchHeader, Cost, KeyRange, Statement, StreamPlan, Travel
 from qbcd.sites import compare
 from qbcd.sites.base import (
     Detection,
@@ -30,12 +30,14 @@ from qbcd.sites.base import (
     check_guards,
     checkpoint_of,
     confirm,
+    key_error,
     new_epoch,
     new_header,
     untravelled_error,
 )  # fmt: skip
 from qbcd.sites.files import Files, Part
 from qbcd.sites.reading import Snapshot, checksums, row_frame, snapshot_of
+from qbcd.sites.shapes import batch_fields, row_fields
 from qbcd.spark.session import SparkProvider
 from qbcd.state import ProjectState, Segment, StoredRange, StreamRow
 from qbcd.strategies import IdRcs
@@ -76,6 +78,9 @@ class SparkSite(Site):
         with self.project.read() as conn:
             yield conn
 
+    def strategy(self, plan: StreamPlan) -> IdRcs:
+        return IdRcs(self.source.connector, plan)
+
     def create(self, plan: StreamPlan) -> None:
         with self.writing() as conn:
             self.store.create(conn)
@@ -87,16 +92,16 @@ class SparkSite(Site):
     # -- prepare -----------------------------------------------------------------------------------------------------
     def prepare(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
         started = time.monotonic()
-        strategy = IdRcs(self.source.connector, plan)
+        strategy = self.strategy(plan)
         epoch, seq = new_epoch(held.row), held.row.last_batch_seq + 1
         with snapshot_of(self.source, plan, None) as snapshot:
-            if not plan.key_is_proven:
-                self._check_keys(snapshot.session, strategy)
+            self.check_key(snapshot.session, plan)
+            self.progress("building key ranges")
             bounds = snapshot.session.rows(strategy.bounds(settings.rows_per_range))
             bare = ranges.build([tuple(str(v) for v in row) for row in bounds], first_id=held.row.next_range_id)
             cut = [StoredRange(r.range_id, r.lo, r.hi) for r in bare]
             segment = self._fetch(strategy, snapshot, cut, settings, held)
-        stage = self.files.read(self.spark.get(), segment)
+        stage = self._read_rows(plan, segment, typed=settings.typed)
         self._check_values(stage, plan, settings)
         filled = _filled(cut, compare.sums(stage))
         rows = sum(r.rows for r in filled)
@@ -106,8 +111,8 @@ class SparkSite(Site):
                 plan, settings, held, epoch=epoch, ts_ms=snapshot.ts_ms, counts={"r": rows}, consistency="snapshot"
             )
             sizes = {("r", r.range_id): r.rows for r in filled}
-            batch = compare.numbered(compare.baseline(stage, len(plan.captured)), sizes, seq)
-            part = self.files.write(batch, "batch", held)
+            batch = compare.numbered_by_group(compare.baseline(stage, len(plan.captured)), sizes, seq)
+            part = self.files.write(batch, batch_fields(_travels(plan)), "batch", held)
             header = replace(header, location=part.as_location())
         hooks.reach("after_stage")
         checkpoint = self._checkpoint(plan, settings, snapshot, rows)
@@ -123,11 +128,13 @@ class SparkSite(Site):
     # -- detect ------------------------------------------------------------------------------------------------------
     def detect(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
         started = time.monotonic()
-        strategy = IdRcs(self.source.connector, plan)
+        strategy = self.strategy(plan)
         with self.reading() as conn:
             known = self.store.ranges(conn, self.stream)
         before = int(held.row.checkpoint["rows"])
         with self._remembered(plan, held, settings) as snapshot:
+            self.progress(f"checksums of {len(known):,} ranges")
+            self._check_null_keys(snapshot.session, strategy)
             now = checksums(self.source, strategy, snapshot, known, settings.connections)
             hooks.reach("after_checksums")
             dirty = now if snapshot.rebase else ranges.differing(known, now)
@@ -139,7 +146,7 @@ class SparkSite(Site):
             fetched = self._fetch(strategy, snapshot, dirty, settings, held)
         hooks.reach("after_fetch")
         try:
-            header = self._compare(plan, settings, held, snapshot, fetched, dirty, before)
+            header = self._compare(plan, settings, held, snapshot, fetched, known, dirty)
             cost = Cost(
                 after,
                 sum(r.rows for r in dirty),
@@ -155,10 +162,11 @@ class SparkSite(Site):
 
     def _compare(
         self, plan: StreamPlan, settings: Settings, held: Held, snapshot: Snapshot, fetched: Part,
-        dirty: Sequence[StoredRange], before: int,
+        known: Sequence[StoredRange], dirty: Sequence[StoredRange],
     ) -> BatchHeader | None:  # fmt: skip
         """Compares stage and replica, stages the batch and commits; the source is not asked again."""
-        stage = self.files.read(self.spark.get(), fetched)
+        self.progress(f"comparing {len(dirty):,} ranges with the replica")
+        stage = self._read_rows(plan, fetched, typed=settings.typed)
         self._check_values(stage, plan, settings)
         for asked, read in zip(dirty, _filled(dirty, compare.sums(stage)), strict=True):
             if asked != read:
@@ -166,34 +174,40 @@ class SparkSite(Site):
                     f"range {asked.range_id} brought {read.rows} rows where its checksum counted {asked.rows}: "
                     "the readers did not see one snapshot", stream=self.stream, remedy="poll again",
                 )  # fmt: skip
-        changes = compare.differences(
-            self._replica(None if snapshot.rebase else dirty), stage, plan, by_value=snapshot.rebase
-        ).persist()
-        try:
-            groups = compare.groups(changes)
-            counts = {op: sum(n for (o, _), n in groups.items() if o == op) for op in ("d", "u", "c")}
-            counts = {op: n for op, n in counts.items() if n}
-            total = before + counts.get("c", 0) - counts.get("d", 0)
-            check_guards(self.project, settings, held, deletes=counts.get("d", 0), before=before, after=total)
-            header, part = None, None
-            if counts:
-                seq = held.row.last_batch_seq + 1
-                part = self.files.write(compare.numbered(changes, groups, seq), "batch", held)
-                header = new_header(
-                    plan,
-                    settings,
-                    held,
-                    epoch=held.row.epoch,
-                    ts_ms=snapshot.ts_ms,
-                    counts=counts,
-                    consistency="snapshot",
-                )
-                header = replace(header, location=part.as_location())
-        finally:
-            changes.unpersist()
+        replica = self._replica(plan, None if snapshot.rebase else dirty)
+        changes = compare.differences(replica, stage, plan, by_value=snapshot.rebase)
+        part = self._batch(plan, held, changes, sum(old.rows + new.rows for old, new in ranges.pairs(known, dirty)))
+        counts = compare.counts(self._read_batch(plan, part))
+        before = int(held.row.checkpoint["rows"])
+        total = before + counts.get("c", 0) - counts.get("d", 0)
+        check_guards(self.project, settings, held, deletes=counts.get("d", 0), before=before, after=total)
+        header = None
+        if counts:
+            epoch, ts_ms = held.row.epoch, snapshot.ts_ms
+            header = new_header(plan, settings, held, epoch=epoch, ts_ms=ts_ms, counts=counts, consistency="snapshot")
+            header = replace(header, location=part.as_location())
         hooks.reach("after_stage")
         self._switch(plan, settings, held, snapshot, fetched, dirty, header, total)
         return header
+
+    def _batch(self, plan: StreamPlan, held: Held, changes: DataFrame, rows: int) -> Part:
+        """Numbers the changes among at most `rows` rows, and writes them as a batch's part."""
+        seq, fields = held.row.last_batch_seq + 1, batch_fields(_travels(plan))
+        if rows <= compare.ONE_TASK_ROWS:
+            return self.files.write(compare.numbered(changes, seq), fields, "batch", held)
+        changes = changes.persist()
+        try:
+            sizes = compare.groups(changes)
+            numbered = compare.numbered_by_group(changes, sizes, seq) if sizes else compare.numbered(changes, seq)
+            return self.files.write(numbered, fields, "batch", held)
+        finally:
+            changes.unpersist()
+
+    def _read_batch(self, plan: StreamPlan, *parts: Part) -> DataFrame:
+        return self.files.read(self.spark.get(), batch_fields(_travels(plan)), *parts)
+
+    def _read_rows(self, plan: StreamPlan, part: Part, *, typed: bool = False) -> DataFrame:
+        return self.files.read(self.spark.get(), row_fields(_travels(plan), typed=typed), part)
 
     def _switch(
         self, plan: StreamPlan, settings: Settings, held: Held, snapshot: Snapshot, fetched: Part,
@@ -221,6 +235,8 @@ class SparkSite(Site):
         self, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange], settings: Settings, held: Held
     ) -> Part:
         """Reads `asked` once, pinned to the snapshot, into the stage."""
+        rows = f"{sum(r.rows for r in asked):,} rows of " if any(r.rows for r in asked) else ""
+        self.progress(f"fetching {rows}{len(asked):,} ranges")
         frame = row_frame(
             self.source,
             self.spark.get(),
@@ -230,24 +246,19 @@ class SparkSite(Site):
             typed=settings.typed,
             connections=settings.connections,
         )
-        return self.files.write(frame, "fetch", held, source=self.source)
+        fields = row_fields(_travels(strategy.plan), typed=settings.typed)
+        return self.files.write(frame, fields, "fetch", held, source=self.source)
 
-    def _check_keys(self, session: Session, strategy: IdRcs) -> None:
-        found = session.one(strategy.key_problems())
-        if int(found.keys_more_than_once) or int(found.keys_null):
-            raise self._key_error(strategy.plan)
-
-    def _key_error(self, plan: StreamPlan) -> UnsafeKey:
-        return UnsafeKey(
-            f"key ({', '.join(c.name for c in plan.key)}) has duplicate or NULL values in "
-            f"{plan.table.schema}.{plan.table.name}",
-            stream=self.stream, remedy="choose a key that is unique and never NULL",
-        )  # fmt: skip
+    def _check_null_keys(self, session: Session, strategy: IdRcs) -> None:
+        """Refuses rows whose key is NULL: they lie in no range, so no checksum would ever show them."""
+        plan = strategy.plan
+        if any(c.nullable for c in plan.key) and int(session.one(strategy.null_keys()).keys_null):
+            raise key_error(plan)
 
     def _check_values(self, stage: DataFrame, plan: StreamPlan, settings: Settings) -> None:
         """Refuses keys that stand twice, and values that a typed sink could never take."""
         if not plan.key_is_proven and compare.has_duplicates(stage):
-            raise self._key_error(plan)
+            raise key_error(plan)
         if settings.typed:
             positions = compare.untravelled(stage)
             if positions:
@@ -268,27 +279,24 @@ class SparkSite(Site):
         self.store.add_segments(conn, self.stream, [segment])
 
     # -- the replica -------------------------------------------------------------------------------------------------
-    def _replica(self, asked: Sequence[KeyRange] | None) -> DataFrame:
+    def _replica(self, plan: StreamPlan, asked: Sequence[KeyRange] | None) -> DataFrame:
         """The replica's rows in `asked` ranges, or all of them: the segment with later batches on top."""
         with self.reading() as conn:
-            segments = self.store.segments(conn, self.stream)
-            later = self.store.batches(conn, self.stream)
-        segment = segments[-1]
-        spark = self.spark.get()
-        base = self.files.read(spark, Part.of_segment(segment))
-        deltas = [
-            self.files.read(spark, Part.of_location(h.location)) for h in later
-            if h.epoch == segment.epoch and h.seq > segment.folded_through
-        ]  # fmt: skip
+            segment = self.store.segments(conn, self.stream)[-1]
+            later = self.store.batches(conn, self.stream, (segment.epoch, segment.folded_through))
+        base = self._read_rows(plan, Part.of_segment(segment))
+        parts = [Part.of_location(h.location) for h in later]
+        deltas = self._read_batch(plan, *parts) if parts else None
         return compare.merged(base, deltas, None if asked is None else [r.range_id for r in asked])
 
     def staged(self, header: BatchHeader) -> DataFrame:
-        part = Part.of_location(header.location)
-        return self.files.read(self.spark.get(), part).drop("range_id", "key_id", "digest", "batch_seq")
+        fields = batch_fields([travel for _, travel in header.columns])
+        rows = self.files.read(self.spark.get(), fields, Part.of_location(header.location))
+        return rows.drop("range_id", "key_id", "digest", "batch_seq")
 
-    def collect(self, held: Held, settings: Settings) -> None:
+    def collect(self, plan: StreamPlan, held: Held, settings: Settings) -> None:
         """Folds large batches into the replica, drops expired batches, sweeps files that nothing names."""
-        self._compact(held)
+        self._compact(plan, held)
         with self.writing() as conn:
             self.store.lock(conn, self.stream, self.project.project_id, held.row.version, held.row.fencing_token)
             for segment in self.store.segments(conn, self.stream):
@@ -303,7 +311,7 @@ class SparkSite(Site):
         if not pins:
             self.files.sweep(named, held)
 
-    def _compact(self, held: Held) -> None:
+    def _compact(self, plan: StreamPlan, held: Held) -> None:
         with self.reading() as conn:
             segments = self.store.segments(conn, self.stream)
             later = self.store.batches(conn, self.stream)
@@ -314,7 +322,7 @@ class SparkSite(Site):
         grown = sum(h.size for h in pending)
         if len(pending) < COMPACT_BATCHES and grown <= max(1000, COMPACT_FRACTION * segment.rows):
             return
-        part = self.files.write(self._replica(None), "segment", held)
+        part = self.files.write(self._replica(plan, None), row_fields(_travels(plan)), "segment", held)
         rows, folded = int(row.checkpoint["rows"]), pending[-1].seq
         with self.writing() as conn:
             self._set_segment(conn, Segment(part.part_id, row.epoch, part.as_files(), rows, folded, row.fencing_token))
@@ -330,7 +338,7 @@ class SparkSite(Site):
 
     # -- looking -----------------------------------------------------------------------------------------------------
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[Step]:
-        strategy = IdRcs(self.source.connector, plan)
+        strategy = self.strategy(plan)
         known: Sequence[KeyRange] = []
         if row and row.prepared:
             with self.reading() as conn:
@@ -358,20 +366,20 @@ class SparkSite(Site):
 
     def verify(self, plan: StreamPlan, held: Held) -> list[Difference]:
         """Compares every range with the replica's own rows, and the rows of those that differ."""
-        strategy = IdRcs(self.source.connector, plan)
+        strategy = self.strategy(plan)
         settings = Settings(sinks=(), typed=False, requested={})
         with self.reading() as conn:
             known = self.store.ranges(conn, self.stream)
         with self._remembered(plan, held, settings) as snapshot:
             now = checksums(self.source, strategy, snapshot, known, settings.connections)
-            own = _filled(known, compare.sums(self._replica(None)))
+            own = _filled(known, compare.sums(self._replica(plan, None)))
             dirty = ranges.differing(own, now)
             if not dirty:
                 return []
             fetched = self._fetch(strategy, snapshot, dirty, settings, held)
         try:
-            stage = self.files.read(self.spark.get(), fetched)
-            found = compare.differences(self._replica(dirty), stage, plan, by_value=False)
+            stage = self._read_rows(plan, fetched, typed=settings.typed)
+            found = compare.differences(self._replica(plan, dirty), stage, plan, by_value=False)
             keys = [f"COALESCE(a_{i}, b_{i})" for i in range(len(plan.key))]
             rows = (
                 found.selectExpr("op", *(f"CAST({k} AS STRING) AS k{i}" for i, k in enumerate(keys)))
@@ -390,3 +398,7 @@ def _filled(asked: Sequence[StoredRange], sums: dict[int, tuple[int, int]]) -> l
     """`asked` with the count and checksum of rows read; a range without rows has none."""
     found = ((r, *sums.get(r.range_id, (0, 0))) for r in asked)
     return [replace(r, rows=n, checksum=checksum) for r, n, checksum in found]
+
+
+def _travels(plan: StreamPlan) -> list[Travel]:
+    return [c.travel for c in plan.captured]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from qbcd.errors import ConfigError, EnvironmentMissing, Refused
+from qbcd.spark.jdbc import spark_failure
 from qbcd.spark.machine import require_java
 
 if TYPE_CHECKING:
@@ -110,7 +111,6 @@ def create_session(settings: SparkSettings, drivers: Sequence[Path]) -> SparkSes
     require_java()
     with _quiet_pyspark():
         from pyspark import SparkConf
-        from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
 
         conf = SparkConf()
@@ -122,9 +122,12 @@ def create_session(settings: SparkSettings, drivers: Sequence[Path]) -> SparkSes
             for name in FIXED:
                 if name.startswith("spark.sql."):
                     session.conf.set(name, FIXED[name])
-        except PySparkException as error:
+        except Exception as error:
+            said = spark_failure(error)
+            if said is None:
+                raise
             raise EnvironmentMissing(
-                f"Spark did not start on master {settings.master}: {str(error).strip().splitlines()[0]}",
+                f"Spark did not start on master {settings.master}: {said}",
                 remedy="see the lines above; check Java, spark.master and spark.conf",
             ) from error
     return session

@@ -6,12 +6,18 @@ first: a second statement, a comment or an unbalanced bracket could otherwise ch
 
 from __future__ import annotations
 
+import difflib
+
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import TokenType
 
+from qbcd.connectors.base import Connector
 from qbcd.errors import ConfigError
+from qbcd.model import Statement, StreamPlan
+from qbcd.sql.compile import compile_sql
+from qbcd.sql.render import render
 
 _OPEN = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET}
 _NOT_SCALAR = (exp.Query, exp.DDL, exp.DML, exp.Command, exp.Alias, exp.Set, exp.Tuple, exp.Star)
@@ -34,6 +40,24 @@ def check_restriction(where: str, dialect: str, *, place: str = "") -> None:
     problem = _problem(where, dialect)
     if problem:
         raise ConfigError(f"the restriction {problem}", remedy=_REMEDY, where=place)
+
+
+def restriction_probe(connector: Connector, plan: StreamPlan) -> Statement:
+    """A statement by which the source judges the restriction without reading a row."""
+    statement = compile_sql(render("restriction_probe", table=plan.table), connector, plan)
+    return Statement(f"EXPLAIN {statement.sql}", statement.params)
+
+
+def restriction_remedy(plan: StreamPlan, dialect: str) -> str:
+    """What to do about a restriction that the source refused: the nearest column, where it names one that is not."""
+    names = [c.name for c in plan.table.columns]
+    folded = {name.lower() for name in names}
+    for column in sqlglot.parse_one(plan.where, read=dialect).find_all(exp.Column):
+        if column.name.lower() not in folded:
+            near = difflib.get_close_matches(column.name, names, n=1)
+            if near:
+                return f'did you mean "{near[0]}"?'
+    return f"{_REMEDY}; functions and types of the user's own need their schema"
 
 
 def _problem(where: str, dialect: str) -> str:

@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
 from qbcd.connectors.stores import StoreFacts, store_facts
-from qbcd.errors import ConfigError, QbcdError, Refused, SourceError, StateConflict
+from qbcd.errors import ConfigError, QbcdError, Refused, SourceError, StateMissing
 from qbcd.state import upgrades
 from qbcd.state.tables import PREFIX, make_table
 
@@ -50,7 +50,7 @@ class StateDatabase:
 
     Raises:
         ConfigError: The URL names no usable database.
-        StateConflict: There is none and `create` is False.
+        StateMissing: There is none and `create` is False.
         Refused: It is damaged, not qbcd's, or of a newer qbcd.
         SourceError: It cannot be reached.
     """
@@ -163,8 +163,8 @@ class StateDatabase:
         return Refused(f"{self.name} is damaged or no state of qbcd: table {table} is missing", remedy=_DAMAGED)
 
 
-def _missing(name: str) -> StateConflict:
-    return StateConflict(f"{name} does not exist", remedy="run `qbcd prepare` first")
+def _missing(name: str) -> StateMissing:
+    return StateMissing(f"{name} does not exist", remedy="run `qbcd prepare` first")
 
 
 def _resolve(url: str | URL) -> tuple[URL, StoreFacts]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from qbcd.connectors.base import Connector
-from qbcd.model import Column, Consistency, StreamPlan
+from qbcd.model import Column, Consistency, Statement, StreamPlan
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,14 @@ class Strategy:
     def estimate(self) -> Estimate:
         """The cost of a poll of the unchanged table."""
         raise NotImplementedError(f"{type(self).__name__} gives no estimate")
+
+    def key_problems(self) -> Statement:
+        """One row (keys_more_than_once, keys_null) of the table; for keys that the catalog does not vouch for."""
+        raise NotImplementedError(f"{type(self).__name__} does not count key problems")
+
+    def warnings(self) -> list[str]:
+        """What makes this strategy dearer than it needs to be on this table."""
+        return []
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,11 @@ class IdRcs(Strategy):
     def checksums(self, ranges: Sequence[KeyRange]) -> Statement:
         """Rows (range_id, n, digests, checksum) of `ranges`; n = digests or a digest was NULL."""
         select = ["COUNT(*) AS n", "COUNT(t.qbcd_digest) AS digests", "COALESCE(SUM(t.qbcd_digest), 0) AS checksum"]
-        relation = self._relation("row_digests")
-        return Statement(self.connector.per_range(select, relation, self.plan.key, ranges, aggregate=True))
+        return Statement(self.connector.per_range(select, self.digests(), self.plan.key, ranges, aggregate=True))
+
+    def digests(self) -> str:
+        """The captured rows as a FROM item with key columns and `qbcd_digest`: what every checksum sums."""
+        return self._relation("row_digests")
 
     def images(self, ranges: Sequence[KeyRange], *, typed: bool) -> Statement:
         """Rows of `ranges` with key identity, digest and wire-form values c0..cn, each digest from its row's own read.
@@ -57,6 +60,10 @@ class IdRcs(Strategy):
     def key_problems(self) -> Statement:
         """(keys_more_than_once, keys_null) of the table; for keys that the catalog does not vouch for."""
         return compile_sql(self._canonical("key_problems"), self.connector, self.plan)
+
+    def null_keys(self) -> Statement:
+        """(keys_null) of the table: rows that lie in no range."""
+        return compile_sql(self._canonical("null_keys"), self.connector, self.plan)
 
     def warnings(self) -> list[str]:
         """What makes this strategy dearer than it needs to be."""

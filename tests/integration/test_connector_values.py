@@ -1,4 +1,4 @@
-"""Every type: what travels comes back, digest and comparison agree with the type's own meaning, settings change nothing."""
+"""Every type: what travels comes back, digest and comparison mean the type's own equality, settings change nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.pg_source import PG, digest, load_values, named, probe, readi
 from tests.support.pg_values import VALUES, values_of
 
 EQUAL = {  # what the type's own equality calls the same, though it reads differently
-    "real": {("0", "-0"), ("16777216", "16777217")},
+    "real": {("0", "-0")},
     "double precision": {("0", "-0")},
     "numeric": {("0", "0.0"), ("1", "1.0"), ("1", "1.00"), ("1.0", "1.00")},
 }
@@ -48,20 +48,25 @@ def test_what_travels_casts_back_to_the_very_same_value(database: str, tables: d
 
 
 def check_return(session: Session, name: str, sql_type: str, column: Column, form: str) -> None:
-    """Wire values, taken out and put in again, give a value whose stored bytes are the same (the operator ``*=``)."""
+    """Wire values, taken out and put in again, give a value whose stored bytes are the same (`record_image_eq`)."""
     rows = session.rows(f"SELECT t.id, {form} AS wire FROM public.{name} AS t ORDER BY t.id")
     wires = [r.wire for r in rows]
     assert wires[0] is None
     assert len(wires) == len(values_of(sql_type))
-    plain = sql_type.split(" COLLATE")[0]
-    target = column.sql_type if plain != "name" else "name"
-    for row in rows:
-        value = bytes(row.wire) if isinstance(row.wire, memoryview) else row.wire
-        same = session.connection.exec_driver_sql(
-            f"SELECT ROW(t.x) *= ROW(CAST(%(v)s AS {target})) FROM public.{name} AS t WHERE t.id = %(id)s",
-            {"v": value if not isinstance(value, float) else repr(value), "id": row.id},
-        ).scalar_one()
-        assert same, (sql_type, row.wire)
+    same = session.connection.exec_driver_sql(
+        f"SELECT t.x::text, record_image_eq(ROW(t.x), ROW(CAST(w.wire AS {column.sql_type}))) FROM public.{name} AS t "
+        "JOIN unnest(%(ids)s::int[], %(wires)s::text[]) AS w(id, wire) ON w.id = t.id",
+        {"ids": [r.id for r in rows], "wires": [written(w) for w in wires]},
+    ).fetchall()
+    assert len(same) == len(rows)
+    assert [value for value, equal in same if not equal] == [], (sql_type, form)
+
+
+def written(wire: Any) -> str | None:
+    """A value as a driver hands it over, as input text."""
+    if isinstance(wire, memoryview):
+        return "\\x" + bytes(wire).hex()
+    return wire if wire is None or isinstance(wire, str) else str(wire)
 
 
 def test_arrays_travel_as_json_or_as_their_own_text(database: str, tables: dict[str, str]) -> None:
@@ -99,9 +104,9 @@ def check_array(session: Session, name: str, column: Column, row: int, value: li
     texts = [v if v is None or isinstance(v, str) else json.dumps(v) for v in value]
     if element.kind == "float64":
         assert all(v is None or isinstance(v, (int, float)) or v in ("NaN", "Infinity", "-Infinity") for v in value)
-        texts = [v if v is None or isinstance(v, str) else repr(float(v)) for v in value]
     same = session.connection.exec_driver_sql(
-        f"SELECT ROW(t.x) *= ROW(CAST(%(v)s::text[] AS {column.sql_type})) FROM public.{name} AS t WHERE t.id = %(id)s",
+        f"SELECT record_image_eq(ROW(t.x), ROW(CAST(%(v)s::text[] AS {column.sql_type}))) "
+        f"FROM public.{name} AS t WHERE t.id = %(id)s",
         {"v": texts, "id": row},
     ).scalar_one()
     assert same, (column.sql_type, value)
@@ -132,7 +137,7 @@ def check_array(session: Session, name: str, column: Column, row: int, value: li
         ("interval", {}, {"1 day": "1 day", "-1 day": "-1 days"}),
         ("bytea[]", {}, {'{"\\\\x00ff",NULL}': '["AP8=",null]'}),
         ("numeric(10,2)[]", {"{NaN}": False, "{1,1.5,NULL}": True}, {"{1,1.5,NULL}": '["1.00","1.50",null]'}),
-        ("double precision[]", {}, {"{0.1,NaN,Infinity}": '[0.1,"NaN","Infinity"]', "{-0}": "[-0]"}),
+        ("double precision[]", {}, {"{0.1,NaN,Infinity}": '[0.1,"NaN","Infinity"]', "{-0}": "[-0.0]"}),
         ("timestamptz[]", {'{"10000-01-01 00:00:00+00"}': False},
          {'{"2024-03-10 02:30:00+00"}': '["2024-03-10T02:30:00.000000Z"]'}),
         ("boolean[]", {}, {"{t,f,NULL}": "[true,false,null]"}),
@@ -155,14 +160,16 @@ def test_wire_form(database: str, sql_type: str, fitting: dict[str, bool], wires
 
 
 def test_digest_and_comparison_mean_the_types_own_equality(database: str, tables: dict[str, str]) -> None:
-    """Every pair of values of every type, against an oracle that is not ours: the type's operator, or the stored bytes."""
+    """Every pair of values of every type, against an oracle not ours: the type's operator, or the stored bytes."""
     pairs = differing = 0
     with reading(database) as session:
         for sql_type, name in tables.items():
             column = probe(session, name).column("x")
             assert column is not None
             distinct = text(PG.null_safe_distinct(column, named("a", "x"), named("b", "x")))
-            oracle = "a.x IS DISTINCT FROM b.x" if column.comparison == "typed" else "ROW(a.x) *<> ROW(b.x)"
+            oracle = "NOT record_image_eq(ROW(a.x), ROW(b.x))"
+            if column.comparison == "typed":
+                oracle = "a.x IS DISTINCT FROM b.x"
             rows = session.rows(
                 f"SELECT a.x::text AS one, b.x::text AS two, {distinct} AS found, {oracle} AS wanted, "
                 f"{digest('a', column)} <> {digest('b', column)} AS hashed "

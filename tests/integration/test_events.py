@@ -8,6 +8,8 @@ import json
 import math
 import re
 import struct
+import subprocess
+import sys
 from collections.abc import Sequence
 from decimal import Decimal
 from itertools import zip_longest
@@ -375,3 +377,37 @@ def test_provider_uses_the_running_session_and_leaves_it_running(spark: SparkSes
 def test_second_session_in_a_process_is_refused(spark: SparkSession) -> None:
     with pytest.raises(Refused, match="already runs a Spark session"):
         create_session(Settings(), [])
+
+
+OWN_SESSION = """
+from qbcd.errors import EnvironmentMissing
+from qbcd.spark.session import SparkProvider, create_session
+
+class Settings:
+    def __init__(self, master):
+        self.master, self.conf = master, {}
+
+asked = []
+provider = SparkProvider(Settings("local[1]"), drivers=lambda: asked.append(1) or [])
+assert not provider.started and not asked
+spark = provider.get()
+assert provider.get() is spark and asked == [1]
+assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+assert spark.sparkContext._jvm.java.util.TimeZone.getDefault().getID() == "UTC"
+assert spark.range(3).count() == 3
+provider.stop()
+assert spark.sparkContext._jsc is None
+try:
+    create_session(Settings("bogus"), [])
+except EnvironmentMissing as error:
+    print(error)
+"""
+
+
+def test_a_session_of_our_own_is_quiet_and_stopped() -> None:
+    done = subprocess.run([sys.executable, "-c", OWN_SESSION], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"Spark did not start on master bogus: .*bogus.* \(see the lines above.*\)\n", done.stdout)
+    # The JVM itself says one line, about a module that Spark asks for.
+    noise = [line for line in done.stderr.splitlines() if "incubator" not in line and "bogus" not in line]
+    assert [line for line in noise if "Setting default log level" in line or "WARN" in line] == []

@@ -26,6 +26,7 @@ from qbcd.sinks.console import ConsoleSink
 from qbcd.sinks.files import locked
 from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.parquet import ParquetSink
+from qbcd.spark.paths import to_read
 from tests.support.staged import header_of, staged_rows
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def jsonl(tmp_path: Path) -> JsonlSink:
-    return JsonlSink("changes", tmp_path / "out dir" / "changes")
+    return JsonlSink("changes", tmp_path / "out %20 [d]ir*" / "changes")
 
 
 NAME = "5-000000000007.jsonl"
@@ -142,7 +143,8 @@ def test_jsonl_writes_an_incomplete_attempt_anew(spark: SparkSession, jsonl: Jso
         target.unlink()
     if left == "temporary":
         sidecar.unlink()
-        (folder / f".{NAME}.0123.tmp").write_bytes(b"half")
+        (folder / f".{NAME}.0123.tmp").mkdir()
+        (folder / f".{NAME}.0123.tmp" / "part-00000").write_bytes(b"half")
         (folder / f".{SIDECAR[1:]}.0123.tmp").write_bytes(b"half")
     jsonl.write(batch)
     assert target.read_bytes() == whole
@@ -195,7 +197,7 @@ def test_jsonl_file_has_its_name_only_when_it_is_whole(spark: SparkSession, json
     jsonl.write(batch)
     (names,) = seen
     assert [name for name in names if not name.startswith(".")] == []
-    assert len(names) == 2  # the lock and the attempt
+    assert any(name.endswith("/lines") for name in names)
 
 
 def test_the_lock_excludes_other_processes_and_dies_with_them(tmp_path: Path) -> None:
@@ -239,6 +241,34 @@ def test_check_changes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_fewer_rows_than_the_batch_has_are_an_error(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """As on a cluster whose executors write to a folder of their own."""
+    batch = batch_of(spark, seq=7)
+    sink = make_sink("out", kind, {"path": tmp_path})
+    short = SinkBatch(batch.header, lambda: batch.staged.where("ordinal < 4"))
+    with pytest.raises(DeliveryError, match="got 4 events of batch 5/7, which has 5"):
+        sink.write(short)
+    assert everything(tmp_path) == ["orders/.lock"]
+
+
+def test_batches_of_several_parts_keep_their_order(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qbcd.sinks.jsonl.EVENTS_PER_PART", 100)
+    monkeypatch.setattr("qbcd.sinks.parquet.EVENTS_PER_FILE", 100)
+    batch = batch_of(spark, rows=650, seq=7)
+    lines, files = JsonlSink("a", tmp_path / "a"), ParquetSink("b", tmp_path / "b")
+    lines.write(batch)
+    files.write(batch)
+    ids = [f"orders:5:7:{i}" for i in range(650)]
+    assert [event["event_id"] for event in read_lines(lines.file_of(batch.header))] == ids
+    parts = sorted(files.folder_of(batch.header).glob("*.parquet"))
+    assert len(parts) == 7
+    found = [row[0] for part in parts for row in spark.read.parquet(to_read(part)).select("event_id").collect()]
+    assert found == ids
+
+
 def test_rows_that_fail_in_spark_are_one_message(spark: SparkSession, tmp_path: Path) -> None:
     header = header_of([("id", Travel("int64")), ("day", Travel("date"))], counts={"c": 1})
     rows = [["c", None, None, 0, None, None, None, 1, "infinity"]]
@@ -255,11 +285,11 @@ def test_rows_that_fail_in_spark_are_one_message(spark: SparkSession, tmp_path: 
 
 @pytest.fixture
 def parquet(tmp_path: Path) -> ParquetSink:
-    return ParquetSink("lake", tmp_path / "the lake %20")
+    return ParquetSink("lake", tmp_path / "the lake %20 [a]{b,c}*?")
 
 
 def read_batch(spark: SparkSession, sink: ParquetSink, header: BatchHeader) -> list[dict[str, Any]]:
-    frame = spark.read.parquet(f"file://{sink.folder_of(header)}")
+    frame = spark.read.parquet(to_read(sink.folder_of(header)))
     return [row.asDict(recursive=True) for row in frame.collect()]
 
 
@@ -276,7 +306,7 @@ def test_parquet_writes_typed_events_in_order(spark: SparkSession, parquet: Parq
     assert found[1]["before"] == {"id": 1, "na me.`x`": "a", "amount": Decimal("1.50")}
     assert found[1]["changed"] == ["amount"]
     assert found[0]["after"] is None
-    whole = spark.read.parquet(f"file://{parquet.path / 'orders'}")
+    whole = spark.read.parquet(to_read(parquet.path / "orders"))
     assert whole.select("epoch", "batch_seq").distinct().collect() == [(5, 7)]
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
@@ -292,7 +322,7 @@ def test_parquet_types_and_odd_names_survive(spark: SparkSession, parquet: Parqu
     wire = [1, day, time, f"{time}Z", "24:00:00", bytearray(b"\xff"), 0.5, '["1.5"]']
     rows = [["c", None, None, 0, None, *[None] * 8, *wire]]
     parquet.write(SinkBatch(header, lambda: staged_rows(spark, header, rows)))
-    frame = spark.read.parquet(f"file://{parquet.folder_of(header)}")
+    frame = spark.read.parquet(to_read(parquet.folder_of(header)))
     after = frame.select("after.*")
     assert after.dtypes == [
         ("id", "bigint"), *zip(names, ["date", "timestamp_ntz", "timestamp", "string", "binary", "float"], strict=True),

@@ -192,6 +192,14 @@ def test_a_cut_connection_is_an_error_once_and_then_forgotten(state: ProjectStat
         assert state.store.read(conn, STREAM) is None
 
 
+def test_a_connection_cut_while_idle_is_not_even_noticed(state: ProjectState, database: str) -> None:
+    with state.read() as conn:
+        pid = conn.execute(text("SELECT pg_backend_pid()")).scalar()
+    sql(database, "SELECT pg_terminate_backend(%s, 5000)", [pid])
+    with state.write() as conn:
+        state.store.register(conn, PROJECT, STREAM)
+
+
 def test_a_password_in_the_servers_own_words_is_masked(database: str) -> None:
     with (
         ProjectState(make_url(database).set(password="hunter2")) as state,

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 # The tree is copied before it is built: setuptools leaves its traces beside the sources.
 LEFT_OUT = shutil.ignore_patterns(
-    ".git", ".venv", ".qbcd", "__pycache__", ".*_cache", ".hypothesis", "build", "dist", "*.egg-info", "tests"
+    ".git", ".venv*", ".qbcd", "__pycache__", ".*_cache", ".hypothesis", "build", "dist", "*.egg-info", "tests"
 )
 
 LIST_MODULES = """

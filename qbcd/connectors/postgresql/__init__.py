@@ -13,8 +13,6 @@ from qbcd.connectors.postgresql import catalog, errors, forms, session, statemen
 from qbcd.errors import QbcdError
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
 
-_LOCKABLE = frozenset({"table", "partitioned", "view"})
-
 
 class PostgreSQL(Connector):
     """The connector of PostgreSQL; see :class:`~qbcd.connectors.base.Connector` for each method."""
@@ -43,9 +41,8 @@ class PostgreSQL(Connector):
     def connect_args(self, *, stream: str, read_only: bool, statement_timeout: int = 0) -> dict[str, Any]:
         return session.connect_args(stream=stream, read_only=read_only, statement_timeout=statement_timeout)
 
-    def transaction_options(self, *, read_only: bool) -> dict[str, Any]:
-        level = "REPEATABLE READ" if read_only else "READ COMMITTED"
-        return {"isolation_level": level, "postgresql_readonly": read_only}
+    def engine_options(self, *, read_only: bool) -> dict[str, Any]:
+        return session.engine_options(read_only=read_only)
 
     def session_pins(self) -> tuple[str, ...]:
         return session.PINS
@@ -63,6 +60,9 @@ class PostgreSQL(Connector):
             url, properties, fetchsize=fetchsize, stream=stream, statement_timeout=statement_timeout
         )
 
+    def jdbc_query(self, sql: str) -> str:
+        return session.jdbc_query(sql)
+
     def explain_error(self, error: BaseException, *, stream: str, source: str) -> QbcdError:
         return errors.explain_error(error, stream=stream, source=source)
 
@@ -79,7 +79,7 @@ class PostgreSQL(Connector):
         return catalog.server_identity(conn)
 
     def lock_against_rewrite(self, table: Table) -> str | None:
-        if table.kind not in _LOCKABLE:
+        if table.kind not in catalog.LOCKABLE:
             return None
         return f"LOCK TABLE {self.quote(table.schema)}.{self.quote(table.name)} IN ACCESS SHARE MODE"
 

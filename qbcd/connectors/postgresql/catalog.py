@@ -16,6 +16,7 @@ from qbcd.connectors.base import Privileges
 from qbcd.connectors.postgresql.types import make_column
 from qbcd.model import Column, ServerIdentity, Table
 
+LOCKABLE = frozenset({"table", "partitioned", "view"})
 _KINDS = {"r": "table", "p": "partitioned", "v": "view", "m": "matview", "f": "foreign"}
 
 _TABLE = """
@@ -168,7 +169,11 @@ def privileges(conn: Connection, table: Table, columns: Sequence[str], schema: s
     r = found[0]
     missing = tuple(r["missing"])
     select = bool(r["visible"]) and (bool(r["whole"]) or not missing)
-    return Privileges(select, missing, bool(r["create_schema"]), bool(r["own_schema"]), r["role"])
+    return Privileges(
+        select, missing, bool(r["create_schema"]), bool(r["own_schema"]), r["role"],
+        # LOCK TABLE asks for the right on the whole table, whatever the columns' own
+        schema_usage=bool(r["visible"]), lock=bool(r["whole"]) or table.kind not in LOCKABLE,
+    )  # fmt: skip
 
 
 def server_identity(conn: Connection) -> ServerIdentity:

@@ -27,9 +27,12 @@ def _row_security(message: str, stream: str, source: str) -> QbcdError:
 
 
 def _privilege(message: str, stream: str, source: str) -> QbcdError:
-    return MissingPrivilege(
-        f"source {source}: {message}", remedy="grant the role the right that the message names", stream=stream
-    )
+    remedy = "grant the role the right that the message names"
+    named = re.search(r"permission denied for (?:(schema)|table|view|relation|materialized view) (\S+)", message)
+    if named:
+        right = f"USAGE ON SCHEMA {named[2]}" if named[1] else f"SELECT ON {named[2]}"
+        remedy += f": GRANT {right}, or ALL where it is qbcd's own"
+    return MissingPrivilege(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
 def _login(message: str, stream: str, source: str) -> QbcdError:
@@ -92,7 +95,7 @@ _STATES: tuple[tuple[str, _Maker], ...] = (
 # What a SQLSTATE does not tell apart from other things.
 _SPECIAL: tuple[tuple[str, _Maker], ...] = (
     (r"row-level security policy", _row_security),
-    (r"invalid snapshot identifier|could not import the requested snapshot", _snapshot),
+    (r"invalid snapshot identifier|could not import the requested snapshot|snapshot \".*\" does not exist", _snapshot),
     (r"conflict with recovery", _standby),
 )
 # Before a session stands, the driver gives no SQLSTATE; Spark passes on text alone.

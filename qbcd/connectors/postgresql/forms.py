@@ -254,7 +254,11 @@ def _json_form(element: Column, value: exp.Expression) -> exp.Expression:
         return cast(value, "text")
     if kind in ("float32", "float64"):
         special = ", ".join(f"'{word}'::{element.base_type}" for word in ("NaN", "Infinity", "-Infinity"))
-        return fragment(f"CASE WHEN {{v}} IN ({special}) THEN to_json({{v}}::text)::text ELSE {{v}}::text END", v=value)
+        # Parsers read "-0" as the integer 0.
+        template = (
+            f"CASE WHEN {{v}} IN ({special}) THEN to_json({{t}})::text WHEN {{t}} = '-0' THEN '-0.0' ELSE {{t}} END"
+        )
+        return fragment(template, v=value, t=cast(value, "text"))
     if kind == "binary":
         return fragment("to_json(replace(encode({v}, 'base64'), chr(10), ''))::text", v=value)
     return fragment("to_json({t})::text", t=travel_form(element, value))

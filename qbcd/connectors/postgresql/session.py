@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import ipaddress
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -59,6 +60,16 @@ JDBC_PROPERTIES = frozenset({
 })  # fmt: skip
 
 
+# Where a question mark is no operator: escape strings, strings, quoted identifiers, dollar-quoted strings.
+_QUOTED = r"""(?<![\w$])[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|(?<![\w$])\$(\w*)\$.*?\$\1\$"""
+_JDBC_TOKEN = re.compile(rf"({_QUOTED})|\?", re.DOTALL)
+
+
+def jdbc_query(sql: str) -> str:
+    """`sql` with the question marks of operators (jsonb's ``?``) doubled: the driver takes a single one for a parameter."""
+    return _JDBC_TOKEN.sub(lambda found: found[1] or "??", sql)
+
+
 def is_local(host: str | None) -> bool:
     """Whether `host` is this machine: loopback, a socket directory, or none at all."""
     if not host or host.startswith(("/", "@")) or host.rstrip(".").lower() == "localhost":
@@ -88,10 +99,24 @@ def connect_args(*, stream: str, read_only: bool, statement_timeout: int = 0) ->
     }
 
 
+def engine_options(*, read_only: bool) -> dict[str, Any]:
+    """Arguments of create_engine(): REPEATABLE READ READ ONLY, or READ COMMITTED READ WRITE."""
+    level = "REPEATABLE READ" if read_only else "READ COMMITTED"
+    # The driver's hstore support would ask the catalog at each connect, before anything is pinned.
+    return {
+        "use_native_hstore": False,
+        "execution_options": {"isolation_level": level, "postgresql_readonly": read_only},
+    }
+
+
 def server_options(*, read_only: bool, statement_timeout: int) -> str:
     """Settings that stand from the session's first moment and outlive a rollback, whatever the role's own are."""
-    mode = "on" if read_only else "off"
-    return f"-c default_transaction_read_only={mode} -c statement_timeout={statement_timeout * 1000}"
+    settings = {
+        "default_transaction_read_only": "on" if read_only else "off",
+        "statement_timeout": statement_timeout * 1000,
+        "idle_in_transaction_session_timeout": 0,
+    }
+    return " ".join(f"-c {name}={value}" for name, value in settings.items())
 
 
 def application_name(stream: str) -> str:

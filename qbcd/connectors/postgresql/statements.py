@@ -5,7 +5,7 @@ Bounds are literals, cast to the key column's own type, so the server compares t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
@@ -45,28 +45,32 @@ def per_range(
         key: Key columns.
         ranges: One at least, ids unique.
         key_names: Quoted names of the key columns.
-        aggregate: Arms without GROUP BY give one row a range in any case, so nothing differs here.
+        aggregate: `select` aggregates; arms have no GROUP BY, so empty ranges answer too.
 
     Raises:
         ValueError: There are no ranges, ids repeat, or a bound has another width than the key.
     """
-    _check(key, ranges, aggregate)
+    _check(key, ranges)
     columns = [f"t.{name}" for name in key_names]
-    outputs = ", ".join(select)
-    body = f"SELECT {outputs} FROM {relation} AS t"
-    arms = []
+
+    def body(condition: str) -> str:
+        outputs = ", ".join(select)
+        if not aggregate:
+            return f"SELECT {outputs} FROM {relation} AS t WHERE {condition}"
+        # OFFSET 0 keeps the relation's columns from being computed anew by every aggregate that takes them.
+        return f"SELECT {outputs} FROM (SELECT t.* FROM {relation} AS t WHERE {condition} OFFSET 0) AS t"
+
     closed = [r for r in ranges if r.lo is not None and r.hi is not None]
-    if closed:
-        arms.append(_closed_arm(body, key, columns, closed))
+    arms = [_closed_arm(body, key, columns, closed)] if closed else []
     for r in ranges:
-        conditions = []
-        if r.lo is not None and r.hi is None:
-            conditions.append(_compare(key, columns, ">=", _literals(key, r.lo)))
-        if r.hi is not None and r.lo is None:
-            conditions.append(_compare(key, columns, "<", _literals(key, r.hi)))
-        if conditions or (r.lo is None and r.hi is None):
-            where = f" WHERE {conditions[0]}" if conditions else ""
-            arms.append(f"SELECT CAST({r.range_id} AS BIGINT) AS range_id, q.* FROM ({body}{where}) AS q")
+        if r.lo is not None and r.hi is not None:
+            continue
+        condition = "TRUE"
+        if r.lo is not None:
+            condition = _compare(key, columns, ">=", _literals(key, r.lo))
+        elif r.hi is not None:
+            condition = _compare(key, columns, "<", _literals(key, r.hi))
+        arms.append(f"SELECT CAST({r.range_id} AS BIGINT) AS range_id, q.* FROM ({body(condition)}) AS q")
     return "\nUNION ALL\n".join(arms)
 
 
@@ -99,7 +103,7 @@ def create_table(name: str, columns: Sequence[tuple[str, str]], primary_key: Seq
     return f"CREATE TABLE IF NOT EXISTS {name} (\n  {body}\n)"
 
 
-def _check(key: Sequence[Column], ranges: Sequence[KeyRange], aggregate: bool) -> None:
+def _check(key: Sequence[Column], ranges: Sequence[KeyRange]) -> None:
     if not ranges:
         raise ValueError("no ranges to ask for")
     if len({r.range_id for r in ranges}) != len(ranges):
@@ -110,7 +114,9 @@ def _check(key: Sequence[Column], ranges: Sequence[KeyRange], aggregate: bool) -
                 raise ValueError(f"range {r.range_id} has a bound of {len(ends)} values for a key of {len(key)}")
 
 
-def _closed_arm(body: str, key: Sequence[Column], columns: Sequence[str], ranges: Sequence[KeyRange]) -> str:
+def _closed_arm(
+    body: Callable[[str], str], key: Sequence[Column], columns: Sequence[str], ranges: Sequence[KeyRange]
+) -> str:
     lows = [f"lo{i}" for i in range(len(key))]
     highs = [f"hi{i}" for i in range(len(key))]
     rows = ",\n".join(
@@ -120,7 +126,7 @@ def _closed_arm(body: str, key: Sequence[Column], columns: Sequence[str], ranges
     high = _compare(key, columns, "<", [f"r.{n}" for n in highs])
     return (
         f"SELECT r.range_id, q.* FROM (VALUES\n{rows}\n) AS r(range_id, {', '.join(lows + highs)})\n"
-        f"CROSS JOIN LATERAL ({body} WHERE {low} AND {high}) AS q"
+        f"CROSS JOIN LATERAL ({body(f'{low} AND {high}')}) AS q"
     )
 
 

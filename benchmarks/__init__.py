@@ -1,0 +1,1 @@
+"""Benchmarks: one runner (`python -m benchmarks NAME`), one file per comparison, ratios within one run."""

@@ -1,0 +1,39 @@
+"""Timing and tables of results; every figure is a ratio of medians taken in turns within one run."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Table:
+    """Rows of a Markdown table, with the versions that were measured."""
+
+    heading: tuple[str, ...]
+    versions: str
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+
+    def markdown(self) -> str:
+        """The table as Markdown."""
+        lines = [" | ".join(self.heading), " | ".join("---" for _ in self.heading)]
+        lines += [" | ".join(row) for row in self.rows]
+        return "\n".join(f"| {line} |" for line in lines)
+
+
+def seconds(action: Callable[[], object]) -> float:
+    """How long one call takes."""
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def in_turns(actions: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+    """Median seconds of each action; they take turns, so that a slow spell of the machine meets all of them."""
+    taken: dict[str, list[float]] = {name: [] for name in actions}
+    for _ in range(repeats):
+        for name, action in actions.items():
+            taken[name].append(seconds(action))
+    return {name: statistics.median(values) for name, values in taken.items()}

@@ -1,0 +1,216 @@
+"""What must hold before a stream can be polled, found out without changing anything (``qbcd check``).
+
+Sits beside `job`, above `run`: a stream is looked at with the very plan, restriction and strategy of its polls.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from sqlalchemy import inspect
+
+from qbcd.catalog.remembered import check_requested, check_server, check_shape
+from qbcd.catalog.source import Session
+from qbcd.config import SparkConfig
+from qbcd.connectors.base import Connector
+from qbcd.errors import EnvironmentMissing, MissingPrivilege, QbcdError, Refused, UnsafeKey
+from qbcd.model import StreamPlan
+from qbcd.run import Stream, plan_of, probe_restriction
+from qbcd.spark.drivers import find_driver, user_cache
+from qbcd.spark.machine import Surroundings, require_java
+from qbcd.spark.session import SparkProvider
+from qbcd.state import StreamRow
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was checked.
+
+    Attributes:
+        subject: What was looked at: ``source``, ``key`` ..
+        level: ``ok``, ``warning`` or ``error``.
+        message: What was found.
+        stream: The stream concerned, or empty for the project.
+        error: The error, if it is one.
+    """
+
+    subject: str
+    level: Literal["ok", "warning", "error"]
+    message: str
+    stream: str = ""
+    error: QbcdError | None = None
+
+
+def check_stream(stream: Stream) -> list[Finding]:
+    """Everything that a poll of `stream` rests on, in order; what follows from an error is not looked at any more."""
+    found: list[Finding] = []
+    try:
+        for subject, level, message in _stream_findings(stream):
+            found.append(Finding(subject, level, message, stream.name))
+    except QbcdError as error:
+        error.stream = error.stream or stream.name
+        found.append(_failed("stream", error, stream.name))
+    for name, sink in stream.sinks.items():
+        found.append(_tried(f"sink {name}", sink.check, "takes batches", stream.name))
+    return found
+
+
+_Found = Iterator[tuple[str, Literal["ok", "warning"], str]]
+
+
+def _stream_findings(stream: Stream) -> _Found:
+    row = stream.site.row()
+    with stream.source.read(stream.name) as session:
+        server = stream.source.connector.server_identity(session.connection)
+    yield "source", "ok", f"{stream.source.label}: {server.product}"
+    plan, warnings = plan_of(stream, row)
+    table = plan.table
+    rows = f"about {table.rows:,} rows" if table.rows >= 0 else "rows unknown (never analysed)"
+    yield "table", "ok", f"{table.schema}.{table.name}, {table.kind}, {rows}, {len(plan.captured)} columns captured"
+    for warning in warnings:
+        yield "columns", "warning", warning
+    strategy = stream.site.strategy(plan)
+    with stream.source.read(stream.name) as session:
+        if stream.config.where:
+            probe_restriction(stream, session, plan)
+            yield "restriction", "ok", "is accepted by the source"
+        yield "key", "ok", _key(stream, session, plan)
+        yield "privileges", "ok", _privileges(stream, session, plan, row)
+        if row is not None and row.prepared:
+            check_requested(stream.name, stream.settings.requested, row.checkpoint)
+            check_shape(stream.source, session, plan, row.checkpoint)
+            check_server(stream.source, session, stream.name, row.checkpoint, accept=False)
+            yield "state", "ok", f"prepared, epoch {row.epoch}, {row.last_batch_seq} batches"
+        else:
+            yield "state", "ok", f"not prepared yet: qbcd prepare {stream.name}"
+    for warning in strategy.warnings():
+        yield "strategy", "warning", f"{plan.strategy}: {warning}"
+
+
+def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
+    named = ", ".join(c.name for c in plan.key)
+    if plan.key_is_proven:
+        return f"({named}), unique by the catalog"
+    found = session.one(stream.site.strategy(plan).key_problems())
+    twice, null = int(found.keys_more_than_once), int(found.keys_null)
+    if twice or null:
+        raise UnsafeKey(
+            f"key ({named}) is not unique in {plan.table.schema}.{plan.table.name}: {twice} keys stand there more than "
+            f"once or hold NULL ({null} rows with NULL)",
+            where=stream.config.place("key"), stream=stream.name, remedy="choose a key that is unique and never NULL",
+        )  # fmt: skip
+    return f"({named}), unique now; the catalog does not guarantee it, so every poll counts it"
+
+
+def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamRow | None) -> str:
+    """What the role may do; `resolve` has proven SELECT, an in-source strategy needs a place for its tables too."""
+    conn, schema = session.connection, stream.source.schema
+    rights = stream.source.connector.privileges(conn, plan.table, [c.name for c in plan.captured], schema)
+    if stream.site.kind != "database":
+        return f"role {rights.role} may SELECT; the source is only read"
+    if row is not None:
+        return f"role {rights.role} may SELECT; qbcd's tables are in schema {schema}"
+    there = inspect(conn).has_schema(schema)
+    if not (rights.own_schema if there else rights.create_schema):
+        lacking = f"create tables in schema {schema}" if there else f"create schema {schema}"
+        raise MissingPrivilege(
+            f"role {rights.role} may not {lacking}, which strategy {plan.strategy} needs",
+            stream=stream.name, where=stream.config.place("strategy"),
+            remedy=f"qbcd prepare {stream.name} --dry-run prints the DDL for a DBA; strategy id_rcs needs only SELECT",
+        )  # fmt: skip
+    return f"role {rights.role} may SELECT and {'use' if there else 'create'} schema {schema}"
+
+
+# -- the machine -----------------------------------------------------------------------------------------------------
+def check_machine(
+    connectors: Sequence[Connector], workdir: Path, config: SparkConfig, spark: SparkProvider
+) -> list[Finding]:
+    """What all streams need of this machine: Java, driver jars, the workdir, and executors that see it.
+
+    Args:
+        connectors: Of all configured sources, each once.
+        workdir: The project's workdir; need not exist yet.
+        config: How Spark is started.
+        spark: Started only where the master is not this process.
+    """
+    found = [_java()]
+    found += [_driver(connector, config.driver_jar) for connector in connectors]
+    found.append(_tried("workdir", lambda: _writable(workdir), f"{workdir} can be written", ""))
+    if not config.master.startswith("local") and not any(f.level == "error" for f in found):
+        seen = f"seen by the executors of {config.master} too"
+        found.append(_tried("executors", lambda: _shared(workdir, spark), seen, ""))
+    return found
+
+
+def _java() -> Finding:
+    try:
+        return Finding("Java", "ok", str(require_java()))
+    except QbcdError as error:
+        return _failed("Java", error)
+
+
+def _driver(connector: Connector, configured: Path | None) -> Finding:
+    """The driver's jar; a look installs no package, so where a poll would, that is a warning."""
+    subject = f"driver {connector.driver.driver_class}"
+    looking = Surroundings(may_install=lambda: False)
+    try:
+        jar = find_driver(connector.driver, configured=configured, cache=user_cache(), around=looking)
+    except EnvironmentMissing as error:
+        if Surroundings().may_install() and shutil.which("apt-get"):
+            package = connector.driver.debian
+            return Finding(subject, "warning", f"no jar yet; the first poll installs the package {package}")
+        return _failed(subject, error)
+    except QbcdError as error:
+        return _failed(subject, error)
+    return Finding(subject, "ok", f"{jar.jar} ({jar.origin})")
+
+
+def _writable(workdir: Path) -> None:
+    """Makes and removes a folder in the workdir, or in its nearest parent that exists."""
+    there = next(path for path in (workdir, *workdir.parents) if path.exists())
+    try:
+        with tempfile.TemporaryDirectory(prefix=".qbcd-check-", dir=there):
+            pass
+    except OSError as error:
+        raise Refused(
+            f"workdir {workdir} cannot be written: {error.strerror}", remedy="check its owner and rights"
+        ) from error
+
+
+def _shared(workdir: Path, spark: SparkProvider) -> None:
+    """Has an executor look for a file that this process made."""
+    made = not workdir.exists()
+    workdir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    marker = workdir / f".qbcd-check-{uuid.uuid4().hex}"
+    marker.touch()
+    try:
+        path = str(marker)
+        context = spark.get().sparkContext
+        looked = context.parallelize(range(8), 8).map(lambda _: os.path.exists(path)).collect()
+    finally:
+        marker.unlink()
+        if made:
+            workdir.rmdir()
+    if not all(looked):
+        raise Refused(
+            f"executors do not see the workdir {workdir}", remedy="mount the same folder on every Spark worker"
+        )
+
+
+def _tried(subject: str, action: Callable[[], None], message: str, stream: str) -> Finding:
+    try:
+        action()
+    except QbcdError as error:
+        return _failed(subject, error, stream)
+    return Finding(subject, "ok", message, stream)
+
+
+def _failed(subject: str, error: QbcdError, stream: str = "") -> Finding:
+    return Finding(subject, "error", error.what, stream, error)

@@ -1,0 +1,107 @@
+"""The Typer application, the options that every command has, and the one place where errors become exit codes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from qbcd.cli.output import Output
+from qbcd.version import __version__
+
+DEFAULT_CONFIG = Path("qbcd.yaml")
+HELP = "Finds inserts, updates and deletes in databases that can only be queried."
+
+app = typer.Typer(
+    name="qbcd", help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+    rich_markup_mode="rich", context_settings={"help_option_names": ["-h", "--help"]},
+)  # fmt: skip
+
+Config = Annotated[
+    Path | None, typer.Option("-c", "--config", metavar="FILE", help="The configuration; default: qbcd.yaml.")
+]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Log more, and show tracebacks.")]
+Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]
+NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress on stderr.")]
+
+StreamName = Annotated[str, typer.Argument(metavar="STREAM", help="The stream's name.")]
+StreamNames = Annotated[list[str] | None, typer.Argument(metavar="STREAM", help="Streams; default: all.")]
+
+
+@dataclass
+class Common:
+    """The common options as given before the command's name."""
+
+    config: Path | None = None
+    verbose: bool = False
+    as_json: bool = False
+    no_progress: bool = False
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"qbcd {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common_options(
+    ctx: typer.Context,
+    config: Config = None,
+    verbose: Verbose = False,
+    as_json: Json = False,
+    no_progress: NoProgress = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Keeps what stands before the command; the command's own options win."""
+    ctx.obj = Common(config, verbose, as_json, no_progress)
+
+
+def command(function: Callable[..., int], name: str = "") -> None:
+    """Adds a command to the application.
+
+    Args:
+        function: Takes an :class:`~qbcd.cli.output.Output`, then the command's own arguments, annotated for Typer;
+            returns the exit code. Its docstring is the command's help.
+        name: The command's name; default: the function's.
+    """
+
+    @wraps(function)
+    def run(
+        ctx: typer.Context, config: Config, verbose: Verbose, as_json: Json, no_progress: NoProgress, **own: Any
+    ) -> None:
+        before: Common = ctx.obj
+        output = Output(
+            config=config or before.config or DEFAULT_CONFIG,
+            verbose=verbose or before.verbose,
+            as_json=as_json or before.as_json,
+            progress=not (no_progress or before.no_progress),
+        )
+        raise typer.Exit(output.run(lambda: function(output, **own)))
+
+    run.__doc__ = inspect.getdoc(function)
+    _sign(run, function)
+    app.command(name or function.__name__)(run)
+
+
+def _sign(run: Callable[..., None], function: Callable[..., int]) -> None:
+    """Gives `run` the parameters of `function` after the context, and the common options after them."""
+    kinds = get_type_hints(function, include_extras=True)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    own = list(inspect.signature(function).parameters.values())[1:]
+    parameters = [inspect.Parameter("ctx", keyword, annotation=typer.Context)]
+    parameters += [p.replace(kind=keyword, annotation=kinds[p.name]) for p in own]
+    for name, kind, default in (
+        ("config", Config, None), ("verbose", Verbose, False), ("as_json", Json, False),
+        ("no_progress", NoProgress, False),
+    ):  # fmt: skip
+        parameters.append(inspect.Parameter(name, keyword, default=default, annotation=kind))
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}

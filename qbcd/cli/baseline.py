@@ -1,0 +1,102 @@
+"""Commands at the start and the end of a stream's life: ``prepare`` and ``reset``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from qbcd.cli import words
+from qbcd.cli.app import StreamName, StreamNames
+from qbcd.cli.output import Output, worst
+from qbcd.cli.plan import sql
+from qbcd.errors import ConfigError, QbcdError
+from qbcd.model import Statement
+
+if TYPE_CHECKING:
+    from qbcd.api import Project
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the DDL for a DBA, run nothing.")]
+Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")]
+Discard = Annotated[bool, typer.Option("--discard", help="Drop batches that no sink has yet.")]
+
+
+def prepare(output: Output, streams: StreamNames = None, dry_run: DryRun = False) -> int:
+    """Create qbcd's own tables and take the baseline."""
+    codes = []
+    with output.project() as project:
+        for name in streams or [s.name for s in project.streams]:
+            project.config.stream(name)  # a name that is not there stops the command before anything is made
+        for name in streams or [s.name for s in project.streams]:
+            try:
+                codes.append(_ddl(output, project, name) if dry_run else _prepare(output, project, name))
+            except QbcdError as error:
+                error.stream = error.stream or name
+                output.error(error)
+                codes.append(error.exit_code)
+    return worst(codes)
+
+
+def _ddl(output: Output, project: Project, name: str) -> int:
+    statements = project.stream(name).ddl()
+    if output.as_json:
+        output.data({"stream": name, "ddl": statements})
+        return 0
+    if not statements:
+        output.show(f"[dim]-- {escape(name)}: the source is only read, nothing is created there[/]")
+        return 0
+    output.show(f"[dim]-- {escape(name)}[/]")
+    for statement in statements:
+        sql(output, Statement(statement))
+    return 0
+
+
+def _prepare(output: Output, project: Project, name: str) -> int:
+    with output.working(f"{name}: preparing") as now:
+        project.progress = lambda stream, what: now(f"{stream}: {what}")
+        report = project.stream(name).prepare()
+    header, cost = report.header, report.cost
+    for warning in report.warnings:
+        output.warn(warning, name)
+    for failure in report.failures.values():
+        output.error(failure)
+    already = cost.seconds == 0
+    if output.as_json:
+        counts = dict(header.counts) if header else {}
+        output.data({"stream": name, "prepared": True, "counts": counts, "cost": asdict(cost)})
+    elif not already:
+        baseline = f", {words.events(header.counts)} delivered" if header else ""
+        output.show(
+            f"[bold]{escape(name)}[/]: baseline of {words.counted(cost.rows_scanned, 'row')} taken{baseline} "
+            f"[dim]({words.duration(cost.seconds)})[/]"
+        )
+    return 1 if report.failures else 0
+
+
+def reset(output: Output, stream: StreamName, yes: Yes = False, discard: Discard = False) -> int:
+    """Forget replica and checkpoint of a stream, after confirmation."""
+    with output.project() as project:
+        handle = project.stream(stream)
+        if not yes and not _confirmed(stream):
+            output.say("nothing was changed")
+            return 1
+        with output.working(f"{stream}: resetting"):
+            handle.reset(discard=discard)
+    if output.as_json:
+        output.data({"stream": stream, "reset": True})
+        return 0
+    output.show(
+        f"[bold]{escape(stream)}[/]: forgotten",
+        "its consumers must reload: the next `qbcd prepare` begins a new epoch, and changes up to then are not told",
+    )
+    return 0
+
+
+def _confirmed(stream: str) -> bool:
+    question = f"Forget replica and checkpoint of {stream}? Its consumers must reload."
+    try:
+        return typer.confirm(question, err=True)
+    except typer.Abort:
+        raise ConfigError("reset was not confirmed", remedy="answer y, or give --yes", stream=stream) from None

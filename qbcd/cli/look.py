@@ -1,0 +1,127 @@
+"""Commands that look at what was found: ``status``, ``changes`` and ``verify``."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from qbcd.cli import words
+from qbcd.cli.app import StreamName, StreamNames
+from qbcd.cli.output import Output, worst
+
+if TYPE_CHECKING:
+    from qbcd.status import StreamStatus
+
+NumberOfEvents = Annotated[int, typer.Option("-n", min=1, max=100_000, help="How many events.")]
+_NONE = "[dim]-[/]"
+_DIFFERENCES = {"c": "only in the source", "d": "only in the replica", "u": "other values"}
+
+
+def status(output: Output, streams: StreamNames = None) -> int:
+    """Show how the streams stand."""
+    from qbcd.status import status_data
+
+    with output.project() as project, output.working("looking"):
+        found = project.status(streams or ())
+    codes = [one.failed.exit_code for one in found if one.failed]
+    if output.as_json:
+        listed = [status_data(one) for one in found]
+        for data in listed:
+            data["error"] = output.masked(data["error"])
+        output.data({"streams": listed})
+        return worst(codes)
+    table = Table()
+    for name in ("stream", "strategy", "state", "last poll", "last batch", "lag", "events", "waiting"):
+        table.add_column(name, overflow="fold")
+    for one in found:
+        table.add_row(f"[bold]{escape(one.stream)}[/]", one.strategy, *_row(one))
+    output.show(table)
+    for one in found:
+        if one.error:
+            output.say(f"[bold red]error:[/] {escape(output.masked(_placed(one)))}")
+        for sink, failure in one.failures.items():
+            times = words.counted(failure.attempts, "attempt")
+            text = f"stream {one.stream}: sink {sink}: {failure.message} ({times}, last {_ago(failure.at)})"
+            output.say(f"[bold red]error:[/] {escape(output.masked(text))}")
+    return worst(codes)
+
+
+def _placed(one: StreamStatus) -> str:
+    """The error with its stream's name, which messages of the history have already."""
+    return one.error if one.stream in one.error else f"stream {one.stream}: {one.error}"
+
+
+def _row(one: StreamStatus) -> list[str]:
+    poll, batch = one.last_poll, one.last_batch
+    state = _NONE
+    if one.failed is None:
+        state = f"epoch {_moment(one.epoch)}" if one.prepared else "[yellow]not prepared[/]"
+    polled = _NONE
+    if poll is not None:
+        polled = f"{_ago(poll.finished_at)}: {_OUTCOMES[poll.outcome]}"
+    last = _NONE
+    if batch is not None:
+        last = f"{batch.seq}: {words.events(batch.counts)}"
+    late = one.lag is not None and one.lag > 3 * one.every.total_seconds()
+    lag = _NONE if one.lag is None else f"[yellow]{words.age(one.lag)}[/]" if late else words.age(one.lag)
+    waiting = ", ".join(f"{escape(sink)} [red]{n:,}[/]" for sink, n in one.pending.items() if n) or "nothing"
+    return [state, polled, last, lag, f"{sum(one.events.values()):,}", waiting if one.prepared else _NONE]
+
+
+_OUTCOMES = {
+    "ok": "changes", "empty": "no change", "failed": "[red]failed[/]", "refused": "[red]refused[/]",
+}  # fmt: skip
+
+
+def _ago(at: float) -> str:
+    return f"{words.age(time.time() - at)} ago"
+
+
+def _moment(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def changes(output: Output, stream: StreamName, n: NumberOfEvents = 20) -> int:
+    """Show the latest events of a stream."""
+    from qbcd.sinks.console import event_table
+    from qbcd.status import parsed
+
+    with output.project() as project:
+        with output.working(f"{stream}: reading the latest events"):
+            found = project.stream(stream).latest(n)
+        for header, lines in found:
+            if output.as_json:
+                for line in lines:
+                    output.text(line)
+            else:
+                number = f"batch {header.epoch}/{header.seq}: {words.events(header.counts)}"
+                part = f" [dim](the last {len(lines):,})[/]" if len(lines) < header.size else ""
+                output.show(f"[bold]{escape(stream)}[/]  {number}{part}", event_table(header, parsed(lines)))
+    if not found and not output.as_json:
+        output.show("no events yet")
+    return 0
+
+
+def verify(output: Output, stream: StreamName) -> int:
+    """Compare replica and source in full and show what differs."""
+    with output.project() as project, output.working(f"{stream}: comparing") as now:
+        project.progress = lambda name, what: now(f"{name}: {what}")
+        found = project.stream(stream).verify()
+    if output.as_json:
+        listed = [{"op": d.op, "key": d.key, "what": d.what} for d in found]
+        output.data({"stream": stream, "equal": not found, "differences": listed})
+    elif not found:
+        output.show(f"[bold]{escape(stream)}[/]: replica and source are equal")
+    else:
+        table = Table(title=f"{escape(stream)}: {words.counted(len(found), 'difference')}", title_justify="left")
+        table.add_column("key", style="bold", overflow="fold")
+        table.add_column("difference", overflow="fold")
+        for d in found:
+            table.add_row(escape(d.key), escape(d.what or _DIFFERENCES[d.op]))
+        output.show(table)
+    return 4 if found else 0

@@ -1,0 +1,199 @@
+"""Where a command's words go: results to stdout, everything else to stderr, and no secret to either."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console, RenderableType
+from rich.logging import RichHandler
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from qbcd.errors import QbcdError
+
+if TYPE_CHECKING:
+    from qbcd.api import Project
+    from qbcd.config import ProjectConfig
+
+INTERRUPTED = 130
+PLAIN_WIDTH = 160  # columns of a table that goes into a file or a pipe
+_IN_URL = re.compile(r"(://[^\s:/@]*:)[^\s/@]+(@)")
+
+
+class Output:
+    """What one run of a command prints.
+
+    Args:
+        config: The configuration file that it works on.
+        verbose: Log what happens; show tracebacks.
+        as_json: Results as JSON on stdout, errors too.
+        progress: Show progress where stderr is a terminal.
+    """
+
+    def __init__(self, *, config: Path, verbose: bool, as_json: bool, progress: bool) -> None:
+        self.config = config
+        self.verbose = verbose
+        self.as_json = as_json
+        self.out = _console(stderr=False)
+        self.err = _console(stderr=True)
+        self._progress = progress and self.err.is_terminal
+        self._secrets: list[str] = []
+
+    # -- results -----------------------------------------------------------------------------------------------------
+    def show(self, *things: RenderableType) -> None:
+        """Prints results for people; text is Rich markup."""
+        for thing in things:
+            self.out.print(thing, soft_wrap=isinstance(thing, str))
+
+    def text(self, text: str) -> None:
+        """Prints a result as it is, without markup, colour or wrapping."""
+        self.out.print(text, markup=False, soft_wrap=True, highlight=False)
+
+    def data(self, value: Any, *, indent: int | None = None) -> None:
+        """Prints a JSON value on stdout, one line unless `indent` is given."""
+        self.text(json.dumps(value, indent=indent, ensure_ascii=False, default=str))
+
+    # -- what is said beside them ------------------------------------------------------------------------------------
+    def say(self, text: str) -> None:
+        """Prints a remark, Rich markup, on stderr."""
+        self.err.print(text, soft_wrap=True)
+
+    def warn(self, text: str, stream: str = "") -> None:
+        """Prints a warning on stderr."""
+        place = f"stream {stream}: " if stream else ""
+        self.say(f"[bold yellow]warning:[/] {escape(self.masked(place + text))}")
+
+    def error(self, error: QbcdError) -> None:
+        """Prints an error: one message on stderr, or an object on stdout where JSON is wanted."""
+        if self.as_json:
+            self.data(self.as_data(error))
+        for line in (str(one) for one in problems(error)):
+            self.say(f"[bold red]error:[/] {escape(self.masked(line))}")
+
+    def as_data(self, error: QbcdError) -> dict[str, Any]:
+        """An error as JSON-ready data."""
+        data = {"error": error.what, "remedy": error.remedy, "stream": error.stream, "where": error.where}
+        masked: dict[str, Any] = {name: self.masked(text) for name, text in data.items()}
+        if len(problems(error)) > 1:
+            masked["problems"] = [self.as_data(one) for one in problems(error)]
+        return masked | {"exit_code": error.exit_code}
+
+    @contextmanager
+    def working(self, what: str) -> Iterator[Callable[[str], None]]:
+        """Shows on a terminal's stderr what is going on; gives the function that changes the words."""
+        if not self._progress:
+            yield lambda words: None
+            return
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        # Results must go to stdout while this is shown, so it may not redirect that.
+        with Progress(*columns, console=self.err, transient=True, redirect_stdout=False) as progress:
+            task = progress.add_task(what, total=None)
+            yield lambda words: progress.update(task, description=words)
+
+    # -- the frame of a command --------------------------------------------------------------------------------------
+    def run(self, command: Callable[[], int]) -> int:
+        """Runs `command`; every exception becomes a message and an exit code."""
+        with self._logging():
+            try:
+                return command()
+            except QbcdError as error:
+                self._trace()
+                self.error(error)
+                return error.exit_code
+            except KeyboardInterrupt:
+                self.say("interrupted")
+                return INTERRUPTED
+            except BrokenPipeError:
+                # Whoever read stdout has had enough; Python's own flush at exit would complain again.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                return 1
+            except Exception as error:  # noqa: BLE001 -- the one place where a bug becomes a message
+                return self._bug(error)
+
+    @contextmanager
+    def project(self) -> Iterator[Project]:
+        """The project of the configuration file; its secrets are masked from here on, its progress is shown.
+
+        Raises:
+            ConfigError: The file is missing or wrong.
+        """
+        from qbcd.api import Project
+        from qbcd.config import load_config
+
+        config = load_config(self.config)
+        self._secrets = _secrets(config)
+        with Project(config) as project:
+            yield project
+
+    def masked(self, text: str) -> str:
+        """`text` without the configuration's passwords and without a password in a URL."""
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return _IN_URL.sub(r"\1***\2", text)
+
+    def _bug(self, error: Exception) -> int:
+        first = (str(error).strip().splitlines() or [""])[0]
+        what = f"{type(error).__name__}: {first}" if first else type(error).__name__
+        hint = "" if self.verbose else "run with -v for the traceback"
+        self._trace()
+        self.error(QbcdError(f"unexpected {what}", remedy=hint))
+        return 1
+
+    def _trace(self) -> None:
+        """The traceback of the exception in hand, on stderr, where it is wanted."""
+        if self.verbose:
+            self.err.print(self.masked(traceback.format_exc()), markup=False, soft_wrap=True)
+
+    @contextmanager
+    def _logging(self) -> Iterator[None]:
+        handler = RichHandler(console=self.err, show_path=False, markup=False, omit_repeated_times=False)
+        handler.addFilter(self._mask_record)
+        logger = logging.getLogger("qbcd")
+        before = logger.level, logger.propagate
+        logger.addHandler(handler)
+        logger.setLevel(logging.DEBUG if self.verbose else logging.WARNING)
+        logger.propagate = False
+        try:
+            yield
+        finally:
+            logger.removeHandler(handler)
+            logger.setLevel(before[0])
+            logger.propagate = before[1]
+
+    def _mask_record(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = self.masked(record.getMessage()), None
+        return True
+
+
+def problems(error: QbcdError) -> tuple[QbcdError, ...]:
+    """The errors that an error stands for: a configuration may have several."""
+    from qbcd.config import InvalidConfig
+
+    return error.problems if isinstance(error, InvalidConfig) else (error,)
+
+
+def worst(codes: Iterator[int] | list[int]) -> int:
+    """The exit code of several streams: the first of 3, 1, 2, 4, 0 that occurred."""
+    found = set(codes)
+    return next((code for code in (3, 1, 2, 4) if code in found), 0)
+
+
+def _console(*, stderr: bool) -> Console:
+    console = Console(stderr=stderr, highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = PLAIN_WIDTH
+    return console
+
+
+def _secrets(config: ProjectConfig) -> list[str]:
+    urls = [source.sqlalchemy_url() for source in config.sources.values()] + [config.state_url()]
+    return sorted({str(url.password) for url in urls if len(str(url.password or "")) > 3}, key=len, reverse=True)

@@ -1,0 +1,127 @@
+"""Command ``run``: polls, once or until a signal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+from rich.markup import escape
+
+from qbcd.cli import words
+from qbcd.cli.app import StreamNames
+from qbcd.cli.output import Output
+
+if TYPE_CHECKING:
+    from qbcd.job import Outcome
+    from qbcd.run import Report
+
+T = TypeVar("T")
+Once = Annotated[bool, typer.Option("--once", help="Poll each stream once and exit.")]
+AcceptDeletes = Annotated[bool, typer.Option("--accept-deletes", help="Let the refused deletes through, once.")]
+AcceptSource = Annotated[bool, typer.Option("--accept-source", help="Go on with a changed server, once.")]
+
+
+def run(
+    output: Output,
+    streams: StreamNames = None,
+    once: Once = False,
+    accept_deletes: AcceptDeletes = False,
+    accept_source: AcceptSource = False,
+) -> int:
+    """Poll: every stream at its interval until stopped, or once."""
+    stop = threading.Event()
+    idle = "waiting for the next poll"
+    with output.project() as project, output.working("polling") as now, _signals(output, stop):
+        project.progress = lambda stream, what: now(f"{stream}: {what}")
+
+        def told(outcome: Outcome) -> None:
+            _tell(output, outcome, always=once)
+            now(idle)
+
+        report = _aside(
+            lambda: project.run(
+                streams or (), once=once, accept_deletes=accept_deletes, accept_source=accept_source, told=told,
+                stop=stop,
+            )
+        )  # fmt: skip
+    return 0 if stop.is_set() and not once else report.exit_code
+
+
+def _aside(work: Callable[[], T]) -> T:
+    """Runs `work` in a thread: PySpark would otherwise put its own SIGINT handler over ours."""
+    with ThreadPoolExecutor(1, thread_name_prefix="qbcd-poll") as pool:
+        return pool.submit(work).result()
+
+
+@contextmanager
+def _signals(output: Output, stop: threading.Event) -> Iterator[None]:
+    """The first signal sets `stop`; a second one ends the process on the spot.
+
+    That is safe at any point: what was not committed is redone, and a dead process of this host holds no lease.
+    """
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            os._exit(128 + number)
+        stop.set()
+        output.say("stopping after the step in hand; once more to stop at once")
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _tell(output: Output, outcome: Outcome, *, always: bool) -> None:
+    """One line a poll; where nobody looks on, a continuous run says nothing of polls that found nothing."""
+    if output.as_json:
+        output.data(_data(output, outcome))
+    report = outcome.report
+    if outcome.error is not None:
+        output.say(f"[bold red]error:[/] {escape(output.masked(str(outcome.error)))}")
+        return
+    if report is None:
+        return
+    for warning in report.warnings:
+        output.warn(warning, outcome.stream)
+    if not output.as_json and (report.header or always or output.verbose or output.err.is_terminal):
+        output.say(_line(report))
+    for failure in report.failures.values():
+        output.say(f"[bold red]error:[/] {escape(output.masked(str(failure)))}")
+
+
+def _line(report: Report) -> str:
+    found = "no change"
+    if report.header:
+        found = f"batch {report.header.seq}: {words.events(report.header.counts)}"
+    return f"[bold]{escape(report.stream)}[/]: {found} [dim]({words.cost(report.cost)})[/]"
+
+
+def _data(output: Output, outcome: Outcome) -> dict[str, Any]:
+    if outcome.error is not None:
+        kind = "refused" if outcome.exit_code == 3 else "failed"
+        return output.as_data(outcome.error) | {"stream": outcome.stream, "outcome": kind}
+    report = outcome.report
+    assert report is not None
+    header = report.header
+    return {
+        "stream": report.stream,
+        "outcome": "failed" if report.failures else "ok" if header else "empty",
+        "epoch": header.epoch if header else None,
+        "batch_seq": header.seq if header else None,
+        "counts": dict(header.counts) if header else {},
+        "delivered": report.delivered,
+        "failures": {sink: output.masked(str(error)) for sink, error in report.failures.items()},
+        "warnings": [output.masked(warning) for warning in report.warnings],
+        "cost": asdict(report.cost),
+    }

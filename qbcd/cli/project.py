@@ -1,0 +1,70 @@
+"""Commands on the configuration: ``init``, ``schema`` and ``check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from qbcd.cli.app import StreamNames
+from qbcd.cli.output import Output, problems, worst
+
+if TYPE_CHECKING:
+    from qbcd.check import Finding
+
+_MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]"}
+
+
+def init(
+    output: Output,
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to; default: here.")] = Path("."),
+) -> int:
+    """Write a commented qbcd.yaml."""
+    from qbcd.config import write_template
+
+    path = write_template(directory)
+    if output.as_json:
+        output.data({"file": str(path)})
+        return 0
+    output.show(f"wrote {escape(str(path))}")
+    output.say("[dim]fill in the source and the tables, then: qbcd check[/]")
+    return 0
+
+
+def schema(output: Output) -> int:
+    """Print the JSON Schema of the configuration."""
+    from qbcd.config import json_schema
+
+    output.data(json_schema(), indent=2)
+    return 0
+
+
+def check(output: Output, streams: StreamNames = None) -> int:
+    """Check file, sources, keys, rights and machine; change nothing."""
+    with output.project() as project, output.working("checking"):
+        found = project.check(streams or ())
+    errors = [finding.error for finding in found if finding.error is not None]
+    if output.as_json:
+        output.data({"ok": not errors, "findings": [_data(output, finding) for finding in found]})
+        return worst([error.exit_code for error in errors])
+    shown = ""
+    output.show(f"[bold]{escape(str(output.config))}[/]: the configuration is valid")
+    for finding in found:
+        if finding.stream != shown:
+            shown = finding.stream
+            output.show(f"[bold]{escape(shown)}[/]")
+        output.show(f"  {_MARKS[finding.level]:<18} {escape(output.masked(f'{finding.subject}: {finding.message}'))}")
+    for error in errors:
+        for one in problems(error):
+            output.say(f"[bold red]error:[/] {escape(output.masked(str(one)))}")
+    return worst([error.exit_code for error in errors])
+
+
+def _data(output: Output, finding: Finding) -> dict[str, object]:
+    data: dict[str, object] = {
+        "subject": finding.subject, "level": finding.level, "message": output.masked(finding.message),
+        "stream": finding.stream,
+    }  # fmt: skip
+    return data if finding.error is None else data | output.as_data(finding.error)

@@ -1,0 +1,351 @@
+"""``qbcd demo``: a day of changes in real data, found by polling, in numbered steps.
+
+Everything is what a user would do: a configuration file, `prepare`, `run --once`, `verify`. The server is private and
+goes with the demonstration; configuration and event files stay. Sits beside the command line.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.table import Table
+
+from qbcd.api import Project, open  # noqa: A004
+from qbcd.cli import words
+from qbcd.demo import flights
+from qbcd.demo.flights import TableChanges
+from qbcd.demo.server import EmbeddedPostgres
+from qbcd.errors import ConfigError, QbcdError
+from qbcd.model import BatchHeader, Cost
+from qbcd.run import Report
+from qbcd.sinks.console import event_table
+
+if TYPE_CHECKING:
+    from qbcd.cli.output import Output
+
+MARK = "# Written by `qbcd demo`"
+CONFIG = f"""\
+{MARK}, whose server is gone when it ends.
+version: 1
+sources:
+  nyc: {{url: "<url>"}}
+sinks:
+  changes: {{type: jsonl, path: events}}
+  lake: {{type: parquet, path: lake}}
+defaults: {{every: 30s, sinks: [changes]}}
+tables:
+  # id_rcs only reads: the source sums up ranges of the key, and those that
+  # differ are fetched and compared by Spark.
+  - {{source: nyc, table: flights, strategy: id_rcs, sinks: [changes, lake]}}
+  - {{source: nyc, table: weather, strategy: id_rcs}}
+  # mds keeps a copy in schema qbcd of the source and compares there.
+  - {{source: nyc, table: planes, strategy: mds}}
+  - {{source: nyc, table: airports, strategy: mds}}
+  - {{source: nyc, table: airlines, strategy: mds}}
+"""
+OPS = {"c": "insert", "u": "update", "d": "delete"}
+SAMPLE = 3
+
+
+class Demo:
+    """One demonstration.
+
+    Args:
+        output: Where it is shown; with JSON wanted, only a summary is.
+        directory: Folder for configuration and events; may hold those of an earlier demonstration.
+        keep: Leave the server running at the end until the user interrupts.
+    """
+
+    def __init__(self, output: Output, directory: Path, *, keep: bool) -> None:
+        self.output = output
+        self.directory = directory
+        self.keep = keep
+        self._number = 0
+        self._summary: dict[str, Any] = {}
+
+    def run(self) -> int:
+        """Runs it; the exit code: 0, or 1 where what was found is not what was applied.
+
+        Raises:
+            QbcdError: Something that it needs is missing, or a step failed.
+        """
+        started = time.monotonic()
+        self._claim()
+        with _terminable():
+            try:
+                with self.output.working("starting PostgreSQL"):
+                    server = EmbeddedPostgres.start()
+                with server:
+                    good = self._steps(server)
+                    self._end(good, time.monotonic() - started)
+                    if self.keep:
+                        self._wait()
+            finally:
+                # The replicas are of a server that is gone.
+                shutil.rmtree(self.directory / ".qbcd", ignore_errors=True)
+        if self.output.as_json:
+            self.output.data(self._summary)
+        return 0 if good else 1
+
+    def _steps(self, server: EmbeddedPostgres) -> bool:
+        self._load(server)
+        config = self._configure(server)
+        with open(config) as project:
+            with self._step("qbcd prepare: take the baseline, as it is today"):
+                self._prepare(project)
+            with self._step("A day passes in the database"):
+                applied = self._apply(server)
+            with self._step("qbcd run --once: what happened?"):
+                reports = self._poll(project)
+                good = self._compare(reports, applied)
+            with self._step("Some of the events"):
+                self._sample(reports)
+            with self._step("qbcd verify: replica and source, compared in full"):
+                good = self._verify(project) and good
+            with self._step("qbcd run --once again, with nothing changed"):
+                good = self._poll_unchanged(project) and good
+        return good
+
+    # -- the steps ---------------------------------------------------------------------------------------------------
+    def _load(self, server: EmbeddedPostgres) -> None:
+        with self._step("A private PostgreSQL with the flights that left New York in 2013"):
+            began = time.monotonic()
+            with self.output.working("loading"), _connected(server) as conn:
+                rows = flights.load(conn)
+            self._summary["rows"] = rows
+            self._show(", ".join(f"{table} {n:,} rows" for table, n in rows.items()))
+            self._show(f"[dim]loaded in {words.duration(time.monotonic() - began)}[/]")
+
+    def _configure(self, server: EmbeddedPostgres) -> Path:
+        with self._step(f"The configuration, {escape(str(self.directory / 'qbcd.yaml'))}"):
+            text = CONFIG.replace("<url>", server.url)
+            path = self.directory / "qbcd.yaml"
+            path.write_text(text, encoding="utf-8")
+            if self.output.out.is_terminal:
+                self._show(Syntax(text, "yaml", theme="ansi_dark", background_color="default", word_wrap=True))
+            else:
+                self._show(escape(text.rstrip()))
+        return path
+
+    def _prepare(self, project: Project) -> None:
+        for handle in project.streams:
+            with self._working(project, handle.name):
+                report = handle.prepare()
+            _raise_failures(report)
+            self._show(
+                f"{handle.name:<9}{handle.config.strategy:<7} {words.counted(report.cost.rows_scanned, 'row'):>12} "
+                f"[dim]in {words.duration(report.cost.seconds)}[/]"
+            )
+
+    def _apply(self, server: EmbeddedPostgres) -> dict[str, TableChanges]:
+        with _connected(server) as conn:
+            applied = flights.apply_day(conn)
+        self._show("cancelled flights leave the schedule, delays are corrected, new flights are flown;")
+        self._show("one plane is registered anew, another one gets winglets")
+        self._summary["applied"] = {table: asdict(changes) for table, changes in applied.items()}
+        return applied
+
+    def _poll(self, project: Project) -> dict[str, Report]:
+        with self._working(project, "polling"):
+            job = project.run(once=True)
+        reports = {}
+        for outcome in job.outcomes:
+            if outcome.error is not None:
+                raise outcome.error
+            if outcome.report is not None:
+                _raise_failures(outcome.report)
+                reports[outcome.stream] = outcome.report
+        return reports
+
+    def _compare(self, reports: Mapping[str, Report], applied: Mapping[str, TableChanges]) -> bool:
+        """The events found beside the changes applied, and what finding them cost."""
+        table, good = Table("stream", "event"), True
+        for name in ("applied", "found", ""):
+            table.add_column(name, justify="right")
+        for stream, report in reports.items():
+            counts = dict(report.header.counts) if report.header else {}
+            wanted = _expected(applied[stream])
+            for op in [op for op in OPS if wanted.get(op) or counts.get(op)] or [""]:
+                same = wanted.get(op, 0) == counts.get(op, 0)
+                good = good and same
+                shown = [f"{n.get(op, 0):,}" if op else "" for n in (wanted, counts)]
+                mark = "[green]match[/]" if same else "[bold red]differ[/]"
+                table.add_row(stream, OPS.get(op, "[dim]no change[/]"), *shown, mark)
+            self._summary.setdefault("found", {})[stream] = counts
+        self._show(table)
+        self._costs("poll", reports)
+        return good
+
+    def _costs(self, name: str, reports: Mapping[str, Report]) -> None:
+        total = _total(reports)
+        titles = ("cost of", "scanned", "shipped", "bytes", "ranges", "time", "Spark")
+        table = Table(*titles, box=None, padding=(0, 2, 0, 0))
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for stream, cost in [*((stream, report.cost) for stream, report in reports.items()), ("together", total)]:
+            table.add_row(
+                stream, words.counted(cost.rows_scanned, "row"), words.counted(cost.rows_shipped, "row"),
+                words.size(cost.bytes_shipped) if cost.bytes_shipped else "-",
+                f"{cost.dirty:,} of {cost.ranges:,}" if cost.ranges else "-", words.duration(cost.seconds),
+                "yes" if cost.spark else "no", style="" if stream == "together" else "dim",
+            )  # fmt: skip
+        self._show(table)
+        self._summary[name] = asdict(total)
+
+    def _sample(self, reports: Mapping[str, Report]) -> None:
+        for stream, ops in (("planes", "duc"), ("flights", "u")):
+            header = reports[stream].header
+            if header is not None:
+                events = [event for event in self._events(header) if event["op"] in ops]
+                self._show(f"of {stream}:")
+                self._show(event_table(header, events[:SAMPLE]))
+
+    def _verify(self, project: Project) -> bool:
+        good = True
+        for handle in project.streams:
+            with self._working(project, handle.name):
+                found = handle.verify()
+            good = good and not found
+            said = "equal" if not found else f"[bold red]{words.counted(len(found), 'difference')}[/]"
+            self._show(f"{handle.name:<9}{said}")
+        self._summary["verified"] = good
+        return good
+
+    def _poll_unchanged(self, project: Project) -> bool:
+        before = _spark_jobs(project)
+        reports = self._poll(project)
+        jobs, total = _spark_jobs(project) - before, _total(reports)
+        events = sum(report.header.size for report in reports.values() if report.header)
+        self._costs("unchanged_poll", reports)
+        self._show(
+            f"[bold]{words.counted(events, 'event')}, {words.counted(total.rows_shipped, 'row')} shipped, "
+            f"{words.counted(jobs, 'Spark job')}[/]"
+        )
+        self._summary["unchanged_poll"] |= {"events": events, "spark_jobs": jobs}
+        return not (events or jobs or total.rows_shipped)
+
+    def _end(self, good: bool, seconds: float) -> None:
+        with self._step("What is left"):
+            files = sorted(p for p in (self.directory / "events").rglob("*.jsonl") if not p.name.startswith("."))
+            for path in files:
+                self._show(f"{escape(str(path))} [dim]{words.size(path.stat().st_size)}[/]")
+            self._show(f"{escape(str(self.directory / 'lake'))} [dim]the events of flights as Parquet[/]")
+            self._summary |= {"files": [str(path) for path in files], "good": good, "seconds": seconds}
+        verdict = "[bold green]everything matches[/]" if good else "[bold red]not everything matches[/]"
+        self._print(f"\n{verdict} [dim]({words.duration(seconds)}, server and replicas are removed)[/]")
+
+    def _wait(self) -> None:
+        config = escape(str(self.directory / "qbcd.yaml"))
+        self.output.say(f"the server runs on: qbcd -c {config} status; Ctrl-C ends it")
+        try:
+            signal.pause()
+        except KeyboardInterrupt:
+            self.output.say("stopping the server")
+
+    # -- helpers -----------------------------------------------------------------------------------------------------
+    def _claim(self) -> None:
+        """Makes the folder, or empties the one that an earlier demonstration left."""
+        config = self.directory / "qbcd.yaml"
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            if any(self.directory.iterdir()):
+                if not (config.is_file() and config.read_text(encoding="utf-8").startswith(MARK)):
+                    raise ConfigError(
+                        f"{self.directory} holds other things than an earlier demonstration",
+                        remedy="name another folder with --directory",
+                    )
+                for name in ("events", "lake", ".qbcd"):
+                    shutil.rmtree(self.directory / name, ignore_errors=True)
+        except OSError as error:
+            raise ConfigError(
+                f"{self.directory} cannot be used: {error.strerror}", remedy="name another folder with --directory"
+            ) from error
+
+    def _events(self, header: BatchHeader) -> list[dict[str, Any]]:
+        """The events of a batch, as the sink has written them."""
+        path = self.directory / "events" / header.stream / f"{header.epoch}-{header.seq:012d}.jsonl"
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+    @contextmanager
+    def _step(self, title: str) -> Iterator[None]:
+        self._number += 1
+        self._print(f"\n[bold]{self._number}. {title}[/]")
+        yield
+
+    @contextmanager
+    def _working(self, project: Project, what: str) -> Iterator[None]:
+        with self.output.working(what) as now:
+            project.progress = lambda stream, doing: now(f"{stream}: {doing}")
+            yield
+
+    def _show(self, thing: RenderableType) -> None:
+        self._print(Padding(thing, (0, 0, 0, 3), expand=False))
+
+    def _print(self, thing: RenderableType) -> None:
+        if not self.output.as_json:
+            self.output.out.print(thing)
+
+
+@contextmanager
+def _connected(server: EmbeddedPostgres) -> Iterator[Any]:
+    import psycopg2
+
+    conn = psycopg2.connect(server.url)
+    try:
+        yield conn
+    finally:
+        conn.close()
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """A SIGTERM ends the demonstration as Ctrl-C does: with everything cleaned up."""
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before: Callable[..., Any] | int | None = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _expected(changes: TableChanges) -> dict[str, int]:
+    return {"c": changes.inserted, "u": changes.updated, "d": changes.deleted}
+
+
+def _total(reports: Mapping[str, Report]) -> Cost:
+    costs = [report.cost for report in reports.values()]
+    return Cost(
+        rows_scanned=sum(c.rows_scanned for c in costs),
+        rows_shipped=sum(c.rows_shipped for c in costs),
+        bytes_shipped=sum(c.bytes_shipped for c in costs),
+        ranges=sum(c.ranges for c in costs),
+        dirty=sum(c.dirty for c in costs),
+        seconds=sum(c.seconds for c in costs),
+        spark=any(c.spark for c in costs),
+    )
+
+
+def _spark_jobs(project: Project) -> int:
+    """How many jobs this project's Spark session has run."""
+    return max(project.spark.get().sparkContext.statusTracker().getJobIdsForGroup(), default=-1) + 1
+
+
+def _raise_failures(report: Report) -> None:
+    failure: QbcdError | None = next(iter(report.failures.values()), None)
+    if failure is not None:
+        raise failure

@@ -1,0 +1,51 @@
+"""Schemas of what stands in the workdir, as Spark's DDL text: known from the plan, so that no file is read to infer them.
+
+Values are in wire form (`qbcd.model.Travel`): what is no boolean, integer, float or binary is text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qbcd.model import Travel
+
+IDENTITY = ("range_id", "key_id")
+_WIRE = {
+    "boolean": "boolean",
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "float32": "float",
+    "float64": "double",
+    "binary": "binary",
+}
+
+
+def wire_type(travel: Travel) -> str:
+    """Spark's type of a value on the wire."""
+    return _WIRE.get(travel.kind, "string")
+
+
+def row_fields(travels: Sequence[Travel], *, typed: bool = False) -> list[tuple[str, str]]:
+    """(name, type) of a row of stage or replica; `typed` stages name what no typed sink can take."""
+    values = [(f"c{i}", wire_type(t)) for i, t in enumerate(travels)]
+    extra = [("untravelled", "string")] if typed else []
+    return [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint"), *values, *extra]
+
+
+def batch_fields(travels: Sequence[Travel]) -> list[tuple[str, str]]:
+    """(name, type) of a row of a batch: the staged event, and what the replica needs of it."""
+    images = [(f"{side}_{i}", wire_type(t)) for side in ("b", "a") for i, t in enumerate(travels)]
+    event = [("op", "string"), ("reason", "string"), ("pair_id", "string"), ("ordinal", "bigint"), ("changed", "string")]
+    replica = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint"), ("batch_seq", "bigint")]
+    return [*event, *images, *replica]
+
+
+def ddl(fields: Sequence[tuple[str, str]]) -> str:
+    """Fields as Spark's DDL text of a schema."""
+    return ", ".join(f"{name} {kind}" for name, kind in fields)
+
+
+def casts(fields: Sequence[tuple[str, str]]) -> list[str]:
+    """Expressions that give a frame exactly these fields."""
+    return [f"CAST({name} AS {kind}) AS {name}" for name, kind in fields]

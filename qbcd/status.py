@@ -1,0 +1,171 @@
+"""How a stream stands, and the events that it found last: looked up, nothing changed, Spark only for events' rows.
+
+Sits beside `job` and `check`, above `run`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from qbcd.errors import QbcdError, Refused
+from qbcd.model import BatchHeader
+from qbcd.run import Stream, undelivered
+from qbcd.sinks import SinkBatch
+from qbcd.state import DeliveryFailure, Run
+
+HISTORY = 1000  # polls that the history keeps of a stream
+PIN_SECONDS = 600.0  # how long a reader of batches may take
+
+
+@dataclass
+class StreamStatus:
+    """How one stream stands.
+
+    Attributes:
+        epoch: UTC second of its `prepare`, 0 where it is not prepared.
+        last_poll: The latest poll of the history.
+        lag: Seconds since a poll last succeeded (or since `prepare`), None where it is not prepared.
+        last_batch: Header of the latest batch that the site still holds.
+        batches: Number of the last batch; numbers go on across epochs.
+        events: Events per op that the history knows of (its latest 1000 polls).
+        pending: By sink, how many batches wait for it.
+        failures: By sink, why it does not take the next batch.
+        error: Why the stream could not be looked at, or what ended its last poll, or an empty string.
+        failed: The error that kept the look from being complete.
+    """
+
+    stream: str
+    strategy: str
+    every: timedelta
+    prepared: bool = False
+    epoch: int = 0
+    last_poll: Run | None = None
+    lag: float | None = None
+    last_batch: BatchHeader | None = None
+    batches: int = 0
+    events: Mapping[str, int] = field(default_factory=dict)
+    pending: Mapping[str, int] = field(default_factory=dict)
+    failures: Mapping[str, DeliveryFailure] = field(default_factory=dict)
+    error: str = ""
+    failed: QbcdError | None = None
+
+
+def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
+    """How `stream` stands; a source that cannot be reached is told in `error`.
+
+    Args:
+        now: Seconds since 1970 UTC; default: this machine's clock.
+    """
+    status = StreamStatus(stream.name, stream.config.strategy, stream.config.every)
+    runs = stream.project.runs(stream.name, HISTORY)
+    status.last_poll = runs[0] if runs else None
+    status.events = dict(sum((Counter(run.counts) for run in runs), Counter()))
+    status.failures = stream.project.delivery_failures(stream.name)
+    if runs and runs[0].outcome in ("failed", "refused"):
+        status.error = runs[0].message
+    try:
+        row = stream.site.row()
+        if row is None or row.project_id != stream.project.project_id or not row.prepared:
+            return status
+        status.prepared, status.epoch, status.batches = True, row.epoch, row.last_batch_seq
+        held = stream.site.batches()
+        status.last_batch = held[-1] if held else None
+        status.pending = _pending(stream)
+    except QbcdError as error:
+        error.stream = error.stream or stream.name
+        status.error, status.failed = str(error), error
+        return status
+    done = [run.finished_at for run in runs if run.outcome in ("ok", "empty") and run.finished_at >= row.epoch]
+    status.lag = max(0.0, (time.time() if now is None else now) - max(done, default=float(row.epoch)))
+    return status
+
+
+def _pending(stream: Stream) -> dict[str, int]:
+    acks = stream.project.acknowledged(stream.name)
+    waiting: Counter[str] = Counter()
+    for header in undelivered(stream):
+        for sink in header.sinks:
+            done = acks.get(sink)
+            waiting[sink] += done is None or (done.epoch, done.seq) < (header.epoch, header.seq)
+    return dict(waiting)
+
+
+def latest_events(stream: Stream, n: int) -> list[tuple[BatchHeader, list[str]]]:
+    """The latest `n` events as JSON lines, by batch, oldest first.
+
+    Raises:
+        Refused: The stream is not prepared.
+        StateConflict: Reading took so long that the batch may be gone.
+    """
+    row = stream.site.row()
+    if row is None or not row.prepared:
+        raise Refused("is not prepared", stream=stream.name, remedy=f"qbcd prepare {stream.name}")
+    with _pinned(stream):
+        found: list[tuple[BatchHeader, list[str]]] = []
+        missing = n
+        for header in reversed(stream.site.batches()):
+            if missing <= 0:
+                break
+            batch = SinkBatch(header, lambda h=header: stream.site.staged(h))  # type: ignore[misc]
+            last = batch.lines.where(f"ordinal >= {max(0, header.size - missing)}").orderBy("ordinal").collect()
+            found.insert(0, (header, [str(row["line"]) for row in last]))
+            missing -= len(last)
+    return found
+
+
+@contextmanager
+def _pinned(stream: Stream) -> Iterator[None]:
+    """Keeps the collector from files that are being read (protocol.md 23); a table's reader sees one state."""
+    site = stream.site
+    if site.kind != "spark":
+        yield
+        return
+    with site.writing() as conn:
+        pin = site.store.add_pin(conn, stream.name, PIN_SECONDS)
+    try:
+        yield
+        with site.reading() as conn:
+            site.store.check_pin(conn, pin)
+    finally:
+        with site.writing() as conn:
+            site.store.drop_pin(conn, pin)
+
+
+def status_data(status: StreamStatus) -> dict[str, Any]:
+    """A status as JSON-ready data."""
+    poll, batch = status.last_poll, status.last_batch
+    return {
+        "stream": status.stream,
+        "strategy": status.strategy,
+        "every_seconds": status.every.total_seconds(),
+        "prepared": status.prepared,
+        "epoch": status.epoch,
+        "lag_seconds": status.lag,
+        "last_poll": poll and {
+            "started_at": poll.started_at, "finished_at": poll.finished_at, "outcome": poll.outcome,
+            "counts": dict(poll.counts), "cost": dict(poll.cost), "message": poll.message,
+        },
+        "last_batch": batch and {
+            "epoch": batch.epoch, "batch_seq": batch.seq, "ts_ms": batch.ts_ms, "counts": dict(batch.counts),
+        },
+        "batches": status.batches,
+        "events": dict(status.events),
+        "pending": dict(status.pending),
+        "failures": {
+            sink: {"at": failure.at, "attempts": failure.attempts, "message": failure.message}
+            for sink, failure in status.failures.items()
+        },
+        "error": status.error,
+    }  # fmt: skip
+
+
+def parsed(lines: list[str]) -> list[dict[str, Any]]:
+    """Event lines as data."""
+    return [json.loads(line) for line in lines]

@@ -1,0 +1,224 @@
+"""Sessions: what they may do, what they see, how long they hold, and the one message for what goes wrong."""
+
+from __future__ import annotations
+
+import socket
+import time
+import traceback
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import make_url
+
+from qbcd.catalog.source import Source
+from qbcd.connectors import connector_for
+from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SchemaChanged, SourceError
+from qbcd.model import Statement
+from tests.support import sql
+from tests.support.pg_source import PG, probe, source_of
+
+
+@pytest.fixture
+def shop(database: str) -> Iterator[Source]:
+    sql(database, "CREATE TABLE t (k int PRIMARY KEY, v text); INSERT INTO t VALUES (1, '50% off')")
+    source = source_of(database)
+    yield source
+    source.close()
+
+
+def test_a_reader_cannot_write_and_sees_one_state(shop: Source, database: str) -> None:
+    with shop.read("orders") as session:
+        assert session.one("SELECT v, v LIKE '%off' AS off FROM public.t") == ("50% off", True)
+        sql(database, "INSERT INTO t VALUES (2, 'b')")
+        assert session.one("SELECT count(*) FROM public.t")[0] == 1
+        name = session.one("SELECT current_setting('application_name'), current_setting('search_path')")
+        assert tuple(name) == ("qbcd/orders", "pg_catalog")
+    for attempt in (
+        "INSERT INTO public.t VALUES (3)",
+        "SELECT 1; SET TRANSACTION READ WRITE; DELETE FROM public.t",
+        "DROP TABLE public.t",
+    ):
+        with pytest.raises(SourceError, match=r"read-only|read-write"), shop.read("orders") as session:
+            session.run(attempt)
+    with shop.read("orders") as session:
+        assert session.one("SELECT count(*) FROM public.t")[0] == 2
+        # a second transaction of the same session would be read-only too
+        assert session.one("SELECT current_setting('default_transaction_read_only')")[0] == "on"
+
+
+def test_readers_on_an_exported_snapshot_see_its_state(shop: Source, database: str) -> None:
+    with shop.read("orders") as exporter:
+        table = probe(exporter, "t")
+        exporter.run(PG.lock_against_rewrite(table) or "")
+        name = PG.export_snapshot(exporter.connection)
+        sql(database, "INSERT INTO t VALUES (2, 'b')")
+        with shop.read("orders", snapshot=name) as reader:
+            seen = reader.one(
+                "SELECT count(*), current_setting('transaction_isolation'), current_setting('DateStyle') FROM public.t"
+            )
+        assert tuple(seen) == (1, "repeatable read", "ISO, YMD")
+    with pytest.raises(SourceError, match="next poll begins anew"), shop.read("orders", snapshot=name) as reader:
+        reader.one("SELECT 1")
+    for bad in ("", "x'; DROP TABLE t; --"):
+        with pytest.raises(ValueError, match="exported snapshot"):
+            PG.snapshot_pins(bad)
+
+
+def test_a_writer_commits_at_the_end_or_not_at_all(shop: Source) -> None:
+    with shop.write("orders") as session:
+        sent = Statement("INSERT INTO public.t VALUES (%(k)s, %(v)s || '%%')", {"k": 2, "v": "x"})
+        assert session.run(sent) == 1
+        level = session.one("SELECT current_setting('transaction_isolation'), current_setting('synchronous_commit')")
+        assert tuple(level) == ("read committed", "on")
+    with pytest.raises(RuntimeError), shop.write("orders") as session:
+        session.run("INSERT INTO public.t VALUES (3, '')")
+        raise RuntimeError
+    with pytest.raises(SourceError), shop.write("orders") as session:
+        session.run("INSERT INTO public.t VALUES (4, '')")
+        session.run("INSERT INTO public.t VALUES (4, '')")
+    with shop.write("orders") as session:
+        session.run("INSERT INTO public.t VALUES (5, '')")
+        session.rollback()
+    with shop.read("orders") as session:
+        assert [tuple(r) for r in session.rows("SELECT k, v FROM public.t ORDER BY k")] == [(1, "50% off"), (2, "x%")]
+
+
+def test_no_session_is_left_behind(shop: Source, database: str) -> None:
+    for _ in range(3):
+        with shop.read("orders"), shop.write("orders"):
+            pass
+    open_sessions = (
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'qbcd/%%' AND datname = current_database()"
+    )
+    deadline = time.monotonic() + 5
+    while sql(database, open_sessions.replace("%%", "%"))[0][0] and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert sql(database, open_sessions.replace("%%", "%")) == [(0,)]
+
+
+def test_the_clock_is_the_sources(shop: Source) -> None:
+    with shop.read("orders") as session:
+        one = PG.clock_ms(session.connection)
+        session.one("SELECT pg_sleep(0.02)")
+        two = PG.clock_ms(session.connection)
+    assert 20 <= two - one < 5000
+    assert abs(two / 1000 - time.time()) < 60
+
+
+def failure(source: Source, statement: str = "SELECT 1") -> QbcdError:
+    with pytest.raises(QbcdError) as raised, source.read("orders") as session:
+        session.rows(statement)
+    return raised.value
+
+
+def test_messages_of_the_server(shop: Source, database: str) -> None:
+    cases = {
+        "SELECT nothing FROM public.t": (SchemaChanged, 'column "nothing" does not exist', "qbcd reset"),
+        "SELECT 1 FROM public.gone": (SchemaChanged, 'relation "public.gone" does not exist', "qbcd reset"),
+        "SET statement_timeout = 20; SELECT pg_sleep(5)": (SourceError, "statement timeout", "time-out"),
+        "SELECT 1 / 0": (SourceError, "division by zero", ""),
+        "SELECT 1 FROM": (SourceError, "syntax error at end of input", ""),
+    }
+    for statement, (kind, what, remedy) in cases.items():
+        error = failure(shop, statement)
+        assert type(error) is kind
+        assert (error.stream, what in error.what, remedy in error.remedy) == ("orders", True, True), error
+        assert "shop (127.0.0.1" in str(error)
+        assert "\n" not in str(error)
+
+
+def test_messages_hold_no_detail_and_no_parameters(shop: Source) -> None:
+    canary = "".join(["CAN", "ARY"])  # tracebacks show source lines
+    with pytest.raises(SourceError) as raised, shop.write("orders") as session:
+        session.run(Statement("INSERT INTO public.t VALUES (%(k)s, %(v)s)", {"k": 1, "v": canary}))
+    assert "duplicate key" in str(raised.value)
+    assert "(k)=(1)" not in str(raised.value)
+    assert canary not in "".join(traceback.format_exception(raised.value))
+
+
+def test_missing_rights_and_row_security(shop: Source, database: str) -> None:
+    name = database.rsplit("/", 1)[1] + "_r"
+    sql(database, f"CREATE ROLE {name} LOGIN; GRANT SELECT ON t TO {name}; CREATE TABLE hidden (k int)")
+    sql(database, "ALTER TABLE t ENABLE ROW LEVEL SECURITY")
+    source = source_of(database.replace("//postgres@", f"//{name}@"))
+    try:
+        hides = failure(source, "SELECT * FROM public.t")
+        denied = failure(source, "SELECT * FROM public.hidden")
+    finally:
+        source.close()
+        sql(database, f"DROP OWNED BY {name}; DROP ROLE {name}")
+    assert type(hides) is Refused
+    assert "row-level security" in str(hides)
+    assert "BYPASSRLS" in str(hides)
+    assert type(denied) is MissingPrivilege
+    assert "permission denied for table hidden" in str(denied)
+
+
+def unreachable(url: str) -> QbcdError:
+    source = Source("shop", make_url(url), connector_for(url), "qbcd", place="qbcd.yaml:7: sources.shop")
+    error = failure(source)
+    assert "CANARY" not in "".join(traceback.format_exception(error)) + repr(source) + str(error)
+    return error
+
+
+def test_servers_that_do_not_answer(database: str) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+        refused = unreachable(f"postgresql://u:CANARY@127.0.0.1:{port}/d")
+    assert type(refused) is SourceError
+    assert f"127.0.0.1:{port}" in str(refused)
+    assert "cannot be reached" in str(refused)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(1)
+        began = time.monotonic()
+        slow = unreachable(f"postgresql://u:CANARY@127.0.0.1:{silent.getsockname()[1]}/d?connect_timeout=2")
+        assert time.monotonic() - began < 8
+    assert "cannot be reached" in str(slow)
+    nowhere = unreachable("postgresql://u:CANARY@no-such-host.invalid:5432/d?sslmode=require")
+    assert "no-such-host.invalid:5432" in str(nowhere)
+    gone = unreachable(database.replace("//postgres@", "//postgres:CANARY@") + "_gone")
+    assert type(gone) is ConfigError
+    assert str(gone).startswith("qbcd.yaml:7: sources.shop")
+    role = unreachable(database.replace("//postgres@", "//nobody_here:CANARY@"))
+    assert "nobody_here" in str(role)
+    assert "check the user and the password" in str(role)
+
+
+def test_a_wrong_password_is_said_and_never_shown(server: object, database: str) -> None:
+    """The server of the tests asks for no password, so one that does is spelled out by its own message."""
+    wrong = 'connection to server at "h", port 5432 failed: FATAL:  password authentication failed for user "u"'
+    error = PG.explain_error(Exception(wrong + "\npassword=CANARY"), stream="s", source="shop (h:5432)")
+    assert type(error) is SourceError
+    assert str(error) == (
+        'stream s: source shop (h:5432): password authentication failed for user "u" '
+        "(check the user and the password of the source, and the server's pg_hba.conf)"
+    )
+    leak = PG.explain_error(
+        Exception("bad dsn: host=h password='CANARY 1' postgresql://u:CANARY@h/d"), stream="", source="shop"
+    )
+    assert "CANARY" not in str(leak)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "what"),
+    [
+        ("org.postgresql.util.PSQLException: ERROR: permission denied for table t\n  Detail: x", MissingPrivilege,
+        "permission"),
+        ("org.postgresql.util.PSQLException: FATAL: password authentication failed for user \"u\"", SourceError,
+        "password"),
+        ("x: org.postgresql.util.PSQLException: ERROR: invalid snapshot identifier: \"1\"", SourceError,
+        "invalid snapshot"),
+        ("org.postgresql.util.PSQLException: ERROR: query would be affected by row-level security policy for table t",
+         Refused, "row-level"),
+        ("org.postgresql.util.PSQLException: The connection attempt failed.", SourceError, "cannot be reached"),
+        ("org.postgresql.util.PSQLException: ERROR: canceling statement due to conflict with recovery", SourceError,
+        "recovery"),
+    ],
+)  # fmt: skip
+def test_messages_that_come_through_spark(text: str, kind: type[QbcdError], what: str) -> None:
+    error = PG.explain_error(Exception(text), stream="s", source="shop")
+    assert type(error) is kind
+    assert what in str(error)
+    assert "Detail" not in str(error)

@@ -1,0 +1,146 @@
+"""Random tables, random histories: after each poll, replay of the events equals the source, and both strategies agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+import qbcd
+from tests.support.drawing import POOL, DrawnTable, draw_tables
+from tests.support.histories import EVERY_STEP, History, set_up
+from tests.support.oracle import Copy, batches, net
+from tests.support.project import config, opened, poll
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STRATEGIES = ("mds", "id_rcs")
+TABLES = 5
+
+
+class Captured:
+    """A drawn table with one stream and one copy a strategy."""
+
+    def __init__(self, rng: Random, url: str, table: DrawnTable, number: int, folder: Path) -> None:
+        self.table, self.folder = table, folder
+        self.history = History(rng, url, table)
+        self.history.fill(rng.choice([1, 2, 7, 25, 60]))
+        per_range = {"type": "id_rcs", "rows_per_range": rng.choice([1, 3, 5, 7])}
+        self.streams = [
+            table.stream(f"{strategy}.{number}", per_range if strategy == "id_rcs" else strategy)
+            for strategy in STRATEGIES
+        ]
+        self.copies = [
+            Copy(url, table.quoted, table.key, table.pertinent, table.where, stream["name"], self._unique)
+            for stream in self.streams
+        ]
+
+    @property
+    def _unique(self) -> list[str]:
+        return [self.table.unique] if self.table.unique in self.table.pertinent else []
+
+    def check(self) -> Counter[str]:
+        """Replays what the last poll brought and compares; returns the ops found."""
+        expected = Counter(op for op, _, _ in self.copies[0].differences())
+        found = []
+        for stream, copy in zip(self.streams, self.copies, strict=True):
+            fresh = copy.replay(batches(self.folder, stream["name"]))
+            left = copy.differences()
+            assert not left, f"{stream['name']}: replay does not give the source: {left}"
+            ops = Counter(event["op"] for event in fresh)
+            assert ops == expected, f"{stream['name']}: other ops than the net changes {expected}: {net(fresh)}"
+            found.append(net(fresh))
+        assert found[0] == found[1], f"the strategies differ:\n{set(found[0]) ^ set(found[1])}"
+        return expected
+
+
+@contextmanager
+def told(seed: int, tables: list[DrawnTable], at: list[str], folder: Path) -> Iterator[None]:
+    """Adds to a failure what is needed to run it again: the seed, and a file with the table's whole history."""
+    try:
+        yield
+    except Exception as error:
+        script = folder / "failed.sql"
+        script.write_text("\n\n".join(t.script() for t in tables if t.quoted in at), "utf-8")
+        what = f"{type(error).__name__}: {str(error)[:4000]}"
+        raise AssertionError(f"seed {seed}, table {at}, history in {script}: {what}") from error
+
+
+def run(seed: int, url: str, folder: Path, spark: SparkSession, rounds: int) -> tuple[Counter[str], Counter[str]]:
+    """One project over freshly drawn tables: (ops found, steps taken)."""
+    rng = Random(seed)
+    tables = draw_tables(rng, TABLES)
+    assert {t for table in tables for _, t in table.columns} >= set(POOL)
+    set_up(url)
+    at: list[str] = []
+    with told(seed, tables, at, folder):
+        captured = []
+        for number, table in enumerate(tables):
+            at[:] = [table.quoted]
+            captured.append(Captured(rng, url, table, number, folder / "out" / "changes"))
+        ops: Counter[str] = Counter()
+        streams = [
+            {**stream, "baseline": ("silent", "events")[i % 2]} for i, c in enumerate(captured) for stream in c.streams
+        ]
+        with opened(config(url, *streams), folder, spark) as project:
+            for one in captured:
+                at[:] = [one.table.quoted]
+                ops += prepare(project, one)
+            for number in range(rounds):
+                for one in captured:
+                    at[:] = [one.table.quoted]
+                    change(rng, one.history, number)
+                    poll(project, *(s["name"] for s in one.streams))
+                    ops += one.check()
+    return ops, sum((c.history.done for c in captured), Counter())
+
+
+def prepare(project: qbcd.Project, one: Captured) -> Counter[str]:
+    """Baselines of both streams: as events, or silent, where the consumer loads the table itself."""
+    found: Counter[str] = Counter()
+    for stream, copy in zip(one.streams, one.copies, strict=True):
+        project.stream(stream["name"]).prepare()
+        if stream_baseline(project, stream["name"]) == "silent":
+            copy.take_baseline()
+            assert batches(one.folder, stream["name"]) == []
+        else:
+            found += Counter(event["op"] for event in copy.replay(batches(one.folder, stream["name"])))
+        assert copy.differences() == []
+    return found
+
+
+def stream_baseline(project: qbcd.Project, name: str) -> str:
+    return project.stream(name).config.baseline
+
+
+def change(rng: Random, history: History, number: int) -> None:
+    """What happens between two polls: some steps; now and then the table is emptied, or stays so, or is filled anew."""
+    kind = rng.random()
+    if number and kind < 0.2:
+        history.empty()
+    if kind < 0.1 or kind > 0.2:
+        history.act(rng.choice([1, 4, 12, 30]))
+    if kind > 0.9:
+        history.fill(rng.choice([5, 40]))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_replay_equals_the_source_and_strategies_agree(
+    seed: int, database: str, workspace: Path, spark: SparkSession
+) -> None:
+    ops, steps = run(seed, database, workspace, spark, rounds=3)
+    assert set(ops) == {"c", "u", "d", "r"}, ops
+    assert set(steps) >= set(EVERY_STEP), steps
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", range(100, 130))
+def test_many_replays(seed: int, database: str, workspace: Path, spark: SparkSession) -> None:
+    ops, _ = run(seed, database, workspace, spark, rounds=6)
+    assert ops["u"] > 0, ops

@@ -1,0 +1,172 @@
+"""What a role may not do is refused with the grant that would mend it; rows that it may not see never look deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import qbcd
+from qbcd.demo.server import EmbeddedPostgres
+from qbcd.errors import MissingPrivilege, Refused
+from tests.support.project import config
+from tests.support.refusals import STRATEGIES, Place, new_place, new_role, polled
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLES = """
+CREATE TABLE orders (id int PRIMARY KEY, region text, amount int);
+INSERT INTO orders VALUES (1, 'EU', 10), (2, 'US', 20);
+CREATE TABLE owned (id int PRIMARY KEY, owner text);
+INSERT INTO owned VALUES (1, 'a'), (2, 'b');
+ALTER TABLE owned ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON owned USING (owner = current_user);
+CREATE TABLE other (id int);
+CREATE SCHEMA sales; CREATE TABLE sales.orders (id int PRIMARY KEY);
+"""
+
+
+@pytest.fixture(scope="module")
+def place(server: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with new_place(server, tmp_path_factory.mktemp("rights") / "project") as made:
+        made.sql(TABLES)
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def _no_schema(place: Place) -> Iterator[None]:
+    yield
+    place.sql("DROP SCHEMA IF EXISTS qbcd CASCADE; DROP TABLE IF EXISTS later")
+
+
+@pytest.fixture
+def role(place: Place) -> Iterator[str]:
+    with new_role(place) as made:
+        yield made
+
+
+def project_of(
+    place: Place, role: str, strategy: str, spark: SparkSession | None = None, **table: Any
+) -> qbcd.Project:
+    written = config(
+        place.url_as(role), {"name": "s", "table": "public.orders", "strategy": strategy, **table},
+        state=f"sqlite:///{strategy}.db", workdir=f"work_{strategy}", sinks={"out": {"type": "jsonl", "path": "out"}},
+    )  # fmt: skip
+    return qbcd.Project.from_dict(written, spark=spark, base_dir=place.folder)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    ("granted", "table", "message"),
+    [
+        (
+            "",
+            {},
+            "tables[0].table: role ROLE may not SELECT from public.orders (columns id, region, amount) "
+            "(GRANT SELECT ON public.orders TO ROLE)",
+        ),
+        (
+            "GRANT SELECT (id, region) ON orders TO ROLE",
+            {},
+            "tables[0].table: role ROLE may not SELECT from public.orders (columns amount) "
+            "(GRANT SELECT ON public.orders TO ROLE)",
+        ),
+        (
+            "GRANT SELECT (id, region) ON orders TO ROLE",
+            {"columns": ["region"]},
+            "tables[0].table: role ROLE may read columns of public.orders, but not lock it against DDL while it reads "
+            "(GRANT SELECT ON public.orders TO ROLE, or capture a view)",
+        ),
+        (
+            "GRANT SELECT ON sales.orders TO ROLE",
+            {"table": "sales.orders"},
+            "tables[0].table: role ROLE may not use schema sales (GRANT USAGE ON SCHEMA sales TO ROLE)",
+        ),
+        (
+            "GRANT SELECT ON orders TO ROLE",
+            {"where": "EXISTS (SELECT FROM public.other)"},
+            "tables[0].where: source shop (HOST): permission denied for table other "
+            "(grant the role the right that the message names: GRANT SELECT ON other, or ALL where it is qbcd's own)",
+        ),
+        (
+            "GRANT SELECT ON orders, owned TO ROLE",
+            {"where": "EXISTS (SELECT FROM public.owned)"},
+            "tables[0].where: source shop (HOST): row-level security would hide rows: query would be affected by "
+            'row-level security policy for table "owned" '
+            "(give the role BYPASSRLS, or capture a view that states which rows it shows)",
+        ),
+        (
+            "GRANT SELECT ON owned TO ROLE",
+            {"table": "public.owned"},
+            "tables[0].table: row-level security hides rows of public.owned from role ROLE; hidden rows would look "
+            "like deletes (use a role with BYPASSRLS, or capture a view that shows what ROLE may see)",
+        ),
+    ],
+)
+def test_what_a_role_may_not_read(
+    place: Place, role: str, strategy: str, granted: str, table: dict[str, Any], message: str
+) -> None:
+    if granted:
+        place.sql(granted.replace("ROLE", role))
+    kind = Refused if "row-level" in message else MissingPrivilege
+    with project_of(place, role, strategy, **table) as project:
+        assert project.state.project_id
+        assert place.refused(project.stream("s").prepare, kind, 3).replace(role, "ROLE") == message
+
+
+def test_mds_needs_a_schema_and_id_rcs_does_not(place: Place, role: str, spark: SparkSession) -> None:
+    place.sql(f"GRANT SELECT ON orders TO {role}")
+    with project_of(place, role, "mds") as project:
+        assert project.state.project_id
+        assert place.refused(project.stream("s").prepare, MissingPrivilege, 3) == (
+            "stream s: no right to create tables in schema qbcd of source shop (source shop (HOST): permission denied "
+            "for database DATABASE) (qbcd prepare --dry-run prints the DDL for a DBA; strategy id_rcs needs only SELECT)"
+        )
+        place.sql("CREATE SCHEMA qbcd")
+        message = place.refused(project.stream("s").prepare, MissingPrivilege, 3)
+        assert "permission denied for schema qbcd" in message
+        place.sql("DROP SCHEMA qbcd")
+    with project_of(place, role, "id_rcs", spark) as project:
+        project.stream("s").prepare()
+        assert polled(project, "s") == []
+        place.sql("UPDATE orders SET amount = amount + 1 WHERE id = 1")
+        assert polled(project, "s") == [{"u": 1}]
+    assert place.sql("SELECT count(*) FROM pg_namespace WHERE nspname = 'qbcd'") == [(0,)]
+
+
+def test_the_ddl_that_a_dba_runs_is_all_that_mds_needs(place: Place, role: str) -> None:
+    place.sql(f"GRANT SELECT ON orders TO {role}")
+    with project_of(place, role, "mds") as project:
+        ddl = project.stream("s").ddl()
+        place.sql(";\n".join(ddl))
+        place.sql(f"GRANT USAGE ON SCHEMA qbcd TO {role}; GRANT ALL ON ALL TABLES IN SCHEMA qbcd TO {role}")
+        project.stream("s").prepare()
+        assert polled(project, "s") == []
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_row_security_and_rights_that_change_after_prepare(
+    place: Place, role: str, strategy: str, spark: SparkSession
+) -> None:
+    place.sql(
+        "CREATE TABLE later (id int PRIMARY KEY, owner text); INSERT INTO later VALUES (1, 'a'), (2, 'b');"
+        f"GRANT SELECT ON later TO {role}; GRANT CREATE ON DATABASE {place.database} TO {role}"
+    )
+    with project_of(place, role, strategy, spark, table="public.later", name="later") as project:
+        project.stream("later").prepare()
+        place.sql("ALTER TABLE later ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON later USING (owner = 'a')")
+        message = place.refused(lambda: polled(project, "later"), Refused, 3)
+        assert message.replace(role, "ROLE") == (
+            "tables[0].table: row-level security hides rows of public.later from role ROLE; hidden rows would look "
+            "like deletes (use a role with BYPASSRLS, or capture a view that shows what ROLE may see)"
+        )
+        place.sql(f"ALTER TABLE later DISABLE ROW LEVEL SECURITY; REVOKE SELECT ON later FROM {role}")
+        message = place.refused(lambda: polled(project, "later"), MissingPrivilege, 3)
+        assert message.replace(role, "ROLE") == (
+            "tables[0].table: role ROLE may not SELECT from public.later (columns id, owner) "
+            "(GRANT SELECT ON public.later TO ROLE)"
+        )
+        place.sql(f"GRANT SELECT ON later TO {role}; DELETE FROM later WHERE id = 2")
+        assert polled(project, "later") == [{"d": 1}]

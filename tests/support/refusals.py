@@ -1,0 +1,172 @@
+"""What a refusal must be: one message with place and remedy, the right class, and nothing moved anywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg2
+import pytest
+
+import qbcd
+from qbcd.demo.server import EmbeddedPostgres
+from qbcd.errors import QbcdError
+from tests.support import connect, sql
+
+STRATEGIES = ("mds", "id_rcs")
+# What a refused attempt may leave: the lease's token, a line of history, and what a guard wants confirmed.
+_MAY_MOVE = frozenset({"lease", "qbcd_lease", "qbcd_history", "qbcd_refusal", "qbcd_pin", "pin"})
+_TOKENS = frozenset({"fencing_token", "seal"})
+
+_TABLES = """
+SELECT n.nspname, c.relname, c.relkind::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND c.relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY 1, 2
+"""
+
+
+@dataclass(frozen=True)
+class Traces:
+    """Everything that a poll could move: rows of qbcd's and of the user's tables, files of workdir and sinks."""
+
+    source: dict[str, Any]
+    state: dict[str, Any]
+    files: dict[str, str]
+
+
+def traces(url: str, folder: Path) -> Traces:
+    """What stands in the source at `url` (read as superuser) and in the project's `folder` now."""
+    return Traces(_source(url), _state(folder), _files(folder))
+
+
+def _source(url: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    with connect(url) as conn, conn.cursor() as cur:
+        cur.execute(_TABLES)
+        for schema, name, kind in cur.fetchall():
+            found[f"{schema}.{name}"] = kind
+            if kind == "r" and not (schema.startswith("qbcd") and name in _MAY_MOVE):
+                quoted = psycopg2.extensions.quote_ident
+                cur.execute(
+                    f"SELECT to_jsonb(t) FROM ONLY {quoted(schema, cur)}.{quoted(name, cur)} t ORDER BY t::text"
+                )
+                found[f"{schema}.{name}"] = [_without_tokens(row[0]) for row in cur.fetchall()]
+        cur.execute("SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' ORDER BY 1")
+        found["schemas"] = cur.fetchall()
+    return found
+
+
+def _state(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for path in folder.rglob("*.db"):
+        with closing(sqlite3.connect(path)) as conn:
+            conn.row_factory = sqlite3.Row
+            for (name,) in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+                if name.startswith("qbcd_") and name not in _MAY_MOVE:
+                    rows = conn.execute(f'SELECT * FROM "{name}" ORDER BY 1, 2').fetchall()
+                    found[f"{path.name}: {name}"] = [_without_tokens(dict(row)) for row in rows]
+    return found
+
+
+def _without_tokens(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in _TOKENS}
+
+
+def _files(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
+        for path in sorted(folder.rglob("*"))
+        if path.suffix != ".db" and path.name != ".qbcd"
+    }
+
+
+@dataclass
+class Place:
+    """A database with a project's folder, and what a refusal there reads like.
+
+    Attributes:
+        admin: URL of the superuser.
+    """
+
+    admin: str
+    folder: Path
+
+    @property
+    def host(self) -> str:
+        """Host and port, as messages name them."""
+        return urlsplit(self.admin).netloc.rpartition("@")[2]
+
+    @property
+    def database(self) -> str:
+        """The database's name."""
+        return urlsplit(self.admin).path[1:]
+
+    def url_as(self, role: str, password: str = "") -> str:
+        """URL of another role."""
+        return f"postgresql://{role}{':' + password if password else ''}@{self.host}/{self.database}"
+
+    def sql(self, text: str, params: Any = None) -> list[tuple[Any, ...]]:
+        """Runs SQL as the superuser."""
+        return sql(self.admin, text, params)
+
+    def refused(self, action: Callable[[], object], kind: type[QbcdError], code: int) -> str:
+        """Runs `action`, which must be refused by an error of exactly `kind` and move nothing.
+
+        Returns:
+            The whole message, with HOST and DATABASE in the place of what changes from run to run.
+        """
+        before = traces(self.admin, self.folder)
+        with pytest.raises(QbcdError) as caught:
+            action()
+        error = caught.value
+        assert type(error) is kind, f"{type(error).__name__}: {error}"
+        assert error.exit_code == code
+        after = traces(self.admin, self.folder)
+        assert after.source == before.source
+        assert after.state == before.state
+        assert after.files == before.files
+        return self.plain(error)
+
+    def plain(self, error: BaseException) -> str:
+        """The message without what changes from run to run."""
+        text = str(error).replace(self.host, "HOST").replace(self.database, "DATABASE")
+        return text.replace(f"{self.folder}/", "")
+
+
+@contextmanager
+def new_place(server: EmbeddedPostgres, folder: Path) -> Iterator[Place]:
+    """A fresh database and project folder."""
+    name = f"t_{uuid.uuid4().hex}"
+    folder.mkdir(parents=True, exist_ok=True)
+    sql(server.url, f"CREATE DATABASE {name}")
+    try:
+        yield Place(server.url_of(name), folder)
+    finally:
+        sql(server.url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def new_role(place: Place, attributes: str = "") -> Iterator[str]:
+    """A login role without rights in the place's database, dropped afterwards."""
+    role = f"r_{uuid.uuid4().hex[:12]}"
+    place.sql(f"CREATE ROLE {role} LOGIN {attributes}")
+    try:
+        yield role
+    finally:
+        place.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
+
+
+def polled(project: qbcd.Project, stream: str, **options: Any) -> list[dict[str, int]]:
+    """One poll; the counts of the batch that it found, if any; its error is raised."""
+    outcome = project.run([stream], once=True, **options).outcomes[0]
+    if outcome.error is not None:
+        raise outcome.error
+    assert outcome.report is not None
+    assert not outcome.report.failures
+    return [dict(outcome.report.header.counts)] if outcome.report.header else []
