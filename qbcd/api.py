@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 import threading
@@ -23,6 +24,7 @@ from qbcd.run import Report, Stream, deliver, plan_of, prepare_stream, reset_str
 from qbcd.sinks import Sink, SinkBatch, make_sink
 from qbcd.sites import DatabaseSite, Difference, Files, Settings, Site, SparkSite, Step
 from qbcd.spark.drivers import find_driver, user_cache
+from qbcd.spark.machine import Surroundings
 from qbcd.spark.session import SparkProvider
 from qbcd.state import ProjectState
 from qbcd.status import StreamStatus, latest_events, stream_status
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PYTHON_SINK = "python"
+log = logging.getLogger("qbcd")
 
 
 class Batch:
@@ -152,7 +155,8 @@ class Project:
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
         self.progress: Callable[[str, str], None] = lambda stream, what: None  # told what a long step is at
-        self._spark = SparkProvider(config.spark, self._drivers, session=spark)
+        drivers = {connector_for(c.sqlalchemy_url()).driver.driver_class for c in config.sources.values()}
+        self._spark = SparkProvider(config.spark, self._drivers, sorted(drivers), session=spark)
 
     @classmethod
     def from_dict(
@@ -318,11 +322,15 @@ class Project:
 
     def _drivers(self) -> list[Path]:
         """The driver jars of all configured sources."""
-        connectors = {c.name: c for c in (self.source(n).connector for n in self.config.sources)}
-        return [
-            find_driver(c.driver, configured=self.config.spark.driver_jar, cache=user_cache()).jar
-            for c in connectors.values()
-        ]
+        spark, jars = self.config.spark, []
+        for driver in dict.fromkeys(connector_for(c.sqlalchemy_url()).driver for c in self.config.sources.values()):
+            found = find_driver(
+                driver, configured=spark.driver_jar, cache=user_cache(), around=Surroundings(spark_conf=spark.conf)
+            )
+            for line in found.passed_over:
+                log.warning("%s", line)
+            jars.append(found.jar)
+        return jars
 
 
 def open(path: str | os.PathLike[str] = "qbcd.yaml", spark: SparkSession | None = None) -> Project:

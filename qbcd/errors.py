@@ -46,6 +46,10 @@ class SourceError(QbcdError):
     """The source could not be reached or a statement on it failed (exit code 1)."""
 
 
+class SparkFailed(QbcdError):
+    """Spark could not finish a step, for a reason that is not the source's (exit code 1)."""
+
+
 class EnvironmentMissing(QbcdError):
     """Java, a JDBC driver or a Python package that is needed is not there (exit code 1)."""
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from qbcd.errors import QbcdError, Refused
+from qbcd.errors import QbcdError, Refused, SparkFailed
 from qbcd.run import Report, Stream, run_stream
+from qbcd.spark.jdbc import spark_failure
 from qbcd.state import Run
 
 log = logging.getLogger("qbcd")
@@ -50,10 +51,10 @@ def poll(stream: Stream) -> Outcome:
     """One poll with its line in the history; errors of qbcd become the outcome."""
     started = time.time()
     try:
-        report = run_stream(stream)
+        report = _run(stream)
     except QbcdError as error:
         error.stream = error.stream or stream.name
-        kind = "refused" if isinstance(error, Refused) else "failed"
+        kind: Literal["refused", "failed"] = "refused" if isinstance(error, Refused) else "failed"
         stream.project.record_run(Run(stream.name, started, time.time(), kind, message=str(error)))
         return Outcome(stream.name, error=error)
     header = report.header
@@ -66,6 +67,19 @@ def poll(stream: Stream) -> Outcome:
     )  # fmt: skip
     stream.project.record_run(run, report.cost)
     return Outcome(stream.name, report=report)
+
+
+def _run(stream: Stream) -> Report:
+    """`run_stream`, with a failure of Spark itself as one message."""
+    try:
+        return run_stream(stream)
+    except QbcdError:
+        raise
+    except Exception as error:
+        said = spark_failure(error)
+        if said is None:
+            raise
+        raise SparkFailed(f"Spark failed: {said}", remedy="nothing was committed; see its log above") from error
 
 
 def run_once(streams: Sequence[Stream], told: Callable[[Outcome], None], stop: threading.Event) -> JobReport:

@@ -24,8 +24,8 @@ class Travel:
     """How a column's values travel from the source to a sink (interface.md, Types).
 
     On the wire (JDBC and stage) booleans, integers, floats and binary are themselves; `decimal`, `text`, dates and
-    times are text; an `array` is a JSON fragment: a JSON array for one-dimensional arrays with lower bound 1, a JSON string with
-    the database's own text for any other array.
+    times are text; an `array` is a JSON fragment: a JSON array for one-dimensional arrays with lower bound 1, a JSON
+    string with the database's own text for any other array.
     """
 
     kind: TravelKind

@@ -23,6 +23,7 @@ from qbcd.errors import ConfigError, DeliveryError, QbcdError, Refused, SchemaCh
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sinks import Sink, SinkBatch
 from qbcd.sites import Difference, Held, Settings, Site, not_prepared
+from qbcd.spark.jdbc import explained
 from qbcd.sql import check_restriction, restriction_probe, restriction_remedy
 from qbcd.state import ProjectState, StreamRow
 
@@ -196,7 +197,8 @@ def _publish(stream: Stream, held: Held, sink: Sink, name: str, header: BatchHea
     held.keeper.check()
     hooks.reach("before_publish")
     try:
-        sink.write(SinkBatch(header, lambda: stream.site.staged(header)))
+        batch = SinkBatch(header, lambda: stream.site.staged(header))
+        explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
     except QbcdError:
         raise
     except OSError as error:

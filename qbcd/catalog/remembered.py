@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from qbcd.catalog.source import Session, Source
-
 from qbcd.errors import SchemaChanged, SourceChanged
 from qbcd.model import ServerIdentity, StreamPlan
 

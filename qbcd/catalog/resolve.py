@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from qbcd.catalog.source import Session, Source
-
 from qbcd.config import StreamConfig
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, UnsafeKey, UnsupportedType
 from qbcd.model import Column, StreamPlan, Table

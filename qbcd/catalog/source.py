@@ -140,14 +140,10 @@ class Source:
     def jdbc(self, stream: str) -> tuple[str, dict[str, str]]:
         """JDBC URL and options of a read-only Spark read; the caller adds the pins as ``sessionInitStatement``."""
         with self._located():
-            options = self.connector.jdbc_options(
-                self._url,
-                self._properties,
-                fetchsize=self._fetchsize,
-                stream=stream,
-                statement_timeout=self._statement_timeout,
+            jdbc_url = self.connector.jdbc_url(
+                self._url, self._properties, stream=stream, statement_timeout=self._statement_timeout
             )
-            return self.connector.jdbc_url(self._url), options
+            return jdbc_url, self.connector.jdbc_options(self._url, fetchsize=self._fetchsize)
 
     def explain(self, error: BaseException, stream: str) -> QbcdError:
         """The one message for an error of this source's driver."""

@@ -103,14 +103,24 @@ class Connector(ABC):
         """Statements that put a fresh transaction on an exported snapshot, `session_pins` first."""
 
     @abstractmethod
-    def jdbc_url(self, url: URL) -> str:
-        """The JDBC URL without user and password."""
+    def jdbc_url(
+        self, url: URL, properties: Mapping[str, str] | None = None, *, stream: str = "", statement_timeout: int = 0
+    ) -> str:
+        """The JDBC URL of a read-only session, without user and password.
+
+        The driver's properties are part of it, because Spark hands options over in lower case where predicates split a
+        read, and drivers do not know them so.
+
+        Args:
+            url: The source's URL.
+            properties: The user's JDBC properties, checked against `jdbc_properties`.
+            stream: Names the session in the source's own monitoring.
+            statement_timeout: Seconds after which the source cancels a statement, 0 for never.
+        """
 
     @abstractmethod
-    def jdbc_options(
-        self, url: URL, properties: Mapping[str, str], *, fetchsize: int, stream: str = "", statement_timeout: int = 0
-    ) -> dict[str, str]:
-        """Options of a read-only Spark JDBC read: driver, user, password, properties, time-out (seconds, 0 is none)."""
+    def jdbc_options(self, url: URL, *, fetchsize: int) -> dict[str, str]:
+        """Options of a Spark JDBC read beside the URL: driver, user, password, `fetchsize`; names in lower case."""
 
     def jdbc_query(self, sql: str) -> str:
         """`sql` as the JDBC driver takes it, whose parser may see placeholders in the database's own operators."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812 -- its usual name
+from pyspark.sql import functions as F
 
 from qbcd.model import Column, StreamPlan
 from qbcd.sites.shapes import IDENTITY
@@ -87,7 +87,7 @@ def _comparable(column: Column, name: str) -> SparkColumn:
 
 
 def counts(batch: DataFrame) -> dict[str, int]:
-    """op -> number of events, of a written batch."""
+    """Op -> number of events, of a written batch."""
     found = {r["op"]: int(r["count"]) for r in batch.groupBy("op").count().collect()}
     return {op: found[op] for op in _RANK if op in found}
 

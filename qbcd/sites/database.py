@@ -216,7 +216,7 @@ class DatabaseSite(Site):
             session.run(strategy.changes(held.row.epoch, seq))
             rows = session.rows(strategy.differing_keys(held.row.epoch, seq))
             session.rollback()
-        return [Difference(r.op.strip(), ", ".join(str(v) for v in r[1:])) for r in rows]
+        return [Difference(r.op.strip(), ", ".join(map(str, tuple(r)[1:]))) for r in rows]
 
     # -- helpers -----------------------------------------------------------------------------------------------------
     def strategy(self, plan: StreamPlan) -> Mds:

@@ -19,6 +19,7 @@ from qbcd.catalog.source import Source
 from qbcd.errors import StateConflict
 from qbcd.sites.shapes import casts, ddl
 from qbcd.spark.jdbc import explained
+from qbcd.spark.paths import to_read, to_write
 from qbcd.state import Segment
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from qbcd.sites.base import Held
 
 Fields = Sequence[tuple[str, str]]
+_NO_MARKER = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 
 
 @dataclass(frozen=True)
@@ -83,9 +85,7 @@ class Files:
         for folder in (self.workdir, self.workdir / "streams", self.root):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    def write(
-        self, frame: DataFrame, fields: Fields, kind: str, held: Held, source: Source | None = None
-    ) -> Part:
+    def write(self, frame: DataFrame, fields: Fields, kind: str, held: Held, source: Source | None = None) -> Part:
         """Evaluates `frame` once into a new part and makes it durable; no commit names it yet.
 
         Args:
@@ -97,11 +97,13 @@ class Files:
         self.create()
         part_id = f"{kind}-{held.row.fencing_token}-{uuid.uuid4().hex}"
         folder = self.root / part_id
-        writer = frame.selectExpr(*casts(fields)).write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+        writer = frame.selectExpr(*casts(fields)).write.option(
+            "mapreduce.fileoutputcommitter.marksuccessfuljobs", "false"
+        )
         if source is None:
-            writer.parquet(folder.as_uri())
+            writer.parquet(to_write(folder))
         else:
-            explained(lambda: writer.parquet(folder.as_uri()), lambda e: source.explain(e, self.stream))
+            explained(lambda: writer.parquet(to_write(folder)), lambda e: source.explain(e, self.stream))
         folder.chmod(0o700)
         files = []
         for path in sorted(folder.iterdir()):
@@ -127,7 +129,7 @@ class Files:
                     f"file {path} is missing or was changed; the replica cannot be trusted", stream=self.stream,
                     remedy=f"restore it, or qbcd reset {self.stream} --discard",
                 )  # fmt: skip
-        return spark.read.schema(ddl(fields)).parquet(*(_literal_path(path) for path, _ in named))
+        return spark.read.schema(ddl(fields)).parquet(*(to_read(path) for path, _ in named))
 
     def discard(self, part: Part, *, unless: bool = False) -> None:
         """Removes a part of this attempt that no commit names."""
@@ -152,8 +154,3 @@ def _fsync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _literal_path(path: Path) -> str:
-    """A path for Spark, which would take ``[``, ``{``, ``*`` and ``?`` for patterns."""
-    return "".join(f"\\{c}" if c in "[]{}*?\\" else c for c in str(path))

@@ -1,4 +1,4 @@
-"""Reading a source under one snapshot: DDL kept away, catalog checked, checksums by several connections, rows by Spark."""
+"""Reading a source under one snapshot: DDL kept away, catalog checked, checksums on all connections, rows by Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas of what stands in the workdir, as Spark's DDL text: known from the plan, so that no file is read to infer them.
+"""Schemas of what stands in the workdir, as Spark's DDL text: known from the plan, never inferred from files.
 
 Values are in wire form (`qbcd.model.Travel`): what is no boolean, integer, float or binary is text.
 """
@@ -36,7 +36,13 @@ def row_fields(travels: Sequence[Travel], *, typed: bool = False) -> list[tuple[
 def batch_fields(travels: Sequence[Travel]) -> list[tuple[str, str]]:
     """(name, type) of a row of a batch: the staged event, and what the replica needs of it."""
     images = [(f"{side}_{i}", wire_type(t)) for side in ("b", "a") for i, t in enumerate(travels)]
-    event = [("op", "string"), ("reason", "string"), ("pair_id", "string"), ("ordinal", "bigint"), ("changed", "string")]
+    event = [
+        ("op", "string"),
+        ("reason", "string"),
+        ("pair_id", "string"),
+        ("ordinal", "bigint"),
+        ("changed", "string"),
+    ]
     replica = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint"), ("batch_seq", "bigint")]
     return [*event, *images, *replica]
 

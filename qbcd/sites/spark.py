@@ -1,4 +1,4 @@
-"""The site under Spark: the replica is Parquet in the workdir, stream row and ranges are in the state database (ID/RCS).
+"""The site under Spark: the replica is Parquet in the workdir, row and ranges are in the state database (ID/RCS).
 
 One poll: checksums of all ranges from one exported snapshot; ranges that differ are read once through JDBC readers
 pinned to that snapshot, into the stage; comparison, batch and new range checksums come from the stage alone; one

@@ -9,9 +9,8 @@ from __future__ import annotations
 import difflib
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import TokenType
 
 from qbcd.connectors.base import Connector
 from qbcd.errors import ConfigError
@@ -84,7 +83,7 @@ def _problem(where: str, dialect: str) -> str:
     return _expression_problem(where, dialect)
 
 
-def _has_comment_mark(where: str, tokens: list[sqlglot.tokens.Token]) -> bool:
+def _has_comment_mark(where: str, tokens: list[Token]) -> bool:
     """Whether text outside all tokens is more than white space: a comment that the tokenizer left out."""
     end = 0
     for token in tokens:

@@ -17,8 +17,8 @@ class Estimate:
     """What a poll of an unchanged table costs the source, from the catalog's statistics (-1: unknown).
 
     Attributes:
-        pages: Pages read, by `formula` in the paper's symbols (N pages of the table, M of the copy, R the share that the
-            restriction leaves).
+        pages: Pages read, by `formula` in the paper's symbols (N pages of the table, M of the copy, R the share that
+            the restriction leaves).
         rows: Rows read.
         shipped: What leaves the source when nothing changed.
     """

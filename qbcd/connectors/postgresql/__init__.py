@@ -50,15 +50,13 @@ class PostgreSQL(Connector):
     def snapshot_pins(self, snapshot: str) -> tuple[str, ...]:
         return session.snapshot_pins(snapshot)
 
-    def jdbc_url(self, url: URL) -> str:
-        return session.jdbc_url(url)
+    def jdbc_url(
+        self, url: URL, properties: Mapping[str, str] | None = None, *, stream: str = "", statement_timeout: int = 0
+    ) -> str:
+        return session.jdbc_url(url, properties or {}, stream=stream, statement_timeout=statement_timeout)
 
-    def jdbc_options(
-        self, url: URL, properties: Mapping[str, str], *, fetchsize: int, stream: str = "", statement_timeout: int = 0
-    ) -> dict[str, str]:
-        return session.jdbc_options(
-            url, properties, fetchsize=fetchsize, stream=stream, statement_timeout=statement_timeout
-        )
+    def jdbc_options(self, url: URL, *, fetchsize: int) -> dict[str, str]:
+        return session.jdbc_options(url, fetchsize=fetchsize)
 
     def jdbc_query(self, sql: str) -> str:
         return session.jdbc_query(sql)

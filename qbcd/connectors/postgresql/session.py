@@ -62,12 +62,12 @@ JDBC_PROPERTIES = frozenset({
 
 # Where a question mark is no operator: escape strings, strings, quoted identifiers, dollar-quoted strings.
 _QUOTED = r"""(?<![\w$])[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|(?<![\w$])\$(\w*)\$.*?\$\1\$"""
-_JDBC_TOKEN = re.compile(rf"({_QUOTED})|\?", re.DOTALL)
+_JDBC_TOKEN = re.compile(rf"{_QUOTED}|\?", re.DOTALL)
 
 
 def jdbc_query(sql: str) -> str:
     """`sql` with the question marks of operators (jsonb's ``?``) doubled: the driver takes a single one for a parameter."""
-    return _JDBC_TOKEN.sub(lambda found: found[1] or "??", sql)
+    return _JDBC_TOKEN.sub(lambda found: "??" if found[0] == "?" else found[0], sql)
 
 
 def is_local(host: str | None) -> bool:
@@ -136,56 +136,61 @@ def snapshot_pins(snapshot: str) -> tuple[str, ...]:
     return (*PINS, level, f"SET TRANSACTION SNAPSHOT '{snapshot}'")
 
 
-def jdbc_url(url: URL) -> str:
-    """``jdbc:postgresql://host:port/database?..`` with TLS options, without user and password.
+def jdbc_url(url: URL, properties: Mapping[str, str], *, stream: str, statement_timeout: int) -> str:
+    """``jdbc:postgresql://host:port/database?..`` with all properties, without user and password.
 
     Raises:
-        ConfigError: The URL names a socket directory, no database, or an option that is not shared by both sides.
+        ConfigError: The URL names a socket directory, no database, or an option that is not shared by both sides; or a
+            property is not on the allow-list.
     """
     host = url.host or "localhost"
     if host.startswith(("/", "@")):
         raise ConfigError(f"JDBC cannot connect through the socket {host}", remedy="name a host and port in the url")
     if not url.database:
         raise ConfigError("the source's url names no database", remedy="end it with /DATABASE")
-    address = f"[{host.strip('[]')}]" if ":" in host else host
-    options = {"connectTimeout": str(CONNECT_TIMEOUT)}
-    for name, value in _options(url).items():
-        if (name, value) == ("sslrootcert", "system"):
-            options["sslfactory"] = "org.postgresql.ssl.DefaultJavaSSLFactory"  # Java's own trusted roots
-        else:
-            options[_SHARED[name]] = value
-    place = f"{address}:{url.port or DEFAULT_PORT}/{quote(url.database, safe='')}"
-    return f"jdbc:postgresql://{place}?{urlencode(options)}"
-
-
-def jdbc_options(
-    url: URL, properties: Mapping[str, str], *, fetchsize: int, stream: str = "", statement_timeout: int = 0
-) -> dict[str, str]:
-    """Options of a read-only Spark JDBC read.
-
-    Raises:
-        ConfigError: A property is not on the allow-list, or `fetchsize` is below 1: the driver would then read outside
-            a transaction, and the snapshot pin would silently not hold.
-    """
-    if fetchsize < 1:
-        raise ConfigError(f"jdbc.fetchsize is {fetchsize}", remedy="1 is the least; 10000 serves well")
     _refuse_unknown(properties, JDBC_PROPERTIES, "jdbc.properties", "TLS settings belong in the source's url")
-    options = {
-        "driver": DRIVER_CLASS,
-        "fetchsize": str(fetchsize),
-        "ApplicationName": application_name(stream),
+    settings = {
+        "connectTimeout": str(CONNECT_TIMEOUT),
         "tcpKeepAlive": "true",
         "prepareThreshold": "-1",  # binary transfer from the first row
+        **_jdbc_tls(url),
         **properties,
+        "ApplicationName": application_name(stream),
         "readOnly": "true",
         "readOnlyMode": "always",
         "options": server_options(read_only=True, statement_timeout=statement_timeout),
     }
+    address = f"[{host.strip('[]')}]" if ":" in host else host
+    place = f"{address}:{url.port or DEFAULT_PORT}/{quote(url.database, safe='')}"
+    return f"jdbc:postgresql://{place}?{urlencode(settings)}"
+
+
+def jdbc_options(url: URL, *, fetchsize: int) -> dict[str, str]:
+    """Driver, user, password and fetch size of a Spark JDBC read.
+
+    Raises:
+        ConfigError: `fetchsize` is below 1: the driver would then read outside a transaction, and the snapshot pin
+            would silently not hold.
+    """
+    if fetchsize < 1:
+        raise ConfigError(f"jdbc.fetchsize is {fetchsize}", remedy="1 is the least; 10000 serves well")
+    options = {"driver": DRIVER_CLASS, "fetchsize": str(fetchsize)}
     if url.username:
         options["user"] = url.username
     if url.password is not None:
         options["password"] = str(url.password)
     return options
+
+
+def _jdbc_tls(url: URL) -> dict[str, str]:
+    """The URL's options by the JDBC driver's names."""
+    settings = {}
+    for name, value in _options(url).items():
+        if (name, value) == ("sslrootcert", "system"):
+            settings["sslfactory"] = "org.postgresql.ssl.DefaultJavaSSLFactory"  # Java's own trusted roots
+        else:
+            settings[_SHARED[name]] = value
+    return settings
 
 
 def _options(url: URL) -> dict[str, str]:

@@ -1,0 +1,250 @@
+"""A prepared stream refuses what would make its next poll lie, moves nothing, and goes on once the cause is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import qbcd
+from qbcd.demo.server import EmbeddedPostgres
+from qbcd.errors import GuardTripped, LeaseHeld, QbcdError, Refused, SchemaChanged, StateConflict, UnsafeKey
+from tests.support.oracle import events
+from tests.support.project import config
+from tests.support.refusals import STRATEGIES, Place, new_place, polled
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLES = """
+CREATE TABLE orders (id int PRIMARY KEY, region text, amount numeric(10,2), note text);
+INSERT INTO orders SELECT i, 'EU', i, NULL FROM generate_series(1, 20) i;
+CREATE TABLE loose (k int, part int, x text); INSERT INTO loose SELECT i, i, 'x' FROM generate_series(1, 5) i;
+"""
+RESET = "qbcd reset STREAM, then prepare it again; or undo the change at the source"
+
+
+@pytest.fixture(scope="module")
+def place(server: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with new_place(server, tmp_path_factory.mktemp("prepared") / "project") as made:
+        made.sql(TABLES)
+        yield made
+
+
+def written(place: Place, **more: Any) -> dict[str, Any]:
+    """Streams <strategy> over orders and <strategy>_loose over loose; `more` goes into the former."""
+    tables = [{"name": s, "table": "public.orders", "strategy": s, **more} for s in STRATEGIES]
+    loose = [
+        {"name": f"{s}_loose", "table": "public.loose", "key": ["k", "part"], "strategy": s} for s in STRATEGIES
+    ]  # fmt: skip
+    data = config(place.admin, *tables, *loose)
+    data["defaults"]["guards"] = {"max_delete_fraction": 0.25}
+    return data
+
+
+@pytest.fixture(scope="module")
+def project(place: Place, spark: SparkSession) -> Iterator[qbcd.Project]:
+    with qbcd.Project.from_dict(written(place), spark=spark, base_dir=place.folder) as opened:
+        for stream in opened.streams:
+            stream.prepare()
+        yield opened
+
+
+@pytest.fixture(params=STRATEGIES)
+def stream(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def refused_while(
+    place: Place, project: qbcd.Project, stream: str, kind: type[QbcdError], do: str, undo: str
+) -> str:
+    """The message of a poll after SQL `do`; after SQL `undo` the stream goes on and finds nothing."""
+    place.sql(do)
+    try:
+        message = place.refused(lambda: polled(project, stream), kind, 3)
+        with pytest.raises(kind):
+            project.stream(stream).verify()
+    finally:
+        place.sql(undo)
+    assert polled(project, stream) == []
+    return message.replace(stream, "STREAM")
+
+
+@pytest.mark.parametrize(
+    ("do", "undo", "message"),
+    [
+        (
+            "ALTER TABLE orders DROP COLUMN note",
+            "ALTER TABLE orders ADD COLUMN note text",
+            f"stream STREAM: captured column 'note' was dropped from public.orders ({RESET})",
+        ),
+        (
+            "ALTER TABLE orders RENAME COLUMN region TO area",
+            "ALTER TABLE orders RENAME COLUMN area TO region",
+            f"stream STREAM: captured column 'region' was dropped from public.orders ({RESET})",
+        ),
+        (
+            "ALTER TABLE orders ALTER COLUMN amount TYPE numeric(12,2)",
+            "ALTER TABLE orders ALTER COLUMN amount TYPE numeric(10,2)",
+            "stream STREAM: captured column 'amount' of public.orders is numeric(12,2) now and was numeric(10,2) "
+            f"({RESET})",
+        ),
+        (
+            "ALTER TABLE orders ALTER COLUMN id TYPE bigint",
+            "ALTER TABLE orders ALTER COLUMN id TYPE int",
+            f"stream STREAM: captured column 'id' of public.orders is bigint now and was integer ({RESET})",
+        ),
+        (
+            'ALTER TABLE orders ALTER COLUMN region TYPE text COLLATE "C"',
+            'ALTER TABLE orders ALTER COLUMN region TYPE text COLLATE "default"',
+            "stream STREAM: captured column 'region' of public.orders is text pg_catalog.\"C\" now and was text "
+            f"({RESET})",
+        ),
+        (
+            "ALTER TABLE orders RENAME COLUMN id TO order_id",
+            "ALTER TABLE orders RENAME COLUMN order_id TO id",
+            f"stream STREAM: captured column 'id' was dropped from public.orders ({RESET})",
+        ),
+        (
+            "ALTER TABLE orders RENAME TO orders_of_old",
+            "ALTER TABLE orders_of_old RENAME TO orders",
+            f"stream STREAM: public.orders is gone ({RESET})",
+        ),
+    ],
+)
+def test_a_changed_table(
+    place: Place, project: qbcd.Project, stream: str, do: str, undo: str, message: str
+) -> None:
+    assert refused_while(place, project, stream, SchemaChanged, do, undo) == message
+
+
+def test_a_key_that_lost_its_constraint_is_counted_from_then_on(
+    place: Place, project: qbcd.Project, stream: str
+) -> None:
+    place.sql("ALTER TABLE orders DROP CONSTRAINT orders_pkey")
+    try:
+        message = place.refused(lambda: polled(project, stream), UnsafeKey, 3)
+    finally:
+        place.sql("ALTER TABLE orders ADD PRIMARY KEY (id)")
+    assert message == (
+        "tables[0].key: public.orders has no primary key (name the columns that identify a row:  key: [col, ..])"
+    ).replace("[0]", f"[{STRATEGIES.index(stream)}]")
+    assert polled(project, stream) == []
+
+
+def test_an_added_column_is_a_warning_and_events_go_on(place: Place, project: qbcd.Project, stream: str) -> None:
+    place.sql("ALTER TABLE orders ADD COLUMN extra text DEFAULT 'e'; UPDATE orders SET region = 'US' WHERE id = 1")
+    try:
+        [outcome] = project.run([stream], once=True).outcomes
+        assert outcome.error is None
+        assert outcome.report is not None
+        assert outcome.report.warnings == [
+            f"column 'extra' was added to public.orders after prepare and is not captured (qbcd reset {stream} and "
+            "prepare to capture it)"
+        ]
+        last = events(place.folder / "out" / "changes", stream)[-1]
+        assert last["op"] == "u"
+        assert list(last["after"]) == ["id", "region", "amount", "note"]
+    finally:
+        place.sql("ALTER TABLE orders DROP COLUMN extra; UPDATE orders SET region = 'EU' WHERE id = 1")
+    assert polled(project, stream) == [{"u": 1}]
+
+
+@pytest.mark.parametrize(
+    ("more", "names"),
+    [
+        ({"where": "region = 'EU'"}, "where"),
+        ({"columns": ["region"]}, "columns"),
+        ({"exclude": ["note"], "types": {"amount": "text"}}, "exclude, types"),
+        ({"key": ["id"]}, "key"),
+        ({"table": "public.loose", "key": ["k"]}, "key, table"),
+    ],
+)
+def test_a_configuration_that_changed_since_prepare(
+    place: Place, project: qbcd.Project, stream: str, more: dict[str, Any], names: str
+) -> None:
+    with qbcd.Project.from_dict(written(place, **more), base_dir=place.folder) as changed:
+        message = (
+            f"stream {stream}: {names} changed in the configuration since prepare "
+            f"(take the change back, or qbcd reset {stream} and prepare it again)"
+        )
+        for action in (lambda: polled(changed, stream), changed.stream(stream).prepare, changed.stream(stream).verify):
+            assert place.refused(action, SchemaChanged, 3) == message
+    assert polled(project, stream) == []
+
+
+def test_a_second_poller(place: Place, project: qbcd.Project, stream: str) -> None:
+    with (
+        qbcd.Project.from_dict(written(place), base_dir=place.folder) as second,
+        project.work(stream).site.hold(),
+    ):
+        message = place.refused(lambda: polled(second, stream), LeaseHeld, 3)
+    before, _, after = message.partition("process ")
+    assert before == f"stream {stream}: "
+    assert after.partition(" works ")[2] in (
+        f"on this stream; its lease ends in {s} s unless renewed (let one process poll it, or end the other one)"
+        for s in (59, 60)
+    )
+    assert polled(project, stream) == []
+
+
+def test_another_project(place: Place, project: qbcd.Project, stream: str) -> None:
+    """Its own state database; only schema qbcd of the source is shared."""
+    data = {**written(place), "state": "sqlite:///other.db"}
+    with qbcd.Project.from_dict(data, base_dir=place.folder) as other:
+        assert other.state.project_id
+        if stream == "mds":
+            for action in (lambda: polled(other, stream), other.stream(stream).verify):
+                assert place.refused(action, StateConflict, 3) == (
+                    "stream mds: schema 'qbcd' holds stream 'mds' prepared by another project (another state database) "
+                    "(give this project another `schema:`, or use the state database that prepared the stream)"
+                )
+        else:
+            assert place.refused(lambda: polled(other, stream), Refused, 3) == (
+                "stream id_rcs: is not prepared (qbcd prepare id_rcs)"
+            )
+
+
+@pytest.mark.parametrize(
+    ("do", "undo"),
+    [
+        ("INSERT INTO loose VALUES (3, 3, 'again')", "DELETE FROM loose WHERE x = 'again'"),
+        ("INSERT INTO loose VALUES (3, NULL, 'null')", "DELETE FROM loose WHERE x = 'null'"),
+        ("INSERT INTO loose VALUES (NULL, NULL, 'null')", "DELETE FROM loose WHERE x = 'null'"),
+    ],
+)
+def test_keys_that_went_bad_after_prepare(place: Place, project: qbcd.Project, stream: str, do: str, undo: str) -> None:
+    assert refused_while(place, project, f"{stream}_loose", UnsafeKey, do, undo) == (
+        "stream STREAM: key (k, part) has duplicate or NULL values in public.loose "
+        "(choose a key that is unique and never NULL, or mend the rows)"
+    )
+
+
+def test_guards_stop_emptied_sources_and_mass_deletes_and_are_lifted_once(
+    place: Place, project: qbcd.Project, stream: str
+) -> None:
+    confirm = f"nothing was changed; if this is right: qbcd run {stream} --once --accept-deletes"
+    restore = "INSERT INTO orders SELECT i, 'EU', i, NULL FROM generate_series(1, 20) i ON CONFLICT DO NOTHING"
+    for _ in range(2):  # confirming lifts the refusal that was seen, and no other
+        place.sql("DELETE FROM orders")
+        assert place.refused(lambda: polled(project, stream), GuardTripped, 3) == (
+            f"stream {stream}: the source is empty now and held 20 rows before ({confirm})"
+        )
+        place.sql(restore)
+        assert polled(project, stream) == []
+    place.sql("DELETE FROM orders WHERE id <= 6")
+    message = (
+        f"stream {stream}: this poll would deliver 6 deletes of 20 rows, more than guards.max_delete_fraction 0.25 "
+        f"allows ({confirm})"
+    )
+    assert place.refused(lambda: polled(project, stream), GuardTripped, 3) == message
+    assert polled(project, stream, accept_deletes=True) == [{"d": 6}]
+    place.sql("DELETE FROM orders WHERE id <= 12")
+    message = message.replace("deletes of 20", "deletes of 14")
+    assert place.refused(lambda: polled(project, stream, accept_deletes=True), GuardTripped, 3) == message
+    place.sql("DELETE FROM orders WHERE id = 13")  # more than was seen when it was refused
+    message = message.replace("6 deletes", "7 deletes")
+    assert place.refused(lambda: polled(project, stream, accept_deletes=True), GuardTripped, 3) == message
+    place.sql(restore)
+    assert polled(project, stream) == [{"c": 6}]
