@@ -210,7 +210,8 @@ class Project:
             url = config.sqlalchemy_url()
             self._sources[name] = Source(
                 name, url, connector_for(url), config.qbcd_schema, fetchsize=config.jdbc.fetchsize,
-                properties=config.jdbc.properties, place=self.config.where("sources", name),
+                properties=config.jdbc.properties,
+                statement_timeout=int(config.statement_timeout.total_seconds()), place=self.config.where("sources", name),
             )  # fmt: skip
         return self._sources[name]
 

@@ -85,7 +85,7 @@ def _stream_findings(stream: Stream) -> _Found:
         yield "privileges", "ok", _privileges(stream, session, plan, row)
         if row is not None and row.prepared:
             check_requested(stream.name, stream.settings.requested, row.checkpoint)
-            check_shape(stream.source, session, plan, row.checkpoint)
+            check_shape(stream.source, session, stream.name, row.checkpoint)
             check_server(stream.source, session, stream.name, row.checkpoint, accept=False)
             yield "state", "ok", f"prepared, epoch {row.epoch}, {row.last_batch_seq} batches"
         else:

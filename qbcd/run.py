@@ -15,8 +15,8 @@ from typing import Any
 from sqlalchemy.exc import DataError, DBAPIError, NotSupportedError, ProgrammingError
 
 from qbcd import hooks
-from qbcd.catalog.remembered import check_requested
-from qbcd.catalog.resolve import resolve
+from qbcd.catalog.remembered import check_requested, check_shape
+from qbcd.catalog.resolve import Frozen, resolve
 from qbcd.catalog.source import Session, Source
 from qbcd.config import StreamConfig
 from qbcd.errors import ConfigError, DeliveryError, QbcdError, Refused, SchemaChanged
@@ -138,12 +138,18 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
     """The stream's plan by today's catalog, with the columns that were frozen at prepare."""
     frozen = None
     if row and row.prepared:
-        frozen = [c[0] for c in row.checkpoint["shape"]["columns"]]
+        key, names = row.checkpoint["shape"]["key"], [c[0] for c in row.checkpoint["shape"]["columns"]]
+        frozen = Frozen(tuple(key), tuple(names[len(key) :]))
     config, source = stream.config, stream.source
     check_restriction(config.where, source.connector.dialect, place=config.place("where"))
     source.jdbc(stream.name)  # judges the options of its readers, which come to work only when rows travel
     with source.read(stream.name) as session:
-        plan, warnings = resolve(config, source, session, frozen)
+        try:
+            plan, warnings = resolve(config, source, session, frozen)
+        except QbcdError:
+            if row and frozen:  # where the table changed since prepare, that is the cause to name
+                check_shape(source, session, stream.name, row.checkpoint)
+            raise
         if frozen is None:
             probe_restriction(stream, session, plan)
     return plan, warnings

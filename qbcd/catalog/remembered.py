@@ -7,7 +7,7 @@ from typing import Any
 
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import SchemaChanged, SourceChanged
-from qbcd.model import ServerIdentity, StreamPlan
+from qbcd.model import ServerIdentity
 
 
 def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
@@ -25,28 +25,28 @@ def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mappi
         )  # fmt: skip
 
 
-def check_shape(source: Source, session: Session, plan: StreamPlan, checkpoint: Mapping[str, Any]) -> None:
+def check_shape(source: Source, session: Session, stream: str, checkpoint: Mapping[str, Any]) -> None:
     """Compares the captured columns, as the catalog has them in this very transaction, with those frozen at prepare.
 
     Raises:
         SchemaChanged: The table, or a captured column, was dropped, retyped or given another collation.
     """
-    schema, name = plan.table.schema, plan.table.name
+    schema, name = checkpoint["shape"]["table"]
     table = source.connector.probe_table(session.connection, schema, name)
-    remedy = f"qbcd reset {plan.stream}, then prepare it again; or undo the change at the source"
+    remedy = f"qbcd reset {stream}, then prepare it again; or undo the change at the source"
     if table is None:
-        raise SchemaChanged(f"{schema}.{name} is gone", stream=plan.stream, remedy=remedy)
+        raise SchemaChanged(f"{schema}.{name} is gone", stream=stream, remedy=remedy)
     for column, sql_type, collation, _, _ in checkpoint["shape"]["columns"]:
         now = table.column(column)
         if now is None:
             raise SchemaChanged(
-                f"captured column {column!r} was dropped from {schema}.{name}", stream=plan.stream, remedy=remedy
+                f"captured column {column!r} was dropped from {schema}.{name}", stream=stream, remedy=remedy
             )
         if (now.sql_type, now.collation) != (sql_type, collation):
             then_text, now_text = f"{sql_type} {collation}".strip(), f"{now.sql_type} {now.collation}".strip()
             raise SchemaChanged(
                 f"captured column {column!r} of {schema}.{name} is {now_text} now and was {then_text}",
-                stream=plan.stream, remedy=remedy,
+                stream=stream, remedy=remedy,
             )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from qbcd.catalog.source import Session, Source
@@ -26,8 +27,16 @@ def requested(config: StreamConfig) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True)
+class Frozen:
+    """What `prepare` settled for good: names of the key columns, and of the other captured columns, in their order."""
+
+    key: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
 def resolve(
-    config: StreamConfig, source: Source, session: Session, frozen: list[str] | None = None
+    config: StreamConfig, source: Source, session: Session, frozen: Frozen | None = None
 ) -> tuple[StreamPlan, list[str]]:
     """The stream's plan, and warnings.
 
@@ -35,7 +44,7 @@ def resolve(
         config: The stream's configuration with all defaults filled in.
         source: Its source.
         session: An open session on it.
-        frozen: Names captured at prepare; they stay captured, and new columns are only a warning.
+        frozen: What was captured at prepare, which stays so: a new column or primary key is only a warning.
 
     Raises:
         ConfigError: A table or column does not exist; names file, line and what was meant.
@@ -45,7 +54,7 @@ def resolve(
         Refused: Row-level security hides rows from the role.
     """
     table = _table(config, source, session)
-    key = _key(config, source, table)
+    key = _key(config, source, table, frozen)
     chosen, warnings = _chosen(config, table, frozen)
     captured = [_typed(config, source, c) for c in (*key, *(c for c in chosen if c not in key))]
     _check_types(config, source, captured)
@@ -69,8 +78,8 @@ def _table(config: StreamConfig, source: Source, session: Session) -> Table:
     )  # fmt: skip
 
 
-def _key(config: StreamConfig, source: Source, table: Table) -> list[Column]:
-    names = list(config.key or table.primary_key)
+def _key(config: StreamConfig, source: Source, table: Table, frozen: Frozen | None) -> list[Column]:
+    names = list(frozen.key if frozen else config.key or table.primary_key)
     if not names:
         raise UnsafeKey(
             f"{table.schema}.{table.name} has no primary key", stream=config.name, where=config.place("key"),
@@ -87,19 +96,30 @@ def _key(config: StreamConfig, source: Source, table: Table) -> list[Column]:
     return key
 
 
-def _chosen(config: StreamConfig, table: Table, frozen: list[str] | None) -> tuple[list[Column], list[str]]:
+def _chosen(config: StreamConfig, table: Table, frozen: Frozen | None) -> tuple[list[Column], list[str]]:
+    if frozen:
+        return [_column(config, table, name, "columns") for name in frozen.columns], _news(config, table, frozen)
     if config.columns:
         return [_column(config, table, name, "columns") for name in config.columns], []
     excluded = {_column(config, table, name, "exclude").name for name in config.exclude or ()}
-    everything = [c for c in table.columns if c.name not in excluded]
-    if frozen is None:
-        return everything, []
-    added = [c.name for c in everything if c.name not in frozen]
+    return [c for c in table.columns if c.name not in excluded], []
+
+
+def _news(config: StreamConfig, table: Table, frozen: Frozen) -> list[str]:
+    """What the table has become since prepare without harm to what is captured."""
+    name, known = f"{table.schema}.{table.name}", {*frozen.key, *frozen.columns, *config.exclude}
     warnings = [
-        f"column {name!r} was added to {table.schema}.{table.name} after prepare and is not captured "
-        f"(qbcd reset {config.name} and prepare to capture it)" for name in added
+        f"column {c.name!r} was added to {name} after prepare and is not captured "
+        f"(qbcd reset {config.name} and prepare to capture it)"
+        for c in ([] if config.columns else table.columns) if c.name not in known
     ]  # fmt: skip
-    return [c for c in everything if c.name in frozen], warnings
+    if not config.key and set(table.primary_key) != set(frozen.key):
+        now = f"({', '.join(table.primary_key)})" if table.primary_key else "gone"
+        warnings.append(
+            f"the primary key of {name} is {now} now; the stream keeps its key ({', '.join(frozen.key)}) "
+            f"(qbcd reset {config.name} and prepare to change it)"
+        )
+    return warnings
 
 
 def _column(config: StreamConfig, table: Table, name: str, key_path: str) -> Column:

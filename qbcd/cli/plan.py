@@ -38,7 +38,7 @@ def explain(output: Output, stream: StreamName) -> int:
         output.data({"stream": stream, "strategy": strategy, "steps": listed, "estimate": asdict(estimate)})
         return 0
     for number, step in enumerate(steps, 1):
-        # SQL comments, so that the whole output can be pasted into a client.
+        # SQL comments, so that the whole output is SQL.
         output.show(f"[bold]-- {number}. {escape(step.title)}[/]", f"[dim]-- {escape(step.where)}[/]")
         sql(output, step.statement)
         output.text("")
@@ -47,7 +47,7 @@ def explain(output: Output, stream: StreamName) -> int:
 
 
 def sql(output: Output, statement: Statement) -> None:
-    """Prints a statement that can be run as it stands, coloured on a terminal."""
+    """Prints a statement, with the values bound to it, coloured on a terminal."""
     if statement.params:
         values = ", ".join(f"{name} = {value!r}" for name, value in statement.params.items())
         output.show(f"[dim]-- with {escape(values)}[/]")

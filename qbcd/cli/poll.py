@@ -104,6 +104,8 @@ def _line(report: Report) -> str:
     found = "no change"
     if report.header:
         found = f"batch {report.header.seq}: {words.events(report.header.counts)}"
+    elif report.delivered:
+        found = f"no change, {words.counted(report.delivered, 'earlier delivery', 'earlier deliveries')} made"
     return f"[bold]{escape(report.stream)}[/]: {found} [dim]({words.cost(report.cost)})[/]"
 
 

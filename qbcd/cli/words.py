@@ -10,9 +10,9 @@ _OPS = {"r": "baseline row", "c": "insert", "u": "update", "d": "delete"}
 _AGES = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str, plural: str = "") -> str:
     """``1 row``, ``2,000 rows``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def events(counts: Mapping[str, int]) -> str:

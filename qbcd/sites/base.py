@@ -155,7 +155,7 @@ class Site(ABC):
                 raise StateConflict("its state row is gone", stream=self.stream, remedy="qbcd prepare")
             if row.fencing_token != keeper.token:  # paused since the lease was taken, and overtaken
                 raise LeaseHeld("another poller has taken the stream over", stream=self.stream, remedy="poll again")
-            self.project.check_acks(self.stream, row, self.batches())
+            self.project.check_acks(self.stream, row, self._acknowledged_last())
             yield Held(row, keeper)
 
     def commit(
@@ -228,10 +228,19 @@ class Site(ABC):
         if int(found.keys_more_than_once) or int(found.keys_null):
             raise key_error(plan)
 
-    def delivered_through(self, batches: Sequence[BatchHeader]) -> tuple[int, int]:
+    def _acknowledged_last(self) -> list[BatchHeader]:
+        """The batches from the earliest that a sink holds last; not all that are retained."""
+        acks = self.project.acknowledged(self.stream).values()
+        first = min(((a.epoch, a.seq - 1) for a in acks), default=None)
+        return self.batches(first) if first else []
+
+    def delivered_through(self, conn: Connection, settings: Settings) -> tuple[int, int]:
         """(epoch, batch_seq) up to which every sink of every batch has acknowledged."""
-        acks, through = self.project.acknowledged(self.stream), (0, 0)
-        for header in batches:
+        acks = self.project.acknowledged(self.stream)
+        # A sink that never took a batch may have had one in any that is retained.
+        begun = bool(acks) and all(name in acks for name in settings.sinks)
+        through = min((a.epoch, a.seq) for a in acks.values()) if begun else (0, 0)
+        for header in self.store.batches(conn, self.stream, through):
             here = (header.epoch, header.seq)
             if any(s not in acks or (acks[s].epoch, acks[s].seq) < here for s in header.sinks):
                 break

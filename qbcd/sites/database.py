@@ -118,24 +118,24 @@ class DatabaseSite(Site):
         seq, before = row.last_batch_seq + 1, int(row.checkpoint["rows"])
         with self.source.write(self.stream) as session:
             self._enter(session, plan, held)
-            check_shape(self.source, session, plan, row.checkpoint)
-            check_server(self.source, session, self.stream, row.checkpoint, accept=settings.accept_source)
+            check_shape(self.source, session, self.stream, row.checkpoint)
+            _, changed = check_server(self.source, session, self.stream, row.checkpoint, accept=settings.accept_source)
             hooks.reach("after_snapshot")
             self.check_key(session, plan)
             self.progress("comparing table and replica in the source")
             found = session.run(strategy.changes(row.epoch, seq))
             hooks.reach("after_fetch")
-            if not found:
+            if not found and not changed:
                 return Detection(None, self._cost(plan, before, 0, started))
-            header = self._stage(session, strategy, plan, settings, held, before)
-            after = before + header.counts.get("c", 0) - header.counts.get("d", 0)
+            header = self._stage(session, strategy, plan, settings, held, before) if found else None
+            after = before + (header.counts.get("c", 0) - header.counts.get("d", 0) if header else 0)
             checkpoint = self._checkpoint(session, plan, settings, after)
             confirm(self.project, settings, held)
             hooks.reach("before_commit")
             advanced = self.commit(session.connection, held.row, held, header, checkpoint)
         held.row = advanced
         hooks.reach("after_commit")
-        return Detection(header, self._cost(plan, before, header.size, started))
+        return Detection(header, self._cost(plan, before, header.size if header else 0, started))
 
     def _stage(
         self, session: Session, strategy: Mds, plan: StreamPlan, settings: Settings, held: Held, before: int
@@ -183,7 +183,7 @@ class DatabaseSite(Site):
         with self.source.write(self.stream) as session:
             conn = session.connection
             self.store.lock(conn, self.stream, self.project.project_id, row.version, row.fencing_token)
-            through = self.delivered_through(self.store.batches(conn, self.stream))
+            through = self.delivered_through(conn, settings)
             for header in self.store.expired_batches(conn, self.stream, through, settings.retain.total_seconds()):
                 session.run(forget_batch(connector, self.source.schema, header))
                 self.store.delete_batch(conn, self.stream, header.epoch, header.seq)
@@ -212,7 +212,8 @@ class DatabaseSite(Site):
         strategy, seq = self.strategy(plan), held.row.last_batch_seq + 1
         with self.source.write(self.stream) as session:
             self._enter(session, plan, held)
-            check_shape(self.source, session, plan, held.row.checkpoint)
+            check_shape(self.source, session, self.stream, held.row.checkpoint)
+            self.check_key(session, plan)
             session.run(strategy.changes(held.row.epoch, seq))
             rows = session.rows(strategy.differing_keys(held.row.epoch, seq))
             session.rollback()

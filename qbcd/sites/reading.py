@@ -59,7 +59,7 @@ def snapshot_of(
         if checkpoint is None:
             server, rebase = connector.server_identity(session.connection), False
         else:
-            check_shape(source, session, plan, checkpoint)
+            check_shape(source, session, plan.stream, checkpoint)
             server, rebase = check_server(source, session, plan.stream, checkpoint, accept=accept_source)
         hooks.reach("after_snapshot")
         yield Snapshot(session, name, server, rebase, connector.clock_ms(session.connection))

@@ -301,7 +301,7 @@ class SparkSite(Site):
             self.store.lock(conn, self.stream, self.project.project_id, held.row.version, held.row.fencing_token)
             for segment in self.store.segments(conn, self.stream):
                 self.store.mark_folded(conn, self.stream, (segment.epoch, segment.folded_through))
-            through = self.delivered_through(self.store.batches(conn, self.stream))
+            through = self.delivered_through(conn, settings)
             for header in self.store.expired_batches(conn, self.stream, through, settings.retain.total_seconds()):
                 self.store.delete_batch(conn, self.stream, header.epoch, header.seq)
             self.store.expire_pins(conn, self.stream)
@@ -371,6 +371,7 @@ class SparkSite(Site):
         with self.reading() as conn:
             known = self.store.ranges(conn, self.stream)
         with self._remembered(plan, held, settings) as snapshot:
+            self.check_key(snapshot.session, plan)
             now = checksums(self.source, strategy, snapshot, known, settings.connections)
             own = _filled(known, compare.sums(self._replica(plan, None)))
             dirty = ranges.differing(own, now)

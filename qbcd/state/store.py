@@ -93,17 +93,16 @@ class StreamStore(Manifest):
             retain_s: How long a batch is kept at least, seconds of the store's clock.
         """
         table = self.tables.batch
+        mine = table.c.stream == stream
+        number = tuple_(table.c.epoch, table.c.batch_seq)
         old = (table.c.created_at < facts_of(conn).clock - retain_s) & table.c.folded.is_(True)
-        done = {
-            (row.epoch, row.batch_seq)
-            for row in conn.execute(select(table.c.epoch, table.c.batch_seq).where(table.c.stream == stream, old))
-        }
-        expired: list[BatchHeader] = []
-        for header in self.batches(conn, stream):
-            if (header.epoch, header.seq) > through or (header.epoch, header.seq) not in done:
-                break
-            expired.append(header)
-        return expired
+        kept = select(table.c.epoch, table.c.batch_seq).where(mine, ~old).order_by(table.c.epoch, table.c.batch_seq)
+        query = select(table).where(mine, number <= tuple_(*through)).order_by(table.c.epoch, table.c.batch_seq)
+        first = conn.execute(kept.limit(1)).first()
+        if first is not None:
+            query = query.where(number < tuple_(first.epoch, first.batch_seq))
+        rows = conn.execute(query).mappings().all()
+        return [batch_from_json(json.loads(unseal(table, dict(row))["header"])) for row in rows]
 
     def delete_batch(self, conn: Connection, stream: str, epoch: int, seq: int) -> None:
         """Removes a batch from the outbox; its rows are the site's to remove."""

@@ -152,6 +152,19 @@ def test_many_ranges_use_the_index_and_spark_predicates_prune(database: str, key
     assert sum(int(n.split("=")[1]) for n in pages.split() if n.startswith(("hit=", "read="))) < 100
 
 
+def test_aggregates_that_share_a_column_compute_it_once(database: str) -> None:
+    sql(database, "CREATE TABLE t (k int PRIMARY KEY)")
+    with reading(database) as session:
+        key = key_of(probe(session, "t"))
+        relation = "(SELECT k, hashint4extended(k, 1) AS h FROM public.t)"
+        every = ranges_of([("10",), ("20",)])
+        statement = PG.per_range(["count(t.h) AS n", "sum(t.h) AS s"], relation, key, every, aggregate=True)
+        plan = "\n".join(r[0] for r in session.rows(f"EXPLAIN (VERBOSE, COSTS OFF) {statement}"))
+    # EXPLAIN writes what a node takes over from below in brackets of its own
+    assert "count((hashint4extended(" in plan
+    assert "count(hashint4extended(" not in plan
+
+
 def test_identity_is_the_columns_own_equality(database: str) -> None:
     """For every key type: identities of two values are equal exactly when the type says that the values are."""
     tables = load_values(database)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -217,6 +218,8 @@ def everything(url: str, tables: dict[str, str]) -> dict[str, Any]:
             fits = text(held) if held is not None else "TRUE"
             form = text(PG.travel_form(column, named("t", "x")))
             canonical = text(PG.canonical_text(column, named("t", "x")))
+            literal = text(PG.bound(replace(column, facts=(("storage_type", "text"),), collation=""), "a\\'\\b\\\\"))
+            assert session.one(f"SELECT {literal}")[0] == "a\\'\\b\\\\"
             identity = "''" if PG.key_problem(column) else text(PG.key_identity([(column, named("t", "x"))]))
             rows = session.rows(
                 f"SELECT {digest('t', column)}, {canonical}, {form}, {fits}, {identity} "

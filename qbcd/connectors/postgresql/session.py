@@ -17,6 +17,7 @@ SQLALCHEMY_DRIVER = "postgresql+psycopg2"
 DRIVER_CLASS = "org.postgresql.Driver"
 DEFAULT_PORT = 5432
 CONNECT_TIMEOUT = 10  # seconds
+LOCK_TIMEOUT = 30  # seconds that DDL or another poller may keep a statement waiting
 
 # Everything that changes how a value reads, which name means what, or whether a row is seen. Plain SETs: none of them
 # takes a snapshot, so an exported one can still be imported after them.
@@ -66,7 +67,7 @@ _JDBC_TOKEN = re.compile(rf"{_QUOTED}|\?", re.DOTALL)
 
 
 def jdbc_query(sql: str) -> str:
-    """`sql` with the question marks of operators (jsonb's ``?``) doubled: the driver takes a single one for a parameter."""
+    """`sql` with the question marks of operators (jsonb's ``?``) doubled: the driver takes one for a parameter."""
     return _JDBC_TOKEN.sub(lambda found: "??" if found[0] == "?" else found[0], sql)
 
 
@@ -114,6 +115,7 @@ def server_options(*, read_only: bool, statement_timeout: int) -> str:
     settings = {
         "default_transaction_read_only": "on" if read_only else "off",
         "statement_timeout": statement_timeout * 1000,
+        "lock_timeout": LOCK_TIMEOUT * 1000,
         "idle_in_transaction_session_timeout": 0,
     }
     return " ".join(f"-c {name}={value}" for name, value in settings.items())
@@ -156,8 +158,7 @@ def jdbc_url(url: URL, properties: Mapping[str, str], *, stream: str, statement_
         **_jdbc_tls(url),
         **properties,
         "ApplicationName": application_name(stream),
-        "readOnly": "true",
-        "readOnlyMode": "always",
+        # Not the driver's readOnly: outside autocommit it makes read-write the session's default, and only BEGIN reads.
         "options": server_options(read_only=True, statement_timeout=statement_timeout),
     }
     address = f"[{host.strip('[]')}]" if ":" in host else host

@@ -1,0 +1,109 @@
+"""A poller in a process of its own, made to be killed at a point of the protocol.
+
+Python dies, with its connections, locks and lease; the Java machine is the test's own, which the child attaches to, so
+that a kill costs a second and not a start of Spark. `own_spark` starts one of its own and takes it into death.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qbcd import hooks
+from tests.support.project import opened, poll
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PRELOADED = ["pyspark.sql", "pyspark.java_gateway", "qbcd.api", "qbcd.spark.events", "tests.faults.child"]
+NOT_REACHED = 77
+PATIENCE = 120.0  # seconds for a child on a busy machine
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """How a child reaches the Java machine of the test's own session."""
+
+    port: int
+    secret: str
+
+    @classmethod
+    def of(cls, spark: SparkSession) -> Gateway:
+        """The gateway of a running session."""
+        gateway = spark.sparkContext._gateway
+        assert gateway is not None
+        parameters = gateway.gateway_parameters
+        return cls(parameters.port, parameters.auth_token)
+
+    def attach(self) -> SparkSession:
+        """A session in this process on the other one's machine."""
+        os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(self.port), self.secret
+        from pyspark import SparkConf, SparkContext
+        from pyspark.java_gateway import launch_gateway
+        from pyspark.sql import SparkSession
+
+        gateway = launch_gateway()
+        jvm: Any = gateway.jvm
+        running = jvm.org.apache.spark.SparkContext.getOrCreate()
+        context = jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(running)
+        conf = SparkConf(_jvm=jvm, _jconf=context.sc().conf())
+        return SparkSession(SparkContext(gateway=gateway, jsc=context, conf=conf))
+
+
+def kill_at(
+    point: str, data: dict[str, Any], folder: Path, spark: SparkSession, *, task: str = "poll", nth: int = 1,
+    own_spark: bool = False,
+) -> int:  # fmt: skip
+    """Runs `task` (``poll`` or ``prepare``) of stream ``s`` in a child that is killed when it reaches `point`.
+
+    Args:
+        nth: The visit to `point` at which it dies.
+        own_spark: The child starts its own Java machine.
+
+    Returns:
+        The dead process's id.
+    """
+    gateway = None if own_spark else Gateway.of(spark)
+
+    def start(context: Any) -> Any:
+        return context.Process(target=_doomed, args=(point, nth, task, data, folder, gateway), daemon=True)
+
+    child = started(start)
+    child.join(PATIENCE)
+    assert child.exitcode == -signal.SIGKILL, f"the child ended with {child.exitcode} and not at {point}"
+    assert child.pid is not None
+    return int(child.pid)
+
+
+def started(make: Callable[[Any], Any]) -> Any:
+    """A started process, forked from one that has imported what is slow and holds no connection."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_PRELOADED)
+    process = make(context)
+    process.start()
+    return process
+
+
+def _doomed(
+    point: str, nth: int, task: str, data: dict[str, Any], folder: Path, gateway: Gateway | None
+) -> None:  # pragma: no cover -- another process
+    visits = 0
+
+    def die() -> None:
+        nonlocal visits
+        visits += 1
+        if visits == nth:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    hooks.register(point, die)
+    project = opened(data, folder, gateway.attach() if gateway else None)
+    if task == "prepare":
+        project.stream("s").prepare()
+    else:
+        poll(project, "s")
+    os._exit(NOT_REACHED)

@@ -1,0 +1,307 @@
+"""The command line on a real server: what users type, what they read, and what the process exits with."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from tests.support import connect, sql, wait_until
+from tests.support.cli import Cli, finished, spawn
+
+TABLES = """
+CREATE TABLE orders (id int PRIMARY KEY, status text, amount numeric(10,2), region text);
+INSERT INTO orders SELECT i, 'new', i * 1.5, CASE WHEN i % 2 = 0 THEN 'EU' ELSE 'US' END FROM generate_series(1, 400) i;
+CREATE TABLE customers (id int PRIMARY KEY, name text);
+INSERT INTO customers SELECT i, 'n' || i FROM generate_series(1, 20) i;
+CREATE TABLE loose (a int, b text);
+INSERT INTO loose VALUES (1, 'x'), (2, 'y');
+ANALYZE
+"""
+CONFIG = """\
+version: 1
+sources:
+  shop: {{url: "{url}"}}
+sinks:
+  changes: {{type: jsonl, path: out}}
+defaults: {{every: 1s, sinks: [changes]}}
+tables:
+  - {{source: shop, table: public.orders, strategy: {{type: id_rcs, rows_per_range: 50}}, where: "{where}"}}
+  - {{source: shop, table: public.customers, strategy: mds}}
+"""
+DAY = """
+UPDATE orders SET status = 'paid' WHERE id = 2;
+UPDATE orders SET region = 'US' WHERE id = 4;
+INSERT INTO customers VALUES (21, 'new');
+UPDATE customers SET name = 'x' WHERE id = 1;
+DELETE FROM customers WHERE id = 2
+"""
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, workspace: Path, database: str) -> Cli:
+    monkeypatch.chdir(workspace)
+    sql(database, TABLES)
+    configure(workspace, database)
+    return Cli(capsys)
+
+
+def configure(workspace: Path, url: str, where: str = "region = 'EU'", more: str = "") -> None:
+    (workspace / "qbcd.yaml").write_text(CONFIG.format(url=url, where=where) + more)
+
+
+def role(database: str, *rights: str) -> str:
+    """URL of a new role with `rights`, ``{}`` standing for its name."""
+    name = f"r_{time.monotonic_ns()}"
+    sql(database, f"CREATE ROLE {name} LOGIN")
+    for right in rights:
+        sql(database, right.format(name))
+    return database.replace("postgres@", f"{name}@")
+
+
+def names_in(workspace: Path) -> list[str]:
+    return sorted(path.name for path in workspace.iterdir())
+
+
+def test_looks_change_nothing(cli: Cli, workspace: Path, database: str) -> None:
+    checked = cli("check")
+    assert checked.code == 0, checked.err
+    for said in ("configuration is valid", "PostgreSQL 18", "about 400 rows", "(id), unique by the catalog", "Java",
+                 "driver org.postgresql.Driver", "create schema qbcd"):  # fmt: skip
+        assert said in checked.out
+    explained = cli("explain", "customers")
+    assert explained.code == 0
+    assert "FULL JOIN" in explained.out
+    assert "R*N + M" in explained.out
+    orders = cli("explain", "orders", "--json").data
+    assert orders["estimate"]["rows"] == 400
+    assert all("region = 'EU'" in s["sql"] for s in orders["steps"] if "FROM" in s["sql"])
+    ddl = cli("prepare", "--dry-run")
+    assert ddl.code == 0
+    assert 'CREATE TABLE IF NOT EXISTS "qbcd"."replica_customers' in ddl.out
+    assert "orders: the source is only read" in ddl.out
+    assert cli("status").code == 0
+    assert sql(database, "SELECT count(*) FROM pg_namespace WHERE nspname = 'qbcd'") == [(0,)]
+    assert names_in(workspace) == ["qbcd.yaml"]
+
+
+def test_dry_run_gives_what_prepare_needs(cli: Cli, workspace: Path, database: str) -> None:
+    """A DBA runs the DDL; a role that may create nothing then prepares and polls."""
+    ddl = cli("prepare", "customers", "--dry-run").out
+    sql(database, ddl)
+    grants = (
+        "GRANT SELECT ON customers TO {}", "GRANT USAGE ON SCHEMA qbcd TO {}",
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA qbcd TO {}",
+    )  # fmt: skip
+    configure(workspace, role(database, *grants))
+    ran = cli("prepare", "customers")
+    assert ran.code == 0, ran.err
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_life_of_a_project(cli: Cli, workspace: Path, database: str) -> None:
+    refused = cli("run", "--once", "--json")
+    assert refused.code == 3
+    assert [line["remedy"] for line in refused.lines] == ["qbcd prepare orders", "qbcd prepare customers"]
+
+    prepared = cli("prepare")
+    assert (prepared.code, prepared.err) == (0, "")
+    assert "orders: baseline of 200 rows taken" in prepared.out
+    assert "is prepared already" in cli("prepare", "orders").err
+    assert cli("check").code == 0
+
+    sql(database, DAY)
+    differing = cli("verify", "customers", "--json")
+    assert differing.code == 4
+    assert sorted((d["op"], d["key"]) for d in differing.data["differences"]) == [("c", "21"), ("d", "2"), ("u", "1")]
+    assert cli("verify", "orders").code == 4
+
+    polled = cli("run", "--once", "--json")
+    assert polled.code == 0, polled.err
+    assert [(p["stream"], p["counts"]) for p in polled.lines] == [
+        ("orders", {"d": 1, "u": 1}), ("customers", {"d": 1, "u": 1, "c": 1}),
+    ]  # fmt: skip
+    assert polled.lines[0]["cost"]["dirty"] == 1
+
+    unchanged = cli("run", "--once")
+    assert unchanged.code == 0
+    assert unchanged.err.count("no change (scanned") == 2
+    assert unchanged.err.count("shipped nothing") == 2
+    assert unchanged.out == ""
+    assert "orders: replica and source are equal" in cli("verify", "orders").out
+
+    sql(database, "UPDATE customers SET name = 'y' WHERE id = 1")
+    assert cli("run", "--once", "customers").code == 0
+    events = cli("changes", "customers", "-n", "3", "--json").lines
+    assert [(e["op"], e["key"]["id"], e["source"]["batch_seq"]) for e in events] == [
+        ("u", 1, 1), ("c", 21, 1), ("u", 1, 2),
+    ]  # fmt: skip
+    shown = cli("changes", "orders")
+    assert "status: new → paid" in shown.out
+    assert "batch" in shown.out
+
+    status = {s["stream"]: s for s in cli("status", "--json").data["streams"]}
+    assert status["customers"]["events"] == {"d": 1, "u": 2, "c": 1}
+    assert status["customers"]["last_batch"]["batch_seq"] == 2
+    assert status["orders"]["pending"] == {"changes": 0} or status["orders"]["pending"] == {}
+    assert status["orders"]["last_poll"]["outcome"] == "empty"
+    assert 0 <= status["orders"]["lag_seconds"] < 120
+
+    assert cli("reset", "orders", "-y").code == 0
+    assert cli("run", "--once", "orders").code == 3
+    assert "not prepared" in cli("status", "orders").out
+
+
+@pytest.mark.usefixtures("spark")
+def test_what_a_sink_does_not_take_waits(cli: Cli, workspace: Path, database: str) -> None:
+    assert cli("prepare", "customers").code == 0
+    sql(database, "UPDATE customers SET name = 'x' WHERE id = 1")
+    (workspace / "out").write_text("in the way")
+    failed = cli("run", "--once", "customers", "--json")
+    assert failed.code == 1
+    assert failed.lines[0]["outcome"] == "failed"
+    assert "error: stream customers: sink changes" in failed.err
+    status = cli("status", "customers", "--json").data["streams"][0]
+    assert status["pending"] == {"changes": 1}
+    assert status["failures"]["changes"]["attempts"] == 1
+    assert "1 attempt" in cli("status", "customers").err
+    refused = cli("reset", "customers", "-y")
+    assert refused.code == 3
+    assert "--discard" in refused.err
+    (workspace / "out").unlink()
+    assert "1 earlier delivery made" in cli("run", "--once", "customers").err
+    assert cli("status", "customers", "--json").data["streams"][0]["failures"] == {}
+    assert cli("reset", "customers", "-y").code == 0
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [("a = 1; drop table x", "semicolon"), ("select 1", "expression"), ("id = 1 --", "comment"),
+     ("count(*) > 1", "aggregate"), ("regio = 'EU'", "regio"), ("id + 1", "boolean")],
+)  # fmt: skip
+def test_a_bad_restriction_is_found_with_its_line(
+    cli: Cli, workspace: Path, database: str, where: str, said: str
+) -> None:
+    configure(workspace, database, where)
+    ran = cli("check", "orders")
+    assert ran.code == 2
+    assert "qbcd.yaml:8: tables[0].where" in ran.err
+    assert said in ran.err
+    assert cli("prepare", "orders").code == 2
+
+
+def test_check_collects_every_stream(cli: Cli, workspace: Path, database: str) -> None:
+    more = (
+        "  - {source: shop, table: public.loose, key: [a], strategy: mds}\n"
+        "  - {source: shop, table: public.loose, name: twice, key: [b], strategy: id_rcs}\n"
+        "  - {source: shop, table: public.losse, key: [a], strategy: id_rcs}\n"
+    )
+    sql(database, "INSERT INTO loose VALUES (3, 'x')")
+    configure(workspace, database, more=more)
+    ran = cli("check", "--json")
+    found = {(f["stream"], f["subject"]): f for f in ran.data["findings"]}
+    assert ran.code == 3  # the worst of 2 and 3
+    assert found["loose", "key"]["message"].startswith("(a), unique now")
+    assert "not unique" in found["twice", "stream"]["error"]
+    assert found["twice", "stream"]["where"] == "qbcd.yaml:11: tables[3].key"
+    assert 'did you mean "public.loose"' in found["losse", "stream"]["remedy"]
+    assert found["customers", "privileges"]["level"] == "ok"
+    assert "more than" in cli("check", "twice").err
+
+
+def test_a_role_without_rights(cli: Cli, workspace: Path, database: str) -> None:
+    configure(workspace, role(database, "GRANT SELECT ON orders, customers TO {}"))
+    ran = cli("check")
+    assert ran.code == 3
+    assert "may not create schema qbcd" in ran.err
+    assert "qbcd prepare customers --dry-run" in ran.err
+    sql(database, "CREATE SCHEMA qbcd")
+    assert "may not create tables in schema qbcd" in cli("check", "customers").err
+    assert cli("check", "orders").code == 0
+
+
+def test_a_key_that_does_not_follow_the_table_is_a_warning(cli: Cli, workspace: Path, database: str) -> None:
+    sql(database, "CREATE TABLE shuffled AS SELECT md5(i::text) AS k, i FROM generate_series(1, 2000) i")
+    sql(database, "ALTER TABLE shuffled ADD PRIMARY KEY (k); ANALYZE shuffled")
+    configure(workspace, database, more="  - {source: shop, table: shuffled, strategy: id_rcs}\n")
+    ran = cli("check", "shuffled")
+    assert ran.code == 0
+    assert "warning" in ran.out
+    assert "does not follow the table's physical order" in ran.out
+
+
+def test_a_password_is_never_printed(cli: Cli, workspace: Path, database: str) -> None:
+    configure(workspace, database.replace("postgres@", "nobody:hunter22@"))
+    for command in ("check", "check --json", "prepare -v", "explain orders", "status -v"):
+        ran = cli(*command.split())
+        assert ran.code in (0, 1), command
+        assert "hunter22" not in ran.out + ran.err
+
+
+def test_the_first_signal_finishes_the_step_and_the_second_does_not(cli: Cli, workspace: Path, database: str) -> None:
+    assert cli("prepare", "customers").code == 0
+    for second in (False, True):
+        with connect(database) as lock, lock.cursor() as cursor:
+            cursor.execute("LOCK TABLE customers IN ACCESS EXCLUSIVE MODE")
+            process = spawn(workspace, "run", "customers", "--json")
+            wait_until(lambda: _waits_for_lock(database), what="the poll that waits for the lock")
+            process.send_signal(signal.SIGTERM if not second else signal.SIGINT)
+            time.sleep(0.5)
+            assert process.poll() is None
+            if second:
+                process.send_signal(signal.SIGINT)
+                assert finished(process, 20).code == 130
+        if not second:
+            ran = finished(process, 30)
+            assert ran.code == 0, ran.err
+            assert [line["outcome"] for line in ran.lines] == ["empty"]
+            assert "stopping after the step in hand" in ran.err
+    assert cli("run", "--once", "customers").code == 0  # a killed poller's lease stands in nobody's way
+
+
+def _waits_for_lock(database: str) -> bool:
+    waiting = sql(
+        database,
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    )
+    return bool(waiting[0][0])
+
+
+def test_the_demo_cleans_up_after_ctrl_c(workspace: Path) -> None:
+    process = spawn(workspace, "demo", "--directory", "shown")
+    config = workspace / "shown" / "qbcd.yaml"
+    try:
+        wait_until(config.exists, timeout=60, what="the demonstration's configuration")
+        url = config.read_text().split('"')[1]
+        with psycopg2.connect(url):
+            pass
+        wait_until((workspace / "shown" / ".qbcd").exists, what="the project's state")
+        process.send_signal(signal.SIGINT)
+        assert finished(process, 60).code == 130
+    finally:
+        process.kill()
+    with pytest.raises(psycopg2.OperationalError):
+        psycopg2.connect(url)
+    assert names_in(workspace / "shown") == ["qbcd.yaml"]
+
+
+def test_the_demo_leaves_other_folders_alone(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (workspace / "mine.txt").write_text("mine")
+    ran = Cli(capsys)("demo", "--directory", str(workspace))
+    assert ran.code == 2
+    assert "holds other things" in ran.err
+    assert names_in(workspace) == ["mine.txt"]
+
+
+@pytest.mark.campaign
+def test_the_demo_finds_what_was_applied(workspace: Path) -> None:
+    for _ in range(2):  # a second demonstration takes the place of the first
+        ran = finished(spawn(workspace, "demo", "--json"), 240)
+        assert ran.code == 0, ran.err
+        assert ran.data["found"]["flights"] == {"d": 62, "u": 719, "c": 760}
+        assert ran.data["unchanged_poll"]["spark_jobs"] == 0
+        assert len(ran.data["files"]) == 2
+        assert names_in(workspace / "qbcd-demo") == ["events", "lake", "qbcd.yaml"]

@@ -1,0 +1,218 @@
+"""Sources that cannot be reached, or not this way: one line that says which source, where, and what to look at."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import make_url
+
+import qbcd
+from qbcd.demo.server import EmbeddedPostgres
+from qbcd.errors import ConfigError, QbcdError, SourceError
+from tests.support import sql
+from tests.support.pg_source import PG
+from tests.support.project import config
+from tests.support.refusals import STRATEGIES, Place, new_place, polled
+
+# put together, so that no traceback shows a line of this file that holds it
+SECRET = "".join(["c4n", "4ry-", "p@ss:w/rd", "%"])
+NETWORK = "(check host, port, network and TLS settings of the source's url)"
+
+
+@pytest.fixture(scope="module")
+def place(server: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with new_place(server, tmp_path_factory.mktemp("reach") / "project") as made:
+        made.sql("CREATE TABLE orders (id int PRIMARY KEY, x text); INSERT INTO orders VALUES (1, 'a')")
+        yield made
+
+
+def opened(place: Place, url: str, strategy: str = "mds", **source: Any) -> qbcd.Project:
+    written = config(url, {"name": "s", "table": "public.orders", "strategy": strategy}, source=source)
+    return qbcd.Project.from_dict(written, base_dir=place.folder)
+
+
+def refused(place: Place, kind: type[QbcdError], url: str, strategy: str = "mds", **source: Any) -> str:
+    with opened(place, url, strategy, **source) as project:
+        assert project.state.project_id
+        return place.refused(project.stream("s").prepare, kind, kind.exit_code)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_closed_port(place: Place, strategy: str) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    assert refused(place, SourceError, f"postgresql://postgres@127.0.0.1:{port}/x", strategy) == (
+        f"stream s: source shop (127.0.0.1:{port}) cannot be reached: connection to server at \"127.0.0.1\", port "
+        f"{port} failed: Connection refused {NETWORK}"
+    )
+
+
+def test_a_host_that_nobody_knows(place: Place) -> None:
+    message = refused(place, SourceError, "postgresql://postgres@no-such-host.invalid:5432/x")
+    assert message.startswith(
+        "stream s: source shop (no-such-host.invalid:5432) cannot be reached: could not translate host name "
+        '"no-such-host.invalid" to address: '
+    )
+    assert message.endswith(NETWORK)
+
+
+def test_a_role_a_database_and_tls_that_are_not_there(place: Place) -> None:
+    role = place.url_as("nobody_here")
+    assert refused(place, SourceError, role) == (
+        'stream s: source shop (HOST): role "nobody_here" does not exist '
+        "(check the user and the password of the source, and the server's pg_hba.conf)"
+    )
+    assert refused(place, ConfigError, place.admin.replace(place.database, "no_such_db")) == (
+        'sources.shop: source shop (HOST): database "no_such_db" does not exist '
+        "(check the database in the source's url)"
+    )
+    message = refused(place, SourceError, f"{place.admin}?sslmode=verify-full")
+    assert message.startswith("stream s: source shop (HOST) cannot be reached: connection to server at ")
+    assert message.endswith(f"server does not support SSL, but SSL was required {NETWORK}")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    ("properties", "message"),
+    [
+        ({"socketTimeot": "3"}, "may not set 'socketTimeot' (did you mean socketTimeout?)"),
+        ({"ssl": "false"}, "may not set 'ssl' (there are cancelSignalTimeout, .. TLS settings belong in the source's url)"),
+        ({"sslmode": "disable"}, "may not set 'sslmode' (there are cancelSignalTimeout, .. TLS settings belong in the source's url)"),
+        ({"sslfactory": "x.Trusting"}, "may not set 'sslfactory' (there are cancelSignalTimeout, .. TLS settings belong in the source's url)"),
+        ({"socketFactory": "x.Any"}, "may not set 'socketFactory' (there are cancelSignalTimeout, .. TLS settings belong in the source's url)"),
+        ({"preferQueryMode": "simple"}, "may not set 'preferQueryMode' (there are cancelSignalTimeout, .. TLS settings belong in the source's url)"),
+        ({"options": "-c row_security=on"}, "may not set 'options' (there are cancelSignalTimeout, .. TLS settings belong in the source's url)"),
+    ],
+)  # fmt: skip
+def test_jdbc_properties_off_the_list_are_refused_before_anything_starts(
+    place: Place, strategy: str, properties: dict[str, str], message: str
+) -> None:
+    said = refused(place, ConfigError, place.admin, strategy, jdbc={"properties": properties})
+    start, _, end = message.partition(".. ")
+    assert said.startswith(f"sources.shop: jdbc.properties {start}")
+    assert said.endswith(end)
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [("options=-crow_security%3Don", "there are channel_binding, "), ("gssencmode=disable", "did you mean sslmode?"),
+     ("service=other", "there are channel_binding, ")],
+)  # fmt: skip
+def test_url_options_that_cannot_hold_on_both_sides(place: Place, option: str, hint: str) -> None:
+    message = refused(place, ConfigError, f"{place.admin}?{option}")
+    assert message.startswith(f"sources.shop: the source's url may not set {option.partition('=')[0]!r} ({hint}")
+
+
+@pytest.mark.parametrize(
+    ("url", "mode"),
+    [
+        ("postgresql://reader@db.example/shop", "verify-full"),
+        ("postgresql://reader@10.0.0.9:6432/shop", "verify-full"),
+        ("postgresql://reader@db.example/shop?sslmode=require", "require"),
+        ("postgresql://reader@localhost/shop", None),
+        ("postgresql://reader@127.0.0.1/shop", None),
+    ],
+)
+def test_tls_is_the_same_on_both_urls_and_full_off_this_machine(url: str, mode: str | None) -> None:
+    parsed = make_url(url)
+    assert PG.sqlalchemy_url(parsed).query.get("sslmode") == mode
+    assert (f"sslmode={mode}" in PG.jdbc_url(parsed)) is (mode is not None)
+    assert PG.jdbc_url(parsed).count("sslmode=") == (mode is not None)
+    assert not any("ssl" in name.lower() for name in PG.jdbc_options(parsed, {}, fetchsize=1))
+
+
+# -- the password ----------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A server of its own that asks role `reader` for its password."""
+    with EmbeddedPostgres.start() as own:
+        rules = own.directory / "data" / "pg_hba.conf"
+        rules.write_text(f"host all reader {own.host}/32 scram-sha-256\n{rules.read_text()}")
+        sql(own.url, "CREATE ROLE reader LOGIN PASSWORD %s", [SECRET])
+        sql(own.url, "SELECT pg_reload_conf()")
+        with new_place(own, tmp_path_factory.mktemp("guarded") / "project") as made:
+            made.sql("CREATE TABLE orders (id int PRIMARY KEY, x text); GRANT SELECT ON orders TO reader")
+            made.sql("INSERT INTO orders SELECT i, 'x' FROM generate_series(1, 50) i")
+            made.sql(f"GRANT CREATE ON DATABASE {made.database} TO reader")
+            yield made
+
+
+def everywhere(folder: Path) -> bytes:
+    """The bytes of all files under `folder`."""
+    return b"\n".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("written", ["password", "url"])
+def test_a_wrong_password_is_refused_and_shown_nowhere(
+    guarded: Place, strategy: str, written: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = f"{SECRET}-wrong"
+    monkeypatch.setenv("SHOP_PASSWORD", wrong)
+    caplog.set_level(logging.DEBUG)
+    in_url = written == "url"
+    url = guarded.url_as("reader", "${env:SHOP_PASSWORD}" if in_url else "")
+    more = {} if in_url else {"password": "${env:SHOP_PASSWORD}"}
+    with opened(guarded, url, strategy, **more) as project:
+        message = guarded.refused(project.stream("s").prepare, SourceError, 1)
+        assert message == (
+            "stream s: source shop (HOST) cannot be reached: connection to server at \"127.0.0.1\", port PORT failed: "
+            'FATAL:  password authentication failed for user "reader" '
+            "(check the user and the password of the source, and the server's pg_hba.conf)"
+        ).replace(" cannot be reached: connection to server at \"127.0.0.1\", port PORT failed: FATAL:  ", ": ")
+        with pytest.raises(SourceError):
+            polled(project, "s")
+        with pytest.raises(QbcdError) as caught:
+            project.stream("s").verify()
+        shown = [repr(o) for o in (caught.value, project.config, project.source("shop"), project.stream("s").config)]
+        shown += [project.config.model_dump_json(), str(caught.getrepr(style="short"))]
+    texts = "\n".join([*shown, caplog.text])
+    for secret in (SECRET, "c4n4ry", "p%40ss"):
+        assert secret not in texts
+        assert secret.encode() not in everywhere(guarded.folder)
+
+
+SCRIPT = """
+import logging, sys
+logging.basicConfig(level=logging.DEBUG, stream=sys.stdout)
+import qbcd
+with qbcd.open("qbcd.yaml") as project:
+    stream = project.stream("s")
+    stream.prepare()
+    print(project.run(once=True).outcomes)
+    spark = project.spark.get()
+    spark.sparkContext.setLogLevel("INFO")
+    print(spark.sparkContext.getConf().getAll(), spark.sql("SET -v").collect())
+    print(stream.verify(), repr(project.config), repr(project.source("shop")))
+"""
+
+
+def test_the_right_password_is_shown_nowhere_either(guarded: Place, tmp_path: Path) -> None:
+    """A whole run of id_rcs at DEBUG, with Spark's event log on: what its pages would show."""
+    (tmp_path / "log").mkdir()
+    settings = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": (tmp_path / "log").as_uri()}
+    data = config(
+        guarded.url_as("reader"), {"name": "s", "table": "public.orders", "strategy": "id_rcs", "baseline": "events"},
+        source={"password": "${env:SHOP_PASSWORD}"}, spark={"master": "local[1]", "conf": settings},
+    )  # fmt: skip
+    import yaml
+
+    (tmp_path / "qbcd.yaml").write_text(yaml.safe_dump(data))
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
+        env={**os.environ, "SHOP_PASSWORD": SECRET, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    seen = (done.stdout + done.stderr).encode() + everywhere(tmp_path)
+    assert b"jdbc:postgresql" in seen  # the event log is there and tells of the reads
+    for secret in (SECRET, "c4n4ry", "p%40ss"):
+        assert secret.encode() not in seen

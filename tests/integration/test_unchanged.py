@@ -1,0 +1,103 @@
+"""An unchanged source: no event, no row fetched, no Spark job, no file, no number, no new version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import qbcd
+from qbcd.state import StreamRow
+from tests.support import sql
+from tests.support.oracle import events
+from tests.support.project import config, opened, poll
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STREAMS = ("mds", "id_rcs")
+TABLE = """
+CREATE TABLE t (id int PRIMARY KEY, a text, b numeric, c timestamptz, d jsonb, e int[]);
+INSERT INTO t SELECT i, 'x' || i, i / 3.0, '2020-01-01', '{}', array[i] FROM generate_series(1, 300) i
+"""
+
+
+@pytest.fixture
+def data(database: str) -> dict[str, Any]:
+    """Both strategies over 300 rows, 43 ranges."""
+    sql(database, TABLE)
+    kinds: list[Any] = ["mds", {"type": "id_rcs", "rows_per_range": 7}]
+    return config(
+        database,
+        *({"name": n, "table": "public.t", "strategy": s} for n, s in zip(STREAMS, kinds, strict=True)),
+    )
+
+
+def jobs(spark: SparkSession) -> int:
+    """Jobs that the session's scheduler has been given so far."""
+    return int(spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs())
+
+
+def files(folder: Path) -> dict[str, tuple[int, int]]:
+    """Every file below `folder` but the state database, with size and time."""
+    found = (p for p in folder.rglob("*") if p.is_file() and not p.name.startswith("state.db"))
+    return {str(p): (p.stat().st_size, p.stat().st_mtime_ns) for p in found}
+
+
+def row(project: qbcd.Project, name: str) -> StreamRow:
+    found = project.work(name).site.row()
+    assert found is not None
+    return found
+
+
+def kept(row: StreamRow) -> tuple[Any, ...]:
+    return row.version, row.epoch, row.last_batch_seq, row.next_range_id, row.checkpoint
+
+
+def rows_sent(url: str) -> int:
+    """Rows of qbcd's outboxes and of the table itself that the server has written or changed, ever."""
+    sql(url, "SELECT pg_stat_force_next_flush()")
+    query = "SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables WHERE relname ~ '^(t|outbox|replica)'"
+    return int(sql(url, query)[0][0])
+
+
+def test_nothing_happens(
+    data: dict[str, Any], database: str, workspace: Path, spark: SparkSession
+) -> None:
+    with opened(data, workspace, spark) as project:
+        for name in STREAMS:
+            project.stream(name).prepare()
+        sql(database, "UPDATE t SET a = 'y' WHERE id = 5")
+        poll(project, *STREAMS)
+        poll(project, *STREAMS)  # what is left to clean up is cleaned up
+        before = {n: kept(row(project, n)) for n in STREAMS}
+        found, seen, ran, wrote = files(workspace), len(events(workspace / "out/changes", "mds")), jobs(spark), rows_sent(database)
+        assert (seen, before["mds"][2], before["id_rcs"][2]) == (301, 2, 2)
+        for _ in range(3):
+            for outcome in poll(project, *STREAMS):
+                assert outcome.report is not None
+                cost = outcome.report.cost
+                assert (outcome.report.header, outcome.report.delivered) == (None, 0), outcome.stream
+                assert (cost.dirty, cost.rows_shipped, cost.bytes_shipped, cost.spark) == (0, 0, 0, False), outcome.stream
+        assert jobs(spark) == ran
+        assert {n: kept(row(project, n)) for n in STREAMS} == before
+        assert files(workspace) == found
+        assert rows_sent(database) == wrote
+        spark.range(1).count()
+        assert jobs(spark) > ran  # the counter counts
+
+
+def test_spark_is_not_even_started(data: dict[str, Any], database: str, workspace: Path, spark: SparkSession) -> None:
+    with opened(data, workspace, spark) as project:
+        for name in STREAMS:
+            project.stream(name).prepare()
+    with opened(data, workspace) as project:
+        for _ in range(2):
+            assert [o.report and o.report.header for o in poll(project, *STREAMS)] == [None, None]
+        assert not project.spark.started
+        assert [list(project.stream(n).poll()) for n in STREAMS] == [[], []]
+        assert not project.spark.started
+        sql(database, "DELETE FROM t WHERE id = 9")
+        poll(project, *STREAMS)
+        assert project.spark.started

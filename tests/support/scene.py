@@ -1,0 +1,193 @@
+"""A scene for fault tests: one small table, one stream, and everything its sinks ever showed.
+
+Rows are few and plain; what counts here is which events come, how often, and under which names. Baselines are events,
+so that a replay of a sink from its first file must give the source.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import qbcd
+from qbcd.job import Outcome
+from qbcd.model import BatchHeader
+from qbcd.run import Stream
+from qbcd.sites import Site
+from tests.support import sql
+from tests.support.oracle import batches as jsonl_batches
+from tests.support.project import config, opened, poll
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STREAM = "s"
+ROWS = 12
+TABLE = f"""
+DROP TABLE IF EXISTS t;
+CREATE TABLE t (id integer PRIMARY KEY, v text, n integer DEFAULT 0);
+INSERT INTO t SELECT g, 'old ' || g, 0 FROM generate_series(1, {ROWS}) g
+"""
+# One of each: insert, update, delete, and a key that changes; `{n}` makes every call's values its own.
+CHANGE = """
+INSERT INTO t VALUES (100 + {n}, 'new {n}');
+UPDATE t SET v = 'changed {n}' WHERE id IN (2, 7);
+DELETE FROM t WHERE id = (SELECT min(id) FROM t WHERE id > 2 AND id <> 7);
+UPDATE t SET id = 1000 + {n} WHERE id = (SELECT max(id) FROM t WHERE id < 1000)
+"""
+
+Seen = dict[tuple[int, int], list[dict[str, Any]]]  # (epoch, batch_seq) -> events
+
+
+class Scene:
+    """A table `t` in the database at `url`, captured by stream `s` of a project in `folder`.
+
+    Args:
+        strategy: ``mds`` or ``id_rcs``; ranges are small enough for a change to leave some clean.
+        sinks: By name, as configuration; by default one jsonl sink ``changes``.
+        more: Further keys of the table's configuration.
+    """
+
+    def __init__(
+        self, url: str, folder: Path, strategy: str, spark: SparkSession, *, sinks: dict[str, Any] | None = None,
+        state: str = "", source_url: str = "", **more: Any,
+    ) -> None:  # fmt: skip
+        self.url, self.folder, self.spark = url, folder, spark
+        self.sinks = sinks or {"changes": {"type": "jsonl", "path": "out/changes"}}
+        how = {"type": "id_rcs", "rows_per_range": 4} if strategy == "id_rcs" else strategy
+        table = {"name": STREAM, "table": "public.t", "strategy": how, "baseline": "events", **more}
+        self.data = config(source_url or url, table, sinks=self.sinks, **({"state": state} if state else {}))
+        self.changes = 0
+        self.project = opened(self.data, folder, spark)
+
+    def __enter__(self) -> Scene:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.project.close()
+
+    # -- the source --------------------------------------------------------------------------------------------------
+    def make_table(self) -> None:
+        """Makes the table anew."""
+        sql(self.url, TABLE)
+
+    def change(self) -> None:
+        """Inserts, updates, deletes and changes a key, in one transaction."""
+        self.changes += 1
+        sql(self.url, CHANGE.format(n=self.changes))
+
+    def source(self) -> list[tuple[Any, ...]]:
+        """The table's rows, by key."""
+        return sql(self.url, "SELECT id, v, n FROM t ORDER BY id")
+
+    def put(self, rows: list[tuple[Any, ...]]) -> None:
+        """Puts the table back to `rows`, in one transaction."""
+        text = json.dumps([dict(zip(("id", "v", "n"), row, strict=True)) for row in rows])
+        sql(self.url, "DELETE FROM t; INSERT INTO t SELECT * FROM json_populate_recordset(null::t, %s)", (text,))
+
+    # -- the stream --------------------------------------------------------------------------------------------------
+    def again(self) -> qbcd.Project:
+        """The same project opened a second time, as another process would; for the caller to close."""
+        return opened(self.data, self.folder, self.spark)
+
+    def prepare(self) -> None:
+        """Takes the baseline."""
+        self.project.stream(STREAM).prepare()
+
+    def poll(self, **options: Any) -> Outcome:
+        """One poll; its error, or a sink's, is raised."""
+        return poll(self.project, STREAM, **options)[0]
+
+    def work(self) -> Stream:
+        """The stream with all that works on it, for a look from inside."""
+        return self.project.work(STREAM)
+
+    @property
+    def site(self) -> Site:
+        """The stream's site."""
+        return self.work().site
+
+    def sealed(self) -> list[BatchHeader]:
+        """The batches that the site has, oldest first."""
+        return self.site.batches()
+
+    def acks(self) -> dict[str, tuple[int, int]]:
+        """By sink, the (epoch, batch_seq) that it acknowledged."""
+        return {sink: (ack.epoch, ack.seq) for sink, ack in self.project.state.acknowledged(STREAM).items()}
+
+    def mark(self) -> Any:
+        """Everything that a refused poll may not change, comparable."""
+        row = self.site.row()
+        assert row is not None
+        return row.version, row.epoch, row.last_batch_seq, dict(row.checkpoint), self.sealed()
+
+    # -- what consumers see ------------------------------------------------------------------------------------------
+    def files(self) -> dict[str, bytes]:
+        """What stands in the sinks under a final name, by path."""
+        found = (p for p in (self.folder / "out").rglob("*") if p.is_file())
+        return {
+            str(p.relative_to(self.folder)): p.read_bytes()
+            for p in found
+            if not any(part.startswith((".", "_tmp")) for part in p.relative_to(self.folder).parts)
+        }
+
+    def seen(self, sink: str = "changes") -> Seen:
+        """The complete batches in a sink."""
+        folder = self.folder / "out" / sink
+        if self.sinks[sink]["type"] == "jsonl":
+            named = jsonl_batches(folder, STREAM)
+            return {(int(name.split("-")[0]), int(name.split("-")[1].split(".")[0])): ev for name, ev in named}
+        markers = (folder / STREAM).glob("epoch=*/batch_seq=*/_SUCCESS")
+        return {
+            (int(m.parent.parent.name[6:]), int(m.parent.name[10:])): self._parquet(m.parent)
+            for m in sorted(markers)
+        }
+
+    def _parquet(self, folder: Path) -> list[dict[str, Any]]:
+        rows = self.spark.read.parquet(str(folder)).toJSON().collect()
+        images = [json.loads(row) for row in rows]
+        return [{**image, "before": image.get("before"), "after": image.get("after")} for image in images]
+
+    def check(self, sink: str = "changes", *, baseline: bool = True) -> Seen:
+        """A replay of the sink's last epoch gives the source; its numbers have no gap; every event has its own id.
+
+        Args:
+            baseline: The epoch begins with the rows of its baseline.
+        """
+        seen = self.seen(sink)
+        ids = [event["event_id"] for events in seen.values() for event in events]
+        assert len(ids) == len(set(ids)), f"{sink}: an event_id stands twice: {sorted(ids)}"
+        last = max(epoch for epoch, _ in seen)
+        numbers = sorted(seq for epoch, seq in seen if epoch == last)
+        assert numbers == list(range(numbers[0], numbers[-1] + 1)), f"{sink}: a gap in {numbers}"
+        assert max(seen) == self.acks()[sink], f"{sink}: {max(seen)} stands there, acknowledged is {self.acks()}"
+        if baseline:
+            rows = replay([seen[last, number] for number in numbers])
+            source = {row[0]: row for row in self.source()}
+            assert rows == source, f"{sink}: replay of {numbers} does not give the source"
+        return seen
+
+
+def replay(found: list[list[dict[str, Any]]]) -> dict[int, tuple[Any, ...]]:
+    """The rows that batches of events leave, each applied as a set; an old image that is not there is an error."""
+    rows: dict[int, tuple[Any, ...]] = {}
+    for events in found:
+        for image in (_row(event["before"]) for event in events if event["before"] is not None):
+            assert rows.pop(image[0], None) == image, f"old image {image} is not what the consumer has"
+        for image in (_row(event["after"]) for event in events if event["after"] is not None):
+            assert image[0] not in rows, f"key {image[0]} is there already"
+            rows[image[0]] = image
+    return rows
+
+
+def _row(image: dict[str, Any]) -> tuple[Any, ...]:
+    return image["id"], image.get("v"), image.get("n")
+
+
+def same_events(earlier: Seen, later: Seen) -> None:
+    """Whatever was seen earlier stands later as it was: equal `event_id` only for equal events."""
+    now = {event["event_id"]: event for events in later.values() for event in events}
+    for events in earlier.values():
+        for event in events:
+            assert now[event["event_id"]] == event

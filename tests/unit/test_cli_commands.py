@@ -1,0 +1,235 @@
+"""The command line without a server: help, usage, errors and exit codes, and what looks create."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import qbcd.config
+from qbcd.config import json_schema
+from qbcd.errors import MissingPrivilege
+from tests.support.cli import Cli, finished, spawn
+
+CONFIG = """\
+version: 1
+sources:
+  shop: {url: "postgresql://reader:hunter22@127.0.0.1:1/shop"}
+sinks:
+  changes: {type: jsonl, path: out}
+defaults: {sinks: [changes]}
+tables:
+  - {source: shop, table: public.orders, strategy: id_rcs}
+"""
+COMMANDS = (
+    "init", "check", "advise", "explain", "prepare", "run", "status", "changes", "verify", "reset", "schema", "demo",
+)  # fmt: skip
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, workspace: Path) -> Cli:
+    monkeypatch.chdir(workspace)
+    return Cli(capsys)
+
+
+@pytest.fixture
+def project(workspace: Path) -> Path:
+    (workspace / "qbcd.yaml").write_text(CONFIG)
+    return workspace
+
+
+def test_help_lists_every_command(cli: Cli) -> None:
+    ran = cli("--help")
+    assert ran.code == 0
+    listed = [line.split()[1] for line in ran.out.splitlines() if line.startswith("│ ") and line[2].isalpha()]
+    assert listed == list(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_the_common_options(cli: Cli, command: str) -> None:
+    ran = cli(command, "--help")
+    assert ran.code == 0
+    for option in ("--config", "-c", "-v", "--json", "--no-progress"):
+        assert option in ran.out
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [(["chek"], "check"), (["verfy"], "verify"), (["run", "--onse"], "--once")]
+)  # fmt: skip
+def test_a_mistyped_name_is_told_what_was_meant(cli: Cli, typed: list[str], meant: str) -> None:
+    ran = cli(*typed)
+    assert ran.code == 2
+    assert meant in ran.err
+    assert ran.out == ""
+
+
+def test_help_loads_neither_spark_nor_a_database() -> None:
+    program = (
+        "import sys\nfrom qbcd.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+        "print([m for m in ('pyspark', 'sqlalchemy', 'qbcd.api') if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+
+
+def test_python_m_qbcd_is_the_command_line(workspace: Path) -> None:
+    ran = finished(spawn(workspace, "--version"))
+    assert (ran.code, ran.out) == (0, f"qbcd {qbcd.__version__}\n")
+
+
+def test_init_writes_a_file_once(cli: Cli, workspace: Path) -> None:
+    ran = cli("init", "new", "--json")
+    assert (ran.code, ran.data) == (0, {"file": "new/qbcd.yaml"})
+    assert (workspace / "new" / "qbcd.yaml").read_text() == qbcd.config.TEMPLATE
+    again = cli("init", "new")
+    assert again.code == 2
+    assert "new/qbcd.yaml exists and is not overwritten" in again.err
+
+
+def test_schema_is_json(cli: Cli) -> None:
+    ran = cli("schema")
+    assert (ran.code, ran.data, ran.err) == (0, json_schema(), "")
+
+
+def test_advise_says_that_it_is_not_built(cli: Cli) -> None:
+    ran = cli("advise")
+    assert ran.code == 2
+    assert ran.err.startswith("error: qbcd advise is not built yet")
+
+
+def test_a_configuration_error_names_the_line(cli: Cli, project: Path) -> None:
+    (project / "qbcd.yaml").write_text(CONFIG.replace("strategy:", "strategie:"))
+    ran = cli("status")
+    assert (ran.code, ran.out) == (2, "")
+    assert 'error: qbcd.yaml:8: tables[0].strategie: unknown key "strategie" (did you mean "strategy"?)' in ran.err
+
+
+def test_several_configuration_errors_are_all_told(cli: Cli, project: Path) -> None:
+    (project / "qbcd.yaml").write_text(CONFIG.replace("strategy:", "strategie:") + "spork: {}\n")
+    ran = cli("run", "--json")
+    assert ran.code == 2
+    assert len(ran.data["problems"]) == 2
+    assert ran.err.count("error: qbcd.yaml:") == 2
+
+
+def test_a_missing_file_is_named(cli: Cli) -> None:
+    ran = cli("check", "-c", "other.yaml")
+    assert ran.code == 2
+    assert "other.yaml" in ran.err
+
+
+def test_common_options_stand_before_the_command_too(cli: Cli, project: Path) -> None:
+    (project / "qbcd.yaml").rename(project / "my.yaml")
+    before = cli("--json", "-c", "my.yaml", "status")
+    after = cli("status", "--json", "-c", "my.yaml")
+    assert (before.code, after.code) == (0, 0)
+    assert before.data == after.data
+    assert cli("-c", "wrong.yaml", "status", "-c", "my.yaml").code == 0
+
+
+def test_an_unknown_stream_is_told_the_nearest(cli: Cli, project: Path) -> None:
+    for command in (["explain"], ["verify"], ["changes"], ["reset", "-y"], ["run", "--once"], ["prepare"], ["check"]):
+        ran = cli(*command, "order")
+        assert ran.code == 2
+        assert 'there is no stream "order" (did you mean "orders"?)' in ran.err
+
+
+def test_status_of_what_was_never_prepared_creates_nothing(cli: Cli, project: Path) -> None:
+    ran = cli("status", "--json")
+    [stream] = ran.data["streams"]
+    assert (stream["stream"], stream["prepared"], stream["epoch"], stream["lag_seconds"]) == ("orders", False, 0, None)
+    assert "not prepared" in cli("status").out
+    assert [path.name for path in project.iterdir()] == ["qbcd.yaml"]
+
+
+def test_a_source_that_cannot_be_reached(cli: Cli, project: Path) -> None:
+    ran = cli("check", "--json")
+    assert ran.code == 1
+    [failed] = [f for f in ran.data["findings"] if f["level"] == "error" and f["stream"]]
+    assert failed["error"].startswith("source shop (127.0.0.1:1) cannot be reached")
+    assert failed["remedy"]
+    assert "hunter22" not in ran.out + ran.err
+    assert [path.name for path in project.iterdir()] == ["qbcd.yaml"]
+    assert cli("explain", "orders").code == 1
+
+
+def test_an_error_is_one_message_with_its_remedy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(directory: Path) -> Path:
+        raise MissingPrivilege("no right to write", remedy="GRANT it", stream="orders")
+
+    monkeypatch.setattr(qbcd.config, "write_template", refuse)
+    ran = cli("init")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err == "error: stream orders: no right to write (GRANT it)\n"
+    as_json = cli("init", "--json")
+    assert as_json.code == 3
+    assert as_json.data == {
+        "error": "no right to write", "remedy": "GRANT it", "stream": "orders", "where": "", "exit_code": 3,
+    }  # fmt: skip
+    assert "Traceback" not in ran.err
+    assert "Traceback" in cli("init", "-v").err
+
+
+def test_a_bug_is_one_line_and_shows_its_traceback_on_request(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_down(directory: Path) -> Path:
+        raise ZeroDivisionError("no [bold]zero[/] at postgresql://u:s3cret@h/d\nsecond line")
+
+    monkeypatch.setattr(qbcd.config, "write_template", break_down)
+    ran = cli("init")
+    assert ran.code == 1
+    assert ran.err == (
+        "error: unexpected ZeroDivisionError: no [bold]zero[/] at postgresql://u:***@h/d "
+        "(run with -v for the traceback)\n"
+    )
+    loud = cli("init", "-v")
+    assert loud.code == 1
+    assert "Traceback (most recent call last)" in loud.err
+    assert "break_down" in loud.err
+    assert "s3cret" not in loud.err
+
+
+def test_an_interrupt_exits_130(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(directory: Path) -> Path:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(qbcd.config, "write_template", interrupt)
+    assert cli("init").code == 130
+
+
+def test_logs_go_to_stderr_masked(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def chatty(self: object, streams: object) -> list[object]:
+        logging.getLogger("qbcd.test").warning("warned with %s", "hunter22")
+        logging.getLogger("qbcd.test").info("said aside")
+        return []
+
+    monkeypatch.setattr("qbcd.api.Project.status", chatty)
+    quiet, loud = cli("status", "--json"), cli("status", "--json", "-v")
+    assert (quiet.data, loud.data) == ({"streams": []}, {"streams": []})
+    assert "warned with ***" in quiet.err
+    assert "said aside" not in quiet.err
+    assert "said aside" in loud.err
+    assert "hunter22" not in quiet.err + loud.err
+
+
+def test_reset_asks_first(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def answer(question: str, **options: object) -> bool:
+        asked.append(question)
+        return False
+
+    monkeypatch.setattr("typer.confirm", answer)
+    ran = cli("reset", "orders")
+    assert ran.code == 1
+    assert "nothing was changed" in ran.err
+    assert "Forget replica and checkpoint of orders?" in asked[0]
+    monkeypatch.undo()
+
+
+def test_reset_without_an_answer_changes_nothing(project: Path) -> None:
+    ran = finished(spawn(project, "reset", "orders"))
+    assert ran.code == 2
+    assert "--yes" in ran.err

@@ -1,0 +1,45 @@
+"""Figures as people read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from qbcd.cli import words
+from qbcd.cli.output import worst
+from qbcd.model import Cost
+
+
+def test_events() -> None:
+    assert words.events({"u": 1200, "c": 1, "d": 0}) == "1 insert, 1,200 updates"
+    assert words.events({"r": 2}) == "2 baseline rows"
+    assert words.events({}) == "no change"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (999_949, "999.9 kB"), (999_950, "1.0 MB"), (2.5e12, "2,500.0 GB")],
+)
+def test_size(number: int, text: str) -> None:
+    assert words.size(number) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(-1, "0 s"), (59.9, "59 s"), (60, "1 min"), (3600, "1 h"), (86_399, "23 h"), (86_400, "1 d")]
+)
+def test_age(seconds: float, text: str) -> None:
+    assert words.age(seconds) == text
+
+
+def test_cost() -> None:
+    spent = Cost(336_776, 2000, 81_000, 169, 3, 12.345, spark=True)
+    assert words.cost(spent) == (
+        "scanned 336,776 rows · shipped 2,000 rows (81.0 kB) · 3 of 169 ranges differ · 12.3 s · with Spark"
+    )
+    assert words.cost(Cost(1, seconds=0.016)) == "scanned 1 row · shipped nothing · 0.02 s · without Spark"
+
+
+@pytest.mark.parametrize(
+    ("codes", "code"), [([], 0), ([0, 0], 0), ([0, 2], 2), ([2, 1], 1), ([1, 3, 2], 3), ([0, 4], 4)]
+)  # fmt: skip
+def test_worst_exit_code(codes: list[int], code: int) -> None:
+    assert worst(codes) == code
