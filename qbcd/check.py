@@ -193,7 +193,8 @@ def _shared(workdir: Path, spark: SparkProvider) -> None:
     try:
         path = str(marker)
         context = spark.get().sparkContext
-        looked = context.parallelize(range(8), 8).map(lambda _: os.path.exists(path)).collect()
+        tasks = max(8, 4 * context.defaultParallelism)  # enough for every executor to get one
+        looked = context.parallelize(range(tasks), tasks).map(lambda _: os.path.exists(path)).collect()
     finally:
         marker.unlink()
         if made:

@@ -152,7 +152,7 @@ class Demo:
     def _apply(self, server: EmbeddedPostgres) -> dict[str, TableChanges]:
         with _connected(server) as conn:
             applied = flights.apply_day(conn)
-        self._show("cancelled flights leave the schedule, delays are corrected, new flights are flown;")
+        self._show("cancelled flights leave the schedule, delays are corrected, flights are added,")
         self._show("one plane is registered anew, another one gets winglets")
         self._summary["applied"] = {table: asdict(changes) for table, changes in applied.items()}
         return applied

@@ -6,7 +6,9 @@ once and compute from there.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from qbcd.errors import QbcdError
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
+_PY4J_LOGGERS = ("py4j.java_gateway", "py4j.clientserver")
 
 
 class JdbcFailure(Exception):
@@ -62,11 +65,31 @@ def read_query(
         settings["sessionInitStatement"] = ";\n".join(statement.rstrip().rstrip(";") for statement in init)
     # The closing bracket stands on its own line, lest a comment at the end of the query swallow it.
     table = f"(\n{query}\n) q"
-    if predicates is None:
-        return spark.read.format("jdbc").options(**settings).option("url", jdbc_url).option("dbtable", table).load()
-    if not predicates:
+    if predicates is not None and not predicates:
         raise ValueError("no predicates: there is nothing to read")
-    return spark.read.jdbc(jdbc_url, table, predicates=list(predicates), properties=settings)
+    with _unlogged():
+        if predicates is None:
+            return spark.read.format("jdbc").options(**settings).option("url", jdbc_url).option("dbtable", table).load()
+        return spark.read.jdbc(jdbc_url, table, predicates=list(predicates), properties=settings)
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Keeps Py4J, which logs every call with its arguments at DEBUG, from logging the password among the options."""
+    above = _AboveDebug()
+    loggers = [logging.getLogger(name) for name in _PY4J_LOGGERS]
+    for logger in loggers:
+        logger.addFilter(above)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(above)
+
+
+class _AboveDebug(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.levelno > logging.DEBUG
 
 
 def jdbc_failure(error: BaseException) -> JdbcFailure | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbcd import hooks
+from qbcd.sites import spark as spark_site
 from tests.support.project import opened, poll
 
 if TYPE_CHECKING:
@@ -57,13 +58,14 @@ class Gateway:
 
 def kill_at(
     point: str, data: dict[str, Any], folder: Path, spark: SparkSession, *, task: str = "poll", nth: int = 1,
-    own_spark: bool = False,
+    own_spark: bool = False, constants: dict[str, int] | None = None,
 ) -> int:  # fmt: skip
     """Runs `task` (``poll`` or ``prepare``) of stream ``s`` in a child that is killed when it reaches `point`.
 
     Args:
         nth: The visit to `point` at which it dies.
         own_spark: The child starts its own Java machine.
+        constants: Of :mod:`qbcd.sites.spark`, by name, to be set in the child.
 
     Returns:
         The dead process's id.
@@ -71,7 +73,7 @@ def kill_at(
     gateway = None if own_spark else Gateway.of(spark)
 
     def start(context: Any) -> Any:
-        return context.Process(target=_doomed, args=(point, nth, task, data, folder, gateway), daemon=True)
+        return context.Process(target=_doomed, args=(point, nth, task, data, folder, gateway, constants or {}), daemon=True)
 
     child = started(start)
     child.join(PATIENCE)
@@ -90,8 +92,11 @@ def started(make: Callable[[Any], Any]) -> Any:
 
 
 def _doomed(
-    point: str, nth: int, task: str, data: dict[str, Any], folder: Path, gateway: Gateway | None
+    point: str, nth: int, task: str, data: dict[str, Any], folder: Path, gateway: Gateway | None,
+    constants: dict[str, int],
 ) -> None:  # pragma: no cover -- another process
+    for name, value in constants.items():
+        setattr(spark_site, name, value)
     visits = 0
 
     def die() -> None:

@@ -5,12 +5,20 @@ from __future__ import annotations
 import signal
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg2
 import pytest
 
+from qbcd.check import check_machine
+from qbcd.config import SparkConfig
+from qbcd.connectors import PostgreSQL
+from qbcd.spark.session import SparkProvider
 from tests.support import connect, sql, wait_until
 from tests.support.cli import Cli, finished, spawn
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 TABLES = """
 CREATE TABLE orders (id int PRIMARY KEY, status text, amount numeric(10,2), region text);
@@ -133,18 +141,18 @@ def test_the_life_of_a_project(cli: Cli, workspace: Path, database: str) -> None
     assert unchanged.out == ""
     assert "orders: replica and source are equal" in cli("verify", "orders").out
 
-    sql(database, "UPDATE customers SET name = 'y' WHERE id = 1")
+    sql(database, "UPDATE customers SET name = 'y' WHERE id IN (1, 3)")
     assert cli("run", "--once", "customers").code == 0
     events = cli("changes", "customers", "-n", "3", "--json").lines
     assert [(e["op"], e["key"]["id"], e["source"]["batch_seq"]) for e in events] == [
-        ("u", 1, 1), ("c", 21, 1), ("u", 1, 2),
+        ("c", 21, 1), ("u", 1, 2), ("u", 3, 2),
     ]  # fmt: skip
     shown = cli("changes", "orders")
     assert "status: new → paid" in shown.out
     assert "batch" in shown.out
 
     status = {s["stream"]: s for s in cli("status", "--json").data["streams"]}
-    assert status["customers"]["events"] == {"d": 1, "u": 2, "c": 1}
+    assert status["customers"]["events"] == {"d": 1, "u": 3, "c": 1}
     assert status["customers"]["last_batch"]["batch_seq"] == 2
     assert status["orders"]["pending"] == {"changes": 0} or status["orders"]["pending"] == {}
     assert status["orders"]["last_poll"]["outcome"] == "empty"
@@ -294,6 +302,19 @@ def test_the_demo_leaves_other_folders_alone(workspace: Path, capsys: pytest.Cap
     assert ran.code == 2
     assert "holds other things" in ran.err
     assert names_in(workspace) == ["mine.txt"]
+
+
+def test_executors_are_asked_for_the_workdir(workspace: Path, spark: SparkSession) -> None:
+    config = SparkConfig(master="spark://cluster:7077")
+    provider = SparkProvider(config, list, session=spark)
+    for workdir in (workspace, workspace / "new"):
+        found = check_machine([PostgreSQL()], workdir, config, provider)
+        assert [(f.subject, f.level) for f in found][-1] == ("executors", "ok")
+    assert provider.started
+    assert names_in(workspace) == []
+    (workspace / "file").write_text("")
+    [*_, last] = check_machine([], workspace / "file" / "below", config, provider)
+    assert (last.subject, last.level) == ("workdir", "error")
 
 
 @pytest.mark.campaign

@@ -1,6 +1,6 @@
 """Changes that weak digests miss, each in a row of its own, and values that are the same though they read differently.
 
-Every pair of rows stands in a range of its own, so a change that the digests or their sum hide would be hidden for good.
+Every pair of rows is a range of its own, so a change that the digests or their sum hide would be hidden for good.
 """
 
 from __future__ import annotations
@@ -21,43 +21,60 @@ if TYPE_CHECKING:
 
 STREAMS = ("mds", "id_rcs")
 TABLE = {
-    "f8": "double precision", "f4": "real", "num": "numeric", "fixed": "numeric(12,2)", "i8": "bigint", "i4": "integer",
+    "f8": "double precision", "f4": "real", "num": "numeric", "fixed": "numeric(12,2)", "i8": "bigint",
+    "i4": "integer",
     "i2": "smallint", "ts": "timestamp", "tz": "timestamptz", "tm": "time", "d": "date", "doc": "jsonb", "js": "json",
-    "arr": "integer[]", "a": "text", "b": "text", "raw": "bytea", "yes": "boolean", "ci": "citext", "pad": "character(5)",
+    "arr": "integer[]", "a": "text", "b": "text", "raw": "bytea", "yes": "boolean", "ci": "citext",
+    "pad": "character(5)",
     "span": "interval", "texts": "text[]", "net": "inet", "pair": "pair", "bits": "bit varying(9)",
 }  # fmt: skip
 # Column, old and new value; or several columns at once.
 CHANGES: list[tuple[dict[str, str | None], dict[str, str | None]]] = [
     ({column: old}, {column: new})
     for column, old, new in [
-        ("f8", None, "0"), ("f8", "0.0", "NaN"), ("f8", None, "NaN"), ("f8", "1", "1.0000000000000002"), ("f8", "NaN", "Infinity"),
+        ("f8", None, "0"), ("f8", "0.0", "NaN"), ("f8", None, "NaN"), ("f8", "1", "1.0000000000000002"),
+        ("f8", "NaN", "Infinity"),
         ("f4", None, "0"), ("f4", "0", "NaN"), ("f4", "16777216", "16777218"),
-        ("num", "100.50", "-100.50"), ("num", None, "NaN"), ("num", None, "0"), ("num", "1", "10000"), ("num", "NaN", "Infinity"),
+        ("num", "100.50", "-100.50"), ("num", None, "NaN"), ("num", None, "0"), ("num", "1", "10000"),
+        ("num", "NaN", "Infinity"),
         ("num", "1e-20", "2e-20"), ("num", "1", "100000000"), ("fixed", "100.50", "-100.50"), ("fixed", None, "NaN"),
-        ("i8", "-1", "4294967295"), ("i8", "1", "4294967296"), ("i8", None, "0"), ("i8", "0", "-1"), ("i8", "1", "4294967297"),
+        ("i8", "-1", "4294967295"), ("i8", "1", "4294967296"), ("i8", None, "0"), ("i8", "0", "-1"),
+        ("i8", "1", "4294967297"),
         ("i4", "-1", "1"), ("i4", None, "0"), ("i4", "0", "65536"), ("i2", None, "0"), ("i2", "-1", "1"),
-        ("ts", "2024-01-01 00:00:00", "2024-01-01 01:11:34.967296"), ("ts", "infinity", "-infinity"), ("ts", None, "2000-01-01"),
-        ("tz", "2024-01-01 00:00:00+00", "2024-01-01 01:11:34.967296+00"), ("tz", "1969-12-31 22:48:25.032704+00", "1970-01-01+00"),
-        ("tm", "00:00:00", "01:11:34.967296"), ("tm", "00:00:00", "24:00:00"), ("d", None, "2000-01-01"), ("d", "infinity", None),
-        ("doc", None, "{}"), ("doc", "{}", "[]"), ("doc", "[null]", "null"), ("doc", None, "null"), ("doc", "1.0", "1.00"),
+        ("ts", "2024-01-01 00:00:00", "2024-01-01 01:11:34.967296"), ("ts", "infinity", "-infinity"),
+        ("ts", None, "2000-01-01"),
+        ("tz", "2024-01-01 00:00:00+00", "2024-01-01 01:11:34.967296+00"),
+        ("tz", "1969-12-31 22:48:25.032704+00", "1970-01-01+00"),
+        ("tm", "00:00:00", "01:11:34.967296"), ("tm", "00:00:00", "24:00:00"), ("d", None, "2000-01-01"),
+        ("d", "infinity", None),
+        ("doc", None, "{}"), ("doc", "{}", "[]"), ("doc", "[null]", "null"), ("doc", None, "null"),
+        ("doc", "1.0", "1.00"),
         ("js", None, "null"), ("js", '{"a":1}', '{"a": 1}'), ("js", "{}", "[]"),
         ("arr", "{1,2}", "{{1,2}}"), ("arr", None, "{}"), ("arr", "{}", "{NULL}"), ("arr", "{1,2}", "[0:1]={1,2}"),
-        ("arr", "{12}", "{1,2}"), ("texts", "{NULL}", '{"NULL"}'), ("texts", '{"a,b"}', "{a,b}"), ("texts", '{""}', "{}"),
-        ("a", None, ""), ("a", None, "null"), ("a", "", "null"), ("a", "NULL", None), ("a", "", " "), ("a", "a", "a "), ("a", "a", "A"),
-        ("a", "ä", "a\u0308"), ("a", "\\N", None), ("a", "0", None), ("raw", None, "\\x"), ("raw", "\\x00", "\\x0000"),
-        ("raw", "\\x", "\\x00"), ("yes", None, "false"), ("yes", "false", "true"), ("ci", "a", "A"), ("ci", None, ""), ("pad", None, ""),
-        ("span", "1 day", "24:00:00"), ("span", "1 mon", "30 days"), ("span", None, "0"), ("net", "10.0.0.0/8", "10.0.0.0/9"),
+        ("arr", "{12}", "{1,2}"), ("texts", "{NULL}", '{"NULL"}'), ("texts", '{"a,b"}', "{a,b}"),
+        ("texts", '{""}', "{}"),
+        ("a", None, ""), ("a", None, "null"), ("a", "", "null"), ("a", "NULL", None), ("a", "", " "),
+        ("a", "a", "a "), ("a", "a", "A"),
+        ("a", "ä", "a\u0308"), ("a", "\\N", None), ("a", "0", None), ("raw", None, "\\x"),
+        ("raw", "\\x00", "\\x0000"),
+        ("raw", "\\x", "\\x00"), ("yes", None, "false"), ("yes", "false", "true"), ("ci", "a", "A"),
+        ("ci", None, ""), ("pad", None, ""),
+        ("span", "1 day", "24:00:00"), ("span", "1 mon", "30 days"), ("span", None, "0"),
+        ("net", "10.0.0.0/8", "10.0.0.0/9"),
         ("pair", "(,)", None), ("pair", "(1,)", '(1,"")'), ("bits", "0", "00"), ("bits", None, ""),
     ]
 ] + [
     ({"a": "a", "b": "bc"}, {"a": "ab", "b": "c"}), ({"a": "x", "b": None}, {"a": None, "b": "x"}),
     ({"a": "", "b": None}, {"a": None, "b": ""}), ({"i4": "1", "i2": "2"}, {"i4": "2", "i2": "1"}),
-    ({"i8": "0", "f8": None}, {"i8": None, "f8": "0"}), ({"f8": "0", "f4": None, "num": "0"}, {"f8": None, "f4": "0", "num": None}),
+    ({"i8": "0", "f8": None}, {"i8": None, "f8": "0"}),
+    ({"f8": "0", "f4": None, "num": "0"}, {"f8": None, "f4": "0", "num": None}),
 ]  # fmt: skip
 SILENT: list[tuple[str, str, str]] = [
-    ("num", "1.0", "1.00"), ("num", "0", "0.000"), ("f8", "0.0", "-0.0"), ("f4", "0.0", "-0.0"), ("f8", "-0.0", "0.0"),
+    ("num", "1.0", "1.00"), ("num", "0", "0.000"), ("f8", "0.0", "-0.0"), ("f4", "0.0", "-0.0"),
+    ("f8", "-0.0", "0.0"),
     ("a", "same", "same"), ("doc", '{"a": 1, "b": 2}', '{"b": 2,   "a": 1}'), ("net", "10.0.0.1", "10.0.0.1/32"),
-    ("arr", "{1,NULL}", "{1,NULL}"), ("num", "NaN", "NaN"), ("tz", "2024-01-01 00:00:00+00", "2024-01-01 02:00:00+02"),
+    ("arr", "{1,NULL}", "{1,NULL}"), ("num", "NaN", "NaN"),
+    ("tz", "2024-01-01 00:00:00+00", "2024-01-01 02:00:00+02"),
 ]  # fmt: skip
 
 
@@ -65,7 +82,8 @@ def streams(table: str, **more: Any) -> list[dict[str, Any]]:
     """Both strategies over a table whose rows 2k and 2k+1 are a range of id_rcs."""
     both: list[Any] = ["mds", {"type": "id_rcs", "rows_per_range": 2}]
     return [
-        {"name": n, "table": table, "strategy": s, "baseline": "silent", **more} for n, s in zip(STREAMS, both, strict=True)
+        {"name": n, "table": table, "strategy": s, "baseline": "silent", **more}
+        for n, s in zip(STREAMS, both, strict=True)
     ]
 
 
@@ -179,12 +197,16 @@ def distinct_values(url: str, sql_type: str) -> tuple[str, str]:
 def test_a_million_rows_have_a_million_digests(database: str, columns: str) -> None:
     """Columns that the source's own hashes fold: 2^64 digests leave one collision in 37 million such runs."""
     made = {
-        "i8": "g * 4294967297", "b": "'text ' || (g % 7)", "f8": "(g % 1000)::float8 / 7", "num": "(g / 1000)::numeric / 16",
+        "i8": "g * 4294967297", "b": "'text ' || (g % 7)", "f8": "(g % 1000)::float8 / 7",
+        "num": "(g / 1000)::numeric / 16",
         "ts": "timestamp '2024-01-01' + (g % 1000) * interval '4294.967296 s'", "doc": "to_jsonb(g % 3)",
     }  # fmt: skip
     listed = columns.split(", ")
     sql(database, f"CREATE TABLE m ({', '.join(f'{c} {TABLE[c]}' for c in listed)})")
-    sql(database, f"INSERT INTO m SELECT {', '.join(made[c] for c in listed)} FROM generate_series(1::bigint, 1000000) g")
+    sql(
+        database,
+        f"INSERT INTO m SELECT {', '.join(made[c] for c in listed)} FROM generate_series(1::bigint, 1000000) g",
+    )
     with reading(database) as session:
         table = probe(session, "m")
         expression = digest("t", *(table.columns[: len(listed)]))

@@ -166,7 +166,9 @@ def test_values_that_no_type_can_hold_are_refused(table: str, workspace: Path, s
                 assert then is not None
                 assert (now.version, now.last_batch_seq, now.checkpoint) == (then.version, 0, then.checkpoint)
             sql(table, f"UPDATE t SET {column} = NULL WHERE id = 2")
-        assert sql(table, "SELECT count(*) FROM pg_stat_user_tables WHERE relname ~ '^outbox_mds' AND n_live_tup > 0") == [(0,)]
+        assert sql(
+            table, "SELECT count(*) FROM pg_stat_user_tables WHERE relname ~ '^outbox_mds' AND n_live_tup > 0"
+        ) == [(0,)]
         for column, value in TOO_FAR:
             sql(table, f"UPDATE t SET {column} = %s::{COLUMNS[column][0]} WHERE id = 2", [value])
         poll(project, *as_text)
@@ -177,7 +179,8 @@ def test_values_that_no_type_can_hold_are_refused(table: str, workspace: Path, s
         assert [(e["op"], e["changed"]) for e in found] == [("u", [c for c in COLUMNS if c in texts])]
         image = found[0]["after"]
         assert {c: image[c] for c in texts} == {
-            "d": "0044-03-15 BC", "ts": "10000-01-01 00:00:00", "tz": "-infinity", "fixed": "NaN", "ints": "[0:1]={1,2}",
+            "d": "0044-03-15 BC", "ts": "10000-01-01 00:00:00", "tz": "-infinity", "fixed": "NaN",
+            "ints": "[0:1]={1,2}",
             "days": "{infinity}", "nums": "{NaN}",
         }  # fmt: skip
         parts = list((workspace / "out/lake" / name).glob("epoch=*/batch_seq=*"))

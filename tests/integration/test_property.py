@@ -1,4 +1,4 @@
-"""Random tables, random histories: after each poll, replay of the events equals the source, and both strategies agree."""
+"""Random tables and histories: after each poll, replay of the events equals the source, and both strategies agree."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from sqlalchemy import make_url
 
 import qbcd
@@ -127,7 +128,7 @@ def test_tls_is_the_same_on_both_urls_and_full_off_this_machine(url: str, mode: 
     assert PG.sqlalchemy_url(parsed).query.get("sslmode") == mode
     assert (f"sslmode={mode}" in PG.jdbc_url(parsed)) is (mode is not None)
     assert PG.jdbc_url(parsed).count("sslmode=") == (mode is not None)
-    assert not any("ssl" in name.lower() for name in PG.jdbc_options(parsed, {}, fetchsize=1))
+    assert not any("ssl" in name.lower() for name in PG.jdbc_options(parsed, fetchsize=1))
 
 
 # -- the password ----------------------------------------------------------------------------------------------------
@@ -163,16 +164,16 @@ def test_a_wrong_password_is_refused_and_shown_nowhere(
     url = guarded.url_as("reader", "${env:SHOP_PASSWORD}" if in_url else "")
     more = {} if in_url else {"password": "${env:SHOP_PASSWORD}"}
     with opened(guarded, url, strategy, **more) as project:
+        assert project.state.project_id
         message = guarded.refused(project.stream("s").prepare, SourceError, 1)
         assert message == (
-            "stream s: source shop (HOST) cannot be reached: connection to server at \"127.0.0.1\", port PORT failed: "
-            'FATAL:  password authentication failed for user "reader" '
+            'stream s: source shop (HOST): password authentication failed for user "reader" '
             "(check the user and the password of the source, and the server's pg_hba.conf)"
-        ).replace(" cannot be reached: connection to server at \"127.0.0.1\", port PORT failed: FATAL:  ", ": ")
-        with pytest.raises(SourceError):
+        )
+        with pytest.raises(SourceError) as caught:
+            project.stream("s").plan()
+        with pytest.raises(QbcdError):
             polled(project, "s")
-        with pytest.raises(QbcdError) as caught:
-            project.stream("s").verify()
         shown = [repr(o) for o in (caught.value, project.config, project.source("shop"), project.stream("s").config)]
         shown += [project.config.model_dump_json(), str(caught.getrepr(style="short"))]
     texts = "\n".join([*shown, caplog.text])
@@ -200,12 +201,11 @@ def test_the_right_password_is_shown_nowhere_either(guarded: Place, tmp_path: Pa
     """A whole run of id_rcs at DEBUG, with Spark's event log on: what its pages would show."""
     (tmp_path / "log").mkdir()
     settings = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": (tmp_path / "log").as_uri()}
+    settings |= {"spark.eventLog.compress": "false"}
     data = config(
         guarded.url_as("reader"), {"name": "s", "table": "public.orders", "strategy": "id_rcs", "baseline": "events"},
         source={"password": "${env:SHOP_PASSWORD}"}, spark={"master": "local[1]", "conf": settings},
     )  # fmt: skip
-    import yaml
-
     (tmp_path / "qbcd.yaml").write_text(yaml.safe_dump(data))
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,

@@ -28,30 +28,42 @@ MORE_VALUES: dict[str, list[str]] = {
     '"Needed.text"': ["", "a", "null", "Ä"],
     "deep": ["0", "1.00", "NaN"],
     "listed": ["{}", "{1,2}", "{{1}}"],
-    '"Od.d"': ['(1.0,sad,"{a,NULL}")', '(1.00,sad,"{a,NULL}")', "(,,)", '(NaN,ok,{})'],
+    '"Od.d"': ['(1.0,sad,"{a,NULL}")', '(1.00,sad,"{a,NULL}")', "(,,)", "(NaN,ok,{})"],
     "ltree": ["a.b", "a.b.c", ""],
     'text COLLATE "pg_c_utf8"': ["", "a", "A", "ä", "Ä", "ß", "🙂"],
     'varchar(9) COLLATE "POSIX"': ["", "a", "A", "b'c", "%"],
 }
-POOL = {**VALUES, **MORE_VALUES}
+MORE_OF = {
+    "time[]": ["{00:00:00}"], "timetz[]": ["{24:00:00+00}"], "uuid[]": ["{}"], "interval[]": ['{"24:00:00","1 day"}'],
+    "inet[]": ["{10.0.0.1}"], "cents[]": ["{1.50}"],
+}  # fmt: skip
+POOL = {t: [*values, *MORE_OF.get(t, ())] for t, values in {**VALUES, **MORE_VALUES}.items()}
 NOT_NULL = frozenset({"needed", '"Needed.text"'})
 
 # Types whose values come out of a formula, so that there are enough keys; other key types take what the pool has.
 WIDE_KEYS = [
-    "integer", "bigint", "counter", "text", "varchar(20)", "citext", 'text COLLATE "C"', 'text COLLATE "pg_c_utf8"', "uuid",
-    "numeric", "numeric(12,2)", "date", "timestamp", "timestamptz", "bytea", "character(5)", "double precision", "real",
+    "integer", "bigint", "counter", "text", "varchar(20)", "citext", 'text COLLATE "C"',
+    'text COLLATE "pg_c_utf8"', "uuid",
+    "numeric", "numeric(12,2)", "date", "timestamp", "timestamptz", "bytea", "character(5)", "double precision",
+    "real",
     "inet", "time", "money", "name", "smallint", "bit varying(9)", "oid",
 ]  # fmt: skip
 NARROW_KEYS = [
-    "boolean", '"Mo""od"', '"char"', "timetz", "cidr", "macaddr", "macaddr8", "pg_lsn", "xid8", "cents", "code", "bpchar",
+    "boolean", '"Mo""od"', '"char"', "timetz", "cidr", "macaddr", "macaddr8", "pg_lsn", "xid8", "cents", "code",
+    "bpchar",
     "bit(4)", "time(0)", "stamp", "needed",
 ]  # fmt: skip
 ODD_NAMES = [
-    "order", "a b", "a.b", 'quo"te', "back`tick", "100%", "%(x)s", "%s", ":epoch", ":batch_seq", "ünï", "日本", "n" * 63,
-    "ü" * 31 + "z", "Select", "epoch", "batch_seq", "op", "op_rank", "range_id", "key_id", "digest", "c0", "b_0", "a_0",
-    "b_1", "t", "r", "d", "o", "q", "x", "X", "{brace}", "{{ jinja }}", "{% raw %}", "a?b", "$1", "it's", "back\\slash",
-    "a;b", "--c", "/*c*/", "new\nline", "tab\t", " ", " lead", "trail ", "lo0", "hi0", "k0", "n1", "checksum", "digests",
-    "changed", "ordinal", "reason", "pair_id", "before", "after", "key", "source", "QBCD_DIGEST()", "null", "true", "ctid_",
+    "order", "a b", "a.b", 'quo"te', "back`tick", "100%", "%(x)s", "%s", ":epoch", ":batch_seq", "ünï", "日本",
+    "n" * 63,
+    "ü" * 31 + "z", "Select", "epoch", "batch_seq", "op", "op_rank", "range_id", "key_id", "digest", "c0", "b_0",
+    "a_0",
+    "b_1", "t", "r", "d", "o", "q", "x", "X", "{brace}", "{{ jinja }}", "{% raw %}", "a?b", "$1", "it's",
+    "back\\slash",
+    "a;b", "--c", "/*c*/", "new\nline", "tab\t", "  -", " lead", "trail ", "lo0", "hi0", "k0", "n1", "checksum",
+    "digests",
+    "changed", "ordinal", "reason", "pair_id", "before", "after", "key", "source", "QBCD_DIGEST()", "null", "true",
+    "ctid_",
 ]  # fmt: skip
 _LETTERS = "abcABCxyz019 _-%'\"\\:?äÖßéЖ日🙂,;{}()/\t\n"
 
@@ -145,14 +157,16 @@ def _draw_table(rng: Random, number: int, kinds: list[str]) -> DrawnTable:
     columns += [(unique, "integer"), *((names.pop(), t) for t in kinds)]
     rng.shuffle(columns)
     others = [n for n, _ in columns if n not in key]
-    captured = rng.choice([{}, {}, {"exclude": rng.sample(others, 2)}, {"columns": rng.sample(others, len(others) - 2)}])
+    captured = rng.choice(
+        [{}, {}, {"exclude": rng.sample(others, 2)}, {"columns": rng.sample(others, len(others) - 2)}]
+    )
     table = DrawnTable(
         name=name.encode()[:63].decode(errors="ignore"), columns=columns, key=key, captured=captured, where="", types={},
         declared=rng.random() < 0.7, unique=unique,
     )  # fmt: skip
     if rng.random() < 0.7:
         table.where = _draw_where(rng, columns)
-    table.types = {n: "text" for n in rng.sample(table.pertinent, 2)} if rng.random() < 0.5 else {}
+    table.types = dict.fromkeys(rng.sample(table.pertinent, 2), "text") if rng.random() < 0.5 else {}
     return table
 
 
@@ -174,7 +188,9 @@ def _made(rng: Random, sql_type: str) -> str | None:
     """A value by formula, or None where the type has none here."""
     word = "".join(rng.choices(_LETTERS, k=rng.choice([1, 2, 3, 5])))
     n = rng.choice([rng.randint(-9, 9), rng.randint(-999, 999), rng.randint(-30000, 30000)])
-    clock = f"{rng.randint(0, 23):02}:{rng.randint(0, 59):02}:{rng.choice([0, 1, 59]):02}.{rng.choice([0, 1, 500000]):06}"
+    clock = (
+        f"{rng.randint(0, 23):02}:{rng.randint(0, 59):02}:{rng.choice([0, 1, 59]):02}.{rng.choice([0, 1, 500000]):06}"
+    )
     day = f"{rng.choice([1, 1969, 2023, 2024])}".zfill(4) + f"-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}"
     base = sql_type.split(" COLLATE")[0]
     if base in ("smallint", "integer", "bigint", "counter", "needed"):

@@ -149,7 +149,11 @@ class Copy:
             return cur.fetchall()
 
     def _distinct(self, column: ColumnOf) -> psql.Composed:
-        same = "s.{c} IS DISTINCT FROM c.{c}" if column.base_type in _BY_EQUALITY else "ROW(s.{c})::record *<> ROW(c.{c})::record"
+        same = (
+            "s.{c} IS DISTINCT FROM c.{c}"
+            if column.base_type in _BY_EQUALITY
+            else "ROW(s.{c})::record *<> ROW(c.{c})::record"
+        )
         return psql.SQL(same).format(c=psql.Identifier(column.name))
 
     def _delete(self, cur: Any, image: Event, batch: str) -> None:
@@ -188,6 +192,7 @@ def _array_text(values: list[Any], base_type: str) -> str:
             return repr(value)
         if base_type == "bytea[]":
             value = "\\x" + base64.b64decode(value, validate=True).hex()
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        text = str(value).replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{text}"'
 
     return "{" + ",".join(item(v) for v in values) + "}"

@@ -121,17 +121,22 @@ class Place:
         Returns:
             The whole message, with HOST and DATABASE in the place of what changes from run to run.
         """
-        before = traces(self.admin, self.folder)
-        with pytest.raises(QbcdError) as caught:
+        with self.unmoved(), pytest.raises(QbcdError) as caught:
             action()
         error = caught.value
         assert type(error) is kind, f"{type(error).__name__}: {error}"
         assert error.exit_code == code
+        return self.plain(error)
+
+    @contextmanager
+    def unmoved(self) -> Iterator[None]:
+        """Nothing may move while the block runs."""
+        before = traces(self.admin, self.folder)
+        yield
         after = traces(self.admin, self.folder)
         assert after.source == before.source
         assert after.state == before.state
         assert after.files == before.files
-        return self.plain(error)
 
     def plain(self, error: BaseException) -> str:
         """The message without what changes from run to run."""

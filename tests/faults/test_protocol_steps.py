@@ -1,0 +1,273 @@
+"""protocol.md A: one store, one owner, one step. Each test forces the trace that its rule closes."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy.engine import make_url
+
+from qbcd import hooks
+from qbcd.errors import LeaseHeld, Refused, SourceError, StateConflict
+from qbcd.sites import base
+from qbcd.state import LeaseKeeper, LeaseLost, StreamStore, lease
+from tests.support import sql
+from tests.support.pausing import AFTER_PLAN, paused
+from tests.support.proxy import Cut, proxy_to
+from tests.support.scene import STREAM, Scene
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STRATEGIES = ("mds", "id_rcs")
+
+
+# Rules 1 and 2: who writes holds the lease.
+@pytest.mark.parametrize(
+    ("strategy", "point"),
+    [
+        ("mds", "after_lease"), ("mds", AFTER_PLAN), ("mds", "before_commit"), ("mds", "before_publish"),
+        ("id_rcs", "after_snapshot"), ("id_rcs", "after_stage"), ("id_rcs", "after_commit"),
+    ],
+)  # fmt: skip
+def test_two_pollers(strategy: str, point: str, database: str, workspace: Path, spark: SparkSession) -> None:
+    with Scene(database, workspace, strategy, spark) as scene:
+        scene.begin()
+        scene.change()
+        with paused(scene, point) as first:
+            mark = scene.mark()
+            for work in (scene.poll, scene.project.stream(STREAM).verify, scene.project.stream(STREAM).reset):
+                with pytest.raises(LeaseHeld, match=f"process {os.getpid()} on .* works on this stream"):
+                    work()
+            assert scene.mark() == mark
+            assert first.finish() is None
+        assert len(scene.check()) == 2
+
+
+@pytest.fixture
+def faint(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Leases of half a second whose holder does not renew them, as a paused process would not; undone by `undo`."""
+    monkeypatch.setattr(base, "LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(LeaseKeeper, "_beat", lambda self: self._stop.wait())
+    return monkeypatch
+
+
+# Rules 1 and 2: a holder that was paused past its lease. `blind`: it was paused after its last look at the lease, so
+# that only the version and the token in the step itself can stop it.
+@pytest.mark.parametrize("blind", [False, True])
+@pytest.mark.parametrize(
+    ("strategy", "point"),
+    [("mds", "after_lease"), ("mds", AFTER_PLAN), ("id_rcs", AFTER_PLAN), ("id_rcs", "before_commit")],
+)
+def test_a_paused_holder_cannot_commit(
+    strategy: str, point: str, blind: bool, database: str, workspace: Path, spark: SparkSession,
+    faint: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    with Scene(database, workspace, strategy, spark) as scene:
+        faint.setattr(base, "LEASE_SECONDS", 60.0)
+        scene.begin()
+        scene.change()
+        faint.setattr(base, "LEASE_SECONDS", 0.5)
+        with paused(scene, point) as first:
+            faint.undo()
+            if blind:
+                faint.setattr(LeaseKeeper, "check", lambda self: None)
+            time.sleep(0.6)
+            scene.change()
+            scene.poll()
+            mark, seen = scene.mark(), scene.check()
+            refusal = first.finish()
+            assert isinstance(refusal, StateConflict), refusal
+            assert scene.mark() == mark
+            assert scene.check() == seen
+        scene.change()
+        scene.poll()
+        assert len(scene.check()) == 3
+
+
+# Rule 1: in the source the step in hand holds the stream's row, so that nobody can take over before it has ended.
+def test_a_paused_step_in_the_source(
+    database: str, workspace: Path, spark: SparkSession, faint: pytest.MonkeyPatch
+) -> None:
+    with Scene(database, workspace, "mds", spark) as scene:
+        faint.setattr(base, "LEASE_SECONDS", 60.0)
+        scene.begin()
+        scene.change()
+        faint.setattr(base, "LEASE_SECONDS", 0.5)
+        with paused(scene, "before_commit") as first:
+            faint.undo()
+            faint.setattr(lease, "LOCK_WAIT_MS", 300)
+            time.sleep(0.6)
+            mark = scene.mark()
+            with pytest.raises(LeaseHeld, match="in the middle of a step"):
+                scene.poll()
+            assert isinstance(first.finish(), LeaseLost)
+            assert scene.mark() == mark
+        scene.poll()
+        assert len(scene.check()) == 2
+
+
+# Rule 1: two hosts, two state databases, one schema `qbcd`.
+def test_a_foreign_project(database: str, tmp_path: Path, spark: SparkSession) -> None:
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    ours.mkdir()
+    theirs.mkdir()
+    with Scene(database, ours, "mds", spark) as scene, Scene(database, theirs, "mds", spark) as other:
+        scene.begin()
+        mark = scene.mark()
+        other.base = scene.source()
+        for work in (other.prepare, other.poll, other.project.stream(STREAM).verify):
+            with pytest.raises(StateConflict, match="prepared by another project"):
+                work()
+        with pytest.raises(StateConflict, match="prepared by another project"):
+            other.project.stream(STREAM).reset(discard=True)
+        assert scene.mark() == mark
+        scene.change()
+        scene.poll()
+        assert len(scene.check()) == 2
+
+
+# Rule 4: an unanswered commit may be done or not; the next poll reads which, and neither loses nor repeats.
+@pytest.mark.parametrize("reverted", [False, True])
+@pytest.mark.parametrize("cut", ["request", "reply"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_lost_commit(
+    strategy: str, cut: Cut, reverted: bool, database: str, workspace: Path, spark: SparkSession
+) -> None:
+    if (strategy == "id_rcs") == reverted:  # each strategy with one of the two; what follows the loss is the same
+        reverted = cut == "reply"
+    url = make_url(database)
+    with proxy_to(int(url.port or 0)) as proxy, scene_behind(proxy.port, strategy, database, workspace, spark) as scene:
+        scene.begin()
+        old, mark = scene.source(), scene.mark()
+        scene.change()
+        hooks.register("before_commit", lambda: proxy.arm(cut))
+        with pytest.raises(SourceError):
+            scene.poll()
+        hooks.register("before_commit", None)
+        assert proxy.cuts == 1
+        sealed = scene.sealed()
+        assert len(sealed) == (2 if cut == "reply" else 1)
+        assert cut == "reply" or scene.mark() == mark
+        if reverted:
+            scene.put(old)
+        scene.poll()
+        assert scene.sealed()[: len(sealed)] == sealed
+        assert len(scene.check()) == 1 + (cut == "reply") + ((cut == "reply") == reverted)
+
+
+def scene_behind(port: int, strategy: str, database: str, workspace: Path, spark: SparkSession) -> Scene:
+    """A scene whose site commits through the proxy: in the source for MDS, in a state database for ID/RCS."""
+    behind = make_url(database).set(port=port)
+    if strategy == "mds":
+        return Scene(database, workspace, strategy, spark, source_url=behind.render_as_string())
+    name = f"{behind.database}_state"
+    sql(database, f"DROP DATABASE IF EXISTS {name}")
+    sql(database, f"CREATE DATABASE {name}")
+    return Scene(database, workspace, strategy, spark, state=behind.set(database=name).render_as_string())
+
+
+# Rules 4 and 20: the sink holds the batch, the acknowledgement's reply is lost.
+def test_a_lost_acknowledgement(database: str, workspace: Path, spark: SparkSession) -> None:
+    url = make_url(database)
+    with proxy_to(int(url.port or 0)) as proxy, scene_behind(proxy.port, "id_rcs", database, workspace, spark) as scene:
+        scene.begin()
+        scene.change()
+        hooks.register("after_publish", lambda: proxy.arm("request"))
+        with pytest.raises(SourceError):
+            scene.poll()
+        hooks.register("after_publish", None)
+        assert proxy.cuts == 1
+        assert scene.acks()["changes"][1] == 1
+        files = scene.files()
+        assert len(scene.seen()) == 2
+        scene.poll()
+        assert scene.files() == files
+        assert len(scene.check()) == 2
+
+
+# Rule 4: a baseline whose commit was not answered.
+@pytest.mark.parametrize("cut", ["request", "reply"])
+def test_a_lost_baseline(cut: Cut, database: str, workspace: Path, spark: SparkSession) -> None:
+    url = make_url(database)
+    with proxy_to(int(url.port or 0)) as proxy, scene_behind(proxy.port, "mds", database, workspace, spark) as scene:
+        scene.make_table()
+        hooks.register("before_commit", lambda: proxy.arm(cut))
+        with pytest.raises(SourceError):
+            scene.prepare()
+        hooks.register("before_commit", None)
+        row = scene.site.row()
+        assert row is not None
+        assert row.prepared is (cut == "reply")
+        if cut == "request":
+            scene.change()  # the lost baseline is of no account
+            scene.prepare()
+        scene.change()
+        scene.poll()
+        assert len(scene.check()) == 1
+
+
+# Rule 5: files are on the disk before the commit that names them; the source's commit is not asynchronous.
+def test_files_are_durable_before_they_are_named(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: set[str] = set()
+    fsync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        synced.add(os.readlink(f"/proc/self/fd/{descriptor}"))
+        fsync(descriptor)
+
+    with Scene(database, workspace, "id_rcs", spark, baseline="events") as scene:
+        scene.make_table()
+        monkeypatch.setattr(os, "fsync", noted)
+        checked = 0
+        add_batch = StreamStore.add_batch
+
+        def named(self: StreamStore, conn: Any, header: Any, token: int, **more: Any) -> None:
+            nonlocal checked
+            root = workspace / ".qbcd" / "work" / "streams" / STREAM
+            root = next(p for p in workspace.rglob(header.location["part"]) if p.is_dir()).parent
+            wanted = {root, *(root / header.location["part"] / name for name, _ in header.location["files"])}
+            wanted.add(root / header.location["part"])
+            assert {str(path) for path in wanted} <= synced
+            checked += 1
+            add_batch(self, conn, header, token, **more)
+
+        monkeypatch.setattr(StreamStore, "add_batch", named)
+        scene.prepare()
+        synced.clear()
+        scene.change()
+        scene.poll()
+        assert checked == 2
+
+
+def test_the_source_commits_synchronously(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = make_url(database).database
+    sql(database, f"ALTER DATABASE {name} SET synchronous_commit = off")
+    found = []
+    advance = StreamStore.advance
+
+    def looked(self: StreamStore, conn: Any, row: Any, **more: Any) -> Any:
+        found.append(conn.exec_driver_sql("SHOW synchronous_commit").scalar_one())
+        return advance(self, conn, row, **more)
+
+    with Scene(database, workspace, "mds", spark) as scene:
+        monkeypatch.setattr(StreamStore, "advance", looked)
+        scene.begin()
+    assert found == ["on", "on"]
+
+
+# Rules 3 and 18: what was never prepared, or is to be forgotten with batches waiting.
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_no_poll_before_the_baseline(strategy: str, database: str, workspace: Path, spark: SparkSession) -> None:
+    with Scene(database, workspace, strategy, spark) as scene:
+        scene.make_table()
+        with pytest.raises(Refused, match="is not prepared"):
+            scene.poll()
+        assert scene.files() == {}

@@ -1,0 +1,593 @@
+-- mds: ddl 1
+CREATE TABLE IF NOT EXISTS "qbcd"."replica_odd_names_3c8f564f" (
+  "se""lect" integer,
+  "%(x)s" date,
+  ":epoch" text,
+  "back`tick" text,
+  "it's \" integer,
+  "{{ jinja }}" integer,
+  "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" integer,
+  "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz" integer,
+  PRIMARY KEY ("se""lect", "%(x)s")
+)
+
+-- mds: ddl 2
+CREATE TABLE IF NOT EXISTS "qbcd"."outbox_odd_names_3c8f564f" (
+  "epoch" bigint,
+  "batch_seq" bigint,
+  "ordinal" bigint,
+  "op" char(1),
+  "reason" varchar(40),
+  "pair_id" varchar(64),
+  "changed" text,
+  "b_se""lect" integer,
+  "a_se""lect" integer,
+  "b_%(x)s" date,
+  "a_%(x)s" date,
+  "b_:epoch" text,
+  "a_:epoch" text,
+  "b_back`tick" text,
+  "a_back`tick" text,
+  "b_it's \" integer,
+  "a_it's \" integer,
+  "b_{{ jinja }}" integer,
+  "a_{{ jinja }}" integer,
+  "b_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996" integer,
+  "a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996" integer,
+  "b_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6" integer,
+  "a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6" integer,
+  PRIMARY KEY ("epoch", "batch_seq", "ordinal")
+)
+
+-- mds: baseline, events=False, 1
+INSERT INTO "qbcd"."replica_odd_names_3c8f564f" (
+  "se""lect",
+  "%(x)s",
+  ":epoch",
+  "back`tick",
+  "it's \",
+  "{{ jinja }}",
+  "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+  "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+)
+SELECT
+  "se""lect",
+  "%(x)s",
+  ":epoch",
+  "back`tick",
+  "it's \",
+  "{{ jinja }}",
+  "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+  "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+FROM "My ""Schema"""."a.b % :c"
+WHERE
+  TRUE
+
+-- mds: baseline, events=True, 1
+--   batch_seq = 1
+--   epoch = 5
+INSERT INTO "qbcd"."outbox_odd_names_3c8f564f" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  "a_se""lect",
+  "a_%%(x)s",
+  "a_:epoch",
+  "a_back`tick",
+  "a_it's \",
+  "a_{{ jinja }}",
+  "a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996",
+  "a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  ROW_NUMBER() OVER () - 1,
+  'r',
+  "se""lect",
+  "%%(x)s",
+  ":epoch",
+  "back`tick",
+  "it's \",
+  "{{ jinja }}",
+  "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+  "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+FROM "My ""Schema"""."a.b %% :c"
+WHERE
+  TRUE
+
+-- mds: baseline, events=True, 2
+--   batch_seq = 1
+--   epoch = 5
+INSERT INTO "qbcd"."replica_odd_names_3c8f564f" (
+  "se""lect",
+  "%%(x)s",
+  ":epoch",
+  "back`tick",
+  "it's \",
+  "{{ jinja }}",
+  "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+  "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+)
+SELECT
+  o."a_se""lect",
+  o."a_%%(x)s",
+  o."a_:epoch",
+  o."a_back`tick",
+  o."a_it's \",
+  o."a_{{ jinja }}",
+  o."a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996",
+  o."a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6"
+FROM "qbcd"."outbox_odd_names_3c8f564f" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op <> 'd'
+
+-- mds: key problems
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN "se""lect" IS NULL OR "%(x)s" IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM "My ""Schema"""."a.b % :c"
+  WHERE
+    TRUE
+  GROUP BY
+    "se""lect",
+    "%(x)s"
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- mds: changes
+--   batch_seq = 2
+--   epoch = 5
+INSERT INTO "qbcd"."outbox_odd_names_3c8f564f" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  "b_se""lect",
+  "a_se""lect",
+  "b_%%(x)s",
+  "a_%%(x)s",
+  "b_:epoch",
+  "a_:epoch",
+  "b_back`tick",
+  "a_back`tick",
+  "b_it's \",
+  "a_it's \",
+  "b_{{ jinja }}",
+  "a_{{ jinja }}",
+  "b_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996",
+  "a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996",
+  "b_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6",
+  "a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  CASE
+    WHEN d.op_rank = 2
+    THEN TRIM(BOTH ',' FROM CASE
+      WHEN d."a_:epoch" COLLATE "C" IS DISTINCT FROM d."b_:epoch" COLLATE "C"
+      THEN '2,'
+      ELSE ''
+    END || CASE
+      WHEN d."a_back`tick" COLLATE "C" IS DISTINCT FROM d."b_back`tick" COLLATE "C"
+      THEN '3,'
+      ELSE ''
+    END || CASE WHEN d."a_it's \" IS DISTINCT FROM d."b_it's \" THEN '4,' ELSE '' END || CASE WHEN d."a_{{ jinja }}" IS DISTINCT FROM d."b_{{ jinja }}" THEN '5,' ELSE '' END || CASE
+      WHEN d."a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996" IS DISTINCT FROM d."b_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996"
+      THEN '6,'
+      ELSE ''
+    END || CASE
+      WHEN d."a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6" IS DISTINCT FROM d."b_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6"
+      THEN '7,'
+      ELSE ''
+    END)
+  END,
+  d."b_se""lect",
+  d."a_se""lect",
+  d."b_%%(x)s",
+  d."a_%%(x)s",
+  d."b_:epoch",
+  d."a_:epoch",
+  d."b_back`tick",
+  d."a_back`tick",
+  d."b_it's \",
+  d."a_it's \",
+  d."b_{{ jinja }}",
+  d."a_{{ jinja }}",
+  d."b_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996",
+  d."a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996",
+  d."b_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6",
+  d."a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."se""lect" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    r."se""lect" AS "b_se""lect",
+    t."se""lect" AS "a_se""lect",
+    r."%%(x)s" AS "b_%%(x)s",
+    t."%%(x)s" AS "a_%%(x)s",
+    r.":epoch" AS "b_:epoch",
+    t.":epoch" AS "a_:epoch",
+    r."back`tick" AS "b_back`tick",
+    t."back`tick" AS "a_back`tick",
+    r."it's \" AS "b_it's \",
+    t."it's \" AS "a_it's \",
+    r."{{ jinja }}" AS "b_{{ jinja }}",
+    t."{{ jinja }}" AS "a_{{ jinja }}",
+    r."nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" AS "b_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996",
+    t."nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" AS "a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996",
+    r."üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz" AS "b_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6",
+    t."üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz" AS "a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "se""lect",
+      "%%(x)s",
+      ":epoch",
+      "back`tick",
+      "it's \",
+      "{{ jinja }}",
+      "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+      "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+    FROM "My ""Schema"""."a.b %% :c"
+    WHERE
+      TRUE
+  ) AS t
+  FULL JOIN "qbcd"."replica_odd_names_3c8f564f" AS r
+    ON t."se""lect" = r."se""lect" AND t."%%(x)s" = r."%%(x)s"
+  WHERE
+    t.qbcd_present IS NULL
+    OR r."se""lect" IS NULL
+    OR t.":epoch" COLLATE "C" IS DISTINCT FROM r.":epoch" COLLATE "C"
+    OR t."back`tick" COLLATE "C" IS DISTINCT FROM r."back`tick" COLLATE "C"
+    OR t."it's \" IS DISTINCT FROM r."it's \"
+    OR t."{{ jinja }}" IS DISTINCT FROM r."{{ jinja }}"
+    OR t."nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" IS DISTINCT FROM r."nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+    OR t."üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz" IS DISTINCT FROM r."üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+) AS d
+
+-- mds: counts
+--   batch_seq = 2
+--   epoch = 5
+SELECT
+  o.op,
+  COUNT(*) AS events
+FROM "qbcd"."outbox_odd_names_3c8f564f" AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+GROUP BY
+  o.op
+
+-- mds: values no type can hold
+--   batch_seq = 2
+--   epoch = 5
+SELECT
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c0,
+  MAX(
+    CASE
+      WHEN COALESCE(
+        o."a_%%(x)s" BETWEEN CAST('0001-01-01' AS DATE) AND CAST('9999-12-31' AS DATE),
+        TRUE
+      )
+      AND COALESCE(
+        o."b_%%(x)s" BETWEEN CAST('0001-01-01' AS DATE) AND CAST('9999-12-31' AS DATE),
+        TRUE
+      )
+      THEN 0
+      ELSE 1
+    END
+  ) AS c1,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c2,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c3,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c4,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c5,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c6,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c7
+FROM "qbcd"."outbox_odd_names_3c8f564f" AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+
+-- mds: keys of the batch
+--   batch_seq = 2
+--   epoch = 5
+SELECT
+  o.op,
+  CAST(COALESCE(o."a_se""lect", o."b_se""lect") AS text) AS k0,
+  CAST(COALESCE(o."a_%%(x)s", o."b_%%(x)s") AS text) AS k1
+FROM "qbcd"."outbox_odd_names_3c8f564f" AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+ORDER BY
+  o.ordinal NULLS FIRST
+LIMIT 1000
+
+-- mds: apply 1
+--   batch_seq = 2
+--   epoch = 5
+DELETE FROM "qbcd"."replica_odd_names_3c8f564f" AS r
+WHERE
+  EXISTS(
+    SELECT
+      1
+    FROM "qbcd"."outbox_odd_names_3c8f564f" AS o
+    WHERE
+      o.epoch = %(epoch)s
+      AND o.batch_seq = %(batch_seq)s
+      AND o.op IN ('d', 'u')
+      AND o."b_se""lect" = r."se""lect"
+      AND o."b_%%(x)s" = r."%%(x)s"
+  )
+
+-- mds: apply 2
+--   batch_seq = 2
+--   epoch = 5
+INSERT INTO "qbcd"."replica_odd_names_3c8f564f" (
+  "se""lect",
+  "%%(x)s",
+  ":epoch",
+  "back`tick",
+  "it's \",
+  "{{ jinja }}",
+  "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+  "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+)
+SELECT
+  o."a_se""lect",
+  o."a_%%(x)s",
+  o."a_:epoch",
+  o."a_back`tick",
+  o."a_it's \",
+  o."a_{{ jinja }}",
+  o."a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996",
+  o."a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6"
+FROM "qbcd"."outbox_odd_names_3c8f564f" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op <> 'd'
+
+-- mds: rows of the batch, by Spark
+SELECT
+  o.op,
+  o.reason,
+  o.pair_id,
+  o.ordinal,
+  o.changed,
+  o."b_se""lect" AS b_0,
+  CAST(o."b_%(x)s" AS text) AS b_1,
+  CAST(o."b_:epoch" AS text) AS b_2,
+  CAST(o."b_back`tick" AS text) AS b_3,
+  o."b_it's \" AS b_4,
+  o."b_{{ jinja }}" AS b_5,
+  o."b_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996" AS b_6,
+  o."b_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6" AS b_7,
+  o."a_se""lect" AS a_0,
+  CAST(o."a_%(x)s" AS text) AS a_1,
+  CAST(o."a_:epoch" AS text) AS a_2,
+  CAST(o."a_back`tick" AS text) AS a_3,
+  o."a_it's \" AS a_4,
+  o."a_{{ jinja }}" AS a_5,
+  o."a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996" AS a_6,
+  o."a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6" AS a_7
+FROM "qbcd"."outbox_odd_names_3c8f564f" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 2
+
+-- id_rcs: bounds
+SELECT CAST(o."se""lect" AS text) AS k0, CAST(o."%(x)s" AS text) AS k1
+FROM (SELECT t."se""lect", t."%(x)s", row_number() OVER (ORDER BY t."se""lect", t."%(x)s") AS qbcd_row
+FROM (SELECT
+  "se""lect",
+  "%(x)s"
+FROM "My ""Schema"""."a.b % :c"
+WHERE
+  TRUE) AS t) AS o
+WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
+ORDER BY o.qbcd_row
+
+-- id_rcs: key problems
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN "se""lect" IS NULL OR "%(x)s" IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM "My ""Schema"""."a.b % :c"
+  WHERE
+    TRUE
+  GROUP BY
+    "se""lect",
+    "%(x)s"
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- id_rcs: checksums
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('-5' AS integer), CAST('0044-03-15 BC' AS date), CAST('7' AS integer), CAST('infinity' AS date))
+) AS r(range_id, lo0, lo1, hi0, hi1)
+CROSS JOIN LATERAL (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "se""lect",
+  "%(x)s",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "se""lect",
+        "%(x)s",
+        ":epoch" COLLATE "C",
+        "back`tick" COLLATE "C",
+        "it's \",
+        "{{ jinja }}",
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+        "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "My ""Schema"""."a.b % :c"
+WHERE
+  TRUE) AS t WHERE (t."se""lect", t."%(x)s") >= (r.lo0, r.lo1) AND (t."se""lect", t."%(x)s") < (r.hi0, r.hi1) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "se""lect",
+  "%(x)s",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "se""lect",
+        "%(x)s",
+        ":epoch" COLLATE "C",
+        "back`tick" COLLATE "C",
+        "it's \",
+        "{{ jinja }}",
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+        "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "My ""Schema"""."a.b % :c"
+WHERE
+  TRUE) AS t WHERE (t."se""lect", t."%(x)s") < (CAST('-5' AS integer), CAST('0044-03-15 BC' AS date)) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "se""lect",
+  "%(x)s",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "se""lect",
+        "%(x)s",
+        ":epoch" COLLATE "C",
+        "back`tick" COLLATE "C",
+        "it's \",
+        "{{ jinja }}",
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+        "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "My ""Schema"""."a.b % :c"
+WHERE
+  TRUE) AS t WHERE (t."se""lect", t."%(x)s") >= (CAST('7' AS integer), CAST('infinity' AS date)) OFFSET 0) AS t) AS q
+
+-- id_rcs: checksums of the one range
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "se""lect",
+  "%(x)s",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "se""lect",
+        "%(x)s",
+        ":epoch" COLLATE "C",
+        "back`tick" COLLATE "C",
+        "it's \",
+        "{{ jinja }}",
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+        "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "My ""Schema"""."a.b % :c"
+WHERE
+  TRUE) AS t WHERE TRUE OFFSET 0) AS t) AS q
+
+-- id_rcs: images
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('-5' AS integer), CAST('0044-03-15 BC' AS date), CAST('7' AS integer), CAST('infinity' AS date))
+) AS r(range_id, lo0, lo1, hi0, hi1)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7 FROM (SELECT
+  "se""lect",
+  "%(x)s",
+  RECORD_SEND(ROW(INT4SEND("se""lect"), DATE_SEND("%(x)s"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "se""lect",
+        "%(x)s",
+        ":epoch" COLLATE "C",
+        "back`tick" COLLATE "C",
+        "it's \",
+        "{{ jinja }}",
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+        "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "se""lect" AS qbcd_0,
+  CAST("%(x)s" AS text) AS qbcd_1,
+  CAST(":epoch" AS text) AS qbcd_2,
+  CAST("back`tick" AS text) AS qbcd_3,
+  "it's \" AS qbcd_4,
+  "{{ jinja }}" AS qbcd_5,
+  "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" AS qbcd_6,
+  "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz" AS qbcd_7
+FROM "My ""Schema"""."a.b % :c"
+WHERE
+  TRUE) AS t WHERE (t."se""lect", t."%(x)s") >= (r.lo0, r.lo1) AND (t."se""lect", t."%(x)s") < (r.hi0, r.hi1)) AS q
+
+-- id_rcs: images for typed sinks, as the JDBC driver takes them
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_untravelled AS untravelled FROM (SELECT
+  "se""lect",
+  "%(x)s",
+  RECORD_SEND(ROW(INT4SEND("se""lect"), DATE_SEND("%(x)s"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "se""lect",
+        "%(x)s",
+        ":epoch" COLLATE "C",
+        "back`tick" COLLATE "C",
+        "it's \",
+        "{{ jinja }}",
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+        "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "se""lect" AS qbcd_0,
+  CAST("%(x)s" AS text) AS qbcd_1,
+  CAST(":epoch" AS text) AS qbcd_2,
+  CAST("back`tick" AS text) AS qbcd_3,
+  "it's \" AS qbcd_4,
+  "{{ jinja }}" AS qbcd_5,
+  "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" AS qbcd_6,
+  "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz" AS qbcd_7,
+  CASE WHEN TRUE THEN '' ELSE '0,' END || CASE
+    WHEN COALESCE("%(x)s" BETWEEN CAST('0001-01-01' AS DATE) AND CAST('9999-12-31' AS DATE), TRUE)
+    THEN ''
+    ELSE '1,'
+  END || CASE WHEN TRUE THEN '' ELSE '2,' END || CASE WHEN TRUE THEN '' ELSE '3,' END || CASE WHEN TRUE THEN '' ELSE '4,' END || CASE WHEN TRUE THEN '' ELSE '5,' END || CASE WHEN TRUE THEN '' ELSE '6,' END || CASE WHEN TRUE THEN '' ELSE '7,' END AS qbcd_untravelled
+FROM "My ""Schema"""."a.b % :c"
+WHERE
+  TRUE) AS t WHERE TRUE) AS q
+
+-- restriction, for EXPLAIN
+SELECT
+  1
+FROM "My ""Schema"""."a.b % :c"
+WHERE
+  TRUE

@@ -1,0 +1,551 @@
+-- mds: ddl 1
+CREATE TABLE IF NOT EXISTS "qbcd"."replica_restricted_7a0d9159" (
+  "tenant" uuid,
+  "id" integer,
+  "name" character varying(40),
+  "note" text,
+  "n" integer,
+  "doc" jsonb,
+  PRIMARY KEY ("tenant", "id")
+)
+
+-- mds: ddl 2
+CREATE TABLE IF NOT EXISTS "qbcd"."outbox_restricted_7a0d9159" (
+  "epoch" bigint,
+  "batch_seq" bigint,
+  "ordinal" bigint,
+  "op" char(1),
+  "reason" varchar(40),
+  "pair_id" varchar(64),
+  "changed" text,
+  "b_tenant" uuid,
+  "a_tenant" uuid,
+  "b_id" integer,
+  "a_id" integer,
+  "b_name" character varying(40),
+  "a_name" character varying(40),
+  "b_note" text,
+  "a_note" text,
+  "b_n" integer,
+  "a_n" integer,
+  "b_doc" jsonb,
+  "a_doc" jsonb,
+  PRIMARY KEY ("epoch", "batch_seq", "ordinal")
+)
+
+-- mds: baseline, events=False, 1
+INSERT INTO "qbcd"."replica_restricted_7a0d9159" (
+  "tenant",
+  "id",
+  "name",
+  "note",
+  "n",
+  "doc"
+)
+SELECT
+  "tenant",
+  "id",
+  "name",
+  "note",
+  "n",
+  "doc"
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)
+
+-- mds: baseline, events=True, 1
+--   batch_seq = 1
+--   epoch = 5
+INSERT INTO "qbcd"."outbox_restricted_7a0d9159" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  "a_tenant",
+  "a_id",
+  "a_name",
+  "a_note",
+  "a_n",
+  "a_doc"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  ROW_NUMBER() OVER () - 1,
+  'r',
+  "tenant",
+  "id",
+  "name",
+  "note",
+  "n",
+  "doc"
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%%(epoch)s' AND n %% 2 = 0
+)
+
+-- mds: baseline, events=True, 2
+--   batch_seq = 1
+--   epoch = 5
+INSERT INTO "qbcd"."replica_restricted_7a0d9159" (
+  "tenant",
+  "id",
+  "name",
+  "note",
+  "n",
+  "doc"
+)
+SELECT
+  o."a_tenant",
+  o."a_id",
+  o."a_name",
+  o."a_note",
+  o."a_n",
+  o."a_doc"
+FROM "qbcd"."outbox_restricted_7a0d9159" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op <> 'd'
+
+-- mds: key problems
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN "tenant" IS NULL OR "id" IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM "public"."restricted"
+  WHERE
+    (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)
+  GROUP BY
+    "tenant",
+    "id"
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- mds: changes
+--   batch_seq = 2
+--   epoch = 5
+INSERT INTO "qbcd"."outbox_restricted_7a0d9159" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  "b_tenant",
+  "a_tenant",
+  "b_id",
+  "a_id",
+  "b_name",
+  "a_name",
+  "b_note",
+  "a_note",
+  "b_n",
+  "a_n",
+  "b_doc",
+  "a_doc"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  CASE
+    WHEN d.op_rank = 2
+    THEN TRIM(BOTH ',' FROM CASE
+      WHEN d."a_name" COLLATE "C" IS DISTINCT FROM d."b_name" COLLATE "C"
+      THEN '2,'
+      ELSE ''
+    END || CASE
+      WHEN d."a_note" COLLATE "C" IS DISTINCT FROM d."b_note" COLLATE "C"
+      THEN '3,'
+      ELSE ''
+    END || CASE WHEN d."a_n" IS DISTINCT FROM d."b_n" THEN '4,' ELSE '' END || CASE
+      WHEN CAST(d."a_doc" AS text) COLLATE "C" IS DISTINCT FROM CAST(d."b_doc" AS text) COLLATE "C"
+      THEN '5,'
+      ELSE ''
+    END)
+  END,
+  d."b_tenant",
+  d."a_tenant",
+  d."b_id",
+  d."a_id",
+  d."b_name",
+  d."a_name",
+  d."b_note",
+  d."a_note",
+  d."b_n",
+  d."a_n",
+  d."b_doc",
+  d."a_doc"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."tenant" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    r."tenant" AS "b_tenant",
+    t."tenant" AS "a_tenant",
+    r."id" AS "b_id",
+    t."id" AS "a_id",
+    r."name" AS "b_name",
+    t."name" AS "a_name",
+    r."note" AS "b_note",
+    t."note" AS "a_note",
+    r."n" AS "b_n",
+    t."n" AS "a_n",
+    r."doc" AS "b_doc",
+    t."doc" AS "a_doc"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "tenant",
+      "id",
+      "name",
+      "note",
+      "n",
+      "doc"
+    FROM "public"."restricted"
+    WHERE
+      (
+name LIKE '100%%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%%(epoch)s' AND n %% 2 = 0
+)
+  ) AS t
+  FULL JOIN "qbcd"."replica_restricted_7a0d9159" AS r
+    ON t."tenant" = r."tenant" AND t."id" = r."id"
+  WHERE
+    t.qbcd_present IS NULL
+    OR r."tenant" IS NULL
+    OR t."name" COLLATE "C" IS DISTINCT FROM r."name" COLLATE "C"
+    OR t."note" COLLATE "C" IS DISTINCT FROM r."note" COLLATE "C"
+    OR t."n" IS DISTINCT FROM r."n"
+    OR CAST(t."doc" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."doc" AS text) COLLATE "C"
+) AS d
+
+-- mds: counts
+--   batch_seq = 2
+--   epoch = 5
+SELECT
+  o.op,
+  COUNT(*) AS events
+FROM "qbcd"."outbox_restricted_7a0d9159" AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+GROUP BY
+  o.op
+
+-- mds: values no type can hold
+--   batch_seq = 2
+--   epoch = 5
+SELECT
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c0,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c1,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c2,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c3,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c4,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c5
+FROM "qbcd"."outbox_restricted_7a0d9159" AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+
+-- mds: keys of the batch
+--   batch_seq = 2
+--   epoch = 5
+SELECT
+  o.op,
+  CAST(COALESCE(o."a_tenant", o."b_tenant") AS text) AS k0,
+  CAST(COALESCE(o."a_id", o."b_id") AS text) AS k1
+FROM "qbcd"."outbox_restricted_7a0d9159" AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+ORDER BY
+  o.ordinal NULLS FIRST
+LIMIT 1000
+
+-- mds: apply 1
+--   batch_seq = 2
+--   epoch = 5
+DELETE FROM "qbcd"."replica_restricted_7a0d9159" AS r
+WHERE
+  EXISTS(
+    SELECT
+      1
+    FROM "qbcd"."outbox_restricted_7a0d9159" AS o
+    WHERE
+      o.epoch = %(epoch)s
+      AND o.batch_seq = %(batch_seq)s
+      AND o.op IN ('d', 'u')
+      AND o."b_tenant" = r."tenant"
+      AND o."b_id" = r."id"
+  )
+
+-- mds: apply 2
+--   batch_seq = 2
+--   epoch = 5
+INSERT INTO "qbcd"."replica_restricted_7a0d9159" (
+  "tenant",
+  "id",
+  "name",
+  "note",
+  "n",
+  "doc"
+)
+SELECT
+  o."a_tenant",
+  o."a_id",
+  o."a_name",
+  o."a_note",
+  o."a_n",
+  o."a_doc"
+FROM "qbcd"."outbox_restricted_7a0d9159" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op <> 'd'
+
+-- mds: rows of the batch, by Spark
+SELECT
+  o.op,
+  o.reason,
+  o.pair_id,
+  o.ordinal,
+  o.changed,
+  CAST(o."b_tenant" AS text) AS b_0,
+  o."b_id" AS b_1,
+  CAST(o."b_name" AS text) AS b_2,
+  CAST(o."b_note" AS text) AS b_3,
+  o."b_n" AS b_4,
+  CAST(o."b_doc" AS text) AS b_5,
+  CAST(o."a_tenant" AS text) AS a_0,
+  o."a_id" AS a_1,
+  CAST(o."a_name" AS text) AS a_2,
+  CAST(o."a_note" AS text) AS a_3,
+  o."a_n" AS a_4,
+  CAST(o."a_doc" AS text) AS a_5
+FROM "qbcd"."outbox_restricted_7a0d9159" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 2
+
+-- id_rcs: bounds
+SELECT CAST(o."tenant" AS text) AS k0, CAST(o."id" AS text) AS k1
+FROM (SELECT t."tenant", t."id", row_number() OVER (ORDER BY t."tenant", t."id") AS qbcd_row
+FROM (SELECT
+  "tenant",
+  "id"
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)) AS t) AS o
+WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
+ORDER BY o.qbcd_row
+
+-- id_rcs: key problems
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN "tenant" IS NULL OR "id" IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM "public"."restricted"
+  WHERE
+    (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)
+  GROUP BY
+    "tenant",
+    "id"
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- id_rcs: checksums
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer), CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer))
+) AS r(range_id, lo0, lo1, hi0, hi1)
+CROSS JOIN LATERAL (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "tenant",
+  "id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "tenant",
+        "id",
+        "name" COLLATE "C",
+        "note" COLLATE "C",
+        "n",
+        CAST("doc" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)) AS t WHERE (t."tenant", t."id") >= (r.lo0, r.lo1) AND (t."tenant", t."id") < (r.hi0, r.hi1) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "tenant",
+  "id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "tenant",
+        "id",
+        "name" COLLATE "C",
+        "note" COLLATE "C",
+        "n",
+        CAST("doc" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)) AS t WHERE (t."tenant", t."id") < (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "tenant",
+  "id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "tenant",
+        "id",
+        "name" COLLATE "C",
+        "note" COLLATE "C",
+        "n",
+        CAST("doc" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)) AS t WHERE (t."tenant", t."id") >= (CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer)) OFFSET 0) AS t) AS q
+
+-- id_rcs: checksums of the one range
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "tenant",
+  "id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "tenant",
+        "id",
+        "name" COLLATE "C",
+        "note" COLLATE "C",
+        "n",
+        CAST("doc" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)) AS t WHERE TRUE OFFSET 0) AS t) AS q
+
+-- id_rcs: images
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer), CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer))
+) AS r(range_id, lo0, lo1, hi0, hi1)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5 FROM (SELECT
+  "tenant",
+  "id",
+  RECORD_SEND(ROW(UUID_SEND("tenant"), INT4SEND("id"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "tenant",
+        "id",
+        "name" COLLATE "C",
+        "note" COLLATE "C",
+        "n",
+        CAST("doc" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("tenant" AS text) AS qbcd_0,
+  "id" AS qbcd_1,
+  CAST("name" AS text) AS qbcd_2,
+  CAST("note" AS text) AS qbcd_3,
+  "n" AS qbcd_4,
+  CAST("doc" AS text) AS qbcd_5
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)) AS t WHERE (t."tenant", t."id") >= (r.lo0, r.lo1) AND (t."tenant", t."id") < (r.hi0, r.hi1)) AS q
+
+-- id_rcs: images for typed sinks, as the JDBC driver takes them
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_untravelled AS untravelled FROM (SELECT
+  "tenant",
+  "id",
+  RECORD_SEND(ROW(UUID_SEND("tenant"), INT4SEND("id"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "tenant",
+        "id",
+        "name" COLLATE "C",
+        "note" COLLATE "C",
+        "n",
+        CAST("doc" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("tenant" AS text) AS qbcd_0,
+  "id" AS qbcd_1,
+  CAST("name" AS text) AS qbcd_2,
+  CAST("note" AS text) AS qbcd_3,
+  "n" AS qbcd_4,
+  CAST("doc" AS text) AS qbcd_5,
+  CASE WHEN TRUE THEN '' ELSE '0,' END || CASE WHEN TRUE THEN '' ELSE '1,' END || CASE WHEN TRUE THEN '' ELSE '2,' END || CASE WHEN TRUE THEN '' ELSE '3,' END || CASE WHEN TRUE THEN '' ELSE '4,' END || CASE WHEN TRUE THEN '' ELSE '5,' END AS qbcd_untravelled
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ?? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)) AS t WHERE TRUE) AS q
+
+-- restriction, for EXPLAIN
+SELECT
+  1
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)

@@ -1,0 +1,477 @@
+-- mds: ddl 1
+CREATE TABLE IF NOT EXISTS "qbcd"."replica_simple_a7a39b72" (
+  "order_id" bigint,
+  "status" text,
+  "amount" numeric(10,2),
+  "placed" timestamp with time zone,
+  PRIMARY KEY ("order_id")
+)
+
+-- mds: ddl 2
+CREATE TABLE IF NOT EXISTS "qbcd"."outbox_simple_a7a39b72" (
+  "epoch" bigint,
+  "batch_seq" bigint,
+  "ordinal" bigint,
+  "op" char(1),
+  "reason" varchar(40),
+  "pair_id" varchar(64),
+  "changed" text,
+  "b_order_id" bigint,
+  "a_order_id" bigint,
+  "b_status" text,
+  "a_status" text,
+  "b_amount" numeric(10,2),
+  "a_amount" numeric(10,2),
+  "b_placed" timestamp with time zone,
+  "a_placed" timestamp with time zone,
+  PRIMARY KEY ("epoch", "batch_seq", "ordinal")
+)
+
+-- mds: baseline, events=False, 1
+INSERT INTO "qbcd"."replica_simple_a7a39b72" (
+  "order_id",
+  "status",
+  "amount",
+  "placed"
+)
+SELECT
+  "order_id",
+  "status",
+  "amount",
+  "placed"
+FROM "public"."orders"
+WHERE
+  TRUE
+
+-- mds: baseline, events=True, 1
+--   batch_seq = 1
+--   epoch = 5
+INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  "a_order_id",
+  "a_status",
+  "a_amount",
+  "a_placed"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  ROW_NUMBER() OVER () - 1,
+  'r',
+  "order_id",
+  "status",
+  "amount",
+  "placed"
+FROM "public"."orders"
+WHERE
+  TRUE
+
+-- mds: baseline, events=True, 2
+--   batch_seq = 1
+--   epoch = 5
+INSERT INTO "qbcd"."replica_simple_a7a39b72" (
+  "order_id",
+  "status",
+  "amount",
+  "placed"
+)
+SELECT
+  o."a_order_id",
+  o."a_status",
+  o."a_amount",
+  o."a_placed"
+FROM "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op <> 'd'
+
+-- mds: key problems
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN "order_id" IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM "public"."orders"
+  WHERE
+    TRUE
+  GROUP BY
+    "order_id"
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- mds: changes
+--   batch_seq = 2
+--   epoch = 5
+INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  "b_order_id",
+  "a_order_id",
+  "b_status",
+  "a_status",
+  "b_amount",
+  "a_amount",
+  "b_placed",
+  "a_placed"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  CASE
+    WHEN d.op_rank = 2
+    THEN TRIM(BOTH ',' FROM CASE
+      WHEN d."a_status" COLLATE "C" IS DISTINCT FROM d."b_status" COLLATE "C"
+      THEN '1,'
+      ELSE ''
+    END || CASE WHEN d."a_amount" IS DISTINCT FROM d."b_amount" THEN '2,' ELSE '' END || CASE WHEN d."a_placed" IS DISTINCT FROM d."b_placed" THEN '3,' ELSE '' END)
+  END,
+  d."b_order_id",
+  d."a_order_id",
+  d."b_status",
+  d."a_status",
+  d."b_amount",
+  d."a_amount",
+  d."b_placed",
+  d."a_placed"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."order_id" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    r."order_id" AS "b_order_id",
+    t."order_id" AS "a_order_id",
+    r."status" AS "b_status",
+    t."status" AS "a_status",
+    r."amount" AS "b_amount",
+    t."amount" AS "a_amount",
+    r."placed" AS "b_placed",
+    t."placed" AS "a_placed"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "order_id",
+      "status",
+      "amount",
+      "placed"
+    FROM "public"."orders"
+    WHERE
+      TRUE
+  ) AS t
+  FULL JOIN "qbcd"."replica_simple_a7a39b72" AS r
+    ON t."order_id" = r."order_id"
+  WHERE
+    t.qbcd_present IS NULL
+    OR r."order_id" IS NULL
+    OR t."status" COLLATE "C" IS DISTINCT FROM r."status" COLLATE "C"
+    OR t."amount" IS DISTINCT FROM r."amount"
+    OR t."placed" IS DISTINCT FROM r."placed"
+) AS d
+
+-- mds: counts
+--   batch_seq = 2
+--   epoch = 5
+SELECT
+  o.op,
+  COUNT(*) AS events
+FROM "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+GROUP BY
+  o.op
+
+-- mds: values no type can hold
+--   batch_seq = 2
+--   epoch = 5
+SELECT
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c0,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c1,
+  MAX(
+    CASE
+      WHEN COALESCE(o."a_amount" <> CAST('NaN' AS DECIMAL), TRUE)
+      AND COALESCE(o."b_amount" <> CAST('NaN' AS DECIMAL), TRUE)
+      THEN 0
+      ELSE 1
+    END
+  ) AS c2,
+  MAX(
+    CASE
+      WHEN COALESCE(
+        o."a_placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ),
+        TRUE
+      )
+      AND COALESCE(
+        o."b_placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ),
+        TRUE
+      )
+      THEN 0
+      ELSE 1
+    END
+  ) AS c3
+FROM "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+
+-- mds: keys of the batch
+--   batch_seq = 2
+--   epoch = 5
+SELECT
+  o.op,
+  CAST(COALESCE(o."a_order_id", o."b_order_id") AS text) AS k0
+FROM "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+ORDER BY
+  o.ordinal NULLS FIRST
+LIMIT 1000
+
+-- mds: apply 1
+--   batch_seq = 2
+--   epoch = 5
+DELETE FROM "qbcd"."replica_simple_a7a39b72" AS r
+WHERE
+  EXISTS(
+    SELECT
+      1
+    FROM "qbcd"."outbox_simple_a7a39b72" AS o
+    WHERE
+      o.epoch = %(epoch)s
+      AND o.batch_seq = %(batch_seq)s
+      AND o.op IN ('d', 'u')
+      AND o."b_order_id" = r."order_id"
+  )
+
+-- mds: apply 2
+--   batch_seq = 2
+--   epoch = 5
+INSERT INTO "qbcd"."replica_simple_a7a39b72" (
+  "order_id",
+  "status",
+  "amount",
+  "placed"
+)
+SELECT
+  o."a_order_id",
+  o."a_status",
+  o."a_amount",
+  o."a_placed"
+FROM "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op <> 'd'
+
+-- mds: rows of the batch, by Spark
+SELECT
+  o.op,
+  o.reason,
+  o.pair_id,
+  o.ordinal,
+  o.changed,
+  o."b_order_id" AS b_0,
+  CAST(o."b_status" AS text) AS b_1,
+  CAST(o."b_amount" AS text) AS b_2,
+  CASE
+    WHEN o."b_placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR(o."b_placed" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST(o."b_placed" AS TEXT)
+  END AS b_3,
+  o."a_order_id" AS a_0,
+  CAST(o."a_status" AS text) AS a_1,
+  CAST(o."a_amount" AS text) AS a_2,
+  CASE
+    WHEN o."a_placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR(o."a_placed" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST(o."a_placed" AS TEXT)
+  END AS a_3
+FROM "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 2
+
+-- id_rcs: bounds
+SELECT CAST(o."order_id" AS text) AS k0
+FROM (SELECT t."order_id", row_number() OVER (ORDER BY t."order_id") AS qbcd_row
+FROM (SELECT
+  "order_id"
+FROM "public"."orders"
+WHERE
+  TRUE) AS t) AS o
+WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
+ORDER BY o.qbcd_row
+
+-- id_rcs: key problems
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN "order_id" IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM "public"."orders"
+  WHERE
+    TRUE
+  GROUP BY
+    "order_id"
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- id_rcs: checksums
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0 OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE t."order_id" < CAST('10' AS bigint) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE t."order_id" >= CAST('20' AS bigint) OFFSET 0) AS t) AS q
+
+-- id_rcs: checksums of the one range
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE TRUE OFFSET 0) AS t) AS q
+
+-- id_rcs: images
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3 FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CAST("amount" AS text) AS qbcd_2,
+  CASE
+    WHEN "placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("placed" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("placed" AS TEXT)
+  END AS qbcd_3
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
+
+-- id_rcs: images for typed sinks, as the JDBC driver takes them
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_untravelled AS untravelled FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CAST("amount" AS text) AS qbcd_2,
+  CASE
+    WHEN "placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("placed" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("placed" AS TEXT)
+  END AS qbcd_3,
+  CASE WHEN TRUE THEN '' ELSE '0,' END || CASE WHEN TRUE THEN '' ELSE '1,' END || CASE WHEN COALESCE("amount" <> CAST('NaN' AS DECIMAL), TRUE) THEN '' ELSE '2,' END || CASE
+    WHEN COALESCE(
+      "placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ),
+      TRUE
+    )
+    THEN ''
+    ELSE '3,'
+  END AS qbcd_untravelled
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE TRUE) AS q
+
+-- restriction, for EXPLAIN
+SELECT
+  1
+FROM "public"."orders"
+WHERE
+  TRUE

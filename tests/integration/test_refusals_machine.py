@@ -1,0 +1,157 @@
+"""A machine without driver, without Java, or with a Spark session that cannot serve: said once, nothing moved."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+import qbcd
+import qbcd.api
+import qbcd.spark.session
+from qbcd.connectors.postgresql import PostgreSQL
+from qbcd.demo.server import EmbeddedPostgres
+from qbcd.errors import ConfigError, EnvironmentMissing, Refused
+from qbcd.spark.machine import Surroundings
+from tests.support.project import config
+from tests.support.refusals import STRATEGIES, Place, new_place, polled
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAVA = "(install Java 17 or later, on Debian: apt-get install openjdk-17-jre-headless, or set JAVA_HOME)"
+
+
+@pytest.fixture(scope="module")
+def place(server: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with new_place(server, tmp_path_factory.mktemp("machine") / "project") as made:
+        made.sql("CREATE TABLE orders (id int PRIMARY KEY, x text); INSERT INTO orders VALUES (1, 'a')")
+        yield made
+
+
+def opened(place: Place, strategy: str = "id_rcs", spark: SparkSession | None = None, **more: object) -> qbcd.Project:
+    written = config(place.admin, {"name": strategy, "table": "public.orders", "strategy": strategy}, **more)
+    return qbcd.Project.from_dict(written, spark=spark, base_dir=place.folder)
+
+
+def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hides the run's Spark session, so that one would have to be started, and keeps one from being started."""
+    monkeypatch.setattr(qbcd.spark.session, "running_session", lambda: None)
+    monkeypatch.setattr(qbcd.spark.session, "create_session", lambda settings, drivers: pytest.fail("started"))
+
+
+def test_no_driver_jar_anywhere(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    no_session(monkeypatch)
+    around = partial(
+        Surroundings, environ={"PATH": str(tmp_path)}, system_folders=(tmp_path / "java",), may_install=lambda: False
+    )
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(qbcd.api, "Surroundings", around)
+    with opened(place) as project:
+        assert project.state.project_id
+        message = place.refused(project.stream("id_rcs").prepare, EnvironmentMissing, 1)
+    driver = PostgreSQL.driver
+    lines = message.replace(str(tmp_path), "TMP").splitlines()
+    assert lines[0] == "no usable jar of the JDBC driver org.postgresql.Driver was found; tried:"
+    assert [line.partition(": ")[0] for line in lines[1:-1]] == [
+        "  - configured path", "  - TMP/cache/qbcd/jars", "  - TMP/java", f"  - Maven {driver.maven}",
+        "  - package libpostgresql-jdbc-java",
+    ]  # fmt: skip
+    assert lines[-1] == (
+        f" (any one of these will do; by hand: put {driver.maven} from Maven into TMP/cache/qbcd/jars)"
+    )
+
+
+def test_a_configured_jar_that_is_none(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    no_session(monkeypatch)
+    jar = tmp_path / "driver.jar"
+    jar.write_text("no jar")
+    with opened(place, spark={"driver_jar": str(jar)}) as project:
+        assert project.state.project_id
+        assert place.refused(project.stream("id_rcs").prepare, ConfigError, 2) == (
+            f"the JDBC driver jar {jar} cannot be read as a jar: File is not a zip file "
+            "(correct the path, or remove it to have qbcd search)"
+        )
+
+
+SCRIPT = """
+import sys, qbcd
+try:
+    with qbcd.open("qbcd.yaml") as project:
+        project.stream(sys.argv[1]).prepare()
+except qbcd.QbcdError as error:
+    print(type(error).__name__, error.exit_code, error)
+"""
+
+
+@pytest.mark.parametrize("home", ["", "/no/such/home"])
+def test_no_java(place: Place, home: str) -> None:
+    """In a process of its own: mds prepares without Java, id_rcs is refused."""
+    tables = [{"name": s, "table": "public.orders", "strategy": s} for s in STRATEGIES]
+    (place.folder / "qbcd.yaml").write_text(yaml.safe_dump(config(place.admin, *tables)))
+    variables = {**os.environ, "PATH": str(place.folder), "PYTHONPATH": os.pathsep.join(sys.path)}
+    variables.pop("JAVA_HOME", None)
+    if home:
+        variables["JAVA_HOME"] = home
+
+    def run(strategy: str) -> None:
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT, strategy],
+            cwd=place.folder, env=variables, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.stderr == ""
+        said.append(done.stdout.strip())
+
+    said: list[str] = []
+    run("mds")
+    assert said == [""]
+    with place.unmoved():
+        run("id_rcs")
+    what = (
+        f"JAVA_HOME is {home}, but there is no bin/java in it"
+        if home
+        else "there is no Java: JAVA_HOME is not set and java is not on the PATH"
+    )
+    assert said[1] == f"EnvironmentMissing 1 {what} {JAVA}"
+
+
+def test_a_session_in_another_time_zone(place: Place, spark: SparkSession) -> None:
+    other = spark.newSession()
+    other.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    with opened(place, spark=other) as project:
+        assert project.state.project_id
+        assert place.refused(project.stream("id_rcs").prepare, Refused, 3) == (
+            "the Spark session handed in has spark.sql.session.timeZone Europe/Berlin, not UTC: time-stamps would "
+            'shift (spark.conf.set("spark.sql.session.timeZone", "UTC"))'
+        )
+
+
+def test_a_session_without_the_driver(place: Place, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qbcd.spark.session.has_class", lambda session, name: False)
+    with opened(place, spark=spark) as project:
+        assert project.state.project_id
+        assert place.refused(project.stream("id_rcs").prepare, Refused, 3) == (
+            "the Spark session handed in cannot load the JDBC driver org.postgresql.Driver "
+            "(start it with spark.jars (or spark.jars.packages) naming the driver)"
+        )
+
+
+def test_an_error_while_spark_is_needed_leaves_the_stream_as_it_was(
+    place: Place, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prepared well; then the driver is gone when rows must travel, and the next poll finds the same change."""
+    with opened(place, spark=spark) as project:
+        project.stream("id_rcs").prepare()
+        place.sql("UPDATE orders SET x = 'changed' WHERE id = 1")
+    with monkeypatch.context() as patched, opened(place, spark=spark) as project:
+        patched.setattr("qbcd.spark.session.has_class", lambda session, name: False)
+        place.refused(lambda: polled(project, "id_rcs"), Refused, 3)
+    with opened(place, spark=spark) as project:
+        assert polled(project, "id_rcs") == [{"u": 1}]

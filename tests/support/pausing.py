@@ -1,0 +1,104 @@
+"""A poller that stands still at a point of the protocol while a test does something else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import qbcd
+from qbcd import hooks, run
+from qbcd.errors import QbcdError
+from qbcd.job import Outcome
+from tests.support.project import poll
+from tests.support.scene import STREAM, Scene
+
+PATIENCE = 60.0
+AFTER_PLAN = "after_plan"  # no hook: between the plan and the transaction that uses it
+
+
+def once(action: Callable[[], None]) -> Callable[[], None]:
+    """`action` at the first call, nothing afterwards."""
+    calls: list[None] = []
+
+    def act() -> None:
+        calls.append(None)
+        if len(calls) == 1:
+            action()
+
+    return act
+
+
+@contextmanager
+def at(point: str, action: Callable[[], None]) -> Iterator[None]:
+    """Runs `action` when the protocol first reaches `point`, a hook's name or :data:`AFTER_PLAN`."""
+    act, plan_of = once(action), run.plan_of
+    if point == AFTER_PLAN:
+
+        def planned(*args: object) -> object:
+            found = plan_of(*args)  # type: ignore[arg-type]
+            act()
+            return found
+
+        run.plan_of = planned  # type: ignore[assignment]
+    else:
+        hooks.register(point, act)
+    try:
+        yield
+    finally:
+        run.plan_of = plan_of
+        if point != AFTER_PLAN:
+            hooks.register(point, None)
+
+
+class Paused:
+    """A poll in a thread and a project of its own, standing at a point until `finish`."""
+
+    def __init__(self, project: qbcd.Project) -> None:
+        self._project = project
+        self._here, self._on = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self.outcome: Outcome | None = None
+        self.error: BaseException | None = None
+
+    def _work(self) -> None:
+        try:
+            self.outcome = poll(self._project, STREAM)[0]
+        except BaseException as error:  # noqa: BLE001 -- handed to the test
+            self.error = error
+        finally:
+            self._here.set()
+
+    def stand(self) -> None:
+        """Called at the point."""
+        self._here.set()
+        assert self._on.wait(PATIENCE)
+
+    def start(self) -> None:
+        """Starts, and returns when the point is reached."""
+        self._thread.start()
+        assert self._here.wait(PATIENCE)
+        assert self._thread.is_alive(), f"it did not come to the point: {self.error or self.outcome}"
+
+    def finish(self) -> QbcdError | None:
+        """Lets it go on; its error, or None where it ended well."""
+        self._on.set()
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
+        if self.error is not None and not isinstance(self.error, QbcdError):
+            raise self.error
+        return self.error
+
+
+@contextmanager
+def paused(scene: Scene, point: str) -> Iterator[Paused]:
+    """A second poller of the scene's stream that stands at `point`."""
+    with scene.again() as project:
+        poller = Paused(project)
+        with at(point, poller.stand):
+            poller.start()
+            try:
+                yield poller
+            finally:
+                poller._on.set()
+                poller._thread.join(PATIENCE)

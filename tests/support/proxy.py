@@ -1,0 +1,93 @@
+"""A TCP proxy before a PostgreSQL server that loses a commit, or only the reply to it, when it is told to."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Literal
+
+Cut = Literal["request", "reply"]
+
+
+class Proxy:
+    """Forwards connections to `port` of this machine.
+
+    Attributes:
+        port: Where it listens.
+        cuts: How many connections were cut.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._armed: Cut | None = None
+        self._lock = threading.Lock()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self.cuts = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def arm(self, cut: Cut) -> None:
+        """The next COMMIT is lost on its way (`request`), or done and its reply lost (`reply`)."""
+        self._armed = cut
+
+    def close(self) -> None:
+        """Takes no more connections."""
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(("127.0.0.1", self._target))
+                for one in (client, server):
+                    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                doomed = threading.Event()
+                threading.Thread(target=self._requests, args=(client, server, doomed), daemon=True).start()
+                threading.Thread(target=self._replies, args=(client, server, doomed), daemon=True).start()
+
+    def _requests(self, client: socket.socket, server: socket.socket, doomed: threading.Event) -> None:
+        with suppress(OSError):
+            while data := client.recv(65536):
+                cut = self._take(data)
+                if cut == "request":
+                    break
+                if cut == "reply":
+                    doomed.set()
+                server.sendall(data)
+        if not doomed.is_set():
+            _end(client, server)
+
+    def _replies(self, client: socket.socket, server: socket.socket, doomed: threading.Event) -> None:
+        with suppress(OSError):
+            while data := server.recv(65536):
+                if doomed.is_set():  # the server has answered: what it was asked for is done
+                    break
+                client.sendall(data)
+        _end(client, server)
+
+    def _take(self, data: bytes) -> Cut | None:
+        with self._lock:
+            if self._armed is None or b"COMMIT\x00" not in data:
+                return None
+            cut, self._armed = self._armed, None
+            self.cuts += 1
+            return cut
+
+
+def _end(*sockets: socket.socket) -> None:
+    for one in sockets:
+        with suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
+        one.close()
+
+
+@contextmanager
+def proxy_to(port: int) -> Iterator[Proxy]:
+    """A proxy to `port`."""
+    made = Proxy(port)
+    try:
+        yield made
+    finally:
+        made.close()
