@@ -92,7 +92,7 @@ def prepare_stream(stream: Stream) -> Report:
     """Creates what the site needs and takes the baseline; a stream that is prepared already is left as it is."""
     report = Report(stream.name)
     row = stream.site.row()
-    if row and row.prepared:
+    if row and row.prepared and row.project_id == stream.project.project_id:  # another project's: `create` refuses it
         check_requested(stream.name, stream.settings.requested, row.checkpoint)
         report.warnings.append("is prepared already")
         return report

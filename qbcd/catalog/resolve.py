@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,9 @@ from qbcd.catalog.source import Session, Source
 from qbcd.config import StreamConfig
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, UnsafeKey, UnsupportedType
 from qbcd.model import Column, StreamPlan, Table
+
+# Names that statements give to columns of their own, beside captured ones.
+RESERVED = re.compile(r"qbcd_(present|row|digest|key_id|untravelled|\d+)")
 
 
 def requested(config: StreamConfig) -> dict[str, Any]:
@@ -155,6 +159,11 @@ def _check_types(config: StreamConfig, source: Source, captured: list[Column]) -
             raise UnsupportedType(
                 f"column {column.name!r} of type {column.sql_type} cannot be captured: {problem}",
                 stream=config.name, where=config.place("columns"), remedy=f"exclude: [{column.name}]",
+            )  # fmt: skip
+        if RESERVED.fullmatch(column.name):
+            raise UnsupportedType(
+                f"column {column.name!r} has a name that qbcd's own statements use", stream=config.name,
+                where=config.place("columns"), remedy=f"exclude: [{column.name}], or capture a view that renames it",
             )  # fmt: skip
 
 

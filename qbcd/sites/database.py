@@ -28,7 +28,7 @@ from qbcd.sites.base import (
     new_header,
     untravelled_error,
 )  # fmt: skip
-from qbcd.spark.jdbc import read_query
+from qbcd.spark.jdbc import explained, read_query
 from qbcd.spark.session import SparkProvider
 from qbcd.state import ProjectState, StreamRow, StreamStore
 from qbcd.strategies.mds import Mds, drop_tables, forget_batch, outbox_name, plan_of_outbox
@@ -165,10 +165,12 @@ class DatabaseSite(Site):
         readers = max(1, min(8, header.size // ROWS_PER_READER))
         step = -(-header.size // readers)
         parts = [f"ordinal >= {i * step} AND ordinal < {(i + 1) * step}" for i in range(readers)]
-        return read_query(
-            self.spark.get(), jdbc_url, options, self.strategy(plan).rows(header.epoch, header.seq),
-            predicates=parts if readers > 1 else None, init=self.source.connector.session_pins(),
-        )  # fmt: skip
+        query, pins = self.strategy(plan).rows(header.epoch, header.seq), self.source.connector.session_pins()
+        spark = self.spark.get()
+        return explained(
+            lambda: read_query(spark, jdbc_url, options, query, predicates=parts if readers > 1 else None, init=pins),
+            lambda error: self.source.explain(error, self.stream),
+        )
 
     def _plan_of(self, header: BatchHeader, session: Session) -> StreamPlan:
         """The plan under which the batch was staged: its columns live on in the outbox's own table."""

@@ -13,7 +13,7 @@ from qbcd.catalog.remembered import check_server, check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import TornRead
 from qbcd.model import KeyRange, ServerIdentity, Statement, StreamPlan
-from qbcd.spark.jdbc import read_query
+from qbcd.spark.jdbc import explained, read_query
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
@@ -108,8 +108,12 @@ def row_frame(
     typed: bool, connections: int,
 ) -> DataFrame:  # fmt: skip
     """The rows of `asked` as a JDBC read pinned to the snapshot: a query, to be evaluated once, into the stage."""
-    jdbc_url, options = source.jdbc(strategy.plan.stream)
-    return read_query(
-        spark, jdbc_url, options, source.connector.jdbc_query(strategy.images(asked, typed=typed).sql),
-        predicates=ranges.predicates(asked, connections), init=source.connector.snapshot_pins(snapshot.name),
-    )  # fmt: skip
+    stream = strategy.plan.stream
+    jdbc_url, options = source.jdbc(stream)
+    query = source.connector.jdbc_query(strategy.images(asked, typed=typed).sql)
+    readers = ranges.predicates(asked, connections)
+    pins = source.connector.snapshot_pins(snapshot.name)
+    return explained(  # Spark asks for the columns at once, and that may fail like any other statement
+        lambda: read_query(spark, jdbc_url, options, query, predicates=readers, init=pins),
+        lambda error: source.explain(error, stream),
+    )

@@ -82,6 +82,7 @@ class SparkSite(Site):
         return IdRcs(self.source.connector, plan)
 
     def create(self, plan: StreamPlan) -> None:
+        self.spark.get()  # the baseline needs it: without Java or driver nothing is made at all
         with self.writing() as conn:
             self.store.create(conn)
         self.files.create()

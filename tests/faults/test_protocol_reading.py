@@ -10,7 +10,7 @@ import psycopg2
 import pytest
 from sqlalchemy.engine import make_url
 
-from qbcd.connectors.postgresql import PostgreSQL
+from qbcd.connectors.postgresql import PostgreSQL, session
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import SchemaChanged, SourceChanged, SourceError, StateConflict
 from tests.support import connect, sql, wait_until
@@ -49,7 +49,10 @@ def test_a_rewrite_under_a_pinned_reader_is_kept_out(
 
 
 # Rule 9, the other way round: somebody who waits for the table keeps our own readers out, while he waits for us.
-def test_a_rewrite_that_waits_does_not_hang_the_poll(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_a_rewrite_that_waits_does_not_hang_the_poll(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "LOCK_TIMEOUT", 1)
     waiting = threading.Thread(target=sql, args=(database, "TRUNCATE t"), daemon=True)
 
     def queue_up() -> None:

@@ -144,9 +144,8 @@ def test_the_life_of_a_project(cli: Cli, workspace: Path, database: str) -> None
     sql(database, "UPDATE customers SET name = 'y' WHERE id IN (1, 3)")
     assert cli("run", "--once", "customers").code == 0
     events = cli("changes", "customers", "-n", "3", "--json").lines
-    assert [(e["op"], e["key"]["id"], e["source"]["batch_seq"]) for e in events] == [
-        ("c", 21, 1), ("u", 1, 2), ("u", 3, 2),
-    ]  # fmt: skip
+    found = [(e["source"]["batch_seq"], e["op"], e["key"]["id"]) for e in events]
+    assert (found[0], sorted(found[1:])) == ((1, "c", 21), [(2, "u", 1), (2, "u", 3)])
     shown = cli("changes", "orders")
     assert "status: new → paid" in shown.out
     assert "batch" in shown.out

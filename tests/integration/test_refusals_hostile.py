@@ -43,9 +43,7 @@ def test_hostile_names_are_names_and_nothing_else(place: Place, spark: SparkSess
     key, columns = ([quoted(place, n) for n in names] for names in (KEY, NAMES))
     made = ", ".join([f"{key[0]} text, {key[1]} int", *(f"{c} text" for c in columns)])
     values = ", ".join(["i"] * len(NAMES))
-    place.sql(
-        f"CREATE SCHEMA {quoted(place, TABLE[0])}; CREATE TABLE {table} ({made}, PRIMARY KEY ({', '.join(key)}))"
-    )
+    place.sql(f"CREATE SCHEMA {quoted(place, TABLE[0])}; CREATE TABLE {table} ({made}, PRIMARY KEY ({', '.join(key)}))")
     fill = f"INSERT INTO {table} SELECT 'k''\" ' || i, i, {values} FROM generate_series(%s, %s) i"
     place.sql(fill, [1, 12])
     where = f"{columns[0]} IS NOT NULL AND {columns[2]} NOT LIKE '%(epoch)s;--'"

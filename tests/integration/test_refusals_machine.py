@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -36,9 +36,9 @@ def place(server: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) ->
         yield made
 
 
-def opened(place: Place, strategy: str = "id_rcs", spark: SparkSession | None = None, **more: object) -> qbcd.Project:
-    written = config(place.admin, {"name": strategy, "table": "public.orders", "strategy": strategy}, **more)
-    return qbcd.Project.from_dict(written, spark=spark, base_dir=place.folder)
+def opened(place: Place, session: SparkSession | None = None, **more: Any) -> qbcd.Project:
+    written = config(place.admin, {"name": "id_rcs", "table": "public.orders", "strategy": "id_rcs"}, **more)
+    return qbcd.Project.from_dict(written, spark=session, base_dir=place.folder)
 
 
 def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +125,7 @@ def test_no_java(place: Place, home: str) -> None:
 def test_a_session_in_another_time_zone(place: Place, spark: SparkSession) -> None:
     other = spark.newSession()
     other.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
-    with opened(place, spark=other) as project:
+    with opened(place, other) as project:
         assert project.state.project_id
         assert place.refused(project.stream("id_rcs").prepare, Refused, 3) == (
             "the Spark session handed in has spark.sql.session.timeZone Europe/Berlin, not UTC: time-stamps would "
@@ -135,7 +135,7 @@ def test_a_session_in_another_time_zone(place: Place, spark: SparkSession) -> No
 
 def test_a_session_without_the_driver(place: Place, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qbcd.spark.session.has_class", lambda session, name: False)
-    with opened(place, spark=spark) as project:
+    with opened(place, spark) as project:
         assert project.state.project_id
         assert place.refused(project.stream("id_rcs").prepare, Refused, 3) == (
             "the Spark session handed in cannot load the JDBC driver org.postgresql.Driver "
@@ -147,11 +147,11 @@ def test_an_error_while_spark_is_needed_leaves_the_stream_as_it_was(
     place: Place, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Prepared well; then the driver is gone when rows must travel, and the next poll finds the same change."""
-    with opened(place, spark=spark) as project:
+    with opened(place, spark) as project:
         project.stream("id_rcs").prepare()
         place.sql("UPDATE orders SET x = 'changed' WHERE id = 1")
-    with monkeypatch.context() as patched, opened(place, spark=spark) as project:
+    with monkeypatch.context() as patched, opened(place, spark) as project:
         patched.setattr("qbcd.spark.session.has_class", lambda session, name: False)
         place.refused(lambda: polled(project, "id_rcs"), Refused, 3)
-    with opened(place, spark=spark) as project:
+    with opened(place, spark) as project:
         assert polled(project, "id_rcs") == [{"u": 1}]

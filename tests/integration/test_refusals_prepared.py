@@ -56,9 +56,7 @@ def stream(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def refused_while(
-    place: Place, project: qbcd.Project, stream: str, kind: type[QbcdError], do: str, undo: str
-) -> str:
+def refused_while(place: Place, project: qbcd.Project, stream: str, kind: type[QbcdError], do: str, undo: str) -> str:
     """The message of a poll after SQL `do`; after SQL `undo` the stream goes on and finds nothing."""
     place.sql(do)
     try:
@@ -113,9 +111,7 @@ def refused_while(
         ),
     ],
 )
-def test_a_changed_table(
-    place: Place, project: qbcd.Project, stream: str, do: str, undo: str, message: str
-) -> None:
+def test_a_changed_table(place: Place, project: qbcd.Project, stream: str, do: str, undo: str, message: str) -> None:
     assert refused_while(place, project, stream, SchemaChanged, do, undo) == message
 
 

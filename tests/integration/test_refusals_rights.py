@@ -47,9 +47,7 @@ def role(place: Place) -> Iterator[str]:
         yield made
 
 
-def project_of(
-    place: Place, role: str, strategy: str, spark: SparkSession | None = None, **table: Any
-) -> qbcd.Project:
+def project_of(place: Place, role: str, strategy: str, spark: SparkSession | None = None, **table: Any) -> qbcd.Project:
     written = config(
         place.url_as(role), {"name": "s", "table": "public.orders", "strategy": strategy, **table},
         state=f"sqlite:///{strategy}.db", workdir=f"work_{strategy}", sinks={"out": {"type": "jsonl", "path": "out"}},
@@ -121,8 +119,9 @@ def test_mds_needs_a_schema_and_id_rcs_does_not(place: Place, role: str, spark: 
     with project_of(place, role, "mds") as project:
         assert project.state.project_id
         assert place.refused(project.stream("s").prepare, MissingPrivilege, 3) == (
-            "stream s: no right to create tables in schema qbcd of source shop (source shop (HOST): permission denied "
-            "for database DATABASE) (qbcd prepare --dry-run prints the DDL for a DBA; strategy id_rcs needs only SELECT)"
+            "stream s: no right to create tables in schema qbcd of source shop (source shop (HOST): permission "
+            "denied for database DATABASE) (qbcd prepare --dry-run prints the DDL for a DBA; strategy id_rcs needs only "
+            "SELECT)"
         )
         place.sql("CREATE SCHEMA qbcd")
         message = place.refused(project.stream("s").prepare, MissingPrivilege, 3)

@@ -161,8 +161,8 @@ def _draw_table(rng: Random, number: int, kinds: list[str]) -> DrawnTable:
         [{}, {}, {"exclude": rng.sample(others, 2)}, {"columns": rng.sample(others, len(others) - 2)}]
     )
     table = DrawnTable(
-        name=name.encode()[:63].decode(errors="ignore"), columns=columns, key=key, captured=captured, where="", types={},
-        declared=rng.random() < 0.7, unique=unique,
+        name=name.encode()[:63].decode(errors="ignore"), columns=columns, key=key, captured=captured, where="",
+        types={}, declared=rng.random() < 0.7, unique=unique,
     )  # fmt: skip
     if rng.random() < 0.7:
         table.where = _draw_where(rng, columns)

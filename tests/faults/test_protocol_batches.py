@@ -1,0 +1,238 @@
+"""protocol.md C: batches and the files they consist of, guards, and what is shared with other readers."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from qbcd.errors import DeliveryError, GuardTripped, StateConflict
+from qbcd.sites import Files, SparkSite
+from qbcd.sites import spark as spark_site
+from tests.faults.child import kill_at
+from tests.support import sql
+from tests.support.scene import STREAM, Scene
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STRATEGIES = ("mds", "id_rcs")
+GUARDED = {"guards": {"max_delete_fraction": 0.2}}
+TWO_SINKS = {
+    "changes": {"type": "jsonl", "path": "out/changes"},
+    "lake": {"type": "parquet", "path": "out/lake"},
+}
+
+
+def files_of(scene: Scene) -> Files:
+    site = scene.site
+    assert isinstance(site, SparkSite)
+    return site.files
+
+
+def parts(scene: Scene) -> tuple[Path, Path]:
+    """Folders of the segment and of the last batch of an ID/RCS stream."""
+    site, root = scene.site, files_of(scene).root
+    with site.reading() as conn:
+        (segment,) = site.store.segments(conn, STREAM)
+    return root / segment.segment_id, root / scene.sealed()[-1].location["part"]
+
+
+# Rule 15: the commit names files and sizes; a reference that does not hold is an error, never fewer rows.
+@pytest.mark.parametrize("damage", ["missing", "shorter", "longer"])
+def test_a_damaged_replica_is_refused(damage: str, database: str, workspace: Path, spark: SparkSession) -> None:
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        for folder in parts(scene):
+            victim = max(folder.glob("*.parquet"), key=lambda p: p.stat().st_size)
+            content = victim.read_bytes()
+            scene.change()
+            mark = scene.mark()
+            if damage == "missing":
+                victim.unlink()
+            else:
+                victim.write_bytes(content[:-1] if damage == "shorter" else content + b"x")
+            for work in (scene.poll, scene.project.stream(STREAM).verify):
+                with pytest.raises(StateConflict, match="is missing or was changed"):
+                    work()
+            assert scene.mark() == mark
+            victim.write_bytes(content)
+            scene.poll()
+            scene.check()
+
+
+# Rule 15: what lies beside the named files is not read.
+def test_stray_files_are_not_read(database: str, workspace: Path, spark: SparkSession) -> None:
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        for folder in parts(scene):
+            victim = max(folder.glob("*.parquet"), key=lambda p: p.stat().st_size)
+            shutil.copy(victim, folder / "part-99999-stray.snappy.parquet")
+        scene.change()
+        scene.poll()
+        scene.check()
+        assert scene.project.stream(STREAM).verify() == []
+
+
+# Rule 15: a staged batch that lost a file is not delivered in part.
+def test_a_staged_batch_that_lost_a_file(database: str, workspace: Path, spark: SparkSession) -> None:
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        blocked = block(scene, "changes")
+        scene.change()
+        with pytest.raises(DeliveryError):
+            scene.poll()
+        _, batch = parts(scene)
+        shutil.move(batch, workspace / "aside")
+        unblock(blocked)
+        with pytest.raises(StateConflict, match="is missing or was changed"):
+            scene.poll()
+        assert len(scene.seen()) == 1
+        shutil.move(workspace / "aside", batch)
+        scene.poll()
+        assert len(scene.check()) == 2
+
+
+def block(scene: Scene, sink: str) -> Path:
+    """Puts a plain file where the sink's folder of the stream should be; what stood there waits beside it."""
+    folder = scene.folder / "out" / sink / STREAM
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if folder.exists():
+        folder.rename(scene.folder / f"kept-{sink}")
+    folder.write_text("in the way")
+    return folder
+
+
+def unblock(folder: Path) -> None:
+    folder.unlink()
+    kept = folder.parents[2] / f"kept-{folder.parent.name}"
+    if kept.exists():
+        kept.rename(folder)
+
+
+# Rule 17: a confirmation is for one version and one number of deletes, and is used up.
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_confirmation_counts_once(strategy: str, database: str, workspace: Path, spark: SparkSession) -> None:
+    with Scene(database, workspace, strategy, spark, **GUARDED) as scene:
+        scene.begin()
+        sql(database, "DELETE FROM t WHERE id IN (1, 2, 4, 5)")
+        mark = scene.mark()
+        for options in ({"accept_deletes": True}, {}):  # there is nothing yet to confirm
+            with pytest.raises(GuardTripped, match="4 deletes of 12 rows"):
+                scene.poll(**options) if not options else trip(scene, options)
+        sql(database, "DELETE FROM t WHERE id = 6")
+        with pytest.raises(GuardTripped, match="5 deletes of 12 rows"):
+            scene.poll(accept_deletes=True)  # more than was shown
+        assert scene.mark() == mark
+        scene.poll(accept_deletes=True)
+        scene.check()
+        sql(database, "DELETE FROM t WHERE id IN (7, 8, 9)")
+        mark = scene.mark()
+        with pytest.raises(GuardTripped, match="3 deletes of 7 rows"):
+            scene.poll(accept_deletes=True)
+        assert scene.mark() == mark
+        scene.poll(accept_deletes=True)
+        assert len(scene.check()) == 3
+
+
+def trip(scene: Scene, options: dict[str, Any]) -> None:
+    scene.project.state.forget_refusal = None  # type: ignore[attr-defined]
+    scene.poll(**options)
+
+
+# Rule 17: a guard stops detection, not the delivery of what is staged; and an emptied source is asked about.
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_staged_batches_go_out_while_a_guard_holds(
+    strategy: str, database: str, workspace: Path, spark: SparkSession
+) -> None:
+    guards = {"guards": {"max_delete_fraction": 1.0, "allow_empty": False}}
+    with Scene(database, workspace, strategy, spark, **guards) as scene:
+        scene.begin()
+        blocked = block(scene, "changes")
+        scene.change()
+        with pytest.raises(DeliveryError):
+            scene.poll()
+        unblock(blocked)
+        sql(database, "DELETE FROM t")
+        with pytest.raises(GuardTripped, match="the source is empty now and held 12 rows before"):
+            scene.poll()
+        assert len(scene.seen()) == 2
+        scene.poll(accept_deletes=True)
+        assert len(scene.check()) == 3
+
+
+# Rule 23: compaction is one step, too; killed before it, the old segment with its batches is the replica.
+def test_compaction_killed_before_its_commit(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Scene(database, workspace, "id_rcs", spark, retain="0s") as scene:
+        scene.begin()
+        old_segment, _ = parts(scene)
+        scene.change()
+        # the first visit is the poll's own commit, the second one the compaction's
+        kill_at("before_commit", scene.data, workspace, spark, nth=2, constants={"COMPACT_BATCHES": 1})
+        assert parts(scene)[0] == old_segment
+        assert len(list(files_of(scene).root.glob("segment-*"))) == 1
+        scene.change()
+        scene.poll()
+        scene.check()
+        assert list(files_of(scene).root.glob("segment-*")) == []
+        assert [h.seq for h in scene.sealed()] == [1, 2, 3], "the replica rests on them"
+        monkeypatch.setattr(spark_site, "COMPACT_BATCHES", 1)
+        scene.poll()
+        assert scene.sealed() == []
+        (left,) = files_of(scene).root.iterdir()
+        assert left.name.startswith("segment-")
+        scene.change()
+        scene.poll()
+        assert scene.project.stream(STREAM).verify() == []
+        assert len(scene.check()) == 4
+
+
+# Rule 23: a batch goes when every sink has it and the replica does not rest on it; oldest first.
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_retention_waits_for_every_sink(
+    strategy: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_site, "COMPACT_BATCHES", 1)
+    with Scene(database, workspace, strategy, spark, retain="0s", sinks=TWO_SINKS) as scene:
+        scene.begin()
+        blocked = block(scene, "lake")
+        for waiting in (1, 2):
+            scene.change()
+            with pytest.raises(DeliveryError):
+                scene.poll()
+            assert [h.seq for h in scene.sealed()] == list(range(2, 2 + waiting))
+        unblock(blocked)
+        scene.poll()
+        assert scene.sealed() == []
+        assert len(scene.check("changes")) == len(scene.check("lake")) == 3
+        if strategy == "mds":
+            assert sql(database, "SELECT count(*) FROM qbcd.batch UNION ALL SELECT count(*) FROM qbcd.outbox_s") == [
+                (0,), (0,),
+            ]  # fmt: skip
+
+
+# Rule 23: what a reader has pinned stays until its pin ends.
+def test_a_pin_keeps_files(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_site, "COMPACT_BATCHES", 1)
+    with Scene(database, workspace, "id_rcs", spark, retain="0s") as scene:
+        scene.make_table()
+        scene.prepare()
+        site, root = scene.site, files_of(scene).root
+        with site.writing() as conn:
+            pin = site.store.add_pin(conn, STREAM, 600.0)
+        pinned = {path.name for path in root.iterdir()}
+        scene.change()
+        scene.poll()
+        assert pinned < {path.name for path in root.iterdir()}
+        with site.writing() as conn:
+            site.store.drop_pin(conn, pin)
+        scene.poll()
+        assert len(list(root.iterdir())) == 1
+        assert not pinned & {path.name for path in root.iterdir()}
+        scene.check()
