@@ -325,6 +325,7 @@ class SparkSite(Site):
             return
         part = self.files.write(self._replica(plan, None), row_fields(_travels(plan)), "segment", held)
         rows, folded = int(row.checkpoint["rows"]), pending[-1].seq
+        hooks.reach("before_commit")
         with self.writing() as conn:
             self._set_segment(conn, Segment(part.part_id, row.epoch, part.as_files(), rows, folded, row.fencing_token))
             moved = [replace(r, segment=part.part_id) for r in self.store.ranges(conn, self.stream)]

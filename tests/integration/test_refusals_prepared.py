@@ -254,7 +254,8 @@ def test_guards_stop_emptied_sources_and_mass_deletes_and_are_lifted_once(
     place: Place, project: qbcd.Project, stream: str
 ) -> None:
     confirm = f"nothing was changed; if this is right: qbcd run {stream} --once --accept-deletes"
-    restore = "INSERT INTO orders SELECT i, 'EU', i, NULL FROM generate_series(1, 20) i ON CONFLICT DO NOTHING"
+    rows = "SELECT i, 'EU', i FROM generate_series(1, 20) i"
+    restore = f"INSERT INTO orders (id, region, amount) {rows} ON CONFLICT DO NOTHING"
     for _ in range(2):  # confirming lifts the refusal that was seen, and no other
         place.sql("DELETE FROM orders")
         assert place.refused(lambda: polled(project, stream), GuardTripped, 3) == (

@@ -120,8 +120,8 @@ def test_mds_needs_a_schema_and_id_rcs_does_not(place: Place, role: str, spark: 
         assert project.state.project_id
         assert place.refused(project.stream("s").prepare, MissingPrivilege, 3) == (
             "stream s: no right to create tables in schema qbcd of source shop (source shop (HOST): permission "
-            "denied for database DATABASE) (qbcd prepare --dry-run prints the DDL for a DBA; strategy id_rcs needs only "
-            "SELECT)"
+            "denied for database DATABASE) (qbcd prepare --dry-run prints the DDL for a DBA; strategy id_rcs needs "
+            "only SELECT)"
         )
         place.sql("CREATE SCHEMA qbcd")
         message = place.refused(project.stream("s").prepare, MissingPrivilege, 3)
