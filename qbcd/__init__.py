@@ -8,7 +8,7 @@ from qbcd.errors import QbcdError
 from qbcd.version import __version__
 
 if TYPE_CHECKING:
-    from qbcd.api import Batch, Project, StreamHandle, open  # noqa: A004
+    from qbcd.api import Batch, Project, StreamHandle, open
 
 __all__ = ["Batch", "Project", "QbcdError", "StreamHandle", "__version__", "open"]
 

@@ -22,7 +22,7 @@ from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.table import Table
 
-from qbcd.api import Project, open  # noqa: A004
+from qbcd.api import Project, open
 from qbcd.cli import words
 from qbcd.demo import flights
 from qbcd.demo.flights import TableChanges

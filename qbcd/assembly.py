@@ -1,0 +1,154 @@
+"""From a configuration to the parts that work: sources, sinks, state and Spark, each made when it is first used."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qbcd.catalog.resolve import requested
+from qbcd.catalog.source import Source
+from qbcd.config import ProjectConfig, StreamConfig
+from qbcd.connectors import connector_for
+from qbcd.errors import StateMissing
+from qbcd.run import Stream
+from qbcd.sinks import Sink, make_sink
+from qbcd.sites import DatabaseSite, Files, Settings, Site, SparkSite
+from qbcd.spark.drivers import find_driver, user_cache
+from qbcd.spark.machine import Surroundings
+from qbcd.spark.session import SparkProvider
+from qbcd.state import ProjectState
+from qbcd.strategies import STRATEGIES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PYTHON_SINK = "python"
+log = logging.getLogger("qbcd")
+
+
+class Assembly:
+    """The parts of a project.
+
+    Args:
+        config: The validated configuration.
+        spark: A session to use as it is; otherwise one is started when rows must travel.
+    """
+
+    def __init__(self, config: ProjectConfig, spark: SparkSession | None = None) -> None:
+        self.config = config
+        self._sources: dict[str, Source] = {}
+        self._sinks: dict[str, Sink] = {}
+        self.progress: Callable[[str, str], None] = lambda stream, what: None  # told what a long step is at
+        drivers = {connector_for(c.sqlalchemy_url()).driver.driver_class for c in config.sources.values()}
+        self._spark = SparkProvider(config.spark, self._drivers, sorted(drivers), session=spark)
+
+    def close(self) -> None:
+        """Closes connections, and the Spark session if this project started it."""
+        for source in self._sources.values():
+            source.close()
+        self._sources.clear()
+        if "state" in self.__dict__:
+            self.state.close()
+        self._spark.stop()
+
+    @cached_property
+    def state(self) -> ProjectState:
+        """The project's state database, created on first use."""
+        return ProjectState(self.config.state_url())
+
+    @property
+    def spark(self) -> SparkProvider:
+        """Starts Spark on first use."""
+        return self._spark
+
+    def source(self, name: str) -> Source:
+        """The source called `name`; connects when it is used."""
+        if name not in self._sources:
+            config = self.config.sources[name]
+            url = config.sqlalchemy_url()
+            self._sources[name] = Source(
+                name, url, connector_for(url), config.qbcd_schema, fetchsize=config.jdbc.fetchsize,
+                properties=config.jdbc.properties, place=self.config.where("sources", name),
+                statement_timeout=int(config.statement_timeout.total_seconds()),
+            )  # fmt: skip
+        return self._sources[name]
+
+    def sink(self, name: str) -> Sink:
+        """The sink called `name`."""
+        if name not in self._sinks:
+            config = self.config.sinks[name]
+            self._sinks[name] = make_sink(name, config.type, config.options)
+        return self._sinks[name]
+
+    def work(
+        self, name: str, *, accept_deletes: bool = False, accept_source: bool = False, python: bool = False
+    ) -> Stream:
+        """The stream with all that works on it.
+
+        Args:
+            name: The stream.
+            accept_deletes: Lift the delete guard once.
+            accept_source: Go on although the source is another server than remembered.
+            python: The caller takes batches as the sink ``python``.
+        """
+        config = self.config.stream(name)
+        sinks = {s: self.sink(s) for s in config.sinks}
+        python = python or PYTHON_SINK in self.state.acknowledged(name)
+        settings = Settings(
+            sinks=(*sinks, *((PYTHON_SINK,) if python else ())),
+            typed=python or any(s.typed for s in sinks.values()),
+            requested=requested(config),
+            baseline_events=config.baseline == "events",
+            max_delete_fraction=config.guards.max_delete_fraction,
+            allow_empty=config.guards.allow_empty,
+            retain=config.retain,
+            rows_per_range=int(config.options.get("rows_per_range", 2000)),
+            connections=self.config.sources[config.source].connections,
+            accept_deletes=accept_deletes,
+            accept_source=accept_source,
+        )
+        site = self._site(config)
+        site.progress = lambda what: self.progress(name, what)
+        return Stream(config, self.source(config.source), site, self.state, sinks, settings)
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """While nothing may be created: a project without state is looked at with an empty one, thrown away after."""
+        if "state" in self.__dict__:
+            yield
+            return
+        try:
+            self.__dict__["state"] = ProjectState(self.config.state_url(), create=False)
+        except StateMissing:
+            with tempfile.TemporaryDirectory(prefix="qbcd-") as folder:
+                empty = self.__dict__["state"] = ProjectState(f"sqlite:///{folder}/state.db")
+                try:
+                    yield
+                finally:
+                    empty.close()
+                    del self.__dict__["state"]
+        else:
+            yield
+
+    def _site(self, config: StreamConfig) -> Site:
+        source = self.source(config.source)
+        if STRATEGIES[config.strategy].site == "database":
+            return DatabaseSite(config.name, source, self.state, self._spark)
+        return SparkSite(config.name, source, self.state, self._spark, Files(self.config.workdir, config.name))
+
+    def _drivers(self) -> list[Path]:
+        """The driver jars of all configured sources."""
+        spark, jars = self.config.spark, []
+        for driver in dict.fromkeys(connector_for(c.sqlalchemy_url()).driver for c in self.config.sources.values()):
+            found = find_driver(
+                driver, configured=spark.driver_jar, cache=user_cache(), around=Surroundings(spark_conf=spark.conf)
+            )
+            for line in found.passed_over:
+                log.warning("%s", line)
+            jars.append(found.jar)
+        return jars
