@@ -115,7 +115,7 @@ def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamR
     rights = stream.source.connector.privileges(conn, plan.table, [c.name for c in plan.captured], schema)
     if stream.site.kind != "database":
         return f"role {rights.role} may SELECT; the source is only read"
-    if row is not None:
+    if row is not None or stream.site.stands(plan):
         return f"role {rights.role} may SELECT; qbcd's tables are in schema {schema}"
     there = inspect(conn).has_schema(schema)
     if not (rights.own_schema if there else rights.create_schema):

@@ -24,7 +24,7 @@ from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sinks import Sink, SinkBatch
 from qbcd.sites import Difference, Held, Settings, Site, not_prepared
 from qbcd.spark.jdbc import explained
-from qbcd.sql import check_restriction, restriction_probe, restriction_remedy
+from qbcd.sql import check_operators, check_restriction, restriction_probe, restriction_remedy
 from qbcd.state import ProjectState, StreamRow
 
 
@@ -150,6 +150,7 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
             if row and frozen:  # where the table changed since prepare, that is the cause to name
                 check_shape(source, session, stream.name, row.checkpoint)
             raise
+        check_operators(plan, source.connector.dialect, place=config.place("where"))
         if frozen is None:
             probe_restriction(stream, session, plan)
     return plan, warnings

@@ -243,5 +243,9 @@ class Connector(ABC):
 
     # -- DDL of qbcd's own tables ------------------------------------------------------------------------------------
     @abstractmethod
+    def grants(self, schema: str, role: str) -> list[str]:
+        """What a DBA who made qbcd's tables grants to the role that polls."""
+
+    @abstractmethod
     def create_table(self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:
         """CREATE TABLE IF NOT EXISTS of a replica or outbox; `name` is quoted SQL, column names are plain names."""

@@ -183,6 +183,10 @@ class Site(ABC):
     def create(self, plan: StreamPlan) -> None:
         """Creates what must stand before the lease can be taken: schema and tables. Repeatable."""
 
+    def stands(self, plan: StreamPlan) -> bool:
+        """Whether the source needs nothing made for the stream, or has it already."""
+        return True
+
     @abstractmethod
     def ddl(self, plan: StreamPlan) -> list[str]:
         """The DDL on the source that `create` and `prepare` run, for a DBA; empty where the source is only read."""

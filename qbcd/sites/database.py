@@ -86,8 +86,17 @@ class DatabaseSite(Site):
             ) from error
 
     def ddl(self, plan: StreamPlan) -> list[str]:
+        connector, schema = self.source.connector, self.source.schema
         with self.reading() as conn:
-            return [*self.store.ddl(conn), *self.strategy(plan).ddl()]
+            role = connector.privileges(conn, plan.table, [c.name for c in plan.captured], schema).role
+            return [*self.store.ddl(conn), *self.strategy(plan).ddl(), *connector.grants(schema, role)]
+
+    def stands(self, plan: StreamPlan) -> bool:
+        """Whether all that `create` makes is there, whoever made it."""
+        strategy, connector = self.strategy(plan), self.source.connector
+        with self.reading() as conn:
+            own = (strategy.replica, strategy.outbox)
+            return self.store.exists(conn) and all(connector.probe_table(conn, *table) for table in own)
 
     def prepare(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
         started = time.monotonic()

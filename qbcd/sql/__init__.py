@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from qbcd.sql.compile import compile_sql
 from qbcd.sql.render import render
-from qbcd.sql.restriction import check_restriction, restriction_probe, restriction_remedy
+from qbcd.sql.restriction import check_operators, check_restriction, restriction_probe, restriction_remedy
 
-__all__ = ["check_restriction", "compile_sql", "render", "restriction_probe", "restriction_remedy"]
+__all__ = ["check_operators", "check_restriction", "compile_sql", "render", "restriction_probe", "restriction_remedy"]

@@ -41,6 +41,30 @@ def check_restriction(where: str, dialect: str, *, place: str = "") -> None:
         raise ConfigError(f"the restriction {problem}", remedy=_REMEDY, where=place)
 
 
+def check_operators(plan: StreamPlan, dialect: str, *, place: str = "") -> None:
+    """Refuses a restriction that would mean something else in qbcd's sessions than in the user's.
+
+    qbcd's sessions look names up in the database's own catalog alone. A type of an extension, such as a text that
+    ignores case, has its operators elsewhere; compared without them it silently falls back to another type's.
+
+    Raises:
+        ConfigError: The restriction uses such a column bare.
+    """
+    elsewhere = {c.name: c for c in plan.table.columns if c.fact("operators")}
+    if not plan.where or not elsewhere:
+        return
+    for used in sqlglot.parse_one(plan.where, read=dialect).find_all(exp.Column):
+        column = elsewhere.get(used.name)
+        if column is not None and not isinstance(used.parent, (exp.Cast, exp.Operator)):
+            raise ConfigError(
+                f'the restriction uses column "{column.name}" of type {column.sql_type}, whose operators are in schema '
+                f"{column.fact('operators')}, where qbcd's sessions do not look",
+                remedy=f"write {column.name}::text, or name the operator: "
+                f"{column.name} OPERATOR({column.fact('operators')}.=) ..",
+                where=place,
+            )
+
+
 def restriction_probe(connector: Connector, plan: StreamPlan) -> Statement:
     """A statement by which the source judges the restriction without reading a row."""
     statement = compile_sql(render("restriction_probe", table=plan.table), connector, plan)

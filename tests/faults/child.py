@@ -9,7 +9,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,11 +43,11 @@ class Gateway:
     def attach(self) -> SparkSession:
         """A session in this process on the other one's machine."""
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(self.port), self.secret
-        from pyspark import SparkConf, SparkContext
-        from pyspark.java_gateway import launch_gateway
+        from pyspark import SparkConf, SparkContext, java_gateway
         from pyspark.sql import SparkSession
 
-        gateway = launch_gateway()
+        connect: Any = java_gateway.launch_gateway
+        gateway = connect()
         jvm: Any = gateway.jvm
         running = jvm.org.apache.spark.SparkContext.getOrCreate()
         context = jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(running)
@@ -72,29 +71,21 @@ def kill_at(
     """
     gateway = None if own_spark else Gateway.of(spark)
 
-    def start(context: Any) -> Any:
-        return context.Process(target=_doomed, args=(point, nth, task, data, folder, gateway, constants or {}), daemon=True)
-
-    child = started(start)
+    context = multiprocessing.get_context("forkserver")  # children of a process that has imported what is slow
+    context.set_forkserver_preload(_PRELOADED)
+    arguments = (point, nth, task, data, folder, gateway, constants or {})
+    child = context.Process(target=_doomed, args=arguments, daemon=True)
+    child.start()
     child.join(PATIENCE)
     assert child.exitcode == -signal.SIGKILL, f"the child ended with {child.exitcode} and not at {point}"
     assert child.pid is not None
     return int(child.pid)
 
 
-def started(make: Callable[[Any], Any]) -> Any:
-    """A started process, forked from one that has imported what is slow and holds no connection."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_PRELOADED)
-    process = make(context)
-    process.start()
-    return process
-
-
 def _doomed(
     point: str, nth: int, task: str, data: dict[str, Any], folder: Path, gateway: Gateway | None,
     constants: dict[str, int],
-) -> None:  # pragma: no cover -- another process
+) -> None:  # fmt: skip
     for name, value in constants.items():
         setattr(spark_site, name, value)
     visits = 0

@@ -103,7 +103,8 @@ def test_kill_rest(point: str, strategy: str, sink: str, reverted: bool, stage: 
         ("mid_publish", "id_rcs"),
         *(
             pytest.param(point, strategy, marks=pytest.mark.campaign)
-            for point in POINTS[COMMITTED - 1 :] for strategy in STRATEGIES
+            for point in POINTS[COMMITTED - 1 :]
+            for strategy in STRATEGIES
             if (point, strategy) != ("mid_publish", "id_rcs")
         ),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STRATEGIES = ("mds", "id_rcs")
-GUARDED = {"guards": {"max_delete_fraction": 0.2}}
+GUARDED: dict[str, Any] = {"guards": {"max_delete_fraction": 0.2}}
 TWO_SINKS = {
     "changes": {"type": "jsonl", "path": "out/changes"},
     "lake": {"type": "parquet", "path": "out/lake"},
@@ -143,7 +143,7 @@ def test_a_confirmation_counts_once(strategy: str, database: str, workspace: Pat
 def test_staged_batches_go_out_while_a_guard_holds(
     strategy: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:
-    guards = {"guards": {"max_delete_fraction": 1.0, "allow_empty": False}}
+    guards: dict[str, Any] = {"guards": {"max_delete_fraction": 1.0, "allow_empty": False}}
     with Scene(database, workspace, strategy, spark, **guards) as scene:
         scene.begin()
         blocked = block(scene, "changes")

@@ -200,7 +200,7 @@ def test_a_python_consumer_that_stops(strategy: str, database: str, workspace: P
         same_events(scene.seen(), scene.check())
 
 
-# Rules 4 and 20: between a write and its acknowledgement anything may fail; the same write comes again and changes nothing.
+# Rules 4 and 20: around a write anything may fail; the same write comes again and changes nothing.
 @pytest.mark.parametrize("point", ["mid_publish", "after_publish"])
 def test_a_failure_around_the_write(point: str, database: str, workspace: Path, spark: SparkSession) -> None:
     class Broken(Exception):

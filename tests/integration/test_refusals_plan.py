@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -12,8 +12,12 @@ import yaml
 import qbcd
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import ConfigError, NotBuilt, QbcdError, UnsafeKey, UnsupportedType
-from tests.support.project import config
+from tests.support import sql
+from tests.support.project import config, opened
 from tests.support.refusals import STRATEGIES, Place, new_place
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 TABLES = """
 CREATE TABLE orders (id int PRIMARY KEY, region text, amount numeric(10,2), note text);
@@ -240,3 +244,30 @@ def test_what_the_file_may_not_say(place: Place, old: str, new: str, kind: type[
     table = {"name": "s", "table": "public.orders", "strategy": "mds"}
     path.write_text(yaml.safe_dump(config(place.admin, table), sort_keys=False).replace(old, new))
     assert place.refused(lambda: qbcd.open(path), kind, 2) == f"qbcd.yaml:{message}"
+
+
+def test_a_restriction_on_a_type_whose_operators_lie_outside_the_catalog(
+    database: str, spark: SparkSession, workspace: Path
+) -> None:
+    """Under qbcd's own search_path a citext would silently compare as text, so case would decide."""
+    sql(
+        database,
+        "CREATE EXTENSION citext; CREATE TABLE words (id int PRIMARY KEY, word citext); "
+        "INSERT INTO words VALUES (1, 'A'), (2, 'b')",
+    )
+
+    def prepared(where: str) -> int:
+        table = {"name": "words", "table": "public.words", "strategy": "mds", "where": where, "baseline": "events"}
+        with opened(config(database, table), workspace, spark) as project:
+            header = project.stream("words").prepare().header
+            project.stream("words").reset(discard=True)
+            return 0 if header is None else header.size
+
+    with pytest.raises(ConfigError) as refusal:
+        prepared("word = 'a'")
+    assert str(refusal.value) == (
+        'tables[0].where: the restriction uses column "word" of type public.citext, whose operators are in schema '
+        "public, where qbcd's sessions do not look (write word::text, or name the operator: word OPERATOR(public.=) ..)"
+    )
+    assert prepared("word OPERATOR(public.=) 'a'") == 1
+    assert prepared("word::text = 'a'") == 0

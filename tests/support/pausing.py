@@ -17,7 +17,7 @@ PATIENCE = 60.0
 AFTER_PLAN = "after_plan"  # no hook: between the plan and the transaction that uses it
 
 
-def once(action: Callable[[], None]) -> Callable[[], None]:
+def once(action: Callable[[], object]) -> Callable[[], None]:
     """`action` at the first call, nothing afterwards."""
     calls: list[None] = []
 
@@ -30,7 +30,7 @@ def once(action: Callable[[], None]) -> Callable[[], None]:
 
 
 @contextmanager
-def at(point: str, action: Callable[[], None]) -> Iterator[None]:
+def at(point: str, action: Callable[[], object]) -> Iterator[None]:
     """Runs `action` when the protocol first reaches `point`, a hook's name or :data:`AFTER_PLAN`."""
     act, plan_of = once(action), run.plan_of
     if point == AFTER_PLAN:

@@ -151,8 +151,7 @@ class Scene:
             return {(int(name.split("-")[0]), int(name.split("-")[1].split(".")[0])): ev for name, ev in named}
         markers = (folder / STREAM).glob("epoch=*/batch_seq=*/_SUCCESS")
         return {
-            (int(m.parent.parent.name[6:]), int(m.parent.name[10:])): self._parquet(m.parent)
-            for m in sorted(markers)
+            (int(m.parent.parent.name[6:]), int(m.parent.name[10:])): self._parquet(m.parent) for m in sorted(markers)
         }
 
     def _parquet(self, folder: Path) -> list[dict[str, Any]]:
@@ -176,9 +175,9 @@ class Scene:
 
 
 def replay(base: list[tuple[Any, ...]], found: list[list[dict[str, Any]]]) -> dict[int, tuple[Any, ...]]:
-    """The rows that batches of events make of `base`, each applied as a set; an old image that is not there is an error.
+    """The rows that batches of events make of `base`, each batch applied as a set.
 
-    A key stands at most once in a batch (protocol.md 14).
+    Every old image must be there, and a key stands at most once in a batch (protocol.md 14).
     """
     rows = {row[0]: row for row in base}
     for events in found:

@@ -143,6 +143,13 @@ class PostgreSQL(Connector):
         names = [self.quote(c.name) for c in key]
         return statements.range_bounds(relation, key, names, rows_per_range=rows_per_range)
 
+    def grants(self, schema: str, role: str) -> list[str]:
+        own, to = self.quote(schema), self.quote(role)
+        return [
+            f"GRANT USAGE, CREATE ON SCHEMA {own} TO {to}",
+            f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {own} TO {to}",
+        ]
+
     def create_table(self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:
         quoted = [(self.quote(column), sql_type) for column, sql_type in columns]
         return statements.create_table(name, quoted, [self.quote(column) for column in primary_key])
