@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from qbcd.errors import QbcdError, Refused, SparkFailed
@@ -98,16 +98,19 @@ def run_always(streams: Sequence[Stream], told: Callable[[Outcome], None], stop:
 
     A stream that fails waits twice as long after each failure, up to five minutes, and at least its interval.
     """
-    due = {s.name: 0.0 for s in streams}
+    work = {s.name: s for s in streams}
+    due = dict.fromkeys(work, 0.0)
     failures = {s.name: 0 for s in streams}
     last: dict[str, Outcome] = {}
     while not stop.is_set():
-        stream = min(streams, key=lambda s: due[s.name])
+        stream = min(work.values(), key=lambda s: due[s.name])
         if stop.wait(max(0.0, due[stream.name] - time.monotonic())):
             break
         began = time.monotonic()
         outcome = last[stream.name] = poll(stream)
         told(outcome)
+        once = replace(stream.settings, accept_deletes=False, accept_source=False)  # what the user lifts, he lifts once
+        work[stream.name] = replace(stream, settings=once)
         every = stream.config.every.total_seconds()
         failures[stream.name] = failures[stream.name] + 1 if outcome.exit_code else 0
         back_off = min(MAX_BACKOFF_S, 2.0 ** failures[stream.name]) if failures[stream.name] else 0.0

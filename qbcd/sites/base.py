@@ -20,7 +20,7 @@ from sqlalchemy.engine import Connection
 
 from qbcd import hooks
 from qbcd.catalog.source import Session, Source
-from qbcd.errors import GuardTripped, LeaseHeld, QbcdError, Refused, StateConflict, UnsafeKey
+from qbcd.errors import GuardTripped, LeaseHeld, QbcdError, Refused, StateConflict, UnsafeKey, UnsupportedType
 from qbcd.model import BatchHeader, Cost, ServerIdentity, Statement, StreamPlan
 from qbcd.state import LeaseKeeper, ProjectState, Refusal, StreamRow, StreamStore
 from qbcd.strategies import Strategy
@@ -352,7 +352,7 @@ def confirm(project: ProjectState, settings: Settings, held: Held, conn: Connect
 def untravelled_error(plan: StreamPlan, positions: list[int]) -> QbcdError:
     """The refusal of a poll whose values no typed sink can take."""
     column = plan.captured[positions[0]].name
-    return Refused(
+    return UnsupportedType(
         f"column {column!r} holds a value that a typed sink cannot hold (infinite or far dates, NaN in a decimal, "
         "arrays that are not one-dimensional)",
         stream=plan.stream, remedy=f"set  types: {{{column}: text}}  for this table, then qbcd reset {plan.stream}",

@@ -97,9 +97,7 @@ class Files:
         self.create()
         part_id = f"{kind}-{held.row.fencing_token}-{uuid.uuid4().hex}"
         folder = self.root / part_id
-        writer = frame.selectExpr(*casts(fields)).write.option(
-            "mapreduce.fileoutputcommitter.marksuccessfuljobs", "false"
-        )
+        writer = frame.selectExpr(*casts(fields)).write.option(_NO_MARKER, "false")
         if source is None:
             writer.parquet(to_write(folder))
         else:
@@ -129,7 +127,8 @@ class Files:
                     f"file {path} is missing or was changed; the replica cannot be trusted", stream=self.stream,
                     remedy=f"restore it, or qbcd reset {self.stream} --discard",
                 )  # fmt: skip
-        return spark.read.schema(ddl(fields)).parquet(*(to_read(path) for path, _ in named))
+        reader = spark.read.options(ignoreMissingFiles="false", ignoreCorruptFiles="false")  # whatever the session says
+        return reader.schema(ddl(fields)).parquet(*(to_read(path) for path, _ in named))
 
     def discard(self, part: Part, *, unless: bool = False) -> None:
         """Removes a part of this attempt that no commit names."""

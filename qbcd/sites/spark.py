@@ -314,12 +314,11 @@ class SparkSite(Site):
 
     def _compact(self, plan: StreamPlan, held: Held) -> None:
         with self.reading() as conn:
-            segments = self.store.segments(conn, self.stream)
-            later = self.store.batches(conn, self.stream)
-        if not segments:
-            return
-        segment, row = segments[-1], held.row
-        pending = [h for h in later if h.epoch == segment.epoch and h.seq > segment.folded_through]
+            segments, row = self.store.segments(conn, self.stream), held.row
+            if not segments:
+                return
+            segment = segments[-1]
+            pending = self.store.batches(conn, self.stream, (segment.epoch, segment.folded_through))
         grown = sum(h.size for h in pending)
         if len(pending) < COMPACT_BATCHES and grown <= max(1000, COMPACT_FRACTION * segment.rows):
             return

@@ -72,7 +72,7 @@ class StreamStore(Manifest):
         """The replica no longer rests on the batches up to `through`, which every range has folded."""
         table = self.tables.batch
         upto = tuple_(table.c.epoch, table.c.batch_seq) <= tuple_(*through)
-        conn.execute(update(table).where(table.c.stream == stream, upto).values(folded=True))
+        conn.execute(update(table).where(table.c.stream == stream, upto, table.c.folded.is_(False)).values(folded=True))
 
     def unfolded_batches(self, conn: Connection, stream: str) -> list[BatchHeader]:
         """The batches on which the replica rests, oldest first."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CLIENTS = 4
+RATE = 500  # transactions a second: between two polls they touch every range, and the polls still get a turn
 SECONDS = 8  # at least
 ROUNDS = 3  # at least
 
@@ -36,12 +37,12 @@ CREATE TABLE work (
   PRIMARY KEY (part, id)
 );
 INSERT INTO work SELECT g, 'p' || g % 3, g / 7.0, '2024-01-01'::timestamptz + g * interval '1 hour', ARRAY[g, NULL],
-  g % 2 = 0, g / 3.0, jsonb_build_object('g', g) FROM generate_series(1, 600) g
+  g % 2 = 0, g / 3.0, jsonb_build_object('g', g) FROM generate_series(1, 3000) g
 """
 # Keys of rows that are moved or made there belong to one client, so that no two writers ever want the same new key.
 SCRIPT = """
 \\set id random(1, 600)
-\\set own 1000000 * (:client_id + 1) + random(1, 300)
+\\set own 1000000 * (:client_id + 1) + random(1, 100)
 \\set v random(1, 100000)
 \\set kind random(1, 12)
 \\if :kind <= 3
@@ -78,7 +79,8 @@ def writers(server: EmbeddedPostgres, database: str, script: str, folder: Path) 
     file = folder / "work.pgbench"
     file.write_text(script)
     command = [
-        str(server.bin / "pgbench"), "--no-vacuum", "--client", str(CLIENTS), "--time", "600", "--max-tries", "50",
+        str(server.bin / "pgbench"), "--no-vacuum", "--client", str(CLIENTS), "--time", "600",
+        "--rate", str(RATE), "--max-tries", "50",
         "--file", str(file), "--host", server.host, "--port", str(server.port), "--username", "postgres",
         str(make_url(database).database),
     ]  # fmt: skip
@@ -97,7 +99,7 @@ def writers(server: EmbeddedPostgres, database: str, script: str, folder: Path) 
 def test_polls_among_writers(server: EmbeddedPostgres, database: str, workspace: Path, spark: SparkSession) -> None:
     sql(database, WORK)
     guards = {"guards": {"max_delete_fraction": 0.5, "allow_empty": False}}
-    streams = {"m": "mds", "r": {"type": "id_rcs", "rows_per_range": 50}}
+    streams = {"m": "mds", "r": {"type": "id_rcs", "rows_per_range": 200}}
     data = config(database, *({"name": n, "table": "public.work", "strategy": s, **guards} for n, s in streams.items()))
     copies = {n: Copy(database, "work", ["part", "id"], name=n) for n in streams}
     with opened(data, workspace, spark) as project:

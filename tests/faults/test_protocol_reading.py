@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STRATEGIES = ("mds", "id_rcs")
-REWRITES = ("TRUNCATE t", "ALTER TABLE t ALTER COLUMN id TYPE bigint")
+REWRITES = ("TRUNCATE t", pytest.param("ALTER TABLE t ALTER COLUMN id TYPE bigint", marks=pytest.mark.campaign))
 
 
 # Rule 9: a rewrite in front of a pinned reader would show it an empty table.
@@ -138,7 +138,8 @@ def test_ddl_that_ends_while_the_poll_waits_for_the_lock(
     ("strategy", "points"),
     [
         ("mds", ("after_snapshot", "after_fetch", "after_stage")),
-        ("id_rcs", ("after_snapshot", "after_checksums", "after_fetch", "after_stage")),
+        ("id_rcs", ("after_checksums", "after_fetch")),
+        pytest.param("id_rcs", ("after_snapshot", "after_stage", "before_commit"), marks=pytest.mark.campaign),
     ],
 )
 def test_writes_during_a_poll(

@@ -30,7 +30,8 @@ STRATEGIES = ("mds", "id_rcs")
     ("strategy", "point"),
     [
         ("mds", "after_lease"), ("mds", AFTER_PLAN), ("mds", "before_commit"), ("mds", "before_publish"),
-        ("id_rcs", "after_snapshot"), ("id_rcs", "after_stage"), ("id_rcs", "after_commit"),
+        ("id_rcs", "after_snapshot"), ("id_rcs", "after_commit"),
+        pytest.param("id_rcs", "after_stage", marks=pytest.mark.campaign),
     ],
 )  # fmt: skip
 def test_two_pollers(strategy: str, point: str, database: str, workspace: Path, spark: SparkSession) -> None:
@@ -56,19 +57,24 @@ def faint(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 # Rules 1 and 2: a holder that was paused past its lease. `blind`: it was paused after its last look at the lease, so
-# that only the version and the token in the step itself can stop it.
-@pytest.mark.parametrize("blind", [False, True])
+# that only the step itself can stop it: by the version where another poller has moved the stream, by the token alone
+# where that one found nothing to move.
+@pytest.mark.parametrize(("blind", "moved"), [(False, True), (True, True), (True, False)])
 @pytest.mark.parametrize(
     ("strategy", "point"),
-    [("mds", "after_lease"), ("mds", AFTER_PLAN), ("id_rcs", AFTER_PLAN), ("id_rcs", "before_commit")],
-)
+    [
+        ("mds", "after_lease"), ("mds", AFTER_PLAN), ("id_rcs", "before_commit"),
+        pytest.param("id_rcs", AFTER_PLAN, marks=pytest.mark.campaign),
+    ],
+)  # fmt: skip
 def test_a_paused_holder_cannot_commit(
-    strategy: str, point: str, blind: bool, database: str, workspace: Path, spark: SparkSession,
+    strategy: str, point: str, blind: bool, moved: bool, database: str, workspace: Path, spark: SparkSession,
     faint: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     with Scene(database, workspace, strategy, spark) as scene:
         faint.setattr(base, "LEASE_SECONDS", 60.0)
         scene.begin()
+        old = scene.source()
         scene.change()
         faint.setattr(base, "LEASE_SECONDS", 0.5)
         with paused(scene, point) as first:
@@ -76,7 +82,7 @@ def test_a_paused_holder_cannot_commit(
             if blind:
                 faint.setattr(LeaseKeeper, "check", lambda self: None)
             time.sleep(0.6)
-            scene.change()
+            scene.change() if moved else scene.put(old)
             scene.poll()
             mark, seen = scene.mark(), scene.check()
             refusal = first.finish()
@@ -85,7 +91,7 @@ def test_a_paused_holder_cannot_commit(
             assert scene.check() == seen
         scene.change()
         scene.poll()
-        assert len(scene.check()) == 3
+        assert len(scene.check()) == 2 + moved
 
 
 # Rule 1: in the source the step in hand holds the stream's row, so that nobody can take over before it has ended.
@@ -131,14 +137,19 @@ def test_a_foreign_project(database: str, tmp_path: Path, spark: SparkSession) -
 
 
 # Rule 4: an unanswered commit may be done or not; the next poll reads which, and neither loses nor repeats.
-@pytest.mark.parametrize("reverted", [False, True])
-@pytest.mark.parametrize("cut", ["request", "reply"])
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    ("strategy", "cut", "reverted"),
+    [
+        ("mds", "reply", True), ("mds", "request", False), ("id_rcs", "reply", False), ("id_rcs", "request", True),
+        *(
+            pytest.param(*case, marks=pytest.mark.campaign)
+            for case in (("mds", "reply", False), ("mds", "request", True), ("id_rcs", "reply", True))
+        ),
+    ],
+)  # fmt: skip
 def test_a_lost_commit(
     strategy: str, cut: Cut, reverted: bool, database: str, workspace: Path, spark: SparkSession
 ) -> None:
-    if (strategy == "id_rcs") == reverted:  # each strategy with one of the two; what follows the loss is the same
-        reverted = cut == "reply"
     url = make_url(database)
     with proxy_to(int(url.port or 0)) as proxy, scene_behind(proxy.port, strategy, database, workspace, spark) as scene:
         scene.begin()

@@ -1,0 +1,93 @@
+"""The documentation holds together: links lead somewhere, and what it shows and lists is what the code has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from qbcd.cli.commands import app
+from qbcd.config import GuardsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
+from qbcd.config.fields import Section
+from qbcd.config.options import BUILT_SINKS, BUILT_STRATEGIES, PLANNED_STRATEGIES
+from qbcd.connectors import PostgreSQL
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [*ROOT.glob("docs/**/*.md"), ROOT / "examples/README.md", *ROOT.glob("*.md")]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def anchors(page: Path) -> set[str]:
+    """The names by which a page's headings can be linked to, as code hosts make them."""
+    found, code = set(), False
+    for line in page.read_text(encoding="utf-8").splitlines():
+        code ^= line.lstrip().startswith("```")
+        if line.startswith("#") and not code:
+            found.add(re.sub(r"[^\w\- ]", "", line.lstrip("#").strip().lower()).replace(" ", "-"))
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        there = (page.parent / path).resolve() if path else page
+        assert there.exists(), target
+        assert not anchor or anchor in anchors(there), target
+
+
+def test_every_page_is_listed() -> None:
+    listed = {
+        (ROOT / "docs" / target.partition("#")[0]).resolve() for target in LINK.findall(text_of("docs/README.md"))
+    }
+    assert {page for page in ROOT.glob("docs/**/*.md") if page.name != "README.md"} <= listed
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
+def test_pages_show_the_example_as_it_is(page: str) -> None:
+    comment, config = text_of("examples/first-stream/qbcd.yaml").split("\n", 1)
+    assert comment.startswith("#")
+    assert f"```yaml\n{config.strip()}\n```" in text_of(page)
+
+
+@pytest.mark.parametrize(
+    "section",
+    [ProjectConfig, SparkConfig, SourceConfig, JdbcConfig, TableConfig, GuardsConfig],
+    ids=lambda s: s.__name__,
+)
+def test_every_key_is_explained(section: type[Section]) -> None:
+    listed = re.findall(r"^\| (.+?) \|", text_of("docs/configuration.md"), re.MULTILINE)
+    words = set(re.findall(r"\w+", " ".join(listed)))
+    # `tables` is a list of its own; `query` is refused, as docs/README.md says.
+    assert set(section.keys()) - {"tables", "query"} <= words
+
+
+def test_strategies_and_sinks_are_told_apart_from_plans() -> None:
+    assert set(BUILT_STRATEGIES) == {p.stem for p in ROOT.glob("docs/strategies/*.md")} - {"README"}
+    assert set(BUILT_SINKS) <= anchors(ROOT / "docs/sinks.md")
+    plans = text_of("docs/README.md").partition("## Not yet")[2]
+    assert all(f"`{name}`" in plans for name in PLANNED_STRATEGIES)
+
+
+def test_every_command_is_named() -> None:
+    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    commands = getattr(get_command(app), "commands")  # noqa: B009 -- a group of Click's, which has no types of its own here
+    assert commands
+    for name in commands:
+        assert f"qbcd {name}" in pages, name
+
+
+def test_connector_page_lists_what_users_may_set() -> None:
+    page = text_of("docs/connectors.md")
+    assert all(f"`{name}`" in page for name in PostgreSQL.jdbc_properties)
+    assert PostgreSQL.driver.maven in page
+    assert PostgreSQL.driver.debian in page
+    assert all(version in page for version in PostgreSQL.driver.safe_from)
