@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,9 +12,18 @@ from typing import TYPE_CHECKING, Any
 from qbcd.assembly import PYTHON_SINK, Assembly
 from qbcd.check import Finding, check_machine, check_stream
 from qbcd.config import StreamConfig, config_from_dict, load_config
+from qbcd.errors import LeaseHeld, QbcdError, StateConflict
 from qbcd.job import JobReport, Outcome, poll, run_always, run_once
 from qbcd.model import BatchHeader, StreamPlan
-from qbcd.run import Report, plan_of, prepare_stream, reset_stream, verify_stream
+from qbcd.run import (
+    Report,
+    Stream,
+    plan_of,
+    prepare_stream,
+    reset_stream,
+    retire_sink,
+    verify_stream,
+)
 from qbcd.sinks import SinkBatch
 from qbcd.sites import Difference, Step
 from qbcd.status import StreamStatus, latest_events, stream_status
@@ -21,6 +31,8 @@ from qbcd.strategies import Estimate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+log = logging.getLogger("qbcd")
 
 
 class Batch:
@@ -69,19 +81,20 @@ class StreamHandle:
     def poll(self) -> Iterator[Batch]:
         """Looks at the source once, then yields every batch that this consumer has not acknowledged, oldest first.
 
-        A batch is acknowledged when the next one is asked for, and comes again otherwise.
+        A batch is acknowledged when the next one is asked for, and comes again otherwise. The first call begins with
+        the earliest batch of the epoch that is still there, such as a requested baseline.
 
         Raises:
-            QbcdError: The poll was refused or failed.
+            QbcdError: The poll was refused or failed; raised after the batches that were found earlier.
         """
         stream = self._project.work(self.name, python=True)
-        outcome = poll(stream)
-        if outcome.error is not None:
-            raise outcome.error
-        acknowledged = stream.project.acknowledged(self.name).get(PYTHON_SINK)
-        for header in stream.site.batches(acknowledged and (acknowledged.epoch, acknowledged.seq)):
+        _enroll_python(stream)
+        error = poll(stream).error
+        for header in [] if error and _of_the_state(error) else _waiting(stream, error):
             yield Batch(SinkBatch(header, lambda h=header: stream.site.staged(h)))  # type: ignore[misc]
             stream.project.acknowledge(self.name, PYTHON_SINK, header)
+        if error is not None:
+            raise error
 
     def verify(self) -> list[Difference]:
         """Compares replica and source in full."""
@@ -90,6 +103,14 @@ class StreamHandle:
     def reset(self, *, discard: bool = False) -> None:
         """Forgets replica and checkpoint; consumers must reload. Refuses while batches wait, unless `discard`."""
         reset_stream(self._project.work(self.name), discard=discard)
+
+    def retire(self, sink: str) -> int:
+        """Forgets a sink that is configured no more, or ``python``; returns how many batches waited for it.
+
+        Raises:
+            ConfigError: The sink is configured for this stream, or unknown to it.
+        """
+        return retire_sink(self._project.work(self.name), sink)
 
     def plan(self) -> StreamPlan:
         """The stream as resolved against today's catalog."""
@@ -126,6 +147,42 @@ class StreamHandle:
             Refused: The stream is not prepared.
         """
         return latest_events(self._project.work(self.name), n)
+
+
+def _of_the_state(error: QbcdError) -> bool:
+    """Whether the error casts doubt on the site's own batches: a foreign project's, or from before a restore."""
+    return isinstance(error, StateConflict) and not isinstance(error, LeaseHeld)
+
+
+def _enroll_python(stream: Stream) -> None:
+    """Lets a consumer in Python begin with the earliest batch of the epoch that the site still has.
+
+    Where the stream is not prepared, or the site cannot be reached, the poll that follows says so.
+    """
+    if PYTHON_SINK in stream.project.acknowledged(stream.name):
+        return
+    try:
+        row = stream.site.row()
+        if row is None or not row.prepared or row.project_id != stream.project.project_id:
+            return
+        first = next((h.seq for h in stream.site.batches() if h.epoch == row.epoch), row.last_batch_seq + 1)
+    except QbcdError as error:
+        log.debug("stream %s: its Python consumer is not enrolled yet: %s", stream.name, error)
+        return
+    stream.project.enroll(stream.name, PYTHON_SINK, row.epoch, first - 1)
+
+
+def _waiting(stream: Stream, failed: QbcdError | None) -> list[BatchHeader]:
+    """The batches that the Python consumer has not acknowledged, oldest first; none where it never began.
+
+    Args:
+        failed: The error of the poll before; raised in place of a second one, where the site cannot be reached either.
+    """
+    done = stream.project.acknowledged(stream.name).get(PYTHON_SINK)
+    try:
+        return stream.site.batches(done[:2]) if done else []
+    except QbcdError as error:
+        raise failed or error from error
 
 
 class Project(Assembly):

@@ -139,7 +139,9 @@ class Assembly:
         source = self.source(config.source)
         if STRATEGIES[config.strategy].site == "database":
             return DatabaseSite(config.name, source, self.state, self._spark)
-        return SparkSite(config.name, source, self.state, self._spark, Files(self.config.workdir, config.name))
+        return SparkSite(
+            config.name, source, self.state, self._spark, Files(self.config.workdir, self.state.project_id, config.name)
+        )
 
     def _drivers(self) -> list[Path]:
         """The driver jars of all configured sources."""

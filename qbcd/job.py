@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from qbcd.errors import QbcdError, Refused, SparkFailed
+from qbcd.model import Cost
 from qbcd.run import Report, Stream, run_stream
 from qbcd.spark.jdbc import spark_failure
 from qbcd.state import Run
@@ -55,18 +56,26 @@ def poll(stream: Stream) -> Outcome:
     except QbcdError as error:
         error.stream = error.stream or stream.name
         kind: Literal["refused", "failed"] = "refused" if isinstance(error, Refused) else "failed"
-        stream.project.record_run(Run(stream.name, started, time.time(), kind, message=str(error)))
+        _record(stream, Run(stream.name, started, time.time(), kind, message=str(error)))
         return Outcome(stream.name, error=error)
     header = report.header
-    message = "; ".join(str(e) for e in report.failures.values())
-    how: Literal["failed", "ok", "empty"] = "failed" if message else "ok" if header else "empty"
+    message = "; ".join([*map(str, report.failures.values()), *report.lifted])
+    how: Literal["failed", "ok", "empty"] = "failed" if report.failures else "ok" if header else "empty"
     run = Run(
         stream.name, started, time.time(), how,
         epoch=header.epoch if header else 0, batch_seq=header.seq if header else 0,
         counts=dict(header.counts) if header else {}, message=message,
     )  # fmt: skip
-    stream.project.record_run(run, report.cost)
+    _record(stream, run, report.cost)
     return Outcome(stream.name, report=report)
+
+
+def _record(stream: Stream, run: Run, cost: Cost | None = None) -> None:
+    """Adds the poll to the history; one that cannot be written ends nothing, as polls do not rest on it."""
+    try:
+        stream.project.record_run(run, cost)
+    except QbcdError as error:
+        log.warning("stream %s: this poll is missing in the history: %s", stream.name, error)
 
 
 def _run(stream: Stream) -> Report:

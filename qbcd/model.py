@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 Consistency = Literal["snapshot", "statement", "range"]
@@ -59,6 +59,11 @@ class Column:
     travel: Travel
     width: int = 0
     facts: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def encoding(self) -> str:
+        """What, beside type and collation, decides how the column enters a digest."""
+        return f"{self.base_type} {self.fact('loose')}".strip()
 
     def fact(self, name: str) -> str:
         """The connector's fact `name`, or an empty string."""
@@ -146,6 +151,12 @@ class StreamPlan:
         unique = [set(k) for k in (self.table.primary_key, *self.table.unique_keys) if k]
         return any(k <= chosen for k in unique) and not any(c.nullable for c in self.key)
 
+    def on(self, table: Table) -> StreamPlan:
+        """The plan by a newer look at its table: whether the key is proven may have changed."""
+        fresh = {c.name: c for c in table.columns}
+        key = tuple(replace(c, nullable=fresh[c.name].nullable) for c in self.key)
+        return replace(self, table=table, key=key)
+
     def option(self, name: str) -> Any:
         """The strategy option `name`, or None."""
         return dict(self.options).get(name)
@@ -158,6 +169,7 @@ class StreamPlan:
             "columns": [
                 [c.name, c.sql_type, c.collation, c.comparison, asdict(c.travel)] for c in self.captured
             ],
+            "encoding": {c.name: c.encoding for c in self.captured},
             "where": self.where,
             "strategy": self.strategy,
         }  # fmt: skip

@@ -14,9 +14,10 @@ from qbcd.model import KeyRange
 Range = TypeVar("Range", bound=KeyRange)
 
 
-def build(bounds: Sequence[tuple[str, ...]], *, first_id: int) -> list[KeyRange]:
-    """Half-open ranges between ascending `bounds`, the first and the last open-ended; no bound gives one range."""
-    edges: list[tuple[str, ...] | None] = [None, *bounds, None]
+def build(bounds: Sequence[tuple[str, ...]], *, first_id: int, within: KeyRange | None = None) -> list[KeyRange]:
+    """Half-open ranges between ascending `bounds`, over all keys or those of one range; no bound gives one."""
+    lo, hi = (within.lo, within.hi) if within else (None, None)
+    edges: list[tuple[str, ...] | None] = [lo, *bounds, hi]
     return [KeyRange(first_id + i, lo, hi) for i, (lo, hi) in enumerate(pairwise(edges))]
 
 

@@ -8,7 +8,7 @@ process dies. A sink that is down delays its own deliveries and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ from qbcd.errors import ConfigError, DeliveryError, QbcdError, Refused, SchemaCh
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sinks import Sink, SinkBatch
 from qbcd.sites import Difference, Held, Settings, Site, not_prepared
-from qbcd.spark.jdbc import explained
+from qbcd.spark.jdbc import explained, spark_failure
 from qbcd.sql import check_operators, check_restriction, restriction_probe, restriction_remedy
 from qbcd.state import ProjectState, StreamRow
 
@@ -57,6 +57,7 @@ class Report:
         header: The batch that was found, or None.
         delivered: Batches that reached a sink, once per sink.
         failures: By sink, why it took no more.
+        lifted: What the look at the source let pass because the user said so; stands in the history.
     """
 
     stream: str
@@ -65,6 +66,7 @@ class Report:
     warnings: list[str] = field(default_factory=list)
     delivered: int = 0
     failures: dict[str, DeliveryError] = field(default_factory=dict)
+    lifted: list[str] = field(default_factory=list)
 
 
 def run_stream(stream: Stream) -> Report:
@@ -77,13 +79,16 @@ def run_stream(stream: Stream) -> Report:
     report = Report(stream.name)
     with stream.site.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
+        enroll(stream, held.row)
         deliver(stream, held, report)
         plan, report.warnings = plan_of(stream, held.row)
         found = stream.site.detect(plan, stream.settings, held)
         report.header, report.cost = found.header, found.cost
         report.warnings += found.warnings
+        report.lifted += found.warnings
         if found.header:
             deliver(stream, held, report)
+        report.warnings += removed_sinks(stream)
         stream.site.collect(plan, held, stream.settings)
     return report
 
@@ -103,6 +108,7 @@ def prepare_stream(stream: Stream) -> Report:
     with stream.site.hold(register=True) as held:
         if held.row.prepared:
             raise Refused("another process has just prepared it", stream=stream.name, remedy="qbcd status")
+        enroll(stream, held.row)
         found = stream.site.prepare(plan, stream.settings, held)
         report.header, report.cost = found.header, found.cost
         deliver(stream, held, report)
@@ -123,15 +129,36 @@ def reset_stream(stream: Stream, *, discard: bool) -> None:
     Raises:
         Refused: Batches wait for a sink and `discard` is not set.
     """
-    with stream.site.hold() as held:
-        waiting = undelivered(stream)
+    with stream.site.hold(reset=True) as held:
+        waiting = max(pending(stream).values(), default=0)
         if waiting and not discard:
             raise Refused(
-                f"{len(waiting)} batches are not delivered to every sink", stream=stream.name,
+                f"{waiting} batches are not delivered to every sink", stream=stream.name,
                 remedy=f"qbcd run {stream.name} --once delivers them; qbcd reset {stream.name} --discard drops them",
             )  # fmt: skip
         stream.site.forget(held)
         stream.project.forget(stream.name)
+
+
+def retire_sink(stream: Stream, sink: str) -> int:
+    """Forgets a sink that is configured no more, or ``python``; returns how many batches waited for it.
+
+    Raises:
+        ConfigError: It is configured, or the stream knows no such sink.
+    """
+    if sink in stream.sinks:
+        raise ConfigError(
+            f"sink {sink!r} is configured for it", stream=stream.name,
+            remedy="take it out of the stream's sinks first, then retire it",
+        )  # fmt: skip
+    with stream.site.hold():
+        known = sorted(stream.project.acknowledged(stream.name).keys() - stream.sinks.keys())
+        if sink not in known:
+            remedy = f"it could retire: {', '.join(known)}" if known else "no sink of it waits to be retired"
+            raise ConfigError(f"knows no sink {sink!r}", stream=stream.name, remedy=remedy)
+        waited = pending(stream).get(sink, 0)
+        stream.project.retire_sink(stream.name, sink)
+    return waited
 
 
 def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str]]:
@@ -150,6 +177,7 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
             if row and frozen:  # where the table changed since prepare, that is the cause to name
                 check_shape(source, session, stream.name, row.checkpoint)
             raise
+        stream.site.strategy(plan).check()
         check_operators(plan, source.connector.dialect, place=config.place("where"))
         if frozen is None:
             probe_restriction(stream, session, plan)
@@ -180,14 +208,19 @@ def probe_restriction(stream: Stream, session: Session, plan: StreamPlan) -> Non
         ) from error  # fmt: skip
 
 
+def enroll(stream: Stream, row: StreamRow) -> None:
+    """Lets new sinks begin with the next batch; under the lease, before anything is staged (protocol.md 22)."""
+    known = stream.project.acknowledged(stream.name)
+    for name in stream.settings.sinks:
+        if name not in known:
+            stream.project.enroll(stream.name, name, row.epoch, row.last_batch_seq)
+
+
 def deliver(stream: Stream, held: Held, report: Report) -> None:
     """Publishes sealed batches, oldest first, to each sink that lacks them; failures stay with their sink."""
     acks = stream.project.acknowledged(stream.name)
     for name, sink in stream.sinks.items():
-        done = acks.get(name)
-        for header in stream.site.batches(done and (done.epoch, done.seq)):
-            if name not in header.sinks:
-                continue
+        for header in stream.site.batches(acks[name][:2]):
             stream.site.progress(f"delivering {header.size:,} events to {name}")
             try:
                 _publish(stream, held, sink, name, header)
@@ -210,19 +243,43 @@ def _publish(stream: Stream, held: Held, sink: Sink, name: str, header: BatchHea
         raise
     except OSError as error:
         raise DeliveryError(f"sink {name}: {error.strerror}: {error.filename}", remedy="see the sink's path") from error
+    except Exception as error:  # a sink may be anybody's code; what it raises ends its own deliveries, not the poll
+        raise DeliveryError(f"sink {name}: {_first_line(error)}", remedy="the batch is kept for it") from error
     hooks.reach("after_publish")
     held.keeper.check()
     stream.project.acknowledge(stream.name, name, header)
     hooks.reach("after_acknowledge")
 
 
-def undelivered(stream: Stream) -> list[BatchHeader]:
-    """Batches that some sink of theirs has not acknowledged, oldest first."""
-    acks = stream.project.acknowledged(stream.name)
-    batches: Sequence[BatchHeader] = stream.site.batches()
+def pending(stream: Stream) -> dict[str, int]:
+    """By sink, how many of the site's batches it has not acknowledged, where there are any.
+
+    Counts for every enrolled sink, also one that is configured no more: for each of them the site keeps its batches.
+    """
+    acks = {sink: (ack.epoch, ack.seq) for sink, ack in stream.project.acknowledged(stream.name).items()}
+    if not acks:
+        return {}
+    numbers = [(h.epoch, h.seq) for h in stream.site.batches(min(acks.values()))]
+    counts = {sink: sum(number > done for number in numbers) for sink, done in acks.items()}
+    return {sink: count for sink, count in counts.items() if count}
+
+
+def removed_sinks(stream: Stream) -> list[str]:
+    """A warning for each sink that was taken out of the configuration and still keeps batches from going."""
+    removed = sorted(stream.project.acknowledged(stream.name).keys() - set(stream.settings.sinks))
+    waiting = pending(stream) if removed else {}
     return [
-        h for h in batches if any(s not in acks or (acks[s].epoch, acks[s].seq) < (h.epoch, h.seq) for s in h.sinks)
+        f"sink {sink} is no longer configured; {waiting.get(sink, 0)} batches wait for it: put it back, or "
+        f"qbcd retire {stream.name} {sink}"
+        for sink in removed
     ]
+
+
+def _first_line(error: Exception) -> str:
+    """Class and first line of an error that is not qbcd's."""
+    said = spark_failure(error)
+    first = (str(error).strip().splitlines() or [""])[0]
+    return f"Spark failed: {said}" if said else f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
 def _prepared(row: StreamRow) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from qbcd.errors import QbcdError, Refused
 from qbcd.model import BatchHeader
-from qbcd.run import Stream, undelivered
+from qbcd.run import Stream, pending
 from qbcd.sinks import SinkBatch
 from qbcd.state import DeliveryFailure, Run
 
@@ -77,7 +77,7 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
         status.prepared, status.epoch, status.batches = True, row.epoch, row.last_batch_seq
         held = stream.site.batches()
         status.last_batch = held[-1] if held else None
-        status.pending = _pending(stream)
+        status.pending = pending(stream)
     except QbcdError as error:
         error.stream = error.stream or stream.name
         status.error, status.failed = str(error), error
@@ -85,16 +85,6 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
     done = [run.finished_at for run in runs if run.outcome in ("ok", "empty") and run.finished_at >= row.epoch]
     status.lag = max(0.0, (time.time() if now is None else now) - max(done, default=float(row.epoch)))
     return status
-
-
-def _pending(stream: Stream) -> dict[str, int]:
-    acks = stream.project.acknowledged(stream.name)
-    waiting: Counter[str] = Counter()
-    for header in undelivered(stream):
-        for sink in header.sinks:
-            done = acks.get(sink)
-            waiting[sink] += done is None or (done.epoch, done.seq) < (header.epoch, header.seq)
-    return dict(waiting)
 
 
 def latest_events(stream: Stream, n: int) -> list[tuple[BatchHeader, list[str]]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import SchemaChanged, SourceChanged
-from qbcd.model import ServerIdentity
+from qbcd.model import ServerIdentity, Table
 
 
 def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
@@ -25,13 +25,17 @@ def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mappi
         )  # fmt: skip
 
 
-def check_shape(source: Source, session: Session, stream: str, checkpoint: Mapping[str, Any]) -> None:
+def check_shape(source: Source, session: Session, stream: str, checkpoint: Mapping[str, Any]) -> Table:
     """Compares the captured columns, as the catalog has them in this very transaction, with those frozen at prepare.
+
+    Returns:
+        The table as it is now.
 
     Raises:
         SchemaChanged: The table, or a captured column, was dropped, retyped or given another collation.
     """
     schema, name = checkpoint["shape"]["table"]
+    encodings = checkpoint["shape"].get("encoding", {})
     table = source.connector.probe_table(session.connection, schema, name)
     remedy = f"qbcd reset {stream}, then prepare it again; or undo the change at the source"
     if table is None:
@@ -48,6 +52,12 @@ def check_shape(source: Source, session: Session, stream: str, checkpoint: Mappi
                 f"captured column {column!r} of {schema}.{name} is {now_text} now and was {then_text}",
                 stream=stream, remedy=remedy,
             )  # fmt: skip
+        if now.encoding != encodings.get(column, now.encoding):
+            raise SchemaChanged(
+                f"the server no longer holds the values of column {column!r} of {schema}.{name} to one form, or does "
+                "so now (its type below the domain changed, or a child table was added)", stream=stream, remedy=remedy,
+            )  # fmt: skip
+    return table
 
 
 def check_server(

@@ -10,7 +10,7 @@ from typing import Any
 
 from qbcd.catalog.source import Session, Source
 from qbcd.config import StreamConfig
-from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, UnsafeKey, UnsupportedType
+from qbcd.errors import ConfigError, MissingPrivilege, Refused, UnsafeKey, UnsupportedType
 from qbcd.model import Column, StreamPlan, Table
 
 # Names that statements give to columns of their own, beside captured ones.
@@ -199,10 +199,3 @@ def _meant(name: str, known: Iterable[str]) -> str:
     if near:
         return f'did you mean "{near[0]}"?'
     return f"there are {', '.join(candidates[:8])}" if candidates else ""
-
-
-def located(error: QbcdError, config: StreamConfig) -> QbcdError:
-    """`error` with the stream's name where it has neither place nor stream."""
-    if not error.stream and not error.where:
-        error.stream = config.name
-    return error

@@ -1,4 +1,4 @@
-"""Commands at the start and the end of a stream's life: ``prepare`` and ``reset``."""
+"""Commands at the start and the end of a life, a stream's or a sink's: ``prepare``, ``retire`` and ``reset``."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from qbcd.api import Project
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the DDL for a DBA, run nothing.")]
+SinkName = Annotated[str, typer.Argument(metavar="SINK", help="The sink's name, or python.")]
 Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")]
 Discard = Annotated[bool, typer.Option("--discard", help="Drop batches that no sink has yet.")]
 
@@ -79,7 +80,8 @@ def reset(output: Output, stream: StreamName, yes: Yes = False, discard: Discard
     """Forget replica and checkpoint of a stream, after confirmation."""
     with output.project() as project:
         handle = project.stream(stream)
-        if not yes and not _confirmed(stream):
+        question = f"Forget replica and checkpoint of {stream}? Its consumers must reload."
+        if not yes and not _confirmed("reset", stream, question):
             output.say("nothing was changed")
             return 1
         with output.working(f"{stream}: resetting"):
@@ -94,9 +96,25 @@ def reset(output: Output, stream: StreamName, yes: Yes = False, discard: Discard
     return 0
 
 
-def _confirmed(stream: str) -> bool:
-    question = f"Forget replica and checkpoint of {stream}? Its consumers must reload."
+def retire(output: Output, stream: StreamName, sink: SinkName, yes: Yes = False) -> int:
+    """Forget a sink that is configured no more; what waits for it need not be kept."""
+    with output.project() as project:
+        handle = project.stream(stream)
+        question = f"Forget sink {sink} of {stream}? What waits for it is never delivered to it."
+        if not yes and not _confirmed("retire", stream, question):
+            output.say("nothing was changed")
+            return 1
+        waited = handle.retire(sink)
+    if output.as_json:
+        output.data({"stream": stream, "sink": sink, "retired": True, "waited": waited})
+        return 0
+    batches = words.counted(waited, "batch", "batches")
+    output.show(f"[bold]{escape(stream)}[/]: sink {escape(sink)} is retired; {batches} waited for it")
+    return 0
+
+
+def _confirmed(command: str, stream: str, question: str) -> bool:
     try:
         return typer.confirm(question, err=True)
     except typer.Abort:
-        raise ConfigError("reset was not confirmed", remedy="answer y, or give --yes", stream=stream) from None
+        raise ConfigError(f"{command} was not confirmed", remedy="answer y, or give --yes", stream=stream) from None

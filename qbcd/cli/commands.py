@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qbcd.cli.app import app, command
-from qbcd.cli.baseline import prepare, reset
+from qbcd.cli.baseline import prepare, reset, retire
 from qbcd.cli.demo import demo
 from qbcd.cli.look import changes, status, verify
 from qbcd.cli.plan import advise, explain
@@ -12,5 +12,5 @@ from qbcd.cli.project import check, init, schema
 
 __all__ = ["app"]
 
-for function in (init, check, advise, explain, prepare, run, status, changes, verify, reset, schema, demo):
+for function in (init, check, advise, explain, prepare, run, status, changes, verify, retire, reset, schema, demo):
     command(function)

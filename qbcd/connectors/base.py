@@ -65,10 +65,8 @@ class Connector(ABC):
     driver: JdbcDriver
     sqlalchemy_driver: str  # "postgresql+psycopg2"
     encoder_version: int  # of row_digest and key_identity; a change is a change of meaning (protocol.md 16)
-    has_full_join: bool
-    has_exported_snapshot: bool
     identifier_limit: int
-    timestamp_digits: int
+    column_limit: int  # columns of one table
     jdbc_properties: frozenset[str]  # allow-list of what users may set
 
     def quote(self, name: str) -> str:
@@ -211,10 +209,6 @@ class Connector(ABC):
     @abstractmethod
     def bound(self, column: Column, text: str) -> exp.Expression:
         """A key bound from its canonical text, typed as `column`, as a literal that is safe to print."""
-
-    @abstractmethod
-    def binary_type(self) -> str:
-        """SQL type of `key_identity`."""
 
     # -- statement primitives (arguments in, whole statement out, in the connector's own dialect) ---------------------
     @abstractmethod

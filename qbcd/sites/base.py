@@ -12,7 +12,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 LEASE_SECONDS = 60.0
 DELETES = "deletes"
+ACCEPTED_SOURCE = "the changed source was accepted"
+ACCEPTED_DELETES = "the deletes were accepted"
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ class Held:
     row: StreamRow
     keeper: LeaseKeeper
     confirmed: Refusal | None = None
+    notes: list[str] = field(default_factory=list)  # what a user's confirmation let pass, for the history
 
 
 class Site(ABC):
@@ -128,11 +131,12 @@ class Site(ABC):
             return self.store.read(conn, self.stream) if self.store.exists(conn) else None
 
     @contextmanager
-    def hold(self, *, register: bool = False) -> Iterator[Held]:
+    def hold(self, *, register: bool = False, reset: bool = False) -> Iterator[Held]:
         """Holds the stream's lease; its fencing token goes into every commit made meanwhile.
 
         Args:
             register: Make the stream's row where there is none (`prepare`).
+            reset: What sinks hold is about to be forgotten; a site that has gone back is no hindrance.
 
         Raises:
             LeaseHeld: Another living process holds it.
@@ -155,7 +159,8 @@ class Site(ABC):
                 raise StateConflict("its state row is gone", stream=self.stream, remedy="qbcd prepare")
             if row.fencing_token != keeper.token:  # paused since the lease was taken, and overtaken
                 raise LeaseHeld("another poller has taken the stream over", stream=self.stream, remedy="poll again")
-            self.project.check_acks(self.stream, row, self._acknowledged_last())
+            if not reset:
+                self.project.check_acks(self.stream, row, self._acknowledged_last())
             yield Held(row, keeper)
 
     def commit(
@@ -239,17 +244,12 @@ class Site(ABC):
         return self.batches(first) if first else []
 
     def delivered_through(self, conn: Connection, settings: Settings) -> tuple[int, int]:
-        """(epoch, batch_seq) up to which every sink of every batch has acknowledged."""
-        acks = self.project.acknowledged(self.stream)
-        # A sink that never took a batch may have had one in any that is retained.
-        begun = bool(acks) and all(name in acks for name in settings.sinks)
-        through = min((a.epoch, a.seq) for a in acks.values()) if begun else (0, 0)
-        for header in self.store.batches(conn, self.stream, through):
-            here = (header.epoch, header.seq)
-            if any(s not in acks or (acks[s].epoch, acks[s].seq) < here for s in header.sinks):
-                break
-            through = here
-        return through
+        """(epoch, batch_seq) up to which every enrolled sink has acknowledged, also one that is configured no more."""
+        acks = self.project.acknowledged(self.stream).values()
+        if acks:
+            return min((a.epoch, a.seq) for a in acks)
+        row = None if settings.sinks else self.store.read(conn, self.stream)
+        return (row.epoch, row.last_batch_seq) if row else (0, 0)
 
 
 def new_header(
@@ -323,6 +323,8 @@ def check_guards(
     refusal = project.get_refusal(stream)
     if settings.accept_deletes and refusal and refusal.version == held.row.version and deletes <= refusal.amount:
         held.confirmed = refusal
+        if ACCEPTED_DELETES not in held.notes:
+            held.notes.append(ACCEPTED_DELETES)
         return
     what = (
         f"the source is empty now and held {before} rows before"

@@ -1,4 +1,4 @@
-"""Comparison of stage and replica in Spark, by ``(range_id, key_id)`` and digest; keys are never equated here.
+"""Comparison of stage and replica in Spark, by ``key_id`` and digest; keys themselves are never equated here.
 
 Shapes: stage and replica are ``range_id, key_id, digest, c0..cn``; changes are ``op, changed, range_id, key_id, digest,
 b_0..b_n, a_0..a_n``; a batch adds ``reason, pair_id, ordinal, batch_seq`` (wire form throughout).
@@ -32,7 +32,7 @@ def sums(rows: DataFrame) -> dict[int, tuple[int, int]]:
 
 def has_duplicates(stage: DataFrame) -> bool:
     """Whether a key stands twice in the stage."""
-    return not stage.groupBy(*IDENTITY).count().where("count > 1").isEmpty()
+    return not stage.groupBy("key_id").count().where("count > 1").isEmpty()
 
 
 def untravelled(stage: DataFrame) -> list[int]:
@@ -51,10 +51,10 @@ def differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, *, by_va
         by_value: Digests may differ in meaning only: rows whose values are equal are no change.
     """
     r, s = replica.alias("r"), stage.alias("s")
-    same = [F.col(f"r.{c}") == F.col(f"s.{c}") for c in IDENTITY]
     op = F.when(F.col("s.key_id").isNull(), "d").when(F.col("r.key_id").isNull(), "c").otherwise("u")
     width = len(plan.captured)
-    joined = r.join(s, same[0] & same[1], "full_outer").select(
+    # A key is one row of the table, whatever range it stands in: ranges may have been cut anew in between.
+    joined = r.join(s, F.col("r.key_id") == F.col("s.key_id"), "full_outer").select(
         op.alias("op"),
         *(F.coalesce(F.col(f"s.{c}"), F.col(f"r.{c}")).alias(c) for c in IDENTITY),
         F.col("s.digest").alias("digest"),

@@ -8,13 +8,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import SQLAlchemyError
 
 from qbcd import hooks
 from qbcd.catalog.remembered import check_server, check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import MissingPrivilege, StateConflict, UnsafeKey
-from qbcd.model import BatchHeader, Cost, StreamPlan
+from qbcd.model import BatchHeader, Cost, StreamPlan, Table
 from qbcd.sites.base import (
+    ACCEPTED_SOURCE,
     Detection,
     Difference,
     Held,
@@ -31,12 +33,16 @@ from qbcd.sites.base import (
 from qbcd.spark.jdbc import explained, read_query
 from qbcd.spark.session import SparkProvider
 from qbcd.state import ProjectState, StreamRow, StreamStore
-from qbcd.strategies.mds import Mds, drop_tables, forget_batch, outbox_name, plan_of_outbox
+from qbcd.strategies.mds import Mds, drop_tables, empty_tables, forget_batch, outbox_name, plan_of_outbox
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ROWS_PER_READER = 50_000
+
+
+def _layout(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return tuple(c.name for c in table.columns), table.primary_key
 
 
 class DatabaseSite(Site):
@@ -74,10 +80,7 @@ class DatabaseSite(Site):
                 self.store.create(conn)
                 self.store.foreign_project(conn, self.project.project_id)
             with self.source.write(self.stream) as session:
-                for table, statement in zip((strategy.replica, strategy.outbox), strategy.ddl(), strict=True):
-                    # IF NOT EXISTS asks for the right to create even where a DBA has made the table
-                    if self.source.connector.probe_table(session.connection, *table) is None:
-                        session.run(statement)
+                self._make_tables(session, strategy)
         except MissingPrivilege as error:
             raise MissingPrivilege(
                 f"no right to create tables in schema {self.source.schema} of source {self.source.name} ({error.what})",
@@ -127,7 +130,7 @@ class DatabaseSite(Site):
         seq, before = row.last_batch_seq + 1, int(row.checkpoint["rows"])
         with self.source.write(self.stream) as session:
             self._enter(session, plan, held)
-            check_shape(self.source, session, self.stream, row.checkpoint)
+            plan = plan.on(check_shape(self.source, session, self.stream, row.checkpoint))
             _, changed = check_server(self.source, session, self.stream, row.checkpoint, accept=settings.accept_source)
             hooks.reach("after_snapshot")
             self.check_key(session, plan)
@@ -144,7 +147,8 @@ class DatabaseSite(Site):
             advanced = self.commit(session.connection, held.row, held, header, checkpoint)
         held.row = advanced
         hooks.reach("after_commit")
-        return Detection(header, self._cost(plan, before, header.size if header else 0, started))
+        warnings = (*held.notes, *((ACCEPTED_SOURCE,) if changed else ()))
+        return Detection(header, self._cost(plan, before, header.size if header else 0, started), warnings)
 
     def _stage(
         self, session: Session, strategy: Mds, plan: StreamPlan, settings: Settings, held: Held, before: int
@@ -199,10 +203,34 @@ class DatabaseSite(Site):
                 session.run(forget_batch(connector, self.source.schema, header))
                 self.store.delete_batch(conn, self.stream, header.epoch, header.seq)
 
-    def forget(self, held: Held) -> None:
-        with self.source.write(self.stream) as session:
+    def _make_tables(self, session: Session, strategy: Mds) -> None:
+        """Makes replica and outbox; those of an earlier prepare that was never finished go, if their columns differ."""
+        probe, row = self.source.connector.probe_table, self.store.read(session.connection, self.stream)
+        tables = list(zip((strategy.replica, strategy.outbox), strategy.columns(), strategy.ddl(), strict=True))
+        standing = {table: probe(session.connection, *table) for table, _, _ in tables}
+        stale = [t for t, columns, _ in tables if (s := standing[t]) and _layout(s) != columns]
+        if stale and not (row and row.prepared):
             for statement in drop_tables(self.source.connector, self.source.schema, self.stream):
                 session.run(statement)
+            standing = {}
+        for table, _, statement in tables:
+            # IF NOT EXISTS asks for the right to create even where a DBA has made the table
+            if not standing.get(table):
+                session.run(statement)
+
+    def forget(self, held: Held) -> None:
+        connector, schema = self.source.connector, self.source.schema
+        with self.source.write(self.stream) as session:
+            try:
+                with session.connection.begin_nested():
+                    for statement in drop_tables(connector, schema, self.stream):
+                        session.run(statement)
+            except SQLAlchemyError as error:
+                if not isinstance(self.source.explain(error, self.stream), MissingPrivilege):
+                    raise
+                # A DBA made the tables, and they are the DBA's to drop; their rows are ours.
+                for statement in empty_tables(connector, schema, self.stream):
+                    session.run(statement)
             held.row = self.store.forget(session.connection, held.row)
 
     # -- looking -----------------------------------------------------------------------------------------------------

@@ -72,17 +72,18 @@ class Files:
 
     Args:
         workdir: The project's workdir, local or mounted by all.
+        project_id: Keeps projects that share a workdir out of each other's files.
         stream: The stream's name.
     """
 
-    def __init__(self, workdir: Path, stream: str) -> None:
+    def __init__(self, workdir: Path, project_id: str, stream: str) -> None:
         self.workdir = workdir
         self.stream = stream
-        self.root = workdir / "streams" / stream
+        self.root = workdir / project_id / stream
 
     def create(self) -> None:
         """Creates the folders, readable by the owner alone: they hold source rows."""
-        for folder in (self.workdir, self.workdir / "streams", self.root):
+        for folder in (self.workdir, self.root.parent, self.root):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def write(self, frame: DataFrame, fields: Fields, kind: str, held: Held, source: Source | None = None) -> Part:
@@ -125,7 +126,8 @@ class Files:
             if not path.is_file() or path.stat().st_size != size:
                 raise StateConflict(
                     f"file {path} is missing or was changed; the replica cannot be trusted", stream=self.stream,
-                    remedy=f"restore it, or qbcd reset {self.stream} --discard",
+                    remedy="is the workdir the one that was prepared, and shared by all hosts of the project? restore "
+                    f"it, or qbcd reset {self.stream} --discard",
                 )  # fmt: skip
         reader = spark.read.options(ignoreMissingFiles="false", ignoreCorruptFiles="false")  # whatever the session says
         return reader.schema(ddl(fields)).parquet(*(to_read(path) for path, _ in named))

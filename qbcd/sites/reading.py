@@ -12,7 +12,7 @@ from qbcd import hooks, ranges
 from qbcd.catalog.remembered import check_server, check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import TornRead
-from qbcd.model import KeyRange, ServerIdentity, Statement, StreamPlan
+from qbcd.model import KeyRange, ServerIdentity, Statement, StreamPlan, Table
 from qbcd.spark.jdbc import explained, read_query
 from qbcd.strategies import IdRcs
 
@@ -33,6 +33,7 @@ class Snapshot:
 
     session: Session
     name: str
+    table: Table
     server: ServerIdentity
     rebase: bool
     ts_ms: int
@@ -57,12 +58,12 @@ def snapshot_of(
             session.run(lock)
         name = connector.export_snapshot(session.connection)
         if checkpoint is None:
-            server, rebase = connector.server_identity(session.connection), False
+            table, server, rebase = plan.table, connector.server_identity(session.connection), False
         else:
-            check_shape(source, session, plan.stream, checkpoint)
+            table = check_shape(source, session, plan.stream, checkpoint)
             server, rebase = check_server(source, session, plan.stream, checkpoint, accept=accept_source)
         hooks.reach("after_snapshot")
-        yield Snapshot(session, name, server, rebase, connector.clock_ms(session.connection))
+        yield Snapshot(session, name, table, server, rebase, connector.clock_ms(session.connection))
 
 
 def checksums(

@@ -8,19 +8,20 @@ compare-and-set transaction switches them in.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import Connection
 
 from qbcd import hooks, ranges
 from qbcd.catalog.source import Session, Source
-from qbcd.errors import TornRead
-from qbcd.model import BatchHeader, Cost, KeyRange, Statement, StreamPlan, Travel
+from qbcd.errors import GuardTripped, TornRead
+from qbcd.model import BatchHeader, Cost, KeyRange, Statement, StreamPlan
 from qbcd.sites import compare
 from qbcd.sites.base import (
+    ACCEPTED_SOURCE,
     Detection,
     Difference,
     Held,
@@ -37,9 +38,10 @@ from qbcd.sites.base import (
 )  # fmt: skip
 from qbcd.sites.files import Files, Part
 from qbcd.sites.reading import Snapshot, checksums, row_frame, snapshot_of
+from qbcd.sites.replica import Replica, travels_of
 from qbcd.sites.shapes import batch_fields, row_fields
 from qbcd.spark.session import SparkProvider
-from qbcd.state import ProjectState, Segment, StoredRange, StreamRow
+from qbcd.state import ProjectState, StoredRange, StreamRow
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
@@ -47,6 +49,30 @@ if TYPE_CHECKING:
 
 COMPACT_FRACTION = 0.1  # of the replica's rows, standing in batches, before they are folded in
 COMPACT_BATCHES = 50
+COMPACT_SEGMENTS = 20
+SPLIT_AT = 2  # times `rows_per_range`: a range that differs and holds more is cut anew
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look at the checksums asks for.
+
+    Attributes:
+        kept: Ranges that differ and stay as they are, with the source's counts and checksums of now.
+        parents: Ranges that are cut anew.
+        children: What they are cut into; not counted yet.
+        after: Rows of the source now.
+    """
+
+    kept: tuple[StoredRange, ...]
+    parents: tuple[StoredRange, ...]
+    children: tuple[StoredRange, ...]
+    after: int
+
+    @property
+    def asked(self) -> tuple[StoredRange, ...]:
+        """The ranges to fetch."""
+        return (*self.kept, *self.children)
 
 
 class SparkSite(Site):
@@ -67,6 +93,8 @@ class SparkSite(Site):
         super().__init__(stream, source, project, project.store)
         self.spark = spark
         self.files = files
+        self.replica = Replica(stream, self.store, files, spark)
+        self._swept = False
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -98,11 +126,9 @@ class SparkSite(Site):
         with snapshot_of(self.source, plan, None) as snapshot:
             self.check_key(snapshot.session, plan)
             self.progress("building key ranges")
-            bounds = snapshot.session.rows(strategy.bounds(settings.rows_per_range))
-            bare = ranges.build([tuple(str(v) for v in row) for row in bounds], first_id=held.row.next_range_id)
-            cut = [StoredRange(r.range_id, r.lo, r.hi) for r in bare]
+            cut = self._cut(strategy, snapshot, settings, held.row.next_range_id)
             segment = self._fetch(strategy, snapshot, cut, settings, held)
-        stage = self._read_rows(plan, segment, typed=settings.typed)
+        stage = self.replica.part_rows(plan, segment, typed=settings.typed)
         self._check_values(stage, plan, settings)
         filled = _filled(cut, compare.sums(stage))
         rows = sum(r.rows for r in filled)
@@ -113,13 +139,16 @@ class SparkSite(Site):
             )
             sizes = {("r", r.range_id): r.rows for r in filled}
             batch = compare.numbered_by_group(compare.baseline(stage, len(plan.captured)), sizes, seq)
-            part = self.files.write(batch, batch_fields(_travels(plan)), "batch", held)
+            part = self.files.write(batch, batch_fields(travels_of(plan)), "batch", held)
             header = replace(header, location=part.as_location())
         hooks.reach("after_stage")
         checkpoint = self._checkpoint(plan, settings, snapshot, rows)
         hooks.reach("before_commit")
         with self.writing() as conn:
-            row = self._set_replica(conn, held, segment, epoch, rows, header, filled)
+            folded = header.seq if header else held.row.last_batch_seq
+            row = self.replica.replace_all(
+                conn, held.row, segment, epoch=epoch, rows=rows, folded=folded, ranges=filled
+            )
             row = self.commit(conn, row, held, header, checkpoint, epoch=epoch, prepared=True)
         held.row = row
         hooks.reach("after_commit")
@@ -132,68 +161,109 @@ class SparkSite(Site):
         strategy = self.strategy(plan)
         with self.reading() as conn:
             known = self.store.ranges(conn, self.stream)
-        before = int(held.row.checkpoint["rows"])
         with self._remembered(plan, held, settings) as snapshot:
-            self.progress(f"checksums of {len(known):,} ranges")
+            plan = plan.on(snapshot.table)
             self._check_null_keys(snapshot.session, strategy)
-            now = checksums(self.source, strategy, snapshot, known, settings.connections)
-            hooks.reach("after_checksums")
-            dirty = now if snapshot.rebase else ranges.differing(known, now)
-            after = sum(r.rows for r in now)
-            if not dirty:
-                return Detection(None, Cost(after, 0, 0, len(known), 0, time.monotonic() - started))
-            lost = sum(max(0, old.rows - new.rows) for old, new in ranges.pairs(known, dirty))
-            check_guards(self.project, settings, held, deletes=lost, before=before, after=after)
-            fetched = self._fetch(strategy, snapshot, dirty, settings, held)
+            look = self._look(strategy, snapshot, known, settings, held)
+            if not look.asked:
+                return Detection(None, Cost(look.after, 0, 0, len(known), 0, time.monotonic() - started))
+            fetched = self._fetch(strategy, snapshot, look.asked, settings, held)
         hooks.reach("after_fetch")
         try:
-            header = self._compare(plan, settings, held, snapshot, fetched, known, dirty)
-            cost = Cost(
-                after,
-                sum(r.rows for r in dirty),
-                fetched.size,
-                len(known),
-                len(dirty),
-                time.monotonic() - started,
-                True,
-            )
-            return Detection(header, cost)
+            header = self._compare(plan, settings, held, snapshot, fetched, look)
         finally:
-            self.files.discard(fetched, unless=snapshot.rebase)
+            self.files.discard(fetched, unless=bool(look.children))
+        dirty = (*look.kept, *look.parents)
+        seconds = time.monotonic() - started
+        warnings = (*held.notes, *((ACCEPTED_SOURCE,) if snapshot.rebase else ()))
+        return Detection(
+            header,
+            Cost(look.after, sum(r.rows for r in dirty), fetched.size, len(known), len(dirty), seconds, True),
+            warnings,
+        )
+
+    def _look(
+        self, strategy: IdRcs, snapshot: Snapshot, known: Sequence[StoredRange], settings: Settings, held: Held
+    ) -> Look:
+        """What has to be fetched: ranges that differ, cut anew where they have outgrown their size.
+
+        After a change of meaning the bounds themselves may have lost their order, so everything is cut anew.
+        """
+        before, first_id = int(held.row.checkpoint["rows"]), held.row.next_range_id
+        if snapshot.rebase:
+            return Look((), tuple(known), tuple(self._cut(strategy, snapshot, settings, first_id)), before)
+        self.progress(f"checksums of {len(known):,} ranges")
+        now = checksums(self.source, strategy, snapshot, known, settings.connections)
+        hooks.reach("after_checksums")
+        dirty, after = ranges.differing(known, now), sum(r.rows for r in now)
+        if not dirty:
+            return Look((), (), (), after)
+        lost = sum(max(0, old.rows - new.rows) for old, new in ranges.pairs(known, dirty))
+        check_guards(self.project, settings, held, deletes=lost, before=before, after=after)
+        parents = [r for r in dirty if r.rows > SPLIT_AT * settings.rows_per_range]
+        children: list[StoredRange] = []
+        for parent in parents:
+            children += self._cut(strategy, snapshot, settings, first_id + len(children), within=parent)
+        kept = [r for r in dirty if r not in parents]
+        return Look(tuple(kept), tuple(parents), tuple(children), after)
+
+    def _cut(
+        self, strategy: IdRcs, snapshot: Snapshot, settings: Settings, first_id: int, within: KeyRange | None = None
+    ) -> list[StoredRange]:
+        """Ranges of about `rows_per_range` rows over the table or one range of it, bounds picked by the source."""
+        self.progress("building key ranges")
+        bounds = snapshot.session.rows(strategy.bounds(settings.rows_per_range, within))
+        bare = ranges.build([tuple(str(v) for v in row) for row in bounds], first_id=first_id, within=within)
+        return [StoredRange(r.range_id, r.lo, r.hi) for r in bare]
 
     def _compare(
-        self, plan: StreamPlan, settings: Settings, held: Held, snapshot: Snapshot, fetched: Part,
-        known: Sequence[StoredRange], dirty: Sequence[StoredRange],
-    ) -> BatchHeader | None:  # fmt: skip
+        self, plan: StreamPlan, settings: Settings, held: Held, snapshot: Snapshot, fetched: Part, look: Look
+    ) -> BatchHeader | None:
         """Compares stage and replica, stages the batch and commits; the source is not asked again."""
-        self.progress(f"comparing {len(dirty):,} ranges with the replica")
-        stage = self._read_rows(plan, fetched, typed=settings.typed)
+        self.progress(f"comparing {len(look.asked):,} ranges with the replica")
+        stage = self.replica.part_rows(plan, fetched, typed=settings.typed)
         self._check_values(stage, plan, settings)
-        for asked, read in zip(dirty, _filled(dirty, compare.sums(stage)), strict=True):
-            if asked != read:
-                raise TornRead(
-                    f"range {asked.range_id} brought {read.rows} rows where its checksum counted {asked.rows}: "
-                    "the readers did not see one snapshot", stream=self.stream, remedy="poll again",
-                )  # fmt: skip
-        replica = self._replica(plan, None if snapshot.rebase else dirty)
-        changes = compare.differences(replica, stage, plan, by_value=snapshot.rebase)
-        part = self._batch(plan, held, changes, sum(old.rows + new.rows for old, new in ranges.pairs(known, dirty)))
-        counts = compare.counts(self._read_batch(plan, part))
+        read = {r.range_id: r for r in _filled(look.asked, compare.sums(stage))}
+        if not snapshot.rebase:
+            self._check_torn(look, read)
+        with self.reading() as conn:
+            old = self.replica.rows(conn, plan, [*look.kept, *look.parents])
+        changes = compare.differences(old, stage, plan, by_value=snapshot.rebase)
         before = int(held.row.checkpoint["rows"])
+        part = self._batch(plan, held, changes, 2 * sum(r.rows for r in read.values()) + before // 10)
+        counts = compare.counts(self.replica.batch_rows(plan, part))
         total = before + counts.get("c", 0) - counts.get("d", 0)
-        check_guards(self.project, settings, held, deletes=counts.get("d", 0), before=before, after=total)
+        try:
+            check_guards(self.project, settings, held, deletes=counts.get("d", 0), before=before, after=total)
+        except GuardTripped:
+            self.files.discard(part)
+            raise
         header = None
         if counts:
             epoch, ts_ms = held.row.epoch, snapshot.ts_ms
             header = new_header(plan, settings, held, epoch=epoch, ts_ms=ts_ms, counts=counts, consistency="snapshot")
             header = replace(header, location=part.as_location())
         hooks.reach("after_stage")
-        self._switch(plan, settings, held, snapshot, fetched, dirty, header, total)
+        self._switch(plan, settings, held, snapshot, fetched, look, read, header, total)
         return header
 
+    def _check_torn(self, look: Look, read: Mapping[int, StoredRange]) -> None:
+        """Holds the rows that were read against what the checksums counted in the same snapshot."""
+        parts = [(r, [read[r.range_id]]) for r in look.kept]
+        if look.parents:
+            whole = StoredRange(0, None, None, sum(r.rows for r in look.parents), sum(r.checksum for r in look.parents))
+            parts.append((whole, [read[r.range_id] for r in look.children]))
+        for asked, found in parts:
+            if (asked.rows, asked.checksum) != (sum(r.rows for r in found), sum(r.checksum for r in found)):
+                raise TornRead(
+                    f"{len(found)} ranges from {found[0].range_id} on brought {sum(r.rows for r in found)} rows where "
+                    f"the checksum counted {asked.rows}: the readers did not see one snapshot",
+                    stream=self.stream, remedy="poll again",
+                )  # fmt: skip
+
     def _batch(self, plan: StreamPlan, held: Held, changes: DataFrame, rows: int) -> Part:
-        """Numbers the changes among at most `rows` rows, and writes them as a batch's part."""
-        seq, fields = held.row.last_batch_seq + 1, batch_fields(_travels(plan))
+        """Numbers the changes among about `rows` rows, and writes them as a batch's part."""
+        seq, fields = held.row.last_batch_seq + 1, batch_fields(travels_of(plan))
         if rows <= compare.ONE_TASK_ROWS:
             return self.files.write(compare.numbered(changes, seq), fields, "batch", held)
         changes = changes.persist()
@@ -204,25 +274,22 @@ class SparkSite(Site):
         finally:
             changes.unpersist()
 
-    def _read_batch(self, plan: StreamPlan, *parts: Part) -> DataFrame:
-        return self.files.read(self.spark.get(), batch_fields(_travels(plan)), *parts)
-
-    def _read_rows(self, plan: StreamPlan, part: Part, *, typed: bool = False) -> DataFrame:
-        return self.files.read(self.spark.get(), row_fields(_travels(plan), typed=typed), part)
-
     def _switch(
-        self, plan: StreamPlan, settings: Settings, held: Held, snapshot: Snapshot, fetched: Part,
-        dirty: Sequence[StoredRange], header: BatchHeader | None, total: int,
+        self, plan: StreamPlan, settings: Settings, held: Held, snapshot: Snapshot, fetched: Part, look: Look,
+        read: Mapping[int, StoredRange], header: BatchHeader | None, total: int,
     ) -> None:  # fmt: skip
         """The one step: batch, ranges and checkpoint, by compare-and-set."""
         checkpoint = self._checkpoint(plan, settings, snapshot, total)
+        folded = header.seq if header else held.row.last_batch_seq
+        kept, children = ([read[r.range_id] for r in part] for part in (look.kept, look.children))
         hooks.reach("before_commit")
         with self.writing() as conn:
             row = held.row
-            if snapshot.rebase:
-                row = self._set_replica(conn, held, fetched, row.epoch, total, header, dirty)
-            else:
-                self.store.update_ranges(conn, self.stream, dirty)
+            self.store.update_ranges(conn, self.stream, kept)
+            if children:
+                gone = {r.range_id for r in look.parents}
+                stay = [r for r in self.store.ranges(conn, self.stream) if r.range_id not in gone]
+                row = self.replica.recut(conn, row, fetched, folded=folded, kept=stay, children=children)
             confirm(self.project, settings, held, conn)
             row = self.commit(conn, row, held, header, checkpoint)
         held.row = row
@@ -247,7 +314,7 @@ class SparkSite(Site):
             typed=settings.typed,
             connections=settings.connections,
         )
-        fields = row_fields(_travels(strategy.plan), typed=settings.typed)
+        fields = row_fields(travels_of(strategy.plan), typed=settings.typed)
         return self.files.write(frame, fields, "fetch", held, source=self.source)
 
     def _check_null_keys(self, session: Session, strategy: IdRcs) -> None:
@@ -265,31 +332,7 @@ class SparkSite(Site):
             if positions:
                 raise untravelled_error(plan, positions)
 
-    def _set_replica(
-        self, conn: Connection, held: Held, part: Part, epoch: int, rows: int, header: BatchHeader | None,
-        filled: Sequence[StoredRange],
-    ) -> StreamRow:  # fmt: skip
-        """Makes `part` the one base segment of all ranges; `header`, if any, is folded into it already."""
-        folded = header.seq if header else held.row.last_batch_seq
-        self._set_segment(conn, Segment(part.part_id, epoch, part.as_files(), rows, folded, held.row.fencing_token))
-        return self.store.replace_ranges(conn, held.row, [replace(r, segment=part.part_id) for r in filled])
-
-    def _set_segment(self, conn: Connection, segment: Segment) -> None:
-        old = [s.segment_id for s in self.store.segments(conn, self.stream)]
-        self.store.delete_segments(conn, self.stream, old)
-        self.store.add_segments(conn, self.stream, [segment])
-
-    # -- the replica -------------------------------------------------------------------------------------------------
-    def _replica(self, plan: StreamPlan, asked: Sequence[KeyRange] | None) -> DataFrame:
-        """The replica's rows in `asked` ranges, or all of them: the segment with later batches on top."""
-        with self.reading() as conn:
-            segment = self.store.segments(conn, self.stream)[-1]
-            later = self.store.batches(conn, self.stream, (segment.epoch, segment.folded_through))
-        base = self._read_rows(plan, Part.of_segment(segment))
-        parts = [Part.of_location(h.location) for h in later]
-        deltas = self._read_batch(plan, *parts) if parts else None
-        return compare.merged(base, deltas, None if asked is None else [r.range_id for r in asked])
-
+    # -- upkeep ------------------------------------------------------------------------------------------------------
     def staged(self, header: BatchHeader) -> DataFrame:
         fields = batch_fields([travel for _, travel in header.columns])
         rows = self.files.read(self.spark.get(), fields, Part.of_location(header.location))
@@ -297,40 +340,46 @@ class SparkSite(Site):
 
     def collect(self, plan: StreamPlan, held: Held, settings: Settings) -> None:
         """Folds large batches into the replica, drops expired batches, sweeps files that nothing names."""
-        self._compact(plan, held)
+        changed = self._compact(plan, held)
         with self.writing() as conn:
             self.store.lock(conn, self.stream, self.project.project_id, held.row.version, held.row.fencing_token)
-            for segment in self.store.segments(conn, self.stream):
-                self.store.mark_folded(conn, self.stream, (segment.epoch, segment.folded_through))
+            folded = self.replica.folded_through(conn)
+            if folded:
+                self.store.mark_folded(conn, self.stream, folded)
             through = self.delivered_through(conn, settings)
             for header in self.store.expired_batches(conn, self.stream, through, settings.retain.total_seconds()):
                 self.store.delete_batch(conn, self.stream, header.epoch, header.seq)
+                changed = True
+            if self._swept and not changed:  # nothing was let go since the last sweep of this process
+                return
             self.store.expire_pins(conn, self.stream)
             pins = self.store.pins(conn, self.stream)
             named = {s.segment_id for s in self.store.segments(conn, self.stream)}
             named |= {Part.of_location(h.location).part_id for h in self.store.batches(conn, self.stream)}
         if not pins:
             self.files.sweep(named, held)
+            self._swept = True
 
-    def _compact(self, plan: StreamPlan, held: Held) -> None:
+    def _compact(self, plan: StreamPlan, held: Held) -> bool:
+        """Folds the batches into one new segment when they, or the segments, have become many; True when it did."""
         with self.reading() as conn:
             segments, row = self.store.segments(conn, self.stream), held.row
-            if not segments:
-                return
-            segment = segments[-1]
-            pending = self.store.batches(conn, self.stream, (segment.epoch, segment.folded_through))
-        grown = sum(h.size for h in pending)
-        if len(pending) < COMPACT_BATCHES and grown <= max(1000, COMPACT_FRACTION * segment.rows):
-            return
-        part = self.files.write(self._replica(plan, None), row_fields(_travels(plan)), "segment", held)
-        rows, folded = int(row.checkpoint["rows"]), pending[-1].seq
+            known, folded = self.store.ranges(conn, self.stream), self.replica.folded_through(conn)
+            pending = self.store.batches(conn, self.stream, folded) if folded else []
+            rows, grown = int(row.checkpoint["rows"]), sum(h.size for h in pending)
+            large = grown > max(1000, COMPACT_FRACTION * rows) or len(pending) >= COMPACT_BATCHES
+            if not large and len(segments) <= COMPACT_SEGMENTS:
+                return False
+            whole = self.replica.rows(conn, plan, known)
+        part = self.files.write(whole, row_fields(travels_of(plan)), "segment", held)
         hooks.reach("before_commit")
         with self.writing() as conn:
-            self._set_segment(conn, Segment(part.part_id, row.epoch, part.as_files(), rows, folded, row.fencing_token))
-            moved = [replace(r, segment=part.part_id) for r in self.store.ranges(conn, self.stream)]
-            self.store.update_ranges(conn, self.stream, moved)
-            advanced = self.commit(conn, row, held, None, dict(row.checkpoint))
+            moved = self.replica.replace_all(
+                conn, row, part, epoch=row.epoch, rows=rows, folded=row.last_batch_seq, ranges=known
+            )
+            advanced = self.commit(conn, moved, held, None, dict(row.checkpoint))
         held.row = advanced
+        return True
 
     def forget(self, held: Held) -> None:
         with self.writing() as conn:
@@ -374,14 +423,17 @@ class SparkSite(Site):
         with self._remembered(plan, held, settings) as snapshot:
             self.check_key(snapshot.session, plan)
             now = checksums(self.source, strategy, snapshot, known, settings.connections)
-            own = _filled(known, compare.sums(self._replica(plan, None)))
+            with self.reading() as conn:
+                own = _filled(known, compare.sums(self.replica.rows(conn, plan, known)))
             dirty = ranges.differing(own, now)
             if not dirty:
                 return []
             fetched = self._fetch(strategy, snapshot, dirty, settings, held)
         try:
-            stage = self._read_rows(plan, fetched, typed=settings.typed)
-            found = compare.differences(self._replica(plan, dirty), stage, plan, by_value=False)
+            stage = self.replica.part_rows(plan, fetched)
+            with self.reading() as conn:
+                old = self.replica.rows(conn, plan, dirty)
+            found = compare.differences(old, stage, plan, by_value=False)
             keys = [f"COALESCE(a_{i}, b_{i})" for i in range(len(plan.key))]
             rows = (
                 found.selectExpr("op", *(f"CAST({k} AS STRING) AS k{i}" for i, k in enumerate(keys)))
@@ -400,7 +452,3 @@ def _filled(asked: Sequence[StoredRange], sums: dict[int, tuple[int, int]]) -> l
     """`asked` with the count and checksum of rows read; a range without rows has none."""
     found = ((r, *sums.get(r.range_id, (0, 0))) for r in asked)
     return [replace(r, rows=n, checksum=checksum) for r, n, checksum in found]
-
-
-def _travels(plan: StreamPlan) -> list[Travel]:
-    return [c.travel for c in plan.captured]

@@ -74,7 +74,7 @@ _refusal = make_table(
 
 
 class Acknowledged(NamedTuple):
-    """The last batch of a stream that a sink holds."""
+    """The last batch of a stream that a sink holds; an empty fingerprint: it begins after this one, and has none."""
 
     epoch: int
     seq: int
@@ -144,6 +144,19 @@ class ProjectState(StateDatabase):
         self.close()
 
     # -- acknowledgements --------------------------------------------------------------------------------------------
+    def enroll(self, stream: str, sink: str, epoch: int, seq: int) -> None:
+        """Lets `sink` begin after batch (epoch, seq), unless it has begun already; never moves it."""
+        named = {"stream": stream, "sink": sink, "epoch": epoch, "batch_seq": seq, "fingerprint": ""}
+        with self.write() as conn:
+            here = (_ack.c.stream == stream) & (_ack.c.sink == sink)
+            if conn.execute(select(_ack.c.sink).where(here)).first() is not None:
+                return
+            try:
+                with conn.begin_nested():
+                    conn.execute(insert(_ack).values(**seal(_ack, {**named, "at": self.facts.clock})))
+            except IntegrityError:  # another process has enrolled it between the two statements
+                return
+
     def acknowledge(self, stream: str, sink: str, header: BatchHeader) -> None:
         """Notes that `sink` holds the batch; once more is the same as once.
 
@@ -195,9 +208,9 @@ class ProjectState(StateDatabase):
         last = (row.epoch, row.last_batch_seq) if row else (0, 0)
         prints = {(header.epoch, header.seq): header.fingerprint for header in batches}
         for sink, done in self.acknowledged(stream).items():
-            shown = prints.get(done[:2], done.fingerprint)
+            shown = prints.get(done[:2], done.fingerprint) if done.fingerprint else ""
             if last < done[:2] or shown != done.fingerprint:
-                raise _went_back(stream, sink, done, f"{last[0]}-{last[1]} ({shown})")
+                raise _went_back(stream, sink, done, f"{last[0]}-{last[1]} ({shown or 'no fingerprint'})")
 
     def retire_sink(self, stream: str, sink: str) -> None:
         """Forgets a sink that was taken out of the stream's configuration."""
@@ -296,7 +309,8 @@ def _plain(message: str) -> str:
 
 def _went_back(stream: str, sink: str, done: Acknowledged, found: str) -> StateConflict:
     return StateConflict(
-        f"the site has gone back: sink {sink!r} holds batch {done.epoch}-{done.seq} ({done.fingerprint}), "
+        f"the site has gone back: sink {sink!r} holds batch {done.epoch}-{done.seq} "
+        f"({done.fingerprint or 'no fingerprint'}), "
         f"the site shows {found}",
         remedy="restore the newest copy of the site, or `qbcd reset` the stream and reload its consumers",
         stream=stream,

@@ -74,15 +74,6 @@ class StreamStore(Manifest):
         upto = tuple_(table.c.epoch, table.c.batch_seq) <= tuple_(*through)
         conn.execute(update(table).where(table.c.stream == stream, upto, table.c.folded.is_(False)).values(folded=True))
 
-    def unfolded_batches(self, conn: Connection, stream: str) -> list[BatchHeader]:
-        """The batches on which the replica rests, oldest first."""
-        table = self.tables.batch
-        rows = conn.execute(
-            select(table.c.epoch, table.c.batch_seq).where(table.c.stream == stream, table.c.folded.is_(False))
-        )
-        wanted = {(row.epoch, row.batch_seq) for row in rows}
-        return [header for header in self.batches(conn, stream) if (header.epoch, header.seq) in wanted]
-
     def expired_batches(
         self, conn: Connection, stream: str, through: tuple[int, int], retain_s: float
     ) -> list[BatchHeader]:
@@ -117,7 +108,7 @@ class StreamStore(Manifest):
         Raises:
             StateConflict: The stream has moved.
         """
-        emptied = self.replace_ranges(conn, row, [])
-        for table in (self.tables.segment, self.tables.batch):
+        # Nothing is read: what stands there may be damaged, and goes.
+        for table in (self.tables.range, self.tables.segment, self.tables.batch):
             conn.execute(delete(table).where(table.c.stream == row.stream))
-        return self.advance(conn, emptied, checkpoint={}, prepared=False)
+        return self.advance(conn, row, checkpoint={}, prepared=False)

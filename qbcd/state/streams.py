@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import insert, inspect, select, update
+from sqlalchemy import exists, insert, inspect, literal, select, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.schema import CreateSchema, CreateTable
@@ -64,7 +64,9 @@ class StreamRows:
             conn.execute(self._layout_row())
 
     def _layout_row(self) -> Insert:
-        return insert(self.tables.layout).values(one=1, format_version=FORMAT_VERSION)
+        layout = self.tables.layout
+        once = select(literal(1), literal(FORMAT_VERSION)).where(~exists(select(layout.c.one)))
+        return insert(layout).from_select(["one", "format_version"], once)
 
     def ddl(self, conn: Connection) -> list[str]:
         """The statements that :meth:`create` would run on an empty database, for a DBA."""

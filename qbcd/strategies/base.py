@@ -48,6 +48,14 @@ class Strategy:
         self.connector = connector
         self.plan = plan
 
+    def check(self) -> None:
+        """Whether the connector can carry this plan; asked when the plan is made, before anything is.
+
+        Raises:
+            Refused: It cannot.
+        """
+        return
+
     def estimate(self) -> Estimate:
         """The cost of a poll of the unchanged table."""
         raise NotImplementedError(f"{type(self).__name__} gives no estimate")

@@ -32,9 +32,12 @@ class IdRcs(Strategy):
         table = self.plan.table
         return Estimate(table.pages, max(table.rows, 0), "R*N", "count and checksum of each range")
 
-    def bounds(self, rows_per_range: int) -> Statement:
-        """The first key of every range but the first, picked and spelled by the database."""
-        keys = self._relation("row_keys")
+    def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement:
+        """The first key of every range but the first, in the table or one range, picked and spelled by the source."""
+        keys, connector = self._relation("row_keys"), self.connector
+        if within is not None:
+            names = [f"t.{connector.quote(c.name)}" for c in self.plan.key]
+            keys = f"({connector.per_range(names, keys, self.plan.key, [within], aggregate=False)})"
         return Statement(self.connector.range_bounds(keys, self.plan.key, rows_per_range=rows_per_range))
 
     def checksums(self, ranges: Sequence[KeyRange]) -> Statement:

@@ -9,10 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from qbcd.connectors.base import Connector
-from qbcd.errors import StateConflict
+from qbcd.errors import Refused, StateConflict
 from qbcd.model import BatchHeader, Statement, StreamPlan, Table
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.base import Estimate, Strategy, ddl_columns, images, prefixed, storage_type, table_name
+
+OUTBOX_KEY = ("epoch", "batch_seq", "ordinal")
+OWN_COLUMNS = (
+    ("epoch", "bigint"), ("batch_seq", "bigint"), ("ordinal", "bigint"), ("op", "char(1)"),
+    ("reason", "varchar(40)"), ("pair_id", "varchar(64)"), ("changed", "text"),
+)  # fmt: skip
 
 
 class Mds(Strategy):
@@ -37,6 +43,16 @@ class Mds(Strategy):
         self.outbox = (schema, outbox_name(plan.stream))
         self._images = images(plan, connector.identifier_limit)
 
+    def check(self) -> None:
+        """The outbox needs seven columns of its own and two for each captured one."""
+        width, limit = len(OWN_COLUMNS) + 2 * len(self.plan.captured), self.connector.column_limit
+        if width > limit:
+            raise Refused(
+                f"{len(self.plan.captured)} captured columns need an outbox of {width} columns, and a table of "
+                f"{self.connector.name} has {limit} at most", stream=self.plan.stream,
+                remedy="name fewer with `columns:`, or use strategy id_rcs",
+            )  # fmt: skip
+
     def estimate(self) -> Estimate:
         """R*N + M (paper, table 3): the table is read once and so is the copy."""
         table = self.plan.table
@@ -44,18 +60,26 @@ class Mds(Strategy):
         copied = round(table.pages * min(1.0, width / table.row_width)) if table.row_width and width else table.pages
         return Estimate(table.pages + copied, 2 * max(table.rows, 0), "R*N + M", "nothing")
 
+    def columns(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """(columns, primary key) of replica and outbox, by name."""
+        outbox = tuple(name for name, _ in self._outbox_columns())
+        captured, key = tuple(c.name for c in self.plan.captured), tuple(c.name for c in self.plan.key)
+        return [(captured, key), (outbox, OUTBOX_KEY)]
+
     def ddl(self) -> list[str]:
         """CREATE TABLE of replica and outbox; both repeatable."""
-        limit = self.connector.identifier_limit
-        own = [("epoch", "bigint"), ("batch_seq", "bigint"), ("ordinal", "bigint"), ("op", "char(1)")]
-        own += [("reason", "varchar(40)"), ("pair_id", "varchar(64)"), ("changed", "text")]
+        key = [c.name for c in self.plan.key]
+        replica, outbox = (sql_name(self.connector, table) for table in (self.replica, self.outbox))
+        return [
+            self.connector.create_table(replica, ddl_columns(self.plan.captured), key),
+            self.connector.create_table(outbox, self._outbox_columns(), OUTBOX_KEY),
+        ]
+
+    def _outbox_columns(self) -> list[tuple[str, str]]:
+        limit, own = self.connector.identifier_limit, list(OWN_COLUMNS)
         for column in self.plan.captured:
             own += [(prefixed(p, column.name, limit), storage_type(column)) for p in ("b_", "a_")]
-        key = [c.name for c in self.plan.key]
-        return [
-            self.connector.create_table(sql_name(self.connector, self.replica), ddl_columns(self.plan.captured), key),
-            self.connector.create_table(sql_name(self.connector, self.outbox), own, ["epoch", "batch_seq", "ordinal"]),
-        ]
+        return own
 
     def changes(self, epoch: int, seq: int) -> Statement:
         """The one statement that finds all changes and writes them into the outbox."""
@@ -143,5 +167,13 @@ def forget_batch(connector: Connector, schema: str, header: BatchHeader) -> Stat
 
 def drop_tables(connector: Connector, schema: str, stream: str) -> list[str]:
     """DROP TABLE of a stream's replica and outbox."""
-    tables = [(schema, table_name("replica", stream)), (schema, outbox_name(stream))]
-    return [f"DROP TABLE IF EXISTS {sql_name(connector, t)}" for t in tables]
+    return [f"DROP TABLE IF EXISTS {name}" for name in _own_tables(connector, schema, stream)]
+
+
+def empty_tables(connector: Connector, schema: str, stream: str) -> list[str]:
+    """DELETE of all rows of a stream's replica and outbox."""
+    return [f"DELETE FROM {name}" for name in _own_tables(connector, schema, stream)]
+
+
+def _own_tables(connector: Connector, schema: str, stream: str) -> list[str]:
+    return [sql_name(connector, (schema, name)) for name in (table_name("replica", stream), outbox_name(stream))]

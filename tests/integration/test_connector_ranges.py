@@ -186,7 +186,7 @@ def test_identity_is_the_columns_own_equality(database: str) -> None:
                 f"FROM public.{name} AS a JOIN public.{name} AS b ON a.id > 0 AND b.id > 0"
             )
             assert all((r.same, r.joined, r.turned) == (r.equal,) * 3 for r in rows), sql_type
-            assert {(r.kind, r.pair_kind) for r in rows} == {(PG.binary_type(), PG.binary_type())}
+            assert {(r.kind, r.pair_kind) for r in rows} == {("bytea", "bytea")}
             checked += 1
     assert checked >= 30
 

@@ -25,7 +25,8 @@ tables:
   - {source: shop, table: public.orders, strategy: id_rcs}
 """
 COMMANDS = (
-    "init", "check", "advise", "explain", "prepare", "run", "status", "changes", "verify", "reset", "schema", "demo",
+    "init", "check", "advise", "explain", "prepare", "run", "status", "changes", "verify", "retire", "reset", "schema",
+    "demo",
 )  # fmt: skip
 
 

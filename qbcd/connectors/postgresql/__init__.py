@@ -29,10 +29,8 @@ class PostgreSQL(Connector):
     )
     sqlalchemy_driver = session.SQLALCHEMY_DRIVER
     encoder_version = 1
-    has_full_join = True
-    has_exported_snapshot = True
     identifier_limit = 63
-    timestamp_digits = 6
+    column_limit = 1600
     jdbc_properties = session.JDBC_PROPERTIES
 
     def sqlalchemy_url(self, url: URL) -> URL:
@@ -123,9 +121,6 @@ class PostgreSQL(Connector):
 
     def bound(self, column: Column, text: str) -> exp.Expression:
         return statements.bound(column, text)
-
-    def binary_type(self) -> str:
-        return "bytea"
 
     def per_range(
         self,
