@@ -269,9 +269,9 @@ def removed_sinks(stream: Stream) -> list[str]:
     removed = sorted(stream.project.acknowledged(stream.name).keys() - set(stream.settings.sinks))
     waiting = pending(stream) if removed else {}
     return [
-        f"sink {sink} is no longer configured; {waiting.get(sink, 0)} batches wait for it: put it back, or "
-        f"qbcd retire {stream.name} {sink}"
-        for sink in removed
+        f"sink {sink} is no longer configured; {'1 batch waits' if n == 1 else f'{n} batches wait'} for it: put it "
+        f"back, or qbcd retire {stream.name} {sink}"
+        for sink, n in ((sink, waiting.get(sink, 0)) for sink in removed)
     ]
 
 

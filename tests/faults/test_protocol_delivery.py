@@ -220,7 +220,7 @@ def test_a_failure_around_the_write(point: str, database: str, workspace: Path, 
         scene.change()
         hooks.register(point, broken)
         for _ in range(2):
-            with pytest.raises(DeliveryError if point == "mid_publish" else Broken, match="Broken|^$"):
+            with pytest.raises(DeliveryError if point == "mid_publish" else Broken, match=r"Broken|^$"):
                 scene.poll()
         hooks.register(point, None)
         files, started = stamped(scene), time.monotonic()

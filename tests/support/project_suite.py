@@ -134,6 +134,34 @@ class ProjectSuite:
         with pytest.raises(StateConflict, match=r"holds batch 100-5 \(f5\), the site shows 100-7 \(fork\)"):
             state.check_acks(STREAM, site_row(100, 7), [header(5, fingerprint="fork")])
 
+    def test_a_sink_is_enrolled_once_and_holds_nothing_yet(self, state: ProjectState) -> None:
+        state.enroll(STREAM, "lake", 100, 4)
+        state.enroll(STREAM, "lake", 100, 9)
+        assert state.acknowledged(STREAM) == {"lake": Acknowledged(100, 4, "")}
+        state.check_acks(STREAM, site_row(100, 4), [header(4)])  # whatever that batch is
+        for row in (None, site_row(100, 3), site_row(99, 8)):
+            with pytest.raises(StateConflict, match=r"holds batch 100-4 \(no fingerprint\)"):
+                state.check_acks(STREAM, row, [])
+        state.acknowledge(STREAM, "lake", header(5))
+        state.enroll(STREAM, "lake", 100, 4)
+        assert state.acknowledged(STREAM) == {"lake": Acknowledged(100, 5, "f5")}
+
+    def test_many_enroll_at_once(self, state: ProjectState) -> None:
+        gate, done = threading.Barrier(4), []
+
+        def first(seq: int) -> None:
+            gate.wait()
+            state.enroll(STREAM, "lake", 100, seq)
+            done.append(seq)
+
+        threads = [threading.Thread(target=first, args=(seq,)) for seq in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(done) == [0, 1, 2, 3]
+        assert state.acknowledged(STREAM)["lake"] in [Acknowledged(100, seq, "") for seq in done]
+
     def test_a_damaged_acknowledgement_is_refused(self, state: ProjectState) -> None:
         state.acknowledge(STREAM, "lake", header(5))
         with state.write() as conn:

@@ -1,0 +1,86 @@
+"""ID/RCS cuts a range anew when it has outgrown its size, so that growth makes no poll dearer (protocol.md 11)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qbcd.state import ProjectState, StoredRange
+from tests.support import sql
+from tests.support.oracle import Copy, batches
+from tests.support.project import config, opened, poll
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    import qbcd
+
+TABLE: dict[str, Any] = {
+    "name": "log", "table": "public.log", "strategy": {"type": "id_rcs", "rows_per_range": 50}, "baseline": "events",
+}  # fmt: skip
+
+
+def ranges_of(workspace: Path) -> list[StoredRange]:
+    with ProjectState(f"sqlite:///{workspace}/.qbcd/state.db") as state, state.read() as conn:
+        return state.store.ranges(conn, "log")  # refuses gaps and overlaps itself
+
+
+def cost_of(project: qbcd.Project) -> Any:
+    [outcome] = poll(project, "log")
+    assert outcome.report is not None
+    return outcome.report.cost
+
+
+def test_a_table_that_was_empty_at_prepare(database: str, spark: SparkSession, workspace: Path) -> None:
+    sql(database, "CREATE TABLE log (id bigint PRIMARY KEY, line text)")
+    copy = Copy(database, "public.log", ["id"])
+    with opened(config(database, TABLE), workspace, spark) as project:
+        project.stream("log").prepare()
+        first = ranges_of(workspace)
+        assert [(r.lo, r.hi) for r in first] == [(None, None)]
+
+        sql(database, "INSERT INTO log SELECT i, 'line ' || i FROM generate_series(1, 1000) i")
+        cost_of(project)
+        grown = ranges_of(workspace)
+        assert len(grown) == 20
+        assert sum(r.rows for r in grown) == 1000
+        assert {r.range_id for r in grown}.isdisjoint({r.range_id for r in first}), "an id was used again"
+
+        # growth at the end dirties the last range alone, and each range stays small
+        for batch in range(5):
+            sql(
+                database,
+                f"INSERT INTO log SELECT i, 'new' FROM generate_series({1001 + batch * 60}, {1060 + batch * 60}) i",
+            )
+            cost = cost_of(project)
+            assert cost.dirty == 1
+            assert cost.rows_shipped <= 3 * 50 + 60
+        assert max(r.rows for r in ranges_of(workspace)) <= 2 * 50
+
+        # old rows, in children and in ranges that were never cut, still compare
+        sql(database, "UPDATE log SET line = NULL WHERE id % 100 = 7; DELETE FROM log WHERE id % 100 = 9")
+        cost_of(project)
+        assert cost_of(project).dirty == 0
+        copy.replay(batches(workspace / "out/changes", "log"))
+        assert copy.differences() == []
+        assert project.stream("log").verify() == []
+
+
+def test_compaction_after_many_cuts(database: str, spark: SparkSession, workspace: Path, monkeypatch: Any) -> None:
+    import qbcd.sites.spark as site
+
+    monkeypatch.setattr(site, "COMPACT_SEGMENTS", 2)
+    sql(database, "CREATE TABLE log (id bigint PRIMARY KEY, line text)")
+    copy = Copy(database, "public.log", ["id"])
+    with opened(config(database, TABLE), workspace, spark) as project:
+        project.stream("log").prepare()
+        for batch in range(4):
+            sql(database, f"INSERT INTO log SELECT i, 'x' FROM generate_series({batch * 120}, {batch * 120 + 119}) i")
+            sql(database, f"UPDATE log SET line = 'y{batch}' WHERE id % 40 = {batch}")
+            cost_of(project)
+        with ProjectState(f"sqlite:///{workspace}/.qbcd/state.db") as state, state.read() as conn:
+            assert len(state.store.segments(conn, "log")) <= 2
+        assert cost_of(project).dirty == 0
+        copy.replay(batches(workspace / "out/changes", "log"))
+        assert copy.differences() == []
+        assert project.stream("log").verify() == []
