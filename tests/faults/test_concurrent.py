@@ -168,7 +168,7 @@ class Bank:
                 with snapshot_of(stream.source, plan, held.row.checkpoint) as snapshot:
                     now = checksums(stream.source, strategy, snapshot, known, 4)
                     fetched = site._fetch(strategy, snapshot, now, stream.settings, held)
-                rows = site._read_rows(plan, fetched).selectExpr("count(*)", "sum(c1)").head()
+                rows = site.replica.part_rows(plan, fetched).selectExpr("count(*)", "sum(c1)").head()
                 assert rows is not None
                 found.append((int(rows[0]), int(rows[1])))
                 site.files.discard(fetched)
