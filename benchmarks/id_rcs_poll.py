@@ -109,7 +109,8 @@ def _changed(project: Project, url: str, folder: Path, rows: int, repeats: int) 
 def _digest_scan(project: Project) -> str:
     """The statement with which the server itself scans the digests that the poll ships sums of."""
     strategy = IdRcs(project.source("shop").connector, project.stream("orders").plan())
-    return f"SELECT count(d.qbcd_digest), sum(d.qbcd_digest) FROM {strategy.digests()} AS d"
+    # one use of the digest: of two, the server would compute it twice
+    return f"SELECT sum(d.qbcd_digest) FROM {strategy.digests()} AS d"
 
 
 def _poll(project: Project, *, expected: int) -> None:

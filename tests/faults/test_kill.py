@@ -100,7 +100,7 @@ def test_kill_rest(point: str, strategy: str, sink: str, reverted: bool, stage: 
 @pytest.mark.parametrize(
     ("point", "strategy"),
     [
-        ("mid_publish", "id_rcs"),
+        pytest.param("mid_publish", "id_rcs", marks=pytest.mark.campaign),
         *(
             pytest.param(point, strategy, marks=pytest.mark.campaign)
             for point in POINTS[COMMITTED - 1 :]

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import qbcd
-import qbcd.api
+import qbcd.assembly
 import qbcd.spark.session
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.demo.server import EmbeddedPostgres
@@ -53,7 +53,7 @@ def test_no_driver_jar_anywhere(place: Place, tmp_path: Path, monkeypatch: pytes
         Surroundings, environ={"PATH": str(tmp_path)}, system_folders=(tmp_path / "java",), may_install=lambda: False
     )
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(qbcd.api, "Surroundings", around)
+    monkeypatch.setattr(qbcd.assembly, "Surroundings", around)
     with opened(place) as project:
         assert project.state.project_id
         message = place.refused(project.stream("id_rcs").prepare, EnvironmentMissing, 1)

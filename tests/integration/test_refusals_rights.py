@@ -149,23 +149,24 @@ def test_the_ddl_that_a_dba_runs_is_all_that_mds_needs(place: Place, role: str) 
 def test_row_security_and_rights_that_change_after_prepare(
     place: Place, role: str, strategy: str, spark: SparkSession
 ) -> None:
+    name = f"later_{strategy}"
     place.sql(
         "CREATE TABLE later (id int PRIMARY KEY, owner text); INSERT INTO later VALUES (1, 'a'), (2, 'b');"
         f"GRANT SELECT ON later TO {role}; GRANT CREATE ON DATABASE {place.database} TO {role}"
     )
-    with project_of(place, role, strategy, spark, table="public.later", name="later") as project:
-        project.stream("later").prepare()
+    with project_of(place, role, strategy, spark, table="public.later", name=name) as project:
+        project.stream(name).prepare()
         place.sql("ALTER TABLE later ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON later USING (owner = 'a')")
-        message = place.refused(lambda: polled(project, "later"), Refused, 3)
+        message = place.refused(lambda: polled(project, name), Refused, 3)
         assert message.replace(role, "ROLE") == (
             "tables[0].table: row-level security hides rows of public.later from role ROLE; hidden rows would look "
             "like deletes (use a role with BYPASSRLS, or capture a view that shows what ROLE may see)"
         )
         place.sql(f"ALTER TABLE later DISABLE ROW LEVEL SECURITY; REVOKE SELECT ON later FROM {role}")
-        message = place.refused(lambda: polled(project, "later"), MissingPrivilege, 3)
+        message = place.refused(lambda: polled(project, name), MissingPrivilege, 3)
         assert message.replace(role, "ROLE") == (
             "tables[0].table: role ROLE may not SELECT from public.later (columns id, owner) "
             "(GRANT SELECT ON public.later TO ROLE)"
         )
         place.sql(f"GRANT SELECT ON later TO {role}; DELETE FROM later WHERE id = 2")
-        assert polled(project, "later") == [{"d": 1}]
+        assert polled(project, name) == [{"d": 1}]
