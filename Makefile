@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 CODE := qbcd tests $(wildcard examples benchmarks)
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 # Seconds after which `make test` is stopped; where there is no timeout(1) it runs unbounded.
-TEST_TIME ?= 900
+TEST_TIME ?= 1200
 BOUND := $(if $(shell command -v timeout),timeout --kill-after=30 --foreground $(TEST_TIME),)
 
 .DEFAULT_GOAL := help
