@@ -150,8 +150,10 @@ class Site(ABC):
             self.store.foreign_project(conn, self.project.project_id)
             if register:
                 self.store.register(conn, self.project.project_id, self.stream)
-            elif self.store.read(conn, self.stream) is None:
+            elif (row := self.store.read(conn, self.stream)) is None:
                 raise not_prepared(self.stream)
+            elif row.prepared and not reset:
+                self.prove_place()
         with LeaseKeeper(self.store, self.stream, self.writing, ttl=LEASE_SECONDS) as keeper:
             hooks.reach("after_lease")
             row = self.row()
@@ -178,6 +180,13 @@ class Site(ABC):
         """Sealed batches beyond `after` (epoch, batch_seq), oldest first."""
         with self.reading() as conn:
             return self.store.batches(conn, self.stream, after)
+
+    def prove_place(self) -> None:  # noqa: B027 -- a site that keeps all in its store has nothing to prove
+        """Proves, before the lease is taken, that this host sees what the site keeps outside its store.
+
+        Raises:
+            StateConflict: It does not.
+        """
 
     # -- the work ----------------------------------------------------------------------------------------------------
     @abstractmethod

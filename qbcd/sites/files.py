@@ -86,6 +86,19 @@ class Files:
         for folder in (self.workdir, self.root.parent, self.root):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
+    def prove(self) -> None:
+        """Proves that this host sees the folder that `prepare` made: its path holds the project's own id (protocol 24).
+
+        Raises:
+            StateConflict: It is not there.
+        """
+        if not self.root.is_dir():
+            raise StateConflict(
+                f"the workdir {self.workdir} does not hold this stream's files", stream=self.stream,
+                remedy="share one workdir among all hosts of the project, or bring the prepared one back; "
+                f"qbcd reset {self.stream} --discard begins anew",
+            )  # fmt: skip
+
     def write(self, frame: DataFrame, fields: Fields, kind: str, held: Held, source: Source | None = None) -> Part:
         """Evaluates `frame` once into a new part and makes it durable; no commit names it yet.
 

@@ -109,6 +109,9 @@ class SparkSite(Site):
     def strategy(self, plan: StreamPlan) -> IdRcs:
         return IdRcs(self.source.connector, plan)
 
+    def prove_place(self) -> None:
+        self.files.prove()
+
     def create(self, plan: StreamPlan) -> None:
         self.spark.get()  # the baseline needs it: without Java or driver nothing is made at all
         with self.writing() as conn:

@@ -64,6 +64,24 @@ def test_a_damaged_replica_is_refused(damage: str, database: str, workspace: Pat
             scene.check()
 
 
+# Rule 24: a host that does not see the project's workdir is refused before it takes the lease; reset is not hindered.
+def test_a_host_without_the_workdir(database: str, workspace: Path, spark: SparkSession) -> None:
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        root = files_of(scene).root
+        token = scene.site.row().fencing_token  # type: ignore[union-attr]
+        away = root.rename(root.with_name("away"))
+        for work in (scene.poll, scene.project.stream(STREAM).verify):
+            with pytest.raises(StateConflict, match="does not hold this stream's files"):
+                work()
+        assert scene.site.row().fencing_token == token  # type: ignore[union-attr]
+        away.rename(root)
+        scene.poll()
+        scene.check()
+        shutil.rmtree(root)
+        scene.project.stream(STREAM).reset(discard=True)
+
+
 # Rule 15: what lies beside the named files is not read.
 def test_stray_files_are_not_read(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
