@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -29,7 +30,7 @@ class Estimate:
     shipped: str
 
 
-class Strategy:
+class Strategy(ABC):
     """Base of the strategies: what it needs, sees and misses as data, and the plan that its statements speak of.
 
     Args:
@@ -54,15 +55,15 @@ class Strategy:
         Raises:
             Refused: It cannot.
         """
-        return
+        return  # by default it can
 
+    @abstractmethod
     def estimate(self) -> Estimate:
         """The cost of a poll of the unchanged table."""
-        raise NotImplementedError(f"{type(self).__name__} gives no estimate")
 
+    @abstractmethod
     def key_problems(self) -> Statement:
         """One row (keys_more_than_once, keys_null) of the table; for keys that the catalog does not vouch for."""
-        raise NotImplementedError(f"{type(self).__name__} does not count key problems")
 
     def warnings(self) -> list[str]:
         """What makes this strategy dearer than it needs to be on this table."""
