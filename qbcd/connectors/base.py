@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy.engine import URL, Connection
 from sqlglot import exp
 
-from qbcd.errors import QbcdError
+from qbcd.errors import QbcdError, UnsupportedPrimitive
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
 
 
@@ -67,6 +67,9 @@ class Connector(ABC):
     encoder_version: int  # of row_digest and key_identity; a change is a change of meaning (protocol.md 16)
     identifier_limit: int
     column_limit: int  # columns of one table
+    exports_snapshots: bool  # other sessions can read in a transaction's snapshot; else each statement has its own
+    full_join: bool
+    ranges_per_statement: int  # how many ranges one statement may answer for
     jdbc_properties: frozenset[str]  # allow-list of what users may set
 
     def quote(self, name: str) -> str:
@@ -96,9 +99,9 @@ class Connector(ABC):
     def session_pins(self) -> tuple[str, ...]:
         """Statements that make a session's text output and name resolution independent of its settings."""
 
-    @abstractmethod
     def snapshot_pins(self, snapshot: str) -> tuple[str, ...]:
         """Statements that put a fresh transaction on an exported snapshot, `session_pins` first."""
+        raise UnsupportedPrimitive(self.name, "snapshot_pins")
 
     @abstractmethod
     def jdbc_url(
@@ -149,9 +152,17 @@ class Connector(ABC):
     def lock_against_rewrite(self, table: Table) -> str | None:
         """The statement that keeps DDL away from `table` until the transaction ends, or None where there is none."""
 
-    @abstractmethod
     def export_snapshot(self, conn: Connection) -> str:
-        """The name of the transaction's snapshot, for other sessions."""
+        """The name of the transaction's snapshot, for other sessions; only where `exports_snapshots`."""
+        raise UnsupportedPrimitive(self.name, "export_snapshot")
+
+    def check_in_source(self, conn: Connection, table: Table, *, stream: str) -> None:
+        """Whether `table` can be compared and its replica kept in this very server, in one transaction.
+
+        Raises:
+            Refused: It cannot, by the table's storage engine or a setting of the server.
+        """
+        return  # by default it can
 
     @abstractmethod
     def clock_ms(self, conn: Connection) -> int:
@@ -209,6 +220,19 @@ class Connector(ABC):
     @abstractmethod
     def bound(self, column: Column, text: str) -> exp.Expression:
         """A key bound from its canonical text, typed as `column`, as a literal that is safe to print."""
+
+    def column_type(self, column: Column) -> str:
+        """The type of `column` in qbcd's own tables: with its collation, without the source's constraints."""
+        base = column.fact("storage_type") or column.sql_type
+        return f"{base} COLLATE {column.collation}" if column.collation else base
+
+    def image_type(self, column: Column) -> str:
+        """The type of an image of `column` in an outbox, which holds two of each and compares none but keys."""
+        return self.column_type(column)
+
+    def statement_form(self, tree: exp.Expression) -> exp.Expression:
+        """The statement in forms that the database has, where it lacks one of canonical SQL."""
+        return tree
 
     # -- statement primitives (arguments in, whole statement out, in the connector's own dialect) ---------------------
     @abstractmethod

@@ -47,7 +47,7 @@ def compile_sql(
         ValueError: A placeholder has no value, or a value no placeholder.
     """
     parsed: Any = sqlglot.parse_one(canonical)
-    tree = parsed.transform(lambda node: _expand(node, connector, plan))
+    tree = connector.statement_form(parsed.transform(lambda node: _expand(node, connector, plan)))
     where = plan.where if plan else ""
     text = tree.sql(dialect=connector.dialect, unsupported_level=sqlglot.ErrorLevel.RAISE, pretty=True)
     # The user's own text goes in last, so that no parser rewrites it; the newlines end a comment that slipped by.

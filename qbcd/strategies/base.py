@@ -112,14 +112,3 @@ def table_name(kind: str, stream: str) -> str:
     """Name of qbcd's own table of a stream, unique by a hash of the stream's name."""
     slug = re.sub(r"[^a-z0-9]+", "_", stream.lower()).strip("_")[:40]
     return f"{kind}_{slug}_{hashlib.sha256(stream.encode()).hexdigest()[:8]}"
-
-
-def ddl_columns(columns: Sequence[Column]) -> list[tuple[str, str]]:
-    """(name, type) of columns as qbcd's own tables store them: type and collation, without the source's constraints."""
-    return [(c.name, storage_type(c)) for c in columns]
-
-
-def storage_type(column: Column) -> str:
-    """The column's type in qbcd's own tables; a domain's base type, so that its constraints do not bind old images."""
-    base = column.fact("storage_type") or column.sql_type
-    return f"{base} COLLATE {column.collation}" if column.collation else base

@@ -1,7 +1,7 @@
 """MDS, modified database schema (Carnes & Hanson 3.1, figure 1): a replica in the source, compared there.
 
-One FULL JOIN on the keys finds inserts, updates and deletes of one statement's snapshot; the replica is then brought up
-to date from the outbox, never from the table again. The paper's three branches are one pass here (errors C1 to C5).
+One FULL JOIN on the keys (a LEFT JOIN and an anti-join where there is none) finds inserts, updates and deletes of one
+statement's snapshot; the replica is then brought up to date from the outbox, never from the table again. The paper's three branches are one pass here (errors C1 to C5).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from qbcd.connectors.base import Connector
 from qbcd.errors import Refused, StateConflict
 from qbcd.model import BatchHeader, Statement, StreamPlan, Table
 from qbcd.sql import compile_sql, render
-from qbcd.strategies.base import Estimate, Strategy, ddl_columns, images, prefixed, storage_type, table_name
+from qbcd.strategies.base import Estimate, Strategy, images, prefixed, table_name
 
 OUTBOX_KEY = ("epoch", "batch_seq", "ordinal")
 OWN_COLUMNS = (
@@ -70,15 +70,18 @@ class Mds(Strategy):
         """CREATE TABLE of replica and outbox; both repeatable."""
         key = [c.name for c in self.plan.key]
         replica, outbox = (sql_name(self.connector, table) for table in (self.replica, self.outbox))
+        columns = [(c.name, self.connector.column_type(c)) for c in self.plan.captured]
         return [
-            self.connector.create_table(replica, ddl_columns(self.plan.captured), key),
+            self.connector.create_table(replica, columns, key),
             self.connector.create_table(outbox, self._outbox_columns(), OUTBOX_KEY),
         ]
 
     def _outbox_columns(self) -> list[tuple[str, str]]:
-        limit, own = self.connector.identifier_limit, list(OWN_COLUMNS)
-        for column in self.plan.captured:
-            own += [(prefixed(p, column.name, limit), storage_type(column)) for p in ("b_", "a_")]
+        limit, own, type_of = self.connector.identifier_limit, list(OWN_COLUMNS), self.connector.column_type
+        for i, column in enumerate(self.plan.captured):
+            if i == len(self.plan.key):
+                type_of = self.connector.image_type
+            own += [(prefixed(p, column.name, limit), type_of(column)) for p in ("b_", "a_")]
         return own
 
     def changes(self, epoch: int, seq: int) -> Statement:
@@ -125,6 +128,7 @@ class Mds(Strategy):
         keys = len(self.plan.key)
         return render(
             template,
+            pairs="full_join" if self.connector.full_join else "anti_join",
             table=self.plan.table,
             replica=self.replica,
             outbox=self.outbox,

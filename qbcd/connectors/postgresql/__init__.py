@@ -31,6 +31,9 @@ class PostgreSQL(Connector):
     encoder_version = 1
     identifier_limit = 63
     column_limit = 1600
+    exports_snapshots = True
+    full_join = True
+    ranges_per_statement = 100_000
     jdbc_properties = session.JDBC_PROPERTIES
 
     def sqlalchemy_url(self, url: URL) -> URL:

@@ -654,21 +654,15 @@ LIMIT 1000
 -- mds: apply 1
 --   batch_seq = 2
 --   epoch = 5
-DELETE FROM "qbcd"."replica_every_comparison_10907314" AS r
+DELETE FROM "qbcd"."replica_every_comparison_10907314" AS r USING   "qbcd"."outbox_every_comparison_10907314" AS o
 WHERE
-  EXISTS(
-    SELECT
-      1
-    FROM "qbcd"."outbox_every_comparison_10907314" AS o
-    WHERE
-      o.epoch = %(epoch)s
-      AND o.batch_seq = %(batch_seq)s
-      AND o.op IN ('d', 'u')
-      AND o."b_region" = r."region"
-      AND o."b_code" OPERATOR(public.=) r."code"
-      AND o."b_level" = r."level"
-      AND o."b_weight" = r."weight"
-  )
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op IN ('d', 'u')
+  AND o."b_region" = r."region"
+  AND o."b_code" OPERATOR(public.=) r."code"
+  AND o."b_level" = r."level"
+  AND o."b_weight" = r."weight"
 
 -- mds: apply 2
 --   batch_seq = 2

@@ -174,19 +174,13 @@ LIMIT 1000
 -- mds: apply 1
 --   batch_seq = 2
 --   epoch = 5
-DELETE FROM "qbcd"."replica_key_only_67a0ea19" AS r
+DELETE FROM "qbcd"."replica_key_only_67a0ea19" AS r USING   "qbcd"."outbox_key_only_67a0ea19" AS o
 WHERE
-  EXISTS(
-    SELECT
-      1
-    FROM "qbcd"."outbox_key_only_67a0ea19" AS o
-    WHERE
-      o.epoch = %(epoch)s
-      AND o.batch_seq = %(batch_seq)s
-      AND o.op IN ('d', 'u')
-      AND o."b_team" = r."team"
-      AND o."b_person" = r."person"
-  )
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op IN ('d', 'u')
+  AND o."b_team" = r."team"
+  AND o."b_person" = r."person"
 
 -- mds: apply 2
 --   batch_seq = 2

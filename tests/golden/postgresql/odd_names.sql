@@ -315,19 +315,13 @@ LIMIT 1000
 -- mds: apply 1
 --   batch_seq = 2
 --   epoch = 5
-DELETE FROM "qbcd"."replica_odd_names_3c8f564f" AS r
+DELETE FROM "qbcd"."replica_odd_names_3c8f564f" AS r USING   "qbcd"."outbox_odd_names_3c8f564f" AS o
 WHERE
-  EXISTS(
-    SELECT
-      1
-    FROM "qbcd"."outbox_odd_names_3c8f564f" AS o
-    WHERE
-      o.epoch = %(epoch)s
-      AND o.batch_seq = %(batch_seq)s
-      AND o.op IN ('d', 'u')
-      AND o."b_se""lect" = r."se""lect"
-      AND o."b_%%(x)s" = r."%%(x)s"
-  )
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op IN ('d', 'u')
+  AND o."b_se""lect" = r."se""lect"
+  AND o."b_%%(x)s" = r."%%(x)s"
 
 -- mds: apply 2
 --   batch_seq = 2

@@ -274,19 +274,13 @@ LIMIT 1000
 -- mds: apply 1
 --   batch_seq = 2
 --   epoch = 5
-DELETE FROM "qbcd"."replica_restricted_7a0d9159" AS r
+DELETE FROM "qbcd"."replica_restricted_7a0d9159" AS r USING   "qbcd"."outbox_restricted_7a0d9159" AS o
 WHERE
-  EXISTS(
-    SELECT
-      1
-    FROM "qbcd"."outbox_restricted_7a0d9159" AS o
-    WHERE
-      o.epoch = %(epoch)s
-      AND o.batch_seq = %(batch_seq)s
-      AND o.op IN ('d', 'u')
-      AND o."b_tenant" = r."tenant"
-      AND o."b_id" = r."id"
-  )
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op IN ('d', 'u')
+  AND o."b_tenant" = r."tenant"
+  AND o."b_id" = r."id"
 
 -- mds: apply 2
 --   batch_seq = 2

@@ -237,18 +237,12 @@ LIMIT 1000
 -- mds: apply 1
 --   batch_seq = 2
 --   epoch = 5
-DELETE FROM "qbcd"."replica_simple_a7a39b72" AS r
+DELETE FROM "qbcd"."replica_simple_a7a39b72" AS r USING   "qbcd"."outbox_simple_a7a39b72" AS o
 WHERE
-  EXISTS(
-    SELECT
-      1
-    FROM "qbcd"."outbox_simple_a7a39b72" AS o
-    WHERE
-      o.epoch = %(epoch)s
-      AND o.batch_seq = %(batch_seq)s
-      AND o.op IN ('d', 'u')
-      AND o."b_order_id" = r."order_id"
-  )
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op IN ('d', 'u')
+  AND o."b_order_id" = r."order_id"
 
 -- mds: apply 2
 --   batch_seq = 2
