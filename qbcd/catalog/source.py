@@ -180,7 +180,7 @@ class Source:
 
     def _make_engine(self, stream: str, read_only: bool) -> Engine:
         arguments = self.connector.connect_args(
-            stream=stream, read_only=read_only, statement_timeout=self._statement_timeout
+            self._url, stream=stream, read_only=read_only, statement_timeout=self._statement_timeout
         )
         # No pool: a poll needs a few sessions, and none may keep settings or locks until the next. Parameters may be
         # rows, so they stay out of messages.

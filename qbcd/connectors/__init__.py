@@ -12,10 +12,12 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from qbcd.connectors.base import Connector, JdbcDriver, Privileges
+from qbcd.connectors.mariadb import MariaDB
+from qbcd.connectors.mysql import MySQL
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.errors import ConfigError
 
-CONNECTORS: dict[str, type[Connector]] = {"postgresql": PostgreSQL}
+CONNECTORS: dict[str, type[Connector]] = {"postgresql": PostgreSQL, "mariadb": MariaDB, "mysql": MySQL}
 ENTRY_POINTS = "qbcd.connectors"
 
 
@@ -50,4 +52,4 @@ def _unknown(backend: str, known: list[str]) -> ConfigError:
     return ConfigError(f"no connector for database {backend!r}", remedy=remedy)
 
 
-__all__ = ["CONNECTORS", "Connector", "JdbcDriver", "PostgreSQL", "Privileges", "connector_for"]
+__all__ = ["CONNECTORS", "Connector", "JdbcDriver", "MariaDB", "MySQL", "PostgreSQL", "Privileges", "connector_for"]

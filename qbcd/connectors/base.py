@@ -88,8 +88,11 @@ class Connector(ABC):
         """The URL with the driver that qbcd uses and TLS settings kept."""
 
     @abstractmethod
-    def connect_args(self, *, stream: str, read_only: bool, statement_timeout: int = 0) -> dict[str, Any]:
-        """Arguments of the driver's connect(): application name, time-outs (seconds, 0 is none), read-only sessions."""
+    def connect_args(self, url: URL, *, stream: str, read_only: bool, statement_timeout: int = 0) -> dict[str, Any]:
+        """Arguments of the driver's connect(): application name, time-outs (seconds, 0 is none), read-only sessions.
+
+        `url` is the source's own; what of it `sqlalchemy_url` leaves out belongs here.
+        """
 
     @abstractmethod
     def engine_options(self, *, read_only: bool) -> dict[str, Any]:
@@ -97,7 +100,7 @@ class Connector(ABC):
 
     @abstractmethod
     def session_pins(self) -> tuple[str, ...]:
-        """Statements that make a session's text output and name resolution independent of its settings."""
+        """Statements that make a session's text output and name resolution independent of its settings, sent as one."""
 
     def snapshot_pins(self, snapshot: str) -> tuple[str, ...]:
         """Statements that put a fresh transaction on an exported snapshot, `session_pins` first."""

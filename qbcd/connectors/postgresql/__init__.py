@@ -39,7 +39,7 @@ class PostgreSQL(Connector):
     def sqlalchemy_url(self, url: URL) -> URL:
         return session.sqlalchemy_url(url)
 
-    def connect_args(self, *, stream: str, read_only: bool, statement_timeout: int = 0) -> dict[str, Any]:
+    def connect_args(self, url: URL, *, stream: str, read_only: bool, statement_timeout: int = 0) -> dict[str, Any]:
         return session.connect_args(stream=stream, read_only=read_only, statement_timeout=statement_timeout)
 
     def engine_options(self, *, read_only: bool) -> dict[str, Any]:

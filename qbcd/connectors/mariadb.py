@@ -1,0 +1,26 @@
+"""MariaDB 10.6 and newer: where it differs from MySQL."""
+
+from __future__ import annotations
+
+from sqlalchemy.engine import Connection
+
+from qbcd.connectors.mysql_family import MySQLFamily
+from qbcd.connectors.mysql_family.session import Spelling
+
+
+class MariaDB(MySQLFamily):
+    """The connector of MariaDB; see :class:`~qbcd.connectors.base.Connector` for each method."""
+
+    name = "MariaDB"
+    sqlalchemy_driver = "mariadb+pymysql"
+    spelling = Spelling(read_only="tx_read_only", time_limit=("max_statement_time", 1))
+    oldest = (10, 6)
+    no_pad = "collation_name LIKE '%%nopad%%'"
+    identity = "@@server_id"
+    position = "Innodb_lsn_current"
+
+    def is_own(self, version: str) -> bool:
+        return "mariadb" in version.lower()
+
+    def grants_of(self, conn: Connection) -> list[str]:
+        return [str(row[0]) for row in conn.exec_driver_sql("SHOW GRANTS")]  # those of active roles among them

@@ -1,0 +1,36 @@
+"""MySQL 8.0 and newer: where it differs from MariaDB."""
+
+from __future__ import annotations
+
+from sqlalchemy.engine import Connection
+
+from qbcd.connectors.mysql_family import MySQLFamily
+from qbcd.connectors.mysql_family.session import Spelling
+
+
+class MySQL(MySQLFamily):
+    """The connector of MySQL; see :class:`~qbcd.connectors.base.Connector` for each method."""
+
+    name = "MySQL"
+    sqlalchemy_driver = "mysql+pymysql"
+    spelling = Spelling(
+        read_only="transaction_read_only",
+        time_limit=("max_execution_time", 1000),
+        # statistics are otherwise up to a day old
+        extra=("information_schema_stats_expiry = 0",),
+    )
+    oldest = (8, 0)
+    no_pad = (
+        "coalesce((SELECT c.pad_attribute = 'NO PAD' FROM information_schema.collations c "
+        "WHERE c.collation_name = columns.collation_name), 0)"
+    )
+    identity = "@@server_uuid"
+    position = "Innodb_redo_log_current_lsn"
+
+    def is_own(self, version: str) -> bool:
+        return "mariadb" not in version.lower()
+
+    def grants_of(self, conn: Connection) -> list[str]:
+        roles = str(conn.exec_driver_sql("SELECT current_role()").scalar_one())
+        using = "" if roles == "NONE" else f" USING {roles}"
+        return [str(row[0]) for row in conn.exec_driver_sql(f"SHOW GRANTS FOR CURRENT_USER(){using}")]

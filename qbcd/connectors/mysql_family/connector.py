@@ -1,0 +1,232 @@
+"""The connector that MariaDB and MySQL share; each states the rest in a file of its own."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from sqlalchemy.engine import URL, Connection
+from sqlglot import exp
+
+from qbcd.connectors.base import Connector, JdbcDriver, Privileges
+from qbcd.connectors.mysql_family import catalog, errors, forms, session, statements, types
+from qbcd.errors import ConfigError, QbcdError, Refused
+from qbcd.model import Column, KeyRange, ServerIdentity, Table
+
+
+class MySQLFamily(Connector):
+    """Facts and primitives of both servers; see :class:`~qbcd.connectors.base.Connector` for each method.
+
+    Attributes:
+        spelling: Session variables whose names differ.
+        oldest: (major, minor) of the oldest server that is taken.
+        no_pad: SQL that tells whether ``collation_name`` of information_schema.columns tells trailing spaces apart.
+        identity: SQL of what names the server, beside its database.
+        position: Name of the status variable with the redo log's position, which never falls on one server.
+    """
+
+    dialect = forms.DIALECT
+    driver = JdbcDriver(
+        driver_class=session.DRIVER_CLASS,
+        maven="org.mariadb.jdbc:mariadb-java-client:3.5.6",
+        jar_names=("mariadb-java-client-3.*.jar", "mariadb-java-client-2.7.*.jar", "mariadb-java-client*.jar"),
+        debian="libmariadb-java",
+        safe_from=("2.7.6", "3.0.3"),
+    )
+    encoder_version = 1
+    identifier_limit = 64
+    column_limit = 1017  # of an InnoDB table
+    exports_snapshots = False
+    full_join = False
+    ranges_per_statement = 200
+    jdbc_properties = session.JDBC_PROPERTIES
+    spelling: ClassVar[session.Spelling]
+    oldest: ClassVar[tuple[int, int]]
+    no_pad: ClassVar[str]
+    identity: ClassVar[str]
+    position: ClassVar[str]
+
+    @abstractmethod
+    def is_own(self, version: str) -> bool:
+        """Whether a server that calls itself `version` is of this connector."""
+
+    @abstractmethod
+    def grants_of(self, conn: Connection) -> list[str]:
+        """The text of everything granted to the session's role and its active roles."""
+
+    def quote(self, name: str) -> str:
+        if name.endswith(" "):
+            raise ValueError(f"{name!r} ends with a space, which no identifier of {self.name} can")
+        if name and len(name) <= self.identifier_limit and "\x00" not in name:
+            return f"`{name.replace('`', '``')}`"
+        raise ValueError(f"{name!r} cannot be an identifier of {self.name}")
+
+    # -- connections -------------------------------------------------------------------------------------------------
+    def sqlalchemy_url(self, url: URL) -> URL:
+        return session.sqlalchemy_url(url, self.sqlalchemy_driver)
+
+    def connect_args(self, url: URL, *, stream: str, read_only: bool, statement_timeout: int = 0) -> dict[str, Any]:
+        return session.connect_args(
+            url, self.spelling, stream=stream, read_only=read_only, statement_timeout=statement_timeout
+        )
+
+    def engine_options(self, *, read_only: bool) -> dict[str, Any]:
+        return session.engine_options(read_only=read_only)
+
+    def session_pins(self) -> tuple[str, ...]:
+        return session.pins(self.spelling)
+
+    def jdbc_url(
+        self, url: URL, properties: Mapping[str, str] | None = None, *, stream: str = "", statement_timeout: int = 0
+    ) -> str:
+        return session.jdbc_url(url, self.spelling, properties or {}, statement_timeout=statement_timeout)
+
+    def jdbc_options(self, url: URL, *, fetchsize: int) -> dict[str, str]:
+        return session.jdbc_options(url, fetchsize=fetchsize)
+
+    def explain_error(self, error: BaseException, *, stream: str, source: str) -> QbcdError:
+        return errors.explain_error(error, stream=stream, source=source)
+
+    # -- catalog -----------------------------------------------------------------------------------------------------
+    def probe_table(self, conn: Connection, schema: str, name: str) -> Table | None:
+        return catalog.probe_table(conn, schema, name, self.no_pad)
+
+    def table_names(self, conn: Connection) -> list[str]:
+        return catalog.table_names(conn)
+
+    def privileges(self, conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
+        return catalog.privileges(conn, table, columns, schema, self.grants_of(conn))
+
+    def server_identity(self, conn: Connection) -> ServerIdentity:
+        """Server and database; version as meaning, since collations are built in; the redo log's position.
+
+        Raises:
+            ConfigError: The server is of the other family, or too old.
+        """
+        sql = (
+            f"SELECT version() AS version, {self.identity} AS server, database() AS name, @@lower_case_table_names AS f"
+        )
+        row = catalog.rows_of(conn, sql)[0]
+        version = str(row["version"])
+        major, minor = (int(part) for part in version.split(".")[:2])
+        if not self.is_own(version):
+            raise ConfigError(
+                f"the server calls itself {version}, which is no {self.name}",
+                remedy="begin the source's url with mariadb:// for MariaDB, with mysql:// for MySQL",
+            )
+        if (major, minor) < self.oldest:
+            raise ConfigError(
+                f"{self.name} {version} is older than {'.'.join(map(str, self.oldest))}, the oldest that qbcd takes",
+                remedy="upgrade the server",
+            )
+        status = catalog.rows_of(conn, f"SHOW GLOBAL STATUS LIKE '{self.position}'")
+        return ServerIdentity(
+            product=f"{self.name} {version}",
+            identity=f"{row['server']}/{row['name']}",
+            meaning=f"{major}.{minor};{row['f']}",
+            position=int(status[0]["value"]) if status else 0,
+        )
+
+    def lock_against_rewrite(self, table: Table) -> str | None:
+        # To have read a table keeps its definition until the transaction ends.
+        return f"SELECT 1 FROM {self.quote(table.schema)}.{self.quote(table.name)} LIMIT 0"
+
+    def check_in_source(self, conn: Connection, table: Table, *, stream: str) -> None:
+        for name, engine in catalog.engines(conn, table).items():
+            if not engine:
+                raise Refused(
+                    f"{name} does not show its storage engine; a comparison in the source needs InnoDB", stream=stream,
+                    remedy="grant the role SHOW VIEW and SELECT on what the view reads, or use strategy id_rcs",
+                )  # fmt: skip
+            if engine.lower() != "innodb":
+                raise Refused(
+                    f"{name} is stored by engine {engine}; a comparison in the source needs InnoDB", stream=stream,
+                    remedy=f"ALTER TABLE {name} ENGINE = InnoDB, or use strategy id_rcs",
+                )  # fmt: skip
+        names = "@@log_bin AS log, @@binlog_format AS format, @@innodb_flush_log_at_trx_commit AS flush"
+        row = catalog.rows_of(conn, f"SELECT {names}")[0]
+        if row["log"] and str(row["format"]).upper() == "STATEMENT":
+            raise Refused(
+                "the server writes its binary log by statements (binlog_format = STATEMENT), which it refuses to do at "
+                "READ COMMITTED", stream=stream, remedy="set binlog_format to ROW or MIXED, or use strategy id_rcs",
+            )  # fmt: skip
+        if int(row["flush"]) != 1:
+            raise Refused(
+                f"innodb_flush_log_at_trx_commit is {row['flush']}: the server may lose a commit whose changes were "
+                "delivered already", stream=stream, remedy="set it to 1, or use strategy id_rcs",
+            )  # fmt: skip
+
+    def clock_ms(self, conn: Connection) -> int:
+        return int(conn.exec_driver_sql("SELECT floor(unix_timestamp(sysdate(6)) * 1000)").scalar_one())
+
+    def override_travel(self, column: Column, kind: str) -> Column:
+        return types.override_travel(column, kind)
+
+    def type_problem(self, column: Column) -> str:
+        return types.type_problem(column)
+
+    def key_problem(self, column: Column) -> str:
+        return types.key_problem(column)
+
+    # -- column primitives -------------------------------------------------------------------------------------------
+    def comparison_form(self, column: Column, value: exp.Expression) -> exp.Expression:
+        return forms.comparison_form(column, value)
+
+    def null_safe_distinct(self, column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
+        return forms.null_safe_distinct(column, left, right)
+
+    def row_digest(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+        return forms.row_digest(columns)
+
+    def key_identity(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+        return forms.key_identity(columns)
+
+    def canonical_text(self, column: Column, value: exp.Expression) -> exp.Expression:
+        return forms.canonical_text(column, value)
+
+    def travel_form(self, column: Column, value: exp.Expression) -> exp.Expression:
+        return forms.travel_form(column, value)
+
+    def travels(self, column: Column, value: exp.Expression) -> exp.Expression | None:
+        return forms.travels(column, value)
+
+    def bound(self, column: Column, text: str) -> exp.Expression:
+        return statements.bound(column, text)
+
+    # -- statements --------------------------------------------------------------------------------------------------
+    def image_type(self, column: Column) -> str:
+        """Long texts and bytes leave the row, which holds 65,535 bytes of all others together."""
+        if not types.is_long(column) or column.base_type not in (*types.STRINGS, *types.BINARIES):
+            return self.column_type(column)
+        if column.base_type in types.BINARIES:
+            return "longblob"
+        return f"longtext CHARACTER SET {column.fact('charset')} COLLATE {column.collation}"
+
+    def statement_form(self, tree: exp.Expression) -> exp.Expression:
+        return statements.statement_form(tree)
+
+    def per_range(
+        self,
+        select: Sequence[str],
+        relation: str,
+        key: Sequence[Column],
+        ranges: Sequence[KeyRange],
+        *,
+        aggregate: bool,
+    ) -> str:
+        names = [self.quote(c.name) for c in key]
+        return statements.per_range(select, relation, key, ranges, names, aggregate=aggregate)
+
+    def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
+        names = [self.quote(c.name) for c in key]
+        return statements.range_bounds(relation, key, names, rows_per_range=rows_per_range)
+
+    def grants(self, schema: str, role: str) -> list[str]:
+        user, _, host = role.rpartition("@")
+        to = "@".join("'" + part.replace("'", "''") + "'" for part in (user, host))
+        return [f"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON {self.quote(schema)}.* TO {to}"]
+
+    def create_table(self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:
+        quoted = [(self.quote(column), sql_type) for column, sql_type in columns]
+        return statements.create_table(name, quoted, [self.quote(column) for column in primary_key])

@@ -1,0 +1,143 @@
+"""One message for each thing that a driver of MariaDB or MySQL can complain of.
+
+The server numbers its errors; PyMySQL passes the number on, the JDBC driver only SQLSTATE and text. Some messages quote
+rows (a duplicate entry), so of those only the kind is repeated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SchemaChanged, SourceError
+
+_Maker = Callable[[str, str, str], QbcdError]
+_JDBC = re.compile(r"SQL\w*Exception: ([^\n]*)")
+_NUMBERED = re.compile(r"""^\((\d+), ['"](.*)['"]\)$""", re.DOTALL)
+_CONNECTION = re.compile(r"^\(conn=\d+\)\s*|^Could not connect to \S+\s*:\s*")
+_ENTRY = re.compile(
+    r"(Duplicate entry|Incorrect \w+ value:?|Data too long for column|Out of range value)( '.*?')(?= for)"
+)
+
+
+def _privilege(message: str, stream: str, source: str) -> QbcdError:
+    named = re.search(r"(\w+(?:, \w+)*) command denied to user .* for (?:table|column) (\S+)", message)
+    remedy = "grant the role the right that the message names"
+    if named:
+        remedy += f": GRANT {named[1]} ON {named[2].strip(chr(39))}"
+    return MissingPrivilege(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
+def _login(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "check the user and the password of the source, and the hosts from which the user may come"
+    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
+def _unreachable(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "check host, port, network and TLS settings of the source's url"
+    return SourceError(f"source {source} cannot be reached: {message}", remedy=remedy, stream=stream)
+
+
+def _database(message: str, stream: str, source: str) -> QbcdError:
+    return ConfigError(f"source {source}: {message}", remedy="check the database in the source's url", stream=stream)
+
+
+def _schema(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "if this is meant, `qbcd reset` the stream and `qbcd prepare` it again"
+    return SchemaChanged(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
+def _timeout(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "raise the source's statement time-out, or look for who cancelled it"
+    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
+def _lock(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "another session holds the table or its rows, for instance for DDL; the next poll tries again"
+    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
+def _binlog(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "set binlog_format to ROW or MIXED, or use strategy id_rcs"
+    return Refused(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
+def _wide(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "name fewer with `columns:`, or use strategy id_rcs, which keeps no copy in the source"
+    return Refused(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
+def _packet(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "raise max_allowed_packet of the server, or leave the long column out"
+    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
+def _family(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "begin the source's url with mariadb:// for MariaDB, with mysql:// for MySQL"
+    return ConfigError(f"source {source} is another kind of server than its url says: {message}", remedy=remedy)
+
+
+def _other(message: str, stream: str, source: str) -> QbcdError:
+    return SourceError(f"source {source}: {message}", stream=stream)
+
+
+_NUMBERS: dict[int, _Maker] = {
+    1045: _login, 1698: _login, 1251: _login, 1862: _login, 1820: _login, 4151: _login,
+    1044: _privilege, 1142: _privilege, 1143: _privilege, 1227: _privilege, 1370: _privilege, 1410: _privilege,
+    1049: _database,
+    2002: _unreachable, 2003: _unreachable, 2006: _unreachable, 2013: _unreachable, 2026: _unreachable,
+    1040: _unreachable, 1129: _unreachable, 1130: _unreachable, 1053: _unreachable, 1203: _unreachable,
+    1146: _schema, 1054: _schema, 1051: _schema, 1412: _schema, 1356: _schema,
+    1969: _timeout, 3024: _timeout, 1317: _timeout,
+    1205: _lock, 1213: _lock, 1099: _lock,
+    1193: _family, 1665: _binlog, 1118: _wide, 1117: _wide, 1071: _wide, 1153: _packet, 1301: _packet,
+}  # fmt: skip
+# What the JDBC driver's text tells, where no number is left.
+_WORDS: tuple[tuple[str, _Maker], ...] = (
+    (r"Access denied for user .* to database|command denied|Access denied; you need", _privilege),
+    (r"Access denied for user|authentication", _login),
+    (r"Unknown database", _database),
+    (r"doesn't exist|Unknown column|Unknown table|definition has changed", _schema),
+    (r"max_statement_time|maximum statement execution time|execution was interrupted|time.?out.*statement", _timeout),
+    (r"Lock wait timeout|Deadlock found", _lock),
+    (r"packet bigger|max_allowed_packet", _packet),
+    (r"onnect|ocket|ommunications|unknown host|timed? ?out|SSL|certificate|closed", _unreachable),
+)
+
+
+def explain_error(error: BaseException, *, stream: str, source: str) -> QbcdError:
+    """The one message for a driver's error.
+
+    Args:
+        error: Of SQLAlchemy, PyMySQL, or Spark (by its text); a :class:`QbcdError` is given back.
+        stream: The stream concerned, or empty.
+        source: What to call the source: its name, host and port.
+    """
+    if isinstance(error, QbcdError):
+        return error
+    origin = getattr(error, "orig", None) or error
+    number, message = _said(origin)
+    if number in _NUMBERS:
+        return _NUMBERS[number](message, stream, source)
+    for pattern, maker in _WORDS:
+        if not number and re.search(pattern, message, re.IGNORECASE):
+            return maker(message, stream, source)
+    return _other(message, stream, source)
+
+
+def _said(error: BaseException) -> tuple[int, str]:
+    """The server's number (0 where unknown), and the first line of its message without rows and connection numbers."""
+    arguments = error.args
+    if len(arguments) >= 2 and isinstance(arguments[0], int):
+        return arguments[0], _clean(str(arguments[1]))
+    text = str(error).strip()
+    numbered = _NUMBERED.match(text)
+    if numbered:
+        return int(numbered[1]), _clean(numbered[2])
+    found = _JDBC.search(text)
+    return 0, _clean(found[1] if found else text) or type(error).__name__
+
+
+def _clean(text: str) -> str:
+    line = text.strip().splitlines()[0] if text.strip() else ""
+    return _ENTRY.sub(r"\1", _CONNECTION.sub("", line))

@@ -1,0 +1,146 @@
+"""The column primitives of MariaDB and MySQL: equality, digest, key identity and text of a value, as sqlglot trees.
+
+Server functions are built from SQL text that no parser rewrites (`sql`), so that sqlglot's idea of a function of that
+name cannot change them. All of them rest on the session pins (`session.pins`): time zone and character sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from qbcd.connectors.mysql_family import types
+from qbcd.model import Column
+
+DIALECT = "mysql"
+# A real day of years 1 to 9999: no zero in it, and inside its month.
+_HELD_DAY = "coalesce({v} >= '0001-01-01' AND from_days(to_days({v})) = date({v}), FALSE)"
+_ISO = {
+    "timestamp": "date_format({v}, '%Y-%m-%dT%H:%i:%s.%f')",
+    "timestamptz": "date_format({v}, '%Y-%m-%dT%H:%i:%s.%fZ')",
+}
+
+
+def sql(template: str, **parts: exp.Expression) -> exp.Expression:
+    """An expression of SQL text, verbatim but for its ``{name}`` places, which take expressions."""
+    text = {name: part.sql(dialect=DIALECT) for name, part in parts.items()}
+    return exp.Var(this=template.format(**text))
+
+
+def concatenated(parts: Sequence[exp.Expression]) -> exp.Expression:
+    """The bytes of all parts: beside one binary string no text is converted, whatever its character set."""
+    return sql("concat(_binary'', {parts})", parts=exp.Var(this=", ".join(p.sql(dialect=DIALECT) for p in parts)))
+
+
+# -- equality and digest ---------------------------------------------------------------------------------------------
+def comparison_form(column: Column, value: exp.Expression) -> exp.Expression:
+    """The expression whose ``<=>`` means "unchanged"."""
+    base = column.base_type
+    if base in types.CHOICES:
+        # Labels compare by a collation, and the error value '' has the number 0.
+        return sql("cast({v} AS UNSIGNED)", v=value)
+    if base in types.STRINGS or base in types.GEOMETRIES:
+        return sql("cast({v} AS BINARY)", v=value)
+    if base == "json":
+        return sql("cast(cast({v} AS CHAR) AS BINARY)", v=value)
+    return value.copy()
+
+
+def null_safe_distinct(column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
+    """Whether the comparison forms of two values differ."""
+    return sql("NOT ({l} <=> {r})", l=comparison_form(column, left), r=comparison_form(column, right))
+
+
+def row_digest(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+    """64-bit digest: the first half of an MD5 over an injective text of all columns.
+
+    The servers have no cheaper hash that is sound under SUM: CRC32 is linear. A long value enters by a hash of its own,
+    since CONCAT gives NULL beyond max_allowed_packet.
+    """
+    parts = [_digest_part(column, value) for column, value in columns]
+    return sql("cast(conv(left(md5({row}), 16), 16, -10) AS SIGNED)", row=concatenated(parts))
+
+
+def _digest_part(column: Column, value: exp.Expression) -> exp.Expression:
+    """Text that tells all values and NULL apart, also when other columns' texts follow: ended, or led by its length."""
+    base = column.base_type
+    if types.is_long(column):
+        return sql("ifnull(md5({v}), 'N')", v=comparison_form(column, value))
+    if base in types.STRINGS or base in types.BINARIES:
+        return sql("ifnull(concat(length({v}), ':', {v}), 'N')", v=value)
+    return sql("ifnull({v}, 'N'), ','", v=_plain_text(column, value))
+
+
+def _plain_text(column: Column, value: exp.Expression) -> exp.Expression:
+    """A value whose own text is one to one with its equality and holds no comma."""
+    base = column.base_type
+    if base in types.CHOICES or base == "bit":
+        return sql("cast({v} AS UNSIGNED)", v=value)
+    if base in types.FLOATS:
+        # A float's own text has six digits; as a double it has all, and adding 0 turns -0 into 0.
+        return sql("concat({v} + 0e0)", v=value)
+    if base in types.ADDRESSES:
+        return sql("concat({v})", v=value)  # beside one of these, another text would be taken for an address too
+    return value
+
+
+# -- key identity ----------------------------------------------------------------------------------------------------
+def key_identity(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+    """Binary identity of a key; of several columns each is led by its length."""
+    identities = [_identity(column, value) for column, value in columns]
+    if len(identities) == 1:
+        return identities[0]
+    return concatenated([sql("length({v}), ':', {v}", v=identity) for identity in identities])
+
+
+def _identity(column: Column, value: exp.Expression) -> exp.Expression:
+    base = column.base_type
+    if base in types.BINARIES:
+        return sql("cast({v} AS BINARY)", v=value)
+    if base in types.STRINGS:
+        # What the collation compares; padded to full length where it equates trailing spaces.
+        padded = "" if column.fact("no_pad") else f" AS CHAR({column.fact('characters')})"
+        return sql(f"unhex(md5(weight_string({{v}}{padded})))", v=value)
+    return sql("cast({v} AS BINARY)", v=_plain_text(column, value))
+
+
+# -- text ------------------------------------------------------------------------------------------------------------
+def canonical_text(column: Column, value: exp.Expression) -> exp.Expression:
+    """The database's own text of a value under the pins; bytes as ``0x..``, floats with all their digits."""
+    base = column.base_type
+    if base in types.BINARIES:
+        return sql("concat('0x', hex({v}))", v=value)
+    if base in types.GEOMETRIES:
+        return sql("hex({v})", v=comparison_form(column, value))
+    if base in types.FLOATS:
+        return _plain_text(column, value)
+    if base in types.STRINGS:
+        return sql("convert({v} USING utf8mb4)", v=value)
+    return sql("cast({v} AS CHAR)", v=_plain_text(column, value) if base == "bit" else value)
+
+
+def travel_form(column: Column, value: exp.Expression) -> exp.Expression:
+    """The value in wire form: numbers and bytes as themselves, everything else as text."""
+    kind = column.travel.kind
+    if kind in ("int16", "int32", "int64"):
+        return sql("cast({v} AS SIGNED)", v=value)  # no year, bit or tinyint(1) reaches the driver, which has its ideas
+    if kind == "uint64":
+        return sql("cast(cast({v} AS UNSIGNED) AS DECIMAL(20,0))", v=value)
+    if kind in ("float32", "float64"):
+        return sql("{v} + 0e0", v=value)  # as a double: the text protocol rounds a float to six digits
+    if kind == "binary":
+        return sql("cast({v} AS BINARY)", v=value)
+    if kind in _ISO:
+        template = f"CASE WHEN {_HELD_DAY} THEN {_ISO[kind]} ELSE cast({{v}} AS CHAR) END"
+        return sql(template, v=value)
+    if kind == "time":
+        return sql("cast(cast({v} AS TIME(6)) AS CHAR)", v=value)
+    return canonical_text(column, value)
+
+
+def travels(column: Column, value: exp.Expression) -> exp.Expression | None:
+    """Whether a typed sink can hold the value; None where it can hold every one."""
+    if column.travel.kind in ("date", *_ISO):
+        return sql(f"({{v}} IS NULL OR {_HELD_DAY})", v=value)
+    return None

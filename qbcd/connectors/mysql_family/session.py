@@ -1,0 +1,229 @@
+"""Sessions on MariaDB and MySQL: URLs for SQLAlchemy and JDBC from one URL, TLS alike on both, and pinned settings."""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy.engine import URL
+
+from qbcd.errors import ConfigError
+
+DRIVER_CLASS = "org.mariadb.jdbc.Driver"
+DEFAULT_PORT = 3306
+CONNECT_TIMEOUT = 10  # seconds
+LOCK_TIMEOUT = 30  # seconds that DDL or another poller may keep a statement waiting
+
+# Options of a source's URL, which hold for SQLAlchemy and JDBC alike.
+URL_OPTIONS = frozenset({"ssl_mode", "ssl_ca", "connect_timeout"})
+SSL_MODES = {"disabled": "disable", "verify_ca": "verify-ca", "verify_identity": "verify-full"}  # to the JDBC driver's
+# What users may set on JDBC: nothing that loads code or files, moves the session elsewhere, or touches TLS.
+JDBC_PROPERTIES = frozenset({
+    "connectTimeout", "socketTimeout", "tcpKeepAlive", "tcpAbortiveClose", "useCompression", "maxAllowedPacket",
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """What the two families of servers spell differently in a session.
+
+    Attributes:
+        read_only: Session variable that makes transactions read-only.
+        time_limit: Session variable that limits a statement's time, and its units a second.
+        extra: Further pins.
+    """
+
+    read_only: str
+    time_limit: tuple[str, int]
+    extra: tuple[str, ...] = ()
+
+
+def pins(spelling: Spelling) -> tuple[str, ...]:
+    """The one statement that makes a session's results independent of its settings.
+
+    Strict, so that no value is cut when it is copied; with invalid dates allowed, since the source may hold them. What
+    users' restrictions know stays as it is by default: double quotes delimit texts, backslashes escape.
+    """
+    settings = (
+        "sql_mode = 'STRICT_ALL_TABLES,ALLOW_INVALID_DATES'",
+        "time_zone = '+00:00'",
+        "character_set_client = utf8mb4",
+        "character_set_results = utf8mb4",
+        "collation_connection = utf8mb4_bin",
+        "lc_time_names = 'en_US'",
+        "default_week_format = 0",
+        "div_precision_increment = 4",
+        "explicit_defaults_for_timestamp = ON",
+        "sql_auto_is_null = OFF",
+        "sql_safe_updates = OFF",
+        "sql_select_limit = DEFAULT",
+        f"lock_wait_timeout = {LOCK_TIMEOUT}",
+        f"innodb_lock_wait_timeout = {LOCK_TIMEOUT}",
+        *spelling.extra,
+    )
+    return (f"SET {', '.join(settings)}",)
+
+
+def sqlalchemy_url(url: URL, driver: str) -> URL:
+    """The URL with the driver that qbcd uses; its options go through `connect_args`.
+
+    Raises:
+        ConfigError: The URL names no database.
+    """
+    _options(url)
+    return URL.create(
+        driver, url.username, None if url.password is None else str(url.password), url.host or "localhost",
+        url.port or DEFAULT_PORT, _database(url),
+    )  # fmt: skip
+
+
+def connect_args(
+    url: URL, spelling: Spelling, *, stream: str, read_only: bool, statement_timeout: int
+) -> dict[str, Any]:
+    """Arguments of PyMySQL's connect().
+
+    Raises:
+        ConfigError: An option of the URL is unknown or cannot be used.
+    """
+    options = _options(url)
+    arguments: dict[str, Any] = {
+        "connect_timeout": int(options.get("connect_timeout", CONNECT_TIMEOUT)),
+        "charset": "utf8mb4",
+        "program_name": f"qbcd/{stream}" if stream else "qbcd",
+        "init_command": f"SET {', '.join(variables(spelling, read_only, statement_timeout))}",
+        "local_infile": False,
+    }
+    context = _tls(options)
+    return {**arguments, "ssl": context} if context else {**arguments, "ssl_disabled": True}
+
+
+def variables(spelling: Spelling, read_only: bool, statement_timeout: int) -> list[str]:
+    """Session variables that a session has from its start."""
+    name, units = spelling.time_limit
+    settings = [f"{name}={statement_timeout * units}"] if statement_timeout else []
+    return [f"{spelling.read_only}={int(read_only)}", *settings]
+
+
+def engine_options(*, read_only: bool) -> dict[str, Any]:
+    """A reader sees one state in all its statements; a writer sees each statement's own, and blocks nobody."""
+    return {"isolation_level": "REPEATABLE READ" if read_only else "READ COMMITTED"}
+
+
+def jdbc_url(url: URL, spelling: Spelling, properties: Mapping[str, str], *, statement_timeout: int) -> str:
+    """``jdbc:mysql://host:port/database?..`` with all properties, without user and password.
+
+    The scheme is the one for which Spark quotes names as these servers do; under ``jdbc:mariadb:`` it would put names
+    into double quotes, which these servers take for texts, and read the names of columns as their values.
+
+    Raises:
+        ConfigError: The URL names a socket, no database or an unknown option; or a property is not on the allow-list.
+    """
+    options, host = _options(url), url.host or "localhost"
+    if host.startswith(("/", "@")):
+        raise ConfigError(f"JDBC cannot connect through the socket {host}", remedy="name a host and port in the url")
+    _refuse_unknown(properties, JDBC_PROPERTIES, "jdbc.properties", "TLS settings belong in the source's url")
+    settings = {
+        "permitMysqlScheme": "true",
+        "connectTimeout": str(1000 * int(options.get("connect_timeout", CONNECT_TIMEOUT))),
+        "tcpKeepAlive": "true",
+        "tinyInt1isBit": "false",
+        "yearIsDateType": "false",
+        **_jdbc_tls(options),
+        **properties,
+        "sessionVariables": ",".join(variables(spelling, True, statement_timeout)),
+    }
+    for name, value in settings.items():
+        if any(c in value for c in "&#?\\\"'"):
+            raise ConfigError(f"{name} {value!r} holds a character that a JDBC URL cannot carry")
+    address = f"[{host.strip('[]')}]" if ":" in host else host
+    place = f"{address}:{url.port or DEFAULT_PORT}/{quote(_database(url), safe='')}"
+    return f"jdbc:mysql://{place}?{'&'.join(f'{name}={value}' for name, value in settings.items())}"
+
+
+def jdbc_options(url: URL, *, fetchsize: int) -> dict[str, str]:
+    """Driver, user, password and fetch size of a Spark JDBC read.
+
+    Raises:
+        ConfigError: `fetchsize` is below 1: the driver would then hold the whole result in memory.
+    """
+    if fetchsize < 1:
+        raise ConfigError(f"jdbc.fetchsize is {fetchsize}", remedy="1 is the least; 10000 serves well")
+    options = {"driver": DRIVER_CLASS, "fetchsize": str(fetchsize)}
+    if url.username:
+        options["user"] = url.username
+    if url.password is not None:
+        options["password"] = str(url.password)
+    return options
+
+
+def is_local(host: str | None) -> bool:
+    """Whether `host` is this machine: loopback, a socket, or none at all."""
+    if not host or host.startswith("/") or host.rstrip(".").lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _database(url: URL) -> str:
+    if not url.database:
+        raise ConfigError("the source's url names no database", remedy="end it with /DATABASE")
+    return url.database
+
+
+def _options(url: URL) -> dict[str, str]:
+    """The URL's options, checked; off this machine TLS with full verification unless it says otherwise."""
+    for name, value in url.query.items():
+        if not isinstance(value, str):
+            raise ConfigError(f"the source's url sets {name} twice", remedy="keep one of them")
+    _refuse_unknown(url.query, URL_OPTIONS, "the source's url", "other options cannot hold for JDBC too")
+    options = {name: str(value) for name, value in url.query.items()}
+    options["ssl_mode"] = options.get("ssl_mode", "disabled" if is_local(url.host) else "verify_identity").lower()
+    if options["ssl_mode"] not in SSL_MODES:
+        raise ConfigError(
+            f"the source's url sets ssl_mode to {options['ssl_mode']!r}", remedy=f"use one of {', '.join(SSL_MODES)}"
+        )
+    if not options.get("connect_timeout", "1").isdecimal():
+        raise ConfigError("connect_timeout in the source's url is no number", remedy="give whole seconds")
+    return options
+
+
+def _tls(options: Mapping[str, str]) -> ssl.SSLContext | None:
+    if options["ssl_mode"] == "disabled":
+        return None
+    try:
+        context = ssl.create_default_context(cafile=options.get("ssl_ca"))
+    except OSError as error:
+        raise ConfigError(
+            f"ssl_ca {options.get('ssl_ca')} cannot be read: {error.strerror or error}",
+            remedy="name a PEM file of the authority that signed the server's certificate",
+        ) from error
+    context.check_hostname = options["ssl_mode"] == "verify_identity"
+    return context
+
+
+def _jdbc_tls(options: Mapping[str, str]) -> dict[str, str]:
+    """The URL's TLS by the names of the JDBC driver's releases 3 (sslMode) and 2 (useSsl and what follows)."""
+    mode = options["ssl_mode"]
+    if mode == "disabled":
+        return {"sslMode": "disable"}
+    settings = {"sslMode": SSL_MODES[mode], "useSsl": "true"}
+    if mode == "verify_ca":
+        settings["disableSslHostnameVerification"] = "true"
+    if "ssl_ca" in options:
+        settings["serverSslCert"] = options["ssl_ca"]
+    return settings
+
+
+def _refuse_unknown(given: Mapping[str, Any], known: frozenset[str], place: str, why: str) -> None:
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}; {why}"
+            raise ConfigError(f"{place} may not set {name!r}", remedy=hint)

@@ -1,0 +1,221 @@
+"""Statement primitives of MariaDB and MySQL: many ranges in one statement, range bounds, DDL of qbcd's own tables.
+
+These servers have no LATERAL (MariaDB) or read a correlated range again for every row of bounds, and scan the whole
+index on a comparison of row values. So bounds are literals, each range an arm of a UNION ALL, and a composite
+comparison is spelled out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from qbcd.connectors.mysql_family import forms, types
+from qbcd.model import Column, KeyRange
+
+_INTEGER = re.compile(r"-?\d+")
+_DECIMAL = re.compile(r"-?\d+(\.\d+)?")
+_FLOAT = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
+_BYTES = re.compile(r"0x([0-9A-F]{2})*")
+_PLAIN = re.compile(r"[\x20-\x26\x28-\x5b\x5d-\x7e]*")  # ASCII without quote, backslash and control characters
+# The largest row count: a derived table with a LIMIT is not merged, so what it computes is computed once.
+NO_MERGE = "LIMIT 18446744073709551615"
+
+
+# -- bounds ----------------------------------------------------------------------------------------------------------
+def bound_text(column: Column, value: exp.Expression) -> exp.Expression:
+    """What a bound of `column` is remembered as; `bound` takes it back."""
+    if column.base_type in types.CHOICES:
+        return forms.sql("cast(cast({v} AS UNSIGNED) AS CHAR)", v=value)  # ordered by number, not by label
+    if column.base_type in types.STRINGS and column.fact("charset") not in types.ROUND_TRIP:
+        return forms.sql("concat('0x', hex({v}))", v=value)
+    return forms.canonical_text(column, value)
+
+
+def bound(column: Column, text: str) -> exp.Expression:
+    """A key bound as a literal: a number is one, so that no comparison goes through floating point.
+
+    Raises:
+        ValueError: The text is no value of the column's type.
+    """
+    base = column.base_type
+    if base in types.INTEGERS or base in types.CHOICES or base == "bit":
+        return _number(column, text, _INTEGER)
+    if base == "decimal":
+        return _number(column, text, _DECIMAL)
+    if base in types.FLOATS:
+        number = _number(column, text, _FLOAT)
+        return number if "e" in text else exp.Var(this=f"{text}e0")
+    if base in types.BINARIES:
+        return exp.Var(this=f"X'{_hex(column, text)}'")
+    if base in types.STRINGS and column.fact("charset") not in types.ROUND_TRIP:
+        return exp.Var(this=f"_{column.fact('charset')} X'{_hex(column, text)}'")
+    if _PLAIN.fullmatch(text):
+        return exp.Var(this=f"'{text}'")
+    return exp.Var(this=f"_utf8mb4 X'{text.encode().hex().upper()}'")
+
+
+def _number(column: Column, text: str, pattern: re.Pattern[str]) -> exp.Expression:
+    if not pattern.fullmatch(text):
+        raise ValueError(f"{text!r} is no bound of key column {column.name} of type {column.sql_type}")
+    return exp.Var(this=text)
+
+
+def _hex(column: Column, text: str) -> str:
+    if not _BYTES.fullmatch(text):
+        raise ValueError(f"{text!r} is no bound of key column {column.name} of type {column.sql_type}")
+    return text[2:]
+
+
+def range_bounds(relation: str, key: Sequence[Column], key_names: Sequence[str], *, rows_per_range: int) -> str:
+    """The first key of every range but the first as text k0..kn, in key order.
+
+    Raises:
+        ValueError: `rows_per_range` is not positive.
+    """
+    if rows_per_range < 1:
+        raise ValueError("a range holds one row at least")
+    names = ", ".join(f"t.{name}" for name in key_names)
+    columns = [exp.Var(this=f"o.{name}") for name in key_names]
+    texts = ", ".join(
+        f"{_sql(bound_text(c, value))} AS k{i}" for i, (c, value) in enumerate(zip(key, columns, strict=True))
+    )
+    return (
+        f"SELECT {texts}\nFROM (SELECT {names}, row_number() OVER (ORDER BY {names}) AS qbcd_row\n"
+        f"FROM {relation} AS t) AS o\n"
+        f"WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, {rows_per_range}) = 0\nORDER BY o.qbcd_row"
+    )
+
+
+# -- many ranges -----------------------------------------------------------------------------------------------------
+def per_range(
+    select: Sequence[str],
+    relation: str,
+    key: Sequence[Column],
+    ranges: Sequence[KeyRange],
+    key_names: Sequence[str],
+    *,
+    aggregate: bool,
+) -> str:
+    """One statement over many ranges; see :meth:`~qbcd.connectors.base.Connector.per_range`.
+
+    Aggregates are an arm a range. Rows are an arm a run of adjoining ranges, whose ids a balanced CASE gives: a lone
+    arm streams, while a UNION inside a derived table would be written down first.
+
+    Raises:
+        ValueError: There are no ranges, ids repeat, or a bound has another width than the key.
+    """
+    _check(key, ranges)
+    columns = [f"t.{name}" for name in key_names]
+    arms = [_aggregate(select, relation, key, columns, r) for r in ranges] if aggregate else [
+        _rows(select, relation, key, columns, run) for run in _runs(ranges)
+    ]  # fmt: skip
+    return "\nUNION ALL\n".join(arms)
+
+
+def _aggregate(
+    select: Sequence[str], relation: str, key: Sequence[Column], columns: Sequence[str], one: KeyRange
+) -> str:
+    condition = _within(key, columns, one.lo, one.hi)
+    return (
+        f"SELECT {one.range_id} AS range_id, {', '.join(select)}\n"
+        f"FROM (SELECT t.* FROM {relation} AS t WHERE {condition} {NO_MERGE}) AS t"
+    )
+
+
+def _rows(
+    select: Sequence[str], relation: str, key: Sequence[Column], columns: Sequence[str], run: Sequence[KeyRange]
+) -> str:
+    condition = _within(key, columns, run[0].lo, run[-1].hi)
+    return (
+        f"SELECT {_id_of(key, columns, run)} AS range_id, {', '.join(select)}\nFROM {relation} AS t WHERE {condition}"
+    )
+
+
+def _runs(ranges: Sequence[KeyRange]) -> list[list[KeyRange]]:
+    """`ranges` in runs in which each begins where the one before it ends."""
+    runs: list[list[KeyRange]] = []
+    for one in ranges:
+        if runs and one.lo is not None and runs[-1][-1].hi == one.lo:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    return runs
+
+
+def _id_of(key: Sequence[Column], columns: Sequence[str], run: Sequence[KeyRange]) -> str:
+    """The id of the range of a run in which a row lies, by halving."""
+    if len(run) == 1:
+        return str(run[0].range_id)
+    middle = len(run) // 2
+    below = _compare(key, columns, "<", _literals(key, run[middle].lo or ()))
+    return f"CASE WHEN {below} THEN {_id_of(key, columns, run[:middle])} ELSE {_id_of(key, columns, run[middle:])} END"
+
+
+def _within(
+    key: Sequence[Column], columns: Sequence[str], lo: tuple[str, ...] | None, hi: tuple[str, ...] | None
+) -> str:
+    low = [_compare(key, columns, ">=", _literals(key, lo))] if lo is not None else []
+    high = [_compare(key, columns, "<", _literals(key, hi))] if hi is not None else []
+    return " AND ".join(low + high) or "TRUE"
+
+
+def _compare(key: Sequence[Column], left: Sequence[str], operator: str, right: Sequence[str]) -> str:
+    """A comparison of whole keys, spelled out; a leading condition on the first column is what the index answers."""
+    if len(key) == 1:
+        return f"{left[0]} {operator} {right[0]}"
+    strict = operator[0]
+    alternatives = []
+    for i in range(len(key)):
+        equal = [f"{left[j]} = {right[j]}" for j in range(i)]
+        last = operator if i == len(key) - 1 else strict
+        alternatives.append(" AND ".join([*equal, f"{left[i]} {last} {right[i]}"]))
+    return f"({left[0]} {strict}= {right[0]} AND ({' OR '.join(f'({a})' for a in alternatives)}))"
+
+
+def _check(key: Sequence[Column], ranges: Sequence[KeyRange]) -> None:
+    if not ranges:
+        raise ValueError("no ranges to ask for")
+    if len({r.range_id for r in ranges}) != len(ranges):
+        raise ValueError("a range id occurs twice")
+    for r in ranges:
+        for ends in (r.lo, r.hi):
+            if ends is not None and len(ends) != len(key):
+                raise ValueError(f"range {r.range_id} has a bound of {len(ends)} values for a key of {len(key)}")
+
+
+def _literals(key: Sequence[Column], values: Sequence[str]) -> list[str]:
+    return [_sql(bound(column, text)) for column, text in zip(key, values, strict=True)]
+
+
+def _sql(tree: exp.Expression) -> str:
+    return tree.sql(dialect=forms.DIALECT)
+
+
+# -- qbcd's own tables -----------------------------------------------------------------------------------------------
+def create_table(name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:
+    """CREATE TABLE IF NOT EXISTS; `name` and column names are quoted SQL."""
+    lines = [f"{column} {sql_type} {'NOT NULL' if column in primary_key else 'NULL'}" for column, sql_type in columns]
+    if primary_key:
+        lines.append(f"PRIMARY KEY ({', '.join(primary_key)})")
+    body = ",\n  ".join(lines)
+    options = "ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+    return f"CREATE TABLE IF NOT EXISTS {name} (\n  {body}\n) {options}"
+
+
+def statement_form(tree: exp.Expression) -> exp.Expression:
+    """The statement without what these servers lack: ``||`` as concatenation, an alias in DELETE .. USING."""
+    tree = tree.transform(_concatenated)
+    if isinstance(tree, exp.Delete) and tree.args.get("using"):
+        target = tree.this
+        tree.set("using", [target.copy(), *tree.args["using"]])
+        tree.set("this", exp.to_identifier(target.alias, quoted=True))
+    return tree
+
+
+def _concatenated(node: exp.Expression) -> exp.Expression:
+    if isinstance(node, exp.DPipe):
+        return exp.Anonymous(this="concat", expressions=[part.transform(_concatenated) for part in node.flatten()])
+    return node

@@ -1,0 +1,134 @@
+"""What each type of MariaDB and MySQL means to qbcd: how it is compared, how it travels, whether it can be a key.
+
+Everything is decided once, from the catalog's row of a column, and kept in :class:`~qbcd.model.Column`; the forms then
+only look types up here. `base_type` is the catalog's ``DATA_TYPE``.
+
+Facts of a column (`Column.fact`):
+
+=================  ==================================================================================================
+``storage_type``   SQL of the type with its character set, as qbcd's own tables have it
+``charset``        character set of a text
+``no_pad``         ``yes`` where the collation tells trailing spaces apart
+``characters``     characters that a text holds at most;  ``octets`` its bytes
+``unsigned``       ``yes`` for an unsigned number;  ``bits`` of a bit field
+=================  ==================================================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from qbcd.model import Column, Comparison, Travel, TravelKind
+
+INTEGERS: Mapping[str, tuple[TravelKind, TravelKind]] = {  # signed, unsigned
+    "tinyint": ("int16", "int16"),
+    "smallint": ("int16", "int32"),
+    "mediumint": ("int32", "int32"),
+    "int": ("int32", "int64"),
+    "bigint": ("int64", "uint64"),
+    "year": ("int16", "int16"),
+}
+FLOATS: Mapping[str, TravelKind] = {"float": "float32", "double": "float64"}
+TIMES: Mapping[str, TravelKind] = {"date": "date", "time": "time", "datetime": "timestamp", "timestamp": "timestamptz"}
+STRINGS = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
+BINARIES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
+CHOICES = frozenset({"enum", "set"})  # numbers to the server, labels to people
+ADDRESSES = frozenset({"uuid", "inet4", "inet6"})  # fixed bytes with a text of one form
+GEOMETRIES = frozenset({
+    "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon",
+    "geometrycollection", "geomcollection",
+})  # fmt: skip
+KNOWN = frozenset({*INTEGERS, *FLOATS, *TIMES, *STRINGS, *BINARIES, *CHOICES, *ADDRESSES, *GEOMETRIES,
+                   "decimal", "bit", "json"})  # fmt: skip
+# An index over them holds prefixes only, so that it vouches for no key.
+PREFIXED = frozenset({"tinytext", "text", "mediumtext", "longtext", "tinyblob", "blob", "mediumblob", "longblob"})
+# Character sets whose every text becomes Unicode and back without loss; keys of others are told apart by their bytes.
+ROUND_TRIP = frozenset({"utf8mb4", "utf8mb3", "utf8", "latin1", "ascii"})
+# Bytes above which a value enters the digest by a hash of its own, and an image leaves the row.
+LONG = 255
+MAX_DECIMAL_DIGITS = 38
+_COMMENT = re.compile(r"\s*/\*.*?\*/")
+
+
+def make_column(row: Mapping[str, Any]) -> Column:
+    """The column that a row of the catalog query describes (`catalog.COLUMNS` lists the row's fields)."""
+    sql_type = _COMMENT.sub("", str(row["sql_type"]))
+    charset = str(row["charset"] or "")
+    facts = {
+        "storage_type": f"{sql_type} CHARACTER SET {charset}" if charset else sql_type,
+        "charset": charset,
+        "no_pad": "yes" if row["no_pad"] else "",
+        "characters": str(row["characters"] or ""),
+        "octets": str(row["octets"] or ""),
+        "unsigned": "yes" if "unsigned" in sql_type.lower() else "",
+        "bits": str(row["precision"]) if row["base_type"] == "bit" else "",
+    }
+    column = Column(
+        name=str(row["name"]),
+        sql_type=sql_type,
+        base_type=str(row["base_type"]).lower(),
+        nullable=bool(row["nullable"]),
+        collation=str(row["collation"] or ""),
+        comparison="text",
+        travel=Travel("text"),
+        facts=tuple(sorted((name, value) for name, value in facts.items() if value)),
+    )
+    travel = _travel(column, int(row["precision"] or 0), int(row["scale"] or 0))
+    return replace(column, comparison=_comparison(column), travel=travel)
+
+
+def is_long(column: Column) -> bool:
+    """Whether values may be so long that many of them make no row."""
+    return column.base_type in GEOMETRIES or column.base_type == "json" or int(column.fact("octets") or 0) > LONG
+
+
+def type_problem(column: Column) -> str:
+    """Why values of `column` cannot be captured, or an empty string."""
+    if column.base_type in KNOWN:
+        return ""
+    return f"qbcd does not know type {column.sql_type}"
+
+
+def key_problem(column: Column) -> str:
+    """Why `column` cannot be part of a key, or an empty string; nullability and uniqueness are the caller's."""
+    problem = type_problem(column)
+    if problem:
+        return problem
+    if column.base_type in PREFIXED:
+        return f"an index over {column.sql_type} holds only the beginnings of values"
+    if column.base_type in GEOMETRIES or column.base_type == "json":
+        return f"{column.sql_type} has no total order that qbcd knows"
+    return ""
+
+
+def override_travel(column: Column, kind: str) -> Column:
+    """The column with `types: {column: kind}` applied; `text` is the only override.
+
+    Raises:
+        ValueError: The kind is another one.
+    """
+    if kind != "text":
+        raise ValueError(f"a column can only be made to travel as text, not as {kind!r}")
+    return replace(column, travel=Travel("text"))
+
+
+def _comparison(column: Column) -> Comparison:
+    if column.base_type in STRINGS or column.base_type in GEOMETRIES:
+        return "bytes"  # nearly every collation equates case, accents or trailing spaces, which users see
+    return "text" if column.base_type == "json" else "typed"
+
+
+def _travel(column: Column, precision: int, scale: int) -> Travel:
+    base = column.base_type
+    if base in INTEGERS:
+        return Travel(INTEGERS[base][bool(column.fact("unsigned"))])
+    if base == "bit":
+        return Travel("uint64" if precision == 64 else "int64")
+    if base == "decimal" and precision <= MAX_DECIMAL_DIGITS:
+        return Travel("decimal", precision, scale)
+    if base in BINARIES:
+        return Travel("binary")
+    return Travel(FLOATS.get(base) or TIMES.get(base) or "text")
