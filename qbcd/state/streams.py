@@ -32,7 +32,10 @@ class StreamRows:
 
     # -- tables ------------------------------------------------------------------------------------------------------
     def _present(self, conn: Connection) -> set[str]:
-        return set(inspect(conn).get_table_names(schema=self.tables.schema))
+        there, schema = inspect(conn), self.tables.schema
+        if schema and not there.has_schema(schema):
+            return set()
+        return set(there.get_table_names(schema=schema))
 
     def exists(self, conn: Connection) -> bool:
         """Whether all tables are there."""

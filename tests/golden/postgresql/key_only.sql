@@ -310,6 +310,52 @@ FROM "public"."members"
 WHERE
   TRUE) AS t WHERE (t."team", t."person") >= (r.lo0, r.lo1) AND (t."team", t."person") < (r.hi0, r.hi1)) AS q
 
+-- id_rcs: images of all ranges
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('-5' AS integer), CAST('-5' AS integer), CAST('7' AS integer), CAST('7' AS integer))
+) AS r(range_id, lo0, lo1, hi0, hi1)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1 FROM (SELECT
+  "team",
+  "person",
+  RECORD_SEND(ROW(INT4SEND("team"), INT4SEND("person"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW("team", "person"), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "team" AS qbcd_0,
+  "person" AS qbcd_1
+FROM "public"."members"
+WHERE
+  TRUE) AS t WHERE (t."team", t."person") >= (r.lo0, r.lo1) AND (t."team", t."person") < (r.hi0, r.hi1)) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1 FROM (SELECT
+  "team",
+  "person",
+  RECORD_SEND(ROW(INT4SEND("team"), INT4SEND("person"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW("team", "person"), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "team" AS qbcd_0,
+  "person" AS qbcd_1
+FROM "public"."members"
+WHERE
+  TRUE) AS t WHERE (t."team", t."person") < (CAST('-5' AS integer), CAST('-5' AS integer))) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1 FROM (SELECT
+  "team",
+  "person",
+  RECORD_SEND(ROW(INT4SEND("team"), INT4SEND("person"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW("team", "person"), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "team" AS qbcd_0,
+  "person" AS qbcd_1
+FROM "public"."members"
+WHERE
+  TRUE) AS t WHERE (t."team", t."person") >= (CAST('7' AS integer), CAST('7' AS integer))) AS q
+
 -- id_rcs: images for typed sinks, as the JDBC driver takes them
 SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_untravelled AS untravelled FROM (SELECT
   "team",

@@ -427,6 +427,91 @@ FROM "public"."orders"
 WHERE
   TRUE) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
 
+-- id_rcs: images of all ranges
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3 FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CAST("amount" AS text) AS qbcd_2,
+  CASE
+    WHEN "placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("placed" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("placed" AS TEXT)
+  END AS qbcd_3
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3 FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CAST("amount" AS text) AS qbcd_2,
+  CASE
+    WHEN "placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("placed" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("placed" AS TEXT)
+  END AS qbcd_3
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE t."order_id" < CAST('10' AS bigint)) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3 FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CAST("amount" AS text) AS qbcd_2,
+  CASE
+    WHEN "placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("placed" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("placed" AS TEXT)
+  END AS qbcd_3
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE t."order_id" >= CAST('20' AS bigint)) AS q
+
 -- id_rcs: images for typed sinks, as the JDBC driver takes them
 SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_untravelled AS untravelled FROM (SELECT
   "order_id",

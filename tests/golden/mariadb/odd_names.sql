@@ -1,0 +1,564 @@
+-- mds: ddl 1
+CREATE TABLE IF NOT EXISTS `qbcd`.`replica_odd_names_3c8f564f` (
+  `se``lect` int(11) NOT NULL,
+  `%(x)s` date NOT NULL,
+  `:epoch` varchar(9) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `quote"d` varchar(9) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `it's \` int(11) NULL,
+  `{{ jinja }} {v}` int(11) NULL,
+  `nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn` int(11) NULL,
+  `üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz` int(11) NULL,
+  PRIMARY KEY (`se``lect`, `%(x)s`)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+
+-- mds: ddl 2
+CREATE TABLE IF NOT EXISTS `qbcd`.`outbox_odd_names_3c8f564f` (
+  `epoch` bigint NOT NULL,
+  `batch_seq` bigint NOT NULL,
+  `ordinal` bigint NOT NULL,
+  `op` char(1) NULL,
+  `reason` varchar(40) NULL,
+  `pair_id` varchar(64) NULL,
+  `changed` text NULL,
+  `b_se``lect` int(11) NULL,
+  `a_se``lect` int(11) NULL,
+  `b_%(x)s` date NULL,
+  `a_%(x)s` date NULL,
+  `b_:epoch` varchar(9) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `a_:epoch` varchar(9) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `b_quote"d` varchar(9) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `a_quote"d` varchar(9) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `b_it's \` int(11) NULL,
+  `a_it's \` int(11) NULL,
+  `b_{{ jinja }} {v}` int(11) NULL,
+  `a_{{ jinja }} {v}` int(11) NULL,
+  `b_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996` int(11) NULL,
+  `a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996` int(11) NULL,
+  `b_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6` int(11) NULL,
+  `a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6` int(11) NULL,
+  PRIMARY KEY (`epoch`, `batch_seq`, `ordinal`)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+
+-- mds: baseline, events=False, 1
+INSERT INTO `qbcd`.`replica_odd_names_3c8f564f` (
+  `se``lect`,
+  `%(x)s`,
+  `:epoch`,
+  `quote"d`,
+  `it's \`,
+  `{{ jinja }} {v}`,
+  `nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`,
+  `üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`
+)
+SELECT
+  `se``lect`,
+  `%(x)s`,
+  `:epoch`,
+  `quote"d`,
+  `it's \`,
+  `{{ jinja }} {v}`,
+  `nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`,
+  `üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`
+FROM `My ``Schema```.`a.b % :c`
+WHERE
+  TRUE
+
+-- mds: baseline, events=True, 1
+--   batch_seq = 1
+--   epoch = 5
+INSERT INTO `qbcd`.`outbox_odd_names_3c8f564f` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  `a_se``lect`,
+  `a_%%(x)s`,
+  `a_:epoch`,
+  `a_quote"d`,
+  `a_it's \`,
+  `a_{{ jinja }} {v}`,
+  `a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996`,
+  `a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  ROW_NUMBER() OVER () - 1,
+  'r',
+  `se``lect`,
+  `%%(x)s`,
+  `:epoch`,
+  `quote"d`,
+  `it's \`,
+  `{{ jinja }} {v}`,
+  `nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`,
+  `üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`
+FROM `My ``Schema```.`a.b %% :c`
+WHERE
+  TRUE
+
+-- mds: baseline, events=True, 2
+--   batch_seq = 1
+--   epoch = 5
+INSERT INTO `qbcd`.`replica_odd_names_3c8f564f` (
+  `se``lect`,
+  `%%(x)s`,
+  `:epoch`,
+  `quote"d`,
+  `it's \`,
+  `{{ jinja }} {v}`,
+  `nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`,
+  `üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`
+)
+SELECT
+  o.`a_se``lect`,
+  o.`a_%%(x)s`,
+  o.`a_:epoch`,
+  o.`a_quote"d`,
+  o.`a_it's \`,
+  o.`a_{{ jinja }} {v}`,
+  o.`a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996`,
+  o.`a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6`
+FROM `qbcd`.`outbox_odd_names_3c8f564f` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op <> 'd'
+
+-- mds: key problems
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN `se``lect` IS NULL OR `%(x)s` IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM `My ``Schema```.`a.b % :c`
+  WHERE
+    TRUE
+  GROUP BY
+    `se``lect`,
+    `%(x)s`
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- mds: changes
+--   batch_seq = 2
+--   epoch = 5
+INSERT INTO `qbcd`.`outbox_odd_names_3c8f564f` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  `b_se``lect`,
+  `a_se``lect`,
+  `b_%%(x)s`,
+  `a_%%(x)s`,
+  `b_:epoch`,
+  `a_:epoch`,
+  `b_quote"d`,
+  `a_quote"d`,
+  `b_it's \`,
+  `a_it's \`,
+  `b_{{ jinja }} {v}`,
+  `a_{{ jinja }} {v}`,
+  `b_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996`,
+  `a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996`,
+  `b_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6`,
+  `a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  CASE
+    WHEN d.op_rank = 2
+    THEN TRIM(BOTH ',' FROM CONCAT(
+      CASE
+        WHEN NOT (cast(d.`a_:epoch` AS BINARY) <=> cast(d.`b_:epoch` AS BINARY))
+        THEN '2,'
+        ELSE ''
+      END,
+      CASE
+        WHEN NOT (cast(d.`a_quote"d` AS BINARY) <=> cast(d.`b_quote"d` AS BINARY))
+        THEN '3,'
+        ELSE ''
+      END,
+      CASE WHEN NOT (d.`a_it's \` <=> d.`b_it's \`) THEN '4,' ELSE '' END,
+      CASE
+        WHEN NOT (d.`a_{{ jinja }} {v}` <=> d.`b_{{ jinja }} {v}`)
+        THEN '5,'
+        ELSE ''
+      END,
+      CASE
+        WHEN NOT (d.`a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996` <=> d.`b_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996`)
+        THEN '6,'
+        ELSE ''
+      END,
+      CASE
+        WHEN NOT (d.`a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6` <=> d.`b_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6`)
+        THEN '7,'
+        ELSE ''
+      END
+    ))
+  END,
+  d.`b_se``lect`,
+  d.`a_se``lect`,
+  d.`b_%%(x)s`,
+  d.`a_%%(x)s`,
+  d.`b_:epoch`,
+  d.`a_:epoch`,
+  d.`b_quote"d`,
+  d.`a_quote"d`,
+  d.`b_it's \`,
+  d.`a_it's \`,
+  d.`b_{{ jinja }} {v}`,
+  d.`a_{{ jinja }} {v}`,
+  d.`b_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996`,
+  d.`a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996`,
+  d.`b_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6`,
+  d.`a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6`
+FROM (
+  SELECT
+    CASE WHEN r.`se``lect` IS NULL THEN 3 ELSE 2 END AS op_rank,
+    r.`se``lect` AS `b_se``lect`,
+    t.`se``lect` AS `a_se``lect`,
+    r.`%%(x)s` AS `b_%%(x)s`,
+    t.`%%(x)s` AS `a_%%(x)s`,
+    r.`:epoch` AS `b_:epoch`,
+    t.`:epoch` AS `a_:epoch`,
+    r.`quote"d` AS `b_quote"d`,
+    t.`quote"d` AS `a_quote"d`,
+    r.`it's \` AS `b_it's \`,
+    t.`it's \` AS `a_it's \`,
+    r.`{{ jinja }} {v}` AS `b_{{ jinja }} {v}`,
+    t.`{{ jinja }} {v}` AS `a_{{ jinja }} {v}`,
+    r.`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn` AS `b_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996`,
+    t.`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn` AS `a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996`,
+    r.`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz` AS `b_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6`,
+    t.`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz` AS `a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6`
+  FROM (
+    SELECT
+      `se``lect`,
+      `%%(x)s`,
+      `:epoch`,
+      `quote"d`,
+      `it's \`,
+      `{{ jinja }} {v}`,
+      `nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`,
+      `üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`
+    FROM `My ``Schema```.`a.b %% :c`
+    WHERE
+      TRUE
+  ) AS t
+  LEFT JOIN `qbcd`.`replica_odd_names_3c8f564f` AS r
+    ON t.`se``lect` = r.`se``lect` AND t.`%%(x)s` = r.`%%(x)s`
+  WHERE
+    r.`se``lect` IS NULL
+    OR NOT (cast(t.`:epoch` AS BINARY) <=> cast(r.`:epoch` AS BINARY))
+    OR NOT (cast(t.`quote"d` AS BINARY) <=> cast(r.`quote"d` AS BINARY))
+    OR NOT (t.`it's \` <=> r.`it's \`)
+    OR NOT (t.`{{ jinja }} {v}` <=> r.`{{ jinja }} {v}`)
+    OR NOT (t.`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn` <=> r.`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`)
+    OR NOT (t.`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz` <=> r.`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`)
+  UNION ALL
+  SELECT
+    1,
+    r.`se``lect`,
+    NULL,
+    r.`%%(x)s`,
+    NULL,
+    r.`:epoch`,
+    NULL,
+    r.`quote"d`,
+    NULL,
+    r.`it's \`,
+    NULL,
+    r.`{{ jinja }} {v}`,
+    NULL,
+    r.`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`,
+    NULL,
+    r.`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`,
+    NULL
+  FROM `qbcd`.`replica_odd_names_3c8f564f` AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `se``lect`,
+          `%%(x)s`
+        FROM `My ``Schema```.`a.b %% :c`
+        WHERE
+          TRUE
+      ) AS t
+      WHERE
+        t.`se``lect` = r.`se``lect` AND t.`%%(x)s` = r.`%%(x)s`
+    )
+) AS d
+
+-- mds: counts
+--   batch_seq = 2
+--   epoch = 5
+SELECT
+  o.op,
+  COUNT(*) AS events
+FROM `qbcd`.`outbox_odd_names_3c8f564f` AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+GROUP BY
+  o.op
+
+-- mds: values no type can hold
+--   batch_seq = 2
+--   epoch = 5
+SELECT
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c0,
+  MAX(
+    CASE
+      WHEN (o.`a_%%(x)s` IS NULL OR coalesce(o.`a_%%(x)s` >= '0001-01-01' AND from_days(to_days(o.`a_%%(x)s`)) = date(o.`a_%%(x)s`), FALSE))
+      AND (o.`b_%%(x)s` IS NULL OR coalesce(o.`b_%%(x)s` >= '0001-01-01' AND from_days(to_days(o.`b_%%(x)s`)) = date(o.`b_%%(x)s`), FALSE))
+      THEN 0
+      ELSE 1
+    END
+  ) AS c1,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c2,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c3,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c4,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c5,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c6,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c7
+FROM `qbcd`.`outbox_odd_names_3c8f564f` AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+
+-- mds: keys of the batch
+--   batch_seq = 2
+--   epoch = 5
+SELECT
+  o.op,
+  cast(COALESCE(o.`a_se``lect`, o.`b_se``lect`) AS CHAR) AS k0,
+  cast(COALESCE(o.`a_%%(x)s`, o.`b_%%(x)s`) AS CHAR) AS k1
+FROM `qbcd`.`outbox_odd_names_3c8f564f` AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+ORDER BY
+  o.ordinal
+LIMIT 1000
+
+-- mds: apply 1
+--   batch_seq = 2
+--   epoch = 5
+DELETE FROM `r` USING   `qbcd`.`replica_odd_names_3c8f564f` AS r,
+  `qbcd`.`outbox_odd_names_3c8f564f` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op IN ('d', 'u')
+  AND o.`b_se``lect` = r.`se``lect`
+  AND o.`b_%%(x)s` = r.`%%(x)s`
+
+-- mds: apply 2
+--   batch_seq = 2
+--   epoch = 5
+INSERT INTO `qbcd`.`replica_odd_names_3c8f564f` (
+  `se``lect`,
+  `%%(x)s`,
+  `:epoch`,
+  `quote"d`,
+  `it's \`,
+  `{{ jinja }} {v}`,
+  `nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`,
+  `üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`
+)
+SELECT
+  o.`a_se``lect`,
+  o.`a_%%(x)s`,
+  o.`a_:epoch`,
+  o.`a_quote"d`,
+  o.`a_it's \`,
+  o.`a_{{ jinja }} {v}`,
+  o.`a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996`,
+  o.`a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6`
+FROM `qbcd`.`outbox_odd_names_3c8f564f` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op <> 'd'
+
+-- mds: rows of the batch, by Spark
+SELECT
+  o.op,
+  o.reason,
+  o.pair_id,
+  o.ordinal,
+  o.changed,
+  cast(o.`b_se``lect` AS SIGNED) AS b_0,
+  cast(o.`b_%(x)s` AS CHAR) AS b_1,
+  convert(o.`b_:epoch` USING utf8mb4) AS b_2,
+  convert(o.`b_quote"d` USING utf8mb4) AS b_3,
+  cast(o.`b_it's \` AS SIGNED) AS b_4,
+  cast(o.`b_{{ jinja }} {v}` AS SIGNED) AS b_5,
+  cast(o.`b_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996` AS SIGNED) AS b_6,
+  cast(o.`b_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6` AS SIGNED) AS b_7,
+  cast(o.`a_se``lect` AS SIGNED) AS a_0,
+  cast(o.`a_%(x)s` AS CHAR) AS a_1,
+  convert(o.`a_:epoch` USING utf8mb4) AS a_2,
+  convert(o.`a_quote"d` USING utf8mb4) AS a_3,
+  cast(o.`a_it's \` AS SIGNED) AS a_4,
+  cast(o.`a_{{ jinja }} {v}` AS SIGNED) AS a_5,
+  cast(o.`a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996` AS SIGNED) AS a_6,
+  cast(o.`a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6` AS SIGNED) AS a_7
+FROM `qbcd`.`outbox_odd_names_3c8f564f` AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 2
+
+-- id_rcs: bounds
+SELECT cast(o.`se``lect` AS CHAR) AS k0, cast(o.`%(x)s` AS CHAR) AS k1
+FROM (SELECT t.`se``lect`, t.`%(x)s`, row_number() OVER (ORDER BY t.`se``lect`, t.`%(x)s`) AS qbcd_row
+FROM (SELECT
+  `se``lect`,
+  `%(x)s`
+FROM `My ``Schema```.`a.b % :c`
+WHERE
+  TRUE) AS t) AS o
+WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
+ORDER BY o.qbcd_row
+
+-- id_rcs: key problems
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN `se``lect` IS NULL OR `%(x)s` IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM `My ``Schema```.`a.b % :c`
+  WHERE
+    TRUE
+  GROUP BY
+    `se``lect`,
+    `%(x)s`
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- id_rcs: checksums
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM (SELECT
+  `se``lect`,
+  `%(x)s`,
+  cast(conv(left(md5(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+FROM `My ``Schema```.`a.b % :c`
+WHERE
+  TRUE) AS t WHERE (t.`se``lect` <= -5 AND ((t.`se``lect` < -5) OR (t.`se``lect` = -5 AND t.`%(x)s` < '0000-00-00'))) LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 2 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM (SELECT
+  `se``lect`,
+  `%(x)s`,
+  cast(conv(left(md5(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+FROM `My ``Schema```.`a.b % :c`
+WHERE
+  TRUE) AS t WHERE (t.`se``lect` >= -5 AND ((t.`se``lect` > -5) OR (t.`se``lect` = -5 AND t.`%(x)s` >= '0000-00-00'))) AND (t.`se``lect` <= 7 AND ((t.`se``lect` < 7) OR (t.`se``lect` = 7 AND t.`%(x)s` < '9999-12-31'))) LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 3 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM (SELECT
+  `se``lect`,
+  `%(x)s`,
+  cast(conv(left(md5(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+FROM `My ``Schema```.`a.b % :c`
+WHERE
+  TRUE) AS t WHERE (t.`se``lect` >= 7 AND ((t.`se``lect` > 7) OR (t.`se``lect` = 7 AND t.`%(x)s` >= '9999-12-31'))) LIMIT 18446744073709551615) AS t
+
+-- id_rcs: checksums of the one range
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM (SELECT
+  `se``lect`,
+  `%(x)s`,
+  cast(conv(left(md5(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+FROM `My ``Schema```.`a.b % :c`
+WHERE
+  TRUE) AS t WHERE TRUE LIMIT 18446744073709551615) AS t
+
+-- id_rcs: images
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7
+FROM (SELECT
+  `se``lect`,
+  `%(x)s`,
+  concat(_binary'', length(cast(`se``lect` AS BINARY)), ':', cast(`se``lect` AS BINARY), length(cast(`%(x)s` AS BINARY)), ':', cast(`%(x)s` AS BINARY)) AS qbcd_key_id,
+  cast(conv(left(md5(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(`se``lect` AS SIGNED) AS qbcd_0,
+  cast(`%(x)s` AS CHAR) AS qbcd_1,
+  convert(`:epoch` USING utf8mb4) AS qbcd_2,
+  convert(`quote"d` USING utf8mb4) AS qbcd_3,
+  cast(`it's \` AS SIGNED) AS qbcd_4,
+  cast(`{{ jinja }} {v}` AS SIGNED) AS qbcd_5,
+  cast(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn` AS SIGNED) AS qbcd_6,
+  cast(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz` AS SIGNED) AS qbcd_7
+FROM `My ``Schema```.`a.b % :c`
+WHERE
+  TRUE) AS t WHERE (t.`se``lect` >= -5 AND ((t.`se``lect` > -5) OR (t.`se``lect` = -5 AND t.`%(x)s` >= '0000-00-00'))) AND (t.`se``lect` <= 7 AND ((t.`se``lect` < 7) OR (t.`se``lect` = 7 AND t.`%(x)s` < '9999-12-31')))
+
+-- id_rcs: images of all ranges
+SELECT CASE WHEN (t.`se``lect` <= -5 AND ((t.`se``lect` < -5) OR (t.`se``lect` = -5 AND t.`%(x)s` < '0000-00-00'))) THEN 1 ELSE CASE WHEN (t.`se``lect` <= 7 AND ((t.`se``lect` < 7) OR (t.`se``lect` = 7 AND t.`%(x)s` < '9999-12-31'))) THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7
+FROM (SELECT
+  `se``lect`,
+  `%(x)s`,
+  concat(_binary'', length(cast(`se``lect` AS BINARY)), ':', cast(`se``lect` AS BINARY), length(cast(`%(x)s` AS BINARY)), ':', cast(`%(x)s` AS BINARY)) AS qbcd_key_id,
+  cast(conv(left(md5(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(`se``lect` AS SIGNED) AS qbcd_0,
+  cast(`%(x)s` AS CHAR) AS qbcd_1,
+  convert(`:epoch` USING utf8mb4) AS qbcd_2,
+  convert(`quote"d` USING utf8mb4) AS qbcd_3,
+  cast(`it's \` AS SIGNED) AS qbcd_4,
+  cast(`{{ jinja }} {v}` AS SIGNED) AS qbcd_5,
+  cast(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn` AS SIGNED) AS qbcd_6,
+  cast(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz` AS SIGNED) AS qbcd_7
+FROM `My ``Schema```.`a.b % :c`
+WHERE
+  TRUE) AS t WHERE TRUE
+
+-- id_rcs: images for typed sinks, as the JDBC driver takes them
+SELECT 1 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_untravelled AS untravelled
+FROM (SELECT
+  `se``lect`,
+  `%(x)s`,
+  concat(_binary'', length(cast(`se``lect` AS BINARY)), ':', cast(`se``lect` AS BINARY), length(cast(`%(x)s` AS BINARY)), ':', cast(`%(x)s` AS BINARY)) AS qbcd_key_id,
+  cast(conv(left(md5(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(`se``lect` AS SIGNED) AS qbcd_0,
+  cast(`%(x)s` AS CHAR) AS qbcd_1,
+  convert(`:epoch` USING utf8mb4) AS qbcd_2,
+  convert(`quote"d` USING utf8mb4) AS qbcd_3,
+  cast(`it's \` AS SIGNED) AS qbcd_4,
+  cast(`{{ jinja }} {v}` AS SIGNED) AS qbcd_5,
+  cast(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn` AS SIGNED) AS qbcd_6,
+  cast(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz` AS SIGNED) AS qbcd_7,
+  CONCAT(
+    CASE WHEN TRUE THEN '' ELSE '0,' END,
+    CASE
+      WHEN (`%(x)s` IS NULL OR coalesce(`%(x)s` >= '0001-01-01' AND from_days(to_days(`%(x)s`)) = date(`%(x)s`), FALSE))
+      THEN ''
+      ELSE '1,'
+    END,
+    CASE WHEN TRUE THEN '' ELSE '2,' END,
+    CASE WHEN TRUE THEN '' ELSE '3,' END,
+    CASE WHEN TRUE THEN '' ELSE '4,' END,
+    CASE WHEN TRUE THEN '' ELSE '5,' END,
+    CASE WHEN TRUE THEN '' ELSE '6,' END,
+    CASE WHEN TRUE THEN '' ELSE '7,' END
+  ) AS qbcd_untravelled
+FROM `My ``Schema```.`a.b % :c`
+WHERE
+  TRUE) AS t WHERE TRUE
+
+-- restriction, for EXPLAIN
+SELECT
+  1
+FROM `My ``Schema```.`a.b % :c`
+WHERE
+  TRUE

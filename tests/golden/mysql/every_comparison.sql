@@ -1,0 +1,1218 @@
+-- mds: ddl 1
+CREATE TABLE IF NOT EXISTS `qbcd`.`replica_every_comparison_10907314` (
+  `region` varchar(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL,
+  `code` varchar(8) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NULL,
+  `level` decimal(65,30) NOT NULL,
+  `weight` double NOT NULL,
+  `grade` enum('low','it''s') CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL,
+  `yes` tinyint(1) NULL,
+  `small` smallint(5) unsigned NULL,
+  `huge` bigint(20) unsigned zerofill NULL,
+  `single` float NULL,
+  `few` bit(5) NULL,
+  `many` bit(64) NULL,
+  `born` year(4) NULL,
+  `pad` char(5) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `old` varchar(20) CHARACTER SET latin1 COLLATE latin1_swedish_ci NULL,
+  `long` varchar(300) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `doc` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+  `json` json NULL,
+  `raw` varbinary(9) NULL,
+  `blob` longblob NULL,
+  `day` date NULL,
+  `clock` time(3) NULL,
+  `stamp` datetime(6) NULL,
+  `at` timestamp NULL,
+  `flags` set('x','y') CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `who` uuid NULL,
+  `host` inet6 NULL,
+  `place` point NULL,
+  PRIMARY KEY (`region`, `code`, `level`, `weight`, `grade`)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+
+-- mds: ddl 2
+CREATE TABLE IF NOT EXISTS `qbcd`.`outbox_every_comparison_10907314` (
+  `epoch` bigint NOT NULL,
+  `batch_seq` bigint NOT NULL,
+  `ordinal` bigint NOT NULL,
+  `op` char(1) NULL,
+  `reason` varchar(40) NULL,
+  `pair_id` varchar(64) NULL,
+  `changed` text NULL,
+  `b_region` varchar(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `a_region` varchar(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `b_code` varchar(8) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NULL,
+  `a_code` varchar(8) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NULL,
+  `b_level` decimal(65,30) NULL,
+  `a_level` decimal(65,30) NULL,
+  `b_weight` double NULL,
+  `a_weight` double NULL,
+  `b_grade` enum('low','it''s') CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `a_grade` enum('low','it''s') CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `b_yes` tinyint(1) NULL,
+  `a_yes` tinyint(1) NULL,
+  `b_small` smallint(5) unsigned NULL,
+  `a_small` smallint(5) unsigned NULL,
+  `b_huge` bigint(20) unsigned zerofill NULL,
+  `a_huge` bigint(20) unsigned zerofill NULL,
+  `b_single` float NULL,
+  `a_single` float NULL,
+  `b_few` bit(5) NULL,
+  `a_few` bit(5) NULL,
+  `b_many` bit(64) NULL,
+  `a_many` bit(64) NULL,
+  `b_born` year(4) NULL,
+  `a_born` year(4) NULL,
+  `b_pad` char(5) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `a_pad` char(5) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `b_old` varchar(20) CHARACTER SET latin1 COLLATE latin1_swedish_ci NULL,
+  `a_old` varchar(20) CHARACTER SET latin1 COLLATE latin1_swedish_ci NULL,
+  `b_long` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `a_long` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `b_doc` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+  `a_doc` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+  `b_json` json NULL,
+  `a_json` json NULL,
+  `b_raw` varbinary(9) NULL,
+  `a_raw` varbinary(9) NULL,
+  `b_blob` longblob NULL,
+  `a_blob` longblob NULL,
+  `b_day` date NULL,
+  `a_day` date NULL,
+  `b_clock` time(3) NULL,
+  `a_clock` time(3) NULL,
+  `b_stamp` datetime(6) NULL,
+  `a_stamp` datetime(6) NULL,
+  `b_at` timestamp NULL,
+  `a_at` timestamp NULL,
+  `b_flags` set('x','y') CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `a_flags` set('x','y') CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `b_who` uuid NULL,
+  `a_who` uuid NULL,
+  `b_host` inet6 NULL,
+  `a_host` inet6 NULL,
+  `b_place` point NULL,
+  `a_place` point NULL,
+  PRIMARY KEY (`epoch`, `batch_seq`, `ordinal`)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+
+-- mds: baseline, events=False, 1
+INSERT INTO `qbcd`.`replica_every_comparison_10907314` (
+  `region`,
+  `code`,
+  `level`,
+  `weight`,
+  `grade`,
+  `yes`,
+  `small`,
+  `huge`,
+  `single`,
+  `few`,
+  `many`,
+  `born`,
+  `pad`,
+  `old`,
+  `long`,
+  `doc`,
+  `json`,
+  `raw`,
+  `blob`,
+  `day`,
+  `clock`,
+  `stamp`,
+  `at`,
+  `flags`,
+  `who`,
+  `host`,
+  `place`
+)
+SELECT
+  `region`,
+  `code`,
+  `level`,
+  `weight`,
+  `grade`,
+  `yes`,
+  `small`,
+  `huge`,
+  `single`,
+  `few`,
+  `many`,
+  `born`,
+  `pad`,
+  `old`,
+  `long`,
+  `doc`,
+  `json`,
+  `raw`,
+  `blob`,
+  `day`,
+  `clock`,
+  `stamp`,
+  `at`,
+  `flags`,
+  `who`,
+  `host`,
+  `place`
+FROM `shop`.`mixed`
+WHERE
+  TRUE
+
+-- mds: baseline, events=True, 1
+--   batch_seq = 1
+--   epoch = 5
+INSERT INTO `qbcd`.`outbox_every_comparison_10907314` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  `a_region`,
+  `a_code`,
+  `a_level`,
+  `a_weight`,
+  `a_grade`,
+  `a_yes`,
+  `a_small`,
+  `a_huge`,
+  `a_single`,
+  `a_few`,
+  `a_many`,
+  `a_born`,
+  `a_pad`,
+  `a_old`,
+  `a_long`,
+  `a_doc`,
+  `a_json`,
+  `a_raw`,
+  `a_blob`,
+  `a_day`,
+  `a_clock`,
+  `a_stamp`,
+  `a_at`,
+  `a_flags`,
+  `a_who`,
+  `a_host`,
+  `a_place`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  ROW_NUMBER() OVER () - 1,
+  'r',
+  `region`,
+  `code`,
+  `level`,
+  `weight`,
+  `grade`,
+  `yes`,
+  `small`,
+  `huge`,
+  `single`,
+  `few`,
+  `many`,
+  `born`,
+  `pad`,
+  `old`,
+  `long`,
+  `doc`,
+  `json`,
+  `raw`,
+  `blob`,
+  `day`,
+  `clock`,
+  `stamp`,
+  `at`,
+  `flags`,
+  `who`,
+  `host`,
+  `place`
+FROM `shop`.`mixed`
+WHERE
+  TRUE
+
+-- mds: baseline, events=True, 2
+--   batch_seq = 1
+--   epoch = 5
+INSERT INTO `qbcd`.`replica_every_comparison_10907314` (
+  `region`,
+  `code`,
+  `level`,
+  `weight`,
+  `grade`,
+  `yes`,
+  `small`,
+  `huge`,
+  `single`,
+  `few`,
+  `many`,
+  `born`,
+  `pad`,
+  `old`,
+  `long`,
+  `doc`,
+  `json`,
+  `raw`,
+  `blob`,
+  `day`,
+  `clock`,
+  `stamp`,
+  `at`,
+  `flags`,
+  `who`,
+  `host`,
+  `place`
+)
+SELECT
+  o.`a_region`,
+  o.`a_code`,
+  o.`a_level`,
+  o.`a_weight`,
+  o.`a_grade`,
+  o.`a_yes`,
+  o.`a_small`,
+  o.`a_huge`,
+  o.`a_single`,
+  o.`a_few`,
+  o.`a_many`,
+  o.`a_born`,
+  o.`a_pad`,
+  o.`a_old`,
+  o.`a_long`,
+  o.`a_doc`,
+  o.`a_json`,
+  o.`a_raw`,
+  o.`a_blob`,
+  o.`a_day`,
+  o.`a_clock`,
+  o.`a_stamp`,
+  o.`a_at`,
+  o.`a_flags`,
+  o.`a_who`,
+  o.`a_host`,
+  o.`a_place`
+FROM `qbcd`.`outbox_every_comparison_10907314` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op <> 'd'
+
+-- mds: key problems
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(
+      CASE
+        WHEN `region` IS NULL
+        OR `code` IS NULL
+        OR `level` IS NULL
+        OR `weight` IS NULL
+        OR `grade` IS NULL
+        THEN 1
+        ELSE 0
+      END
+    ) AS nulls
+  FROM `shop`.`mixed`
+  WHERE
+    TRUE
+  GROUP BY
+    `region`,
+    `code`,
+    `level`,
+    `weight`,
+    `grade`
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- mds: changes
+--   batch_seq = 2
+--   epoch = 5
+INSERT INTO `qbcd`.`outbox_every_comparison_10907314` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  `b_region`,
+  `a_region`,
+  `b_code`,
+  `a_code`,
+  `b_level`,
+  `a_level`,
+  `b_weight`,
+  `a_weight`,
+  `b_grade`,
+  `a_grade`,
+  `b_yes`,
+  `a_yes`,
+  `b_small`,
+  `a_small`,
+  `b_huge`,
+  `a_huge`,
+  `b_single`,
+  `a_single`,
+  `b_few`,
+  `a_few`,
+  `b_many`,
+  `a_many`,
+  `b_born`,
+  `a_born`,
+  `b_pad`,
+  `a_pad`,
+  `b_old`,
+  `a_old`,
+  `b_long`,
+  `a_long`,
+  `b_doc`,
+  `a_doc`,
+  `b_json`,
+  `a_json`,
+  `b_raw`,
+  `a_raw`,
+  `b_blob`,
+  `a_blob`,
+  `b_day`,
+  `a_day`,
+  `b_clock`,
+  `a_clock`,
+  `b_stamp`,
+  `a_stamp`,
+  `b_at`,
+  `a_at`,
+  `b_flags`,
+  `a_flags`,
+  `b_who`,
+  `a_who`,
+  `b_host`,
+  `a_host`,
+  `b_place`,
+  `a_place`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  CASE
+    WHEN d.op_rank = 2
+    THEN TRIM(BOTH ',' FROM CONCAT(
+      CASE
+        WHEN NOT (cast(d.`a_region` AS BINARY) <=> cast(d.`b_region` AS BINARY))
+        THEN '0,'
+        ELSE ''
+      END,
+      CASE
+        WHEN NOT (cast(d.`a_code` AS BINARY) <=> cast(d.`b_code` AS BINARY))
+        THEN '1,'
+        ELSE ''
+      END,
+      CASE WHEN NOT (d.`a_yes` <=> d.`b_yes`) THEN '5,' ELSE '' END,
+      CASE WHEN NOT (d.`a_small` <=> d.`b_small`) THEN '6,' ELSE '' END,
+      CASE WHEN NOT (d.`a_huge` <=> d.`b_huge`) THEN '7,' ELSE '' END,
+      CASE WHEN NOT (d.`a_single` <=> d.`b_single`) THEN '8,' ELSE '' END,
+      CASE WHEN NOT (d.`a_few` <=> d.`b_few`) THEN '9,' ELSE '' END,
+      CASE WHEN NOT (d.`a_many` <=> d.`b_many`) THEN '10,' ELSE '' END,
+      CASE WHEN NOT (d.`a_born` <=> d.`b_born`) THEN '11,' ELSE '' END,
+      CASE
+        WHEN NOT (cast(d.`a_pad` AS BINARY) <=> cast(d.`b_pad` AS BINARY))
+        THEN '12,'
+        ELSE ''
+      END,
+      CASE
+        WHEN NOT (cast(d.`a_old` AS BINARY) <=> cast(d.`b_old` AS BINARY))
+        THEN '13,'
+        ELSE ''
+      END,
+      CASE
+        WHEN NOT (cast(d.`a_long` AS BINARY) <=> cast(d.`b_long` AS BINARY))
+        THEN '14,'
+        ELSE ''
+      END,
+      CASE
+        WHEN NOT (cast(d.`a_doc` AS BINARY) <=> cast(d.`b_doc` AS BINARY))
+        THEN '15,'
+        ELSE ''
+      END,
+      CASE
+        WHEN NOT (cast(cast(d.`a_json` AS CHAR) AS BINARY) <=> cast(cast(d.`b_json` AS CHAR) AS BINARY))
+        THEN '16,'
+        ELSE ''
+      END,
+      CASE WHEN NOT (d.`a_raw` <=> d.`b_raw`) THEN '17,' ELSE '' END,
+      CASE WHEN NOT (d.`a_blob` <=> d.`b_blob`) THEN '18,' ELSE '' END,
+      CASE WHEN NOT (d.`a_day` <=> d.`b_day`) THEN '19,' ELSE '' END,
+      CASE WHEN NOT (d.`a_clock` <=> d.`b_clock`) THEN '20,' ELSE '' END,
+      CASE WHEN NOT (d.`a_stamp` <=> d.`b_stamp`) THEN '21,' ELSE '' END,
+      CASE WHEN NOT (d.`a_at` <=> d.`b_at`) THEN '22,' ELSE '' END,
+      CASE
+        WHEN NOT (cast(d.`a_flags` AS UNSIGNED) <=> cast(d.`b_flags` AS UNSIGNED))
+        THEN '23,'
+        ELSE ''
+      END,
+      CASE WHEN NOT (d.`a_who` <=> d.`b_who`) THEN '24,' ELSE '' END,
+      CASE WHEN NOT (d.`a_host` <=> d.`b_host`) THEN '25,' ELSE '' END,
+      CASE
+        WHEN NOT (cast(d.`a_place` AS BINARY) <=> cast(d.`b_place` AS BINARY))
+        THEN '26,'
+        ELSE ''
+      END
+    ))
+  END,
+  d.`b_region`,
+  d.`a_region`,
+  d.`b_code`,
+  d.`a_code`,
+  d.`b_level`,
+  d.`a_level`,
+  d.`b_weight`,
+  d.`a_weight`,
+  d.`b_grade`,
+  d.`a_grade`,
+  d.`b_yes`,
+  d.`a_yes`,
+  d.`b_small`,
+  d.`a_small`,
+  d.`b_huge`,
+  d.`a_huge`,
+  d.`b_single`,
+  d.`a_single`,
+  d.`b_few`,
+  d.`a_few`,
+  d.`b_many`,
+  d.`a_many`,
+  d.`b_born`,
+  d.`a_born`,
+  d.`b_pad`,
+  d.`a_pad`,
+  d.`b_old`,
+  d.`a_old`,
+  d.`b_long`,
+  d.`a_long`,
+  d.`b_doc`,
+  d.`a_doc`,
+  d.`b_json`,
+  d.`a_json`,
+  d.`b_raw`,
+  d.`a_raw`,
+  d.`b_blob`,
+  d.`a_blob`,
+  d.`b_day`,
+  d.`a_day`,
+  d.`b_clock`,
+  d.`a_clock`,
+  d.`b_stamp`,
+  d.`a_stamp`,
+  d.`b_at`,
+  d.`a_at`,
+  d.`b_flags`,
+  d.`a_flags`,
+  d.`b_who`,
+  d.`a_who`,
+  d.`b_host`,
+  d.`a_host`,
+  d.`b_place`,
+  d.`a_place`
+FROM (
+  SELECT
+    CASE WHEN r.`region` IS NULL THEN 3 ELSE 2 END AS op_rank,
+    r.`region` AS `b_region`,
+    t.`region` AS `a_region`,
+    r.`code` AS `b_code`,
+    t.`code` AS `a_code`,
+    r.`level` AS `b_level`,
+    t.`level` AS `a_level`,
+    r.`weight` AS `b_weight`,
+    t.`weight` AS `a_weight`,
+    r.`grade` AS `b_grade`,
+    t.`grade` AS `a_grade`,
+    r.`yes` AS `b_yes`,
+    t.`yes` AS `a_yes`,
+    r.`small` AS `b_small`,
+    t.`small` AS `a_small`,
+    r.`huge` AS `b_huge`,
+    t.`huge` AS `a_huge`,
+    r.`single` AS `b_single`,
+    t.`single` AS `a_single`,
+    r.`few` AS `b_few`,
+    t.`few` AS `a_few`,
+    r.`many` AS `b_many`,
+    t.`many` AS `a_many`,
+    r.`born` AS `b_born`,
+    t.`born` AS `a_born`,
+    r.`pad` AS `b_pad`,
+    t.`pad` AS `a_pad`,
+    r.`old` AS `b_old`,
+    t.`old` AS `a_old`,
+    r.`long` AS `b_long`,
+    t.`long` AS `a_long`,
+    r.`doc` AS `b_doc`,
+    t.`doc` AS `a_doc`,
+    r.`json` AS `b_json`,
+    t.`json` AS `a_json`,
+    r.`raw` AS `b_raw`,
+    t.`raw` AS `a_raw`,
+    r.`blob` AS `b_blob`,
+    t.`blob` AS `a_blob`,
+    r.`day` AS `b_day`,
+    t.`day` AS `a_day`,
+    r.`clock` AS `b_clock`,
+    t.`clock` AS `a_clock`,
+    r.`stamp` AS `b_stamp`,
+    t.`stamp` AS `a_stamp`,
+    r.`at` AS `b_at`,
+    t.`at` AS `a_at`,
+    r.`flags` AS `b_flags`,
+    t.`flags` AS `a_flags`,
+    r.`who` AS `b_who`,
+    t.`who` AS `a_who`,
+    r.`host` AS `b_host`,
+    t.`host` AS `a_host`,
+    r.`place` AS `b_place`,
+    t.`place` AS `a_place`
+  FROM (
+    SELECT
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      `yes`,
+      `small`,
+      `huge`,
+      `single`,
+      `few`,
+      `many`,
+      `born`,
+      `pad`,
+      `old`,
+      `long`,
+      `doc`,
+      `json`,
+      `raw`,
+      `blob`,
+      `day`,
+      `clock`,
+      `stamp`,
+      `at`,
+      `flags`,
+      `who`,
+      `host`,
+      `place`
+    FROM `shop`.`mixed`
+    WHERE
+      TRUE
+  ) AS t
+  LEFT JOIN `qbcd`.`replica_every_comparison_10907314` AS r
+    ON t.`region` = r.`region`
+    AND t.`code` = r.`code`
+    AND t.`level` = r.`level`
+    AND t.`weight` = r.`weight`
+    AND t.`grade` = r.`grade`
+  WHERE
+    r.`region` IS NULL
+    OR NOT (cast(t.`region` AS BINARY) <=> cast(r.`region` AS BINARY))
+    OR NOT (cast(t.`code` AS BINARY) <=> cast(r.`code` AS BINARY))
+    OR NOT (t.`yes` <=> r.`yes`)
+    OR NOT (t.`small` <=> r.`small`)
+    OR NOT (t.`huge` <=> r.`huge`)
+    OR NOT (t.`single` <=> r.`single`)
+    OR NOT (t.`few` <=> r.`few`)
+    OR NOT (t.`many` <=> r.`many`)
+    OR NOT (t.`born` <=> r.`born`)
+    OR NOT (cast(t.`pad` AS BINARY) <=> cast(r.`pad` AS BINARY))
+    OR NOT (cast(t.`old` AS BINARY) <=> cast(r.`old` AS BINARY))
+    OR NOT (cast(t.`long` AS BINARY) <=> cast(r.`long` AS BINARY))
+    OR NOT (cast(t.`doc` AS BINARY) <=> cast(r.`doc` AS BINARY))
+    OR NOT (cast(cast(t.`json` AS CHAR) AS BINARY) <=> cast(cast(r.`json` AS CHAR) AS BINARY))
+    OR NOT (t.`raw` <=> r.`raw`)
+    OR NOT (t.`blob` <=> r.`blob`)
+    OR NOT (t.`day` <=> r.`day`)
+    OR NOT (t.`clock` <=> r.`clock`)
+    OR NOT (t.`stamp` <=> r.`stamp`)
+    OR NOT (t.`at` <=> r.`at`)
+    OR NOT (cast(t.`flags` AS UNSIGNED) <=> cast(r.`flags` AS UNSIGNED))
+    OR NOT (t.`who` <=> r.`who`)
+    OR NOT (t.`host` <=> r.`host`)
+    OR NOT (cast(t.`place` AS BINARY) <=> cast(r.`place` AS BINARY))
+  UNION ALL
+  SELECT
+    1,
+    r.`region`,
+    NULL,
+    r.`code`,
+    NULL,
+    r.`level`,
+    NULL,
+    r.`weight`,
+    NULL,
+    r.`grade`,
+    NULL,
+    r.`yes`,
+    NULL,
+    r.`small`,
+    NULL,
+    r.`huge`,
+    NULL,
+    r.`single`,
+    NULL,
+    r.`few`,
+    NULL,
+    r.`many`,
+    NULL,
+    r.`born`,
+    NULL,
+    r.`pad`,
+    NULL,
+    r.`old`,
+    NULL,
+    r.`long`,
+    NULL,
+    r.`doc`,
+    NULL,
+    r.`json`,
+    NULL,
+    r.`raw`,
+    NULL,
+    r.`blob`,
+    NULL,
+    r.`day`,
+    NULL,
+    r.`clock`,
+    NULL,
+    r.`stamp`,
+    NULL,
+    r.`at`,
+    NULL,
+    r.`flags`,
+    NULL,
+    r.`who`,
+    NULL,
+    r.`host`,
+    NULL,
+    r.`place`,
+    NULL
+  FROM `qbcd`.`replica_every_comparison_10907314` AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `region`,
+          `code`,
+          `level`,
+          `weight`,
+          `grade`
+        FROM `shop`.`mixed`
+        WHERE
+          TRUE
+      ) AS t
+      WHERE
+        t.`region` = r.`region`
+        AND t.`code` = r.`code`
+        AND t.`level` = r.`level`
+        AND t.`weight` = r.`weight`
+        AND t.`grade` = r.`grade`
+    )
+) AS d
+
+-- mds: counts
+--   batch_seq = 2
+--   epoch = 5
+SELECT
+  o.op,
+  COUNT(*) AS events
+FROM `qbcd`.`outbox_every_comparison_10907314` AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+GROUP BY
+  o.op
+
+-- mds: values no type can hold
+--   batch_seq = 2
+--   epoch = 5
+SELECT
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c0,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c1,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c2,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c3,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c4,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c5,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c6,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c7,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c8,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c9,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c10,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c11,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c12,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c13,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c14,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c15,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c16,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c17,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c18,
+  MAX(
+    CASE
+      WHEN (o.`a_day` IS NULL OR coalesce(o.`a_day` >= '0001-01-01' AND from_days(to_days(o.`a_day`)) = date(o.`a_day`), FALSE))
+      AND (o.`b_day` IS NULL OR coalesce(o.`b_day` >= '0001-01-01' AND from_days(to_days(o.`b_day`)) = date(o.`b_day`), FALSE))
+      THEN 0
+      ELSE 1
+    END
+  ) AS c19,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c20,
+  MAX(
+    CASE
+      WHEN (o.`a_stamp` IS NULL OR coalesce(o.`a_stamp` >= '0001-01-01' AND from_days(to_days(o.`a_stamp`)) = date(o.`a_stamp`), FALSE))
+      AND (o.`b_stamp` IS NULL OR coalesce(o.`b_stamp` >= '0001-01-01' AND from_days(to_days(o.`b_stamp`)) = date(o.`b_stamp`), FALSE))
+      THEN 0
+      ELSE 1
+    END
+  ) AS c21,
+  MAX(
+    CASE
+      WHEN (o.`a_at` IS NULL OR coalesce(o.`a_at` >= '0001-01-01' AND from_days(to_days(o.`a_at`)) = date(o.`a_at`), FALSE))
+      AND (o.`b_at` IS NULL OR coalesce(o.`b_at` >= '0001-01-01' AND from_days(to_days(o.`b_at`)) = date(o.`b_at`), FALSE))
+      THEN 0
+      ELSE 1
+    END
+  ) AS c22,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c23,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c24,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c25,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c26
+FROM `qbcd`.`outbox_every_comparison_10907314` AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+
+-- mds: keys of the batch
+--   batch_seq = 2
+--   epoch = 5
+SELECT
+  o.op,
+  convert(COALESCE(o.`a_region`, o.`b_region`) USING utf8mb4) AS k0,
+  convert(COALESCE(o.`a_code`, o.`b_code`) USING utf8mb4) AS k1,
+  cast(COALESCE(o.`a_level`, o.`b_level`) AS CHAR) AS k2,
+  concat(COALESCE(o.`a_weight`, o.`b_weight`) + 0e0) AS k3,
+  cast(COALESCE(o.`a_grade`, o.`b_grade`) AS CHAR) AS k4
+FROM `qbcd`.`outbox_every_comparison_10907314` AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+ORDER BY
+  o.ordinal
+LIMIT 1000
+
+-- mds: apply 1
+--   batch_seq = 2
+--   epoch = 5
+DELETE FROM `r` USING   `qbcd`.`replica_every_comparison_10907314` AS r,
+  `qbcd`.`outbox_every_comparison_10907314` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op IN ('d', 'u')
+  AND o.`b_region` = r.`region`
+  AND o.`b_code` = r.`code`
+  AND o.`b_level` = r.`level`
+  AND o.`b_weight` = r.`weight`
+  AND o.`b_grade` = r.`grade`
+
+-- mds: apply 2
+--   batch_seq = 2
+--   epoch = 5
+INSERT INTO `qbcd`.`replica_every_comparison_10907314` (
+  `region`,
+  `code`,
+  `level`,
+  `weight`,
+  `grade`,
+  `yes`,
+  `small`,
+  `huge`,
+  `single`,
+  `few`,
+  `many`,
+  `born`,
+  `pad`,
+  `old`,
+  `long`,
+  `doc`,
+  `json`,
+  `raw`,
+  `blob`,
+  `day`,
+  `clock`,
+  `stamp`,
+  `at`,
+  `flags`,
+  `who`,
+  `host`,
+  `place`
+)
+SELECT
+  o.`a_region`,
+  o.`a_code`,
+  o.`a_level`,
+  o.`a_weight`,
+  o.`a_grade`,
+  o.`a_yes`,
+  o.`a_small`,
+  o.`a_huge`,
+  o.`a_single`,
+  o.`a_few`,
+  o.`a_many`,
+  o.`a_born`,
+  o.`a_pad`,
+  o.`a_old`,
+  o.`a_long`,
+  o.`a_doc`,
+  o.`a_json`,
+  o.`a_raw`,
+  o.`a_blob`,
+  o.`a_day`,
+  o.`a_clock`,
+  o.`a_stamp`,
+  o.`a_at`,
+  o.`a_flags`,
+  o.`a_who`,
+  o.`a_host`,
+  o.`a_place`
+FROM `qbcd`.`outbox_every_comparison_10907314` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op <> 'd'
+
+-- mds: rows of the batch, by Spark
+SELECT
+  o.op,
+  o.reason,
+  o.pair_id,
+  o.ordinal,
+  o.changed,
+  convert(o.`b_region` USING utf8mb4) AS b_0,
+  convert(o.`b_code` USING utf8mb4) AS b_1,
+  cast(o.`b_level` AS CHAR) AS b_2,
+  o.`b_weight` + 0e0 AS b_3,
+  cast(o.`b_grade` AS CHAR) AS b_4,
+  cast(o.`b_yes` AS SIGNED) AS b_5,
+  cast(o.`b_small` AS SIGNED) AS b_6,
+  cast(cast(o.`b_huge` AS UNSIGNED) AS DECIMAL(20,0)) AS b_7,
+  o.`b_single` + 0e0 AS b_8,
+  cast(o.`b_few` AS SIGNED) AS b_9,
+  cast(cast(o.`b_many` AS UNSIGNED) AS DECIMAL(20,0)) AS b_10,
+  cast(o.`b_born` AS SIGNED) AS b_11,
+  convert(o.`b_pad` USING utf8mb4) AS b_12,
+  convert(o.`b_old` USING utf8mb4) AS b_13,
+  convert(o.`b_long` USING utf8mb4) AS b_14,
+  convert(o.`b_doc` USING utf8mb4) AS b_15,
+  cast(o.`b_json` AS CHAR) AS b_16,
+  cast(o.`b_raw` AS BINARY) AS b_17,
+  cast(o.`b_blob` AS BINARY) AS b_18,
+  cast(o.`b_day` AS CHAR) AS b_19,
+  cast(cast(o.`b_clock` AS TIME(6)) AS CHAR) AS b_20,
+  CASE WHEN coalesce(o.`b_stamp` >= '0001-01-01' AND from_days(to_days(o.`b_stamp`)) = date(o.`b_stamp`), FALSE) THEN date_format(o.`b_stamp`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(o.`b_stamp` AS CHAR) END AS b_21,
+  CASE WHEN coalesce(o.`b_at` >= '0001-01-01' AND from_days(to_days(o.`b_at`)) = date(o.`b_at`), FALSE) THEN date_format(o.`b_at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(o.`b_at` AS CHAR) END AS b_22,
+  cast(o.`b_flags` AS CHAR) AS b_23,
+  cast(o.`b_who` AS CHAR) AS b_24,
+  cast(o.`b_host` AS CHAR) AS b_25,
+  hex(cast(o.`b_place` AS BINARY)) AS b_26,
+  convert(o.`a_region` USING utf8mb4) AS a_0,
+  convert(o.`a_code` USING utf8mb4) AS a_1,
+  cast(o.`a_level` AS CHAR) AS a_2,
+  o.`a_weight` + 0e0 AS a_3,
+  cast(o.`a_grade` AS CHAR) AS a_4,
+  cast(o.`a_yes` AS SIGNED) AS a_5,
+  cast(o.`a_small` AS SIGNED) AS a_6,
+  cast(cast(o.`a_huge` AS UNSIGNED) AS DECIMAL(20,0)) AS a_7,
+  o.`a_single` + 0e0 AS a_8,
+  cast(o.`a_few` AS SIGNED) AS a_9,
+  cast(cast(o.`a_many` AS UNSIGNED) AS DECIMAL(20,0)) AS a_10,
+  cast(o.`a_born` AS SIGNED) AS a_11,
+  convert(o.`a_pad` USING utf8mb4) AS a_12,
+  convert(o.`a_old` USING utf8mb4) AS a_13,
+  convert(o.`a_long` USING utf8mb4) AS a_14,
+  convert(o.`a_doc` USING utf8mb4) AS a_15,
+  cast(o.`a_json` AS CHAR) AS a_16,
+  cast(o.`a_raw` AS BINARY) AS a_17,
+  cast(o.`a_blob` AS BINARY) AS a_18,
+  cast(o.`a_day` AS CHAR) AS a_19,
+  cast(cast(o.`a_clock` AS TIME(6)) AS CHAR) AS a_20,
+  CASE WHEN coalesce(o.`a_stamp` >= '0001-01-01' AND from_days(to_days(o.`a_stamp`)) = date(o.`a_stamp`), FALSE) THEN date_format(o.`a_stamp`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(o.`a_stamp` AS CHAR) END AS a_21,
+  CASE WHEN coalesce(o.`a_at` >= '0001-01-01' AND from_days(to_days(o.`a_at`)) = date(o.`a_at`), FALSE) THEN date_format(o.`a_at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(o.`a_at` AS CHAR) END AS a_22,
+  cast(o.`a_flags` AS CHAR) AS a_23,
+  cast(o.`a_who` AS CHAR) AS a_24,
+  cast(o.`a_host` AS CHAR) AS a_25,
+  hex(cast(o.`a_place` AS BINARY)) AS a_26
+FROM `qbcd`.`outbox_every_comparison_10907314` AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 2
+
+-- id_rcs: bounds
+SELECT convert(o.`region` USING utf8mb4) AS k0, convert(o.`code` USING utf8mb4) AS k1, cast(o.`level` AS CHAR) AS k2, concat(o.`weight` + 0e0) AS k3, cast(cast(o.`grade` AS UNSIGNED) AS CHAR) AS k4
+FROM (SELECT t.`region`, t.`code`, t.`level`, t.`weight`, t.`grade`, row_number() OVER (ORDER BY t.`region`, t.`code`, t.`level`, t.`weight`, t.`grade`) AS qbcd_row
+FROM (SELECT
+  `region`,
+  `code`,
+  `level`,
+  `weight`,
+  `grade`
+FROM `shop`.`mixed`
+WHERE
+  TRUE) AS t) AS o
+WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
+ORDER BY o.qbcd_row
+
+-- id_rcs: key problems
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(
+      CASE
+        WHEN `region` IS NULL
+        OR `code` IS NULL
+        OR `level` IS NULL
+        OR `weight` IS NULL
+        OR `grade` IS NULL
+        THEN 1
+        ELSE 0
+      END
+    ) AS nulls
+  FROM `shop`.`mixed`
+  WHERE
+    TRUE
+  GROUP BY
+    `region`,
+    `code`,
+    `level`,
+    `weight`,
+    `grade`
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- id_rcs: checksums
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM (SELECT
+  `region`,
+  `code`,
+  `level`,
+  `weight`,
+  `grade`,
+  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(md5(cast(`long` AS BINARY)), 'N'), ifnull(md5(cast(`doc` AS BINARY)), 'N'), ifnull(md5(cast(cast(`json` AS CHAR) AS BINARY)), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(md5(`blob`), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(md5(cast(`place` AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest
+FROM `shop`.`mixed`
+WHERE
+  TRUE) AS t WHERE (t.`region` <= _utf8mb4 X'69742773' AND ((t.`region` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` < -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` < -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` < 1))) LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 2 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM (SELECT
+  `region`,
+  `code`,
+  `level`,
+  `weight`,
+  `grade`,
+  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(md5(cast(`long` AS BINARY)), 'N'), ifnull(md5(cast(`doc` AS BINARY)), 'N'), ifnull(md5(cast(cast(`json` AS CHAR) AS BINARY)), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(md5(`blob`), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(md5(cast(`place` AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest
+FROM `shop`.`mixed`
+WHERE
+  TRUE) AS t WHERE (t.`region` >= _utf8mb4 X'69742773' AND ((t.`region` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` > -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` > -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` >= 1))) AND (t.`region` <= _utf8mb4 X'313025205C203A78' AND ((t.`region` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` < 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` < 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` < 2))) LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 3 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM (SELECT
+  `region`,
+  `code`,
+  `level`,
+  `weight`,
+  `grade`,
+  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(md5(cast(`long` AS BINARY)), 'N'), ifnull(md5(cast(`doc` AS BINARY)), 'N'), ifnull(md5(cast(cast(`json` AS CHAR) AS BINARY)), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(md5(`blob`), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(md5(cast(`place` AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest
+FROM `shop`.`mixed`
+WHERE
+  TRUE) AS t WHERE (t.`region` >= _utf8mb4 X'313025205C203A78' AND ((t.`region` > _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` > _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` > 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` > 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` >= 2))) LIMIT 18446744073709551615) AS t
+
+-- id_rcs: checksums of the one range
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM (SELECT
+  `region`,
+  `code`,
+  `level`,
+  `weight`,
+  `grade`,
+  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(md5(cast(`long` AS BINARY)), 'N'), ifnull(md5(cast(`doc` AS BINARY)), 'N'), ifnull(md5(cast(cast(`json` AS CHAR) AS BINARY)), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(md5(`blob`), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(md5(cast(`place` AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest
+FROM `shop`.`mixed`
+WHERE
+  TRUE) AS t WHERE TRUE LIMIT 18446744073709551615) AS t
+
+-- id_rcs: images
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_8 AS c8, t.qbcd_9 AS c9, t.qbcd_10 AS c10, t.qbcd_11 AS c11, t.qbcd_12 AS c12, t.qbcd_13 AS c13, t.qbcd_14 AS c14, t.qbcd_15 AS c15, t.qbcd_16 AS c16, t.qbcd_17 AS c17, t.qbcd_18 AS c18, t.qbcd_19 AS c19, t.qbcd_20 AS c20, t.qbcd_21 AS c21, t.qbcd_22 AS c22, t.qbcd_23 AS c23, t.qbcd_24 AS c24, t.qbcd_25 AS c25, t.qbcd_26 AS c26
+FROM (SELECT
+  `region`,
+  `code`,
+  `level`,
+  `weight`,
+  `grade`,
+  concat(_binary'', length(unhex(md5(weight_string(`region` AS CHAR(10))))), ':', unhex(md5(weight_string(`region` AS CHAR(10)))), length(unhex(md5(weight_string(`code`)))), ':', unhex(md5(weight_string(`code`))), length(cast(`level` AS BINARY)), ':', cast(`level` AS BINARY), length(cast(concat(`weight` + 0e0) AS BINARY)), ':', cast(concat(`weight` + 0e0) AS BINARY), length(cast(cast(`grade` AS UNSIGNED) AS BINARY)), ':', cast(cast(`grade` AS UNSIGNED) AS BINARY)) AS qbcd_key_id,
+  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(md5(cast(`long` AS BINARY)), 'N'), ifnull(md5(cast(`doc` AS BINARY)), 'N'), ifnull(md5(cast(cast(`json` AS CHAR) AS BINARY)), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(md5(`blob`), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(md5(cast(`place` AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  convert(`region` USING utf8mb4) AS qbcd_0,
+  convert(`code` USING utf8mb4) AS qbcd_1,
+  cast(`level` AS CHAR) AS qbcd_2,
+  `weight` + 0e0 AS qbcd_3,
+  cast(`grade` AS CHAR) AS qbcd_4,
+  cast(`yes` AS SIGNED) AS qbcd_5,
+  cast(`small` AS SIGNED) AS qbcd_6,
+  cast(cast(`huge` AS UNSIGNED) AS DECIMAL(20,0)) AS qbcd_7,
+  `single` + 0e0 AS qbcd_8,
+  cast(`few` AS SIGNED) AS qbcd_9,
+  cast(cast(`many` AS UNSIGNED) AS DECIMAL(20,0)) AS qbcd_10,
+  cast(`born` AS SIGNED) AS qbcd_11,
+  convert(`pad` USING utf8mb4) AS qbcd_12,
+  convert(`old` USING utf8mb4) AS qbcd_13,
+  convert(`long` USING utf8mb4) AS qbcd_14,
+  convert(`doc` USING utf8mb4) AS qbcd_15,
+  cast(`json` AS CHAR) AS qbcd_16,
+  cast(`raw` AS BINARY) AS qbcd_17,
+  cast(`blob` AS BINARY) AS qbcd_18,
+  cast(`day` AS CHAR) AS qbcd_19,
+  cast(cast(`clock` AS TIME(6)) AS CHAR) AS qbcd_20,
+  CASE WHEN coalesce(`stamp` >= '0001-01-01' AND from_days(to_days(`stamp`)) = date(`stamp`), FALSE) THEN date_format(`stamp`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(`stamp` AS CHAR) END AS qbcd_21,
+  CASE WHEN coalesce(`at` >= '0001-01-01' AND from_days(to_days(`at`)) = date(`at`), FALSE) THEN date_format(`at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`at` AS CHAR) END AS qbcd_22,
+  cast(`flags` AS CHAR) AS qbcd_23,
+  cast(`who` AS CHAR) AS qbcd_24,
+  cast(`host` AS CHAR) AS qbcd_25,
+  hex(cast(`place` AS BINARY)) AS qbcd_26
+FROM `shop`.`mixed`
+WHERE
+  TRUE) AS t WHERE (t.`region` >= _utf8mb4 X'69742773' AND ((t.`region` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` > -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` > -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` >= 1))) AND (t.`region` <= _utf8mb4 X'313025205C203A78' AND ((t.`region` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` < 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` < 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` < 2)))
+
+-- id_rcs: images of all ranges
+SELECT CASE WHEN (t.`region` <= _utf8mb4 X'69742773' AND ((t.`region` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` < -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` < -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` < 1))) THEN 1 ELSE CASE WHEN (t.`region` <= _utf8mb4 X'313025205C203A78' AND ((t.`region` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` < 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` < 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` < 2))) THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_8 AS c8, t.qbcd_9 AS c9, t.qbcd_10 AS c10, t.qbcd_11 AS c11, t.qbcd_12 AS c12, t.qbcd_13 AS c13, t.qbcd_14 AS c14, t.qbcd_15 AS c15, t.qbcd_16 AS c16, t.qbcd_17 AS c17, t.qbcd_18 AS c18, t.qbcd_19 AS c19, t.qbcd_20 AS c20, t.qbcd_21 AS c21, t.qbcd_22 AS c22, t.qbcd_23 AS c23, t.qbcd_24 AS c24, t.qbcd_25 AS c25, t.qbcd_26 AS c26
+FROM (SELECT
+  `region`,
+  `code`,
+  `level`,
+  `weight`,
+  `grade`,
+  concat(_binary'', length(unhex(md5(weight_string(`region` AS CHAR(10))))), ':', unhex(md5(weight_string(`region` AS CHAR(10)))), length(unhex(md5(weight_string(`code`)))), ':', unhex(md5(weight_string(`code`))), length(cast(`level` AS BINARY)), ':', cast(`level` AS BINARY), length(cast(concat(`weight` + 0e0) AS BINARY)), ':', cast(concat(`weight` + 0e0) AS BINARY), length(cast(cast(`grade` AS UNSIGNED) AS BINARY)), ':', cast(cast(`grade` AS UNSIGNED) AS BINARY)) AS qbcd_key_id,
+  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(md5(cast(`long` AS BINARY)), 'N'), ifnull(md5(cast(`doc` AS BINARY)), 'N'), ifnull(md5(cast(cast(`json` AS CHAR) AS BINARY)), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(md5(`blob`), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(md5(cast(`place` AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  convert(`region` USING utf8mb4) AS qbcd_0,
+  convert(`code` USING utf8mb4) AS qbcd_1,
+  cast(`level` AS CHAR) AS qbcd_2,
+  `weight` + 0e0 AS qbcd_3,
+  cast(`grade` AS CHAR) AS qbcd_4,
+  cast(`yes` AS SIGNED) AS qbcd_5,
+  cast(`small` AS SIGNED) AS qbcd_6,
+  cast(cast(`huge` AS UNSIGNED) AS DECIMAL(20,0)) AS qbcd_7,
+  `single` + 0e0 AS qbcd_8,
+  cast(`few` AS SIGNED) AS qbcd_9,
+  cast(cast(`many` AS UNSIGNED) AS DECIMAL(20,0)) AS qbcd_10,
+  cast(`born` AS SIGNED) AS qbcd_11,
+  convert(`pad` USING utf8mb4) AS qbcd_12,
+  convert(`old` USING utf8mb4) AS qbcd_13,
+  convert(`long` USING utf8mb4) AS qbcd_14,
+  convert(`doc` USING utf8mb4) AS qbcd_15,
+  cast(`json` AS CHAR) AS qbcd_16,
+  cast(`raw` AS BINARY) AS qbcd_17,
+  cast(`blob` AS BINARY) AS qbcd_18,
+  cast(`day` AS CHAR) AS qbcd_19,
+  cast(cast(`clock` AS TIME(6)) AS CHAR) AS qbcd_20,
+  CASE WHEN coalesce(`stamp` >= '0001-01-01' AND from_days(to_days(`stamp`)) = date(`stamp`), FALSE) THEN date_format(`stamp`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(`stamp` AS CHAR) END AS qbcd_21,
+  CASE WHEN coalesce(`at` >= '0001-01-01' AND from_days(to_days(`at`)) = date(`at`), FALSE) THEN date_format(`at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`at` AS CHAR) END AS qbcd_22,
+  cast(`flags` AS CHAR) AS qbcd_23,
+  cast(`who` AS CHAR) AS qbcd_24,
+  cast(`host` AS CHAR) AS qbcd_25,
+  hex(cast(`place` AS BINARY)) AS qbcd_26
+FROM `shop`.`mixed`
+WHERE
+  TRUE) AS t WHERE TRUE
+
+-- id_rcs: images for typed sinks, as the JDBC driver takes them
+SELECT 1 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_8 AS c8, t.qbcd_9 AS c9, t.qbcd_10 AS c10, t.qbcd_11 AS c11, t.qbcd_12 AS c12, t.qbcd_13 AS c13, t.qbcd_14 AS c14, t.qbcd_15 AS c15, t.qbcd_16 AS c16, t.qbcd_17 AS c17, t.qbcd_18 AS c18, t.qbcd_19 AS c19, t.qbcd_20 AS c20, t.qbcd_21 AS c21, t.qbcd_22 AS c22, t.qbcd_23 AS c23, t.qbcd_24 AS c24, t.qbcd_25 AS c25, t.qbcd_26 AS c26, t.qbcd_untravelled AS untravelled
+FROM (SELECT
+  `region`,
+  `code`,
+  `level`,
+  `weight`,
+  `grade`,
+  concat(_binary'', length(unhex(md5(weight_string(`region` AS CHAR(10))))), ':', unhex(md5(weight_string(`region` AS CHAR(10)))), length(unhex(md5(weight_string(`code`)))), ':', unhex(md5(weight_string(`code`))), length(cast(`level` AS BINARY)), ':', cast(`level` AS BINARY), length(cast(concat(`weight` + 0e0) AS BINARY)), ':', cast(concat(`weight` + 0e0) AS BINARY), length(cast(cast(`grade` AS UNSIGNED) AS BINARY)), ':', cast(cast(`grade` AS UNSIGNED) AS BINARY)) AS qbcd_key_id,
+  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(md5(cast(`long` AS BINARY)), 'N'), ifnull(md5(cast(`doc` AS BINARY)), 'N'), ifnull(md5(cast(cast(`json` AS CHAR) AS BINARY)), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(md5(`blob`), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(md5(cast(`place` AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  convert(`region` USING utf8mb4) AS qbcd_0,
+  convert(`code` USING utf8mb4) AS qbcd_1,
+  cast(`level` AS CHAR) AS qbcd_2,
+  `weight` + 0e0 AS qbcd_3,
+  cast(`grade` AS CHAR) AS qbcd_4,
+  cast(`yes` AS SIGNED) AS qbcd_5,
+  cast(`small` AS SIGNED) AS qbcd_6,
+  cast(cast(`huge` AS UNSIGNED) AS DECIMAL(20,0)) AS qbcd_7,
+  `single` + 0e0 AS qbcd_8,
+  cast(`few` AS SIGNED) AS qbcd_9,
+  cast(cast(`many` AS UNSIGNED) AS DECIMAL(20,0)) AS qbcd_10,
+  cast(`born` AS SIGNED) AS qbcd_11,
+  convert(`pad` USING utf8mb4) AS qbcd_12,
+  convert(`old` USING utf8mb4) AS qbcd_13,
+  convert(`long` USING utf8mb4) AS qbcd_14,
+  convert(`doc` USING utf8mb4) AS qbcd_15,
+  cast(`json` AS CHAR) AS qbcd_16,
+  cast(`raw` AS BINARY) AS qbcd_17,
+  cast(`blob` AS BINARY) AS qbcd_18,
+  cast(`day` AS CHAR) AS qbcd_19,
+  cast(cast(`clock` AS TIME(6)) AS CHAR) AS qbcd_20,
+  CASE WHEN coalesce(`stamp` >= '0001-01-01' AND from_days(to_days(`stamp`)) = date(`stamp`), FALSE) THEN date_format(`stamp`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(`stamp` AS CHAR) END AS qbcd_21,
+  CASE WHEN coalesce(`at` >= '0001-01-01' AND from_days(to_days(`at`)) = date(`at`), FALSE) THEN date_format(`at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`at` AS CHAR) END AS qbcd_22,
+  cast(`flags` AS CHAR) AS qbcd_23,
+  cast(`who` AS CHAR) AS qbcd_24,
+  cast(`host` AS CHAR) AS qbcd_25,
+  hex(cast(`place` AS BINARY)) AS qbcd_26,
+  CONCAT(
+    CASE WHEN TRUE THEN '' ELSE '0,' END,
+    CASE WHEN TRUE THEN '' ELSE '1,' END,
+    CASE WHEN TRUE THEN '' ELSE '2,' END,
+    CASE WHEN TRUE THEN '' ELSE '3,' END,
+    CASE WHEN TRUE THEN '' ELSE '4,' END,
+    CASE WHEN TRUE THEN '' ELSE '5,' END,
+    CASE WHEN TRUE THEN '' ELSE '6,' END,
+    CASE WHEN TRUE THEN '' ELSE '7,' END,
+    CASE WHEN TRUE THEN '' ELSE '8,' END,
+    CASE WHEN TRUE THEN '' ELSE '9,' END,
+    CASE WHEN TRUE THEN '' ELSE '10,' END,
+    CASE WHEN TRUE THEN '' ELSE '11,' END,
+    CASE WHEN TRUE THEN '' ELSE '12,' END,
+    CASE WHEN TRUE THEN '' ELSE '13,' END,
+    CASE WHEN TRUE THEN '' ELSE '14,' END,
+    CASE WHEN TRUE THEN '' ELSE '15,' END,
+    CASE WHEN TRUE THEN '' ELSE '16,' END,
+    CASE WHEN TRUE THEN '' ELSE '17,' END,
+    CASE WHEN TRUE THEN '' ELSE '18,' END,
+    CASE
+      WHEN (`day` IS NULL OR coalesce(`day` >= '0001-01-01' AND from_days(to_days(`day`)) = date(`day`), FALSE))
+      THEN ''
+      ELSE '19,'
+    END,
+    CASE WHEN TRUE THEN '' ELSE '20,' END,
+    CASE
+      WHEN (`stamp` IS NULL OR coalesce(`stamp` >= '0001-01-01' AND from_days(to_days(`stamp`)) = date(`stamp`), FALSE))
+      THEN ''
+      ELSE '21,'
+    END,
+    CASE
+      WHEN (`at` IS NULL OR coalesce(`at` >= '0001-01-01' AND from_days(to_days(`at`)) = date(`at`), FALSE))
+      THEN ''
+      ELSE '22,'
+    END,
+    CASE WHEN TRUE THEN '' ELSE '23,' END,
+    CASE WHEN TRUE THEN '' ELSE '24,' END,
+    CASE WHEN TRUE THEN '' ELSE '25,' END,
+    CASE WHEN TRUE THEN '' ELSE '26,' END
+  ) AS qbcd_untravelled
+FROM `shop`.`mixed`
+WHERE
+  TRUE) AS t WHERE TRUE
+
+-- restriction, for EXPLAIN
+SELECT
+  1
+FROM `shop`.`mixed`
+WHERE
+  TRUE

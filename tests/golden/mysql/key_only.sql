@@ -1,0 +1,352 @@
+-- mds: ddl 1
+CREATE TABLE IF NOT EXISTS `qbcd`.`replica_key_only_67a0ea19` (
+  `team` int(11) NOT NULL,
+  `person` int(11) NOT NULL,
+  PRIMARY KEY (`team`, `person`)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+
+-- mds: ddl 2
+CREATE TABLE IF NOT EXISTS `qbcd`.`outbox_key_only_67a0ea19` (
+  `epoch` bigint NOT NULL,
+  `batch_seq` bigint NOT NULL,
+  `ordinal` bigint NOT NULL,
+  `op` char(1) NULL,
+  `reason` varchar(40) NULL,
+  `pair_id` varchar(64) NULL,
+  `changed` text NULL,
+  `b_team` int(11) NULL,
+  `a_team` int(11) NULL,
+  `b_person` int(11) NULL,
+  `a_person` int(11) NULL,
+  PRIMARY KEY (`epoch`, `batch_seq`, `ordinal`)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+
+-- mds: baseline, events=False, 1
+INSERT INTO `qbcd`.`replica_key_only_67a0ea19` (
+  `team`,
+  `person`
+)
+SELECT
+  `team`,
+  `person`
+FROM `shop`.`members`
+WHERE
+  TRUE
+
+-- mds: baseline, events=True, 1
+--   batch_seq = 1
+--   epoch = 5
+INSERT INTO `qbcd`.`outbox_key_only_67a0ea19` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  `a_team`,
+  `a_person`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  ROW_NUMBER() OVER () - 1,
+  'r',
+  `team`,
+  `person`
+FROM `shop`.`members`
+WHERE
+  TRUE
+
+-- mds: baseline, events=True, 2
+--   batch_seq = 1
+--   epoch = 5
+INSERT INTO `qbcd`.`replica_key_only_67a0ea19` (
+  `team`,
+  `person`
+)
+SELECT
+  o.`a_team`,
+  o.`a_person`
+FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op <> 'd'
+
+-- mds: key problems
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN `team` IS NULL OR `person` IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM `shop`.`members`
+  WHERE
+    TRUE
+  GROUP BY
+    `team`,
+    `person`
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- mds: changes
+--   batch_seq = 2
+--   epoch = 5
+INSERT INTO `qbcd`.`outbox_key_only_67a0ea19` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  `b_team`,
+  `a_team`,
+  `b_person`,
+  `a_person`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  CASE WHEN d.op_rank = 2 THEN '' END,
+  d.`b_team`,
+  d.`a_team`,
+  d.`b_person`,
+  d.`a_person`
+FROM (
+  SELECT
+    CASE WHEN r.`team` IS NULL THEN 3 ELSE 2 END AS op_rank,
+    r.`team` AS `b_team`,
+    t.`team` AS `a_team`,
+    r.`person` AS `b_person`,
+    t.`person` AS `a_person`
+  FROM (
+    SELECT
+      `team`,
+      `person`
+    FROM `shop`.`members`
+    WHERE
+      TRUE
+  ) AS t
+  LEFT JOIN `qbcd`.`replica_key_only_67a0ea19` AS r
+    ON t.`team` = r.`team` AND t.`person` = r.`person`
+  WHERE
+    r.`team` IS NULL
+  UNION ALL
+  SELECT
+    1,
+    r.`team`,
+    NULL,
+    r.`person`,
+    NULL
+  FROM `qbcd`.`replica_key_only_67a0ea19` AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `team`,
+          `person`
+        FROM `shop`.`members`
+        WHERE
+          TRUE
+      ) AS t
+      WHERE
+        t.`team` = r.`team` AND t.`person` = r.`person`
+    )
+) AS d
+
+-- mds: counts
+--   batch_seq = 2
+--   epoch = 5
+SELECT
+  o.op,
+  COUNT(*) AS events
+FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+GROUP BY
+  o.op
+
+-- mds: values no type can hold
+--   batch_seq = 2
+--   epoch = 5
+SELECT
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c0,
+  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c1
+FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+
+-- mds: keys of the batch
+--   batch_seq = 2
+--   epoch = 5
+SELECT
+  o.op,
+  cast(COALESCE(o.`a_team`, o.`b_team`) AS CHAR) AS k0,
+  cast(COALESCE(o.`a_person`, o.`b_person`) AS CHAR) AS k1
+FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+ORDER BY
+  o.ordinal
+LIMIT 1000
+
+-- mds: apply 1
+--   batch_seq = 2
+--   epoch = 5
+DELETE FROM `r` USING   `qbcd`.`replica_key_only_67a0ea19` AS r,
+  `qbcd`.`outbox_key_only_67a0ea19` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op IN ('d', 'u')
+  AND o.`b_team` = r.`team`
+  AND o.`b_person` = r.`person`
+
+-- mds: apply 2
+--   batch_seq = 2
+--   epoch = 5
+INSERT INTO `qbcd`.`replica_key_only_67a0ea19` (
+  `team`,
+  `person`
+)
+SELECT
+  o.`a_team`,
+  o.`a_person`
+FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.op <> 'd'
+
+-- mds: rows of the batch, by Spark
+SELECT
+  o.op,
+  o.reason,
+  o.pair_id,
+  o.ordinal,
+  o.changed,
+  cast(o.`b_team` AS SIGNED) AS b_0,
+  cast(o.`b_person` AS SIGNED) AS b_1,
+  cast(o.`a_team` AS SIGNED) AS a_0,
+  cast(o.`a_person` AS SIGNED) AS a_1
+FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 2
+
+-- id_rcs: bounds
+SELECT cast(o.`team` AS CHAR) AS k0, cast(o.`person` AS CHAR) AS k1
+FROM (SELECT t.`team`, t.`person`, row_number() OVER (ORDER BY t.`team`, t.`person`) AS qbcd_row
+FROM (SELECT
+  `team`,
+  `person`
+FROM `shop`.`members`
+WHERE
+  TRUE) AS t) AS o
+WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
+ORDER BY o.qbcd_row
+
+-- id_rcs: key problems
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN `team` IS NULL OR `person` IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM `shop`.`members`
+  WHERE
+    TRUE
+  GROUP BY
+    `team`,
+    `person`
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- id_rcs: checksums
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM (SELECT
+  `team`,
+  `person`,
+  cast(conv(left(md5(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+FROM `shop`.`members`
+WHERE
+  TRUE) AS t WHERE (t.`team` <= -5 AND ((t.`team` < -5) OR (t.`team` = -5 AND t.`person` < -5))) LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 2 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM (SELECT
+  `team`,
+  `person`,
+  cast(conv(left(md5(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+FROM `shop`.`members`
+WHERE
+  TRUE) AS t WHERE (t.`team` >= -5 AND ((t.`team` > -5) OR (t.`team` = -5 AND t.`person` >= -5))) AND (t.`team` <= 7 AND ((t.`team` < 7) OR (t.`team` = 7 AND t.`person` < 7))) LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 3 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM (SELECT
+  `team`,
+  `person`,
+  cast(conv(left(md5(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+FROM `shop`.`members`
+WHERE
+  TRUE) AS t WHERE (t.`team` >= 7 AND ((t.`team` > 7) OR (t.`team` = 7 AND t.`person` >= 7))) LIMIT 18446744073709551615) AS t
+
+-- id_rcs: checksums of the one range
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM (SELECT
+  `team`,
+  `person`,
+  cast(conv(left(md5(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+FROM `shop`.`members`
+WHERE
+  TRUE) AS t WHERE TRUE LIMIT 18446744073709551615) AS t
+
+-- id_rcs: images
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1
+FROM (SELECT
+  `team`,
+  `person`,
+  concat(_binary'', length(cast(`team` AS BINARY)), ':', cast(`team` AS BINARY), length(cast(`person` AS BINARY)), ':', cast(`person` AS BINARY)) AS qbcd_key_id,
+  cast(conv(left(md5(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(`team` AS SIGNED) AS qbcd_0,
+  cast(`person` AS SIGNED) AS qbcd_1
+FROM `shop`.`members`
+WHERE
+  TRUE) AS t WHERE (t.`team` >= -5 AND ((t.`team` > -5) OR (t.`team` = -5 AND t.`person` >= -5))) AND (t.`team` <= 7 AND ((t.`team` < 7) OR (t.`team` = 7 AND t.`person` < 7)))
+
+-- id_rcs: images of all ranges
+SELECT CASE WHEN (t.`team` <= -5 AND ((t.`team` < -5) OR (t.`team` = -5 AND t.`person` < -5))) THEN 1 ELSE CASE WHEN (t.`team` <= 7 AND ((t.`team` < 7) OR (t.`team` = 7 AND t.`person` < 7))) THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1
+FROM (SELECT
+  `team`,
+  `person`,
+  concat(_binary'', length(cast(`team` AS BINARY)), ':', cast(`team` AS BINARY), length(cast(`person` AS BINARY)), ':', cast(`person` AS BINARY)) AS qbcd_key_id,
+  cast(conv(left(md5(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(`team` AS SIGNED) AS qbcd_0,
+  cast(`person` AS SIGNED) AS qbcd_1
+FROM `shop`.`members`
+WHERE
+  TRUE) AS t WHERE TRUE
+
+-- id_rcs: images for typed sinks, as the JDBC driver takes them
+SELECT 1 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_untravelled AS untravelled
+FROM (SELECT
+  `team`,
+  `person`,
+  concat(_binary'', length(cast(`team` AS BINARY)), ':', cast(`team` AS BINARY), length(cast(`person` AS BINARY)), ':', cast(`person` AS BINARY)) AS qbcd_key_id,
+  cast(conv(left(md5(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(`team` AS SIGNED) AS qbcd_0,
+  cast(`person` AS SIGNED) AS qbcd_1,
+  CONCAT(CASE WHEN TRUE THEN '' ELSE '0,' END, CASE WHEN TRUE THEN '' ELSE '1,' END) AS qbcd_untravelled
+FROM `shop`.`members`
+WHERE
+  TRUE) AS t WHERE TRUE
+
+-- restriction, for EXPLAIN
+SELECT
+  1
+FROM `shop`.`members`
+WHERE
+  TRUE
