@@ -57,6 +57,23 @@ class Privileges:
     lock: bool = True
 
 
+@dataclass(frozen=True)
+class HighWater:
+    """How far time-stamps that the source itself wrote are complete (protocol.md 6), read before the rows.
+
+    Attributes:
+        clock: The source's clock before the look, as its own text in UTC.
+        oldest: Start of the oldest transaction or statement that was open at the look, or None where none was.
+        held: Why the mark may not move at all now, or an empty string.
+        blind: What the look cannot see, so that only an explicit `lag` bounds what is missed; or an empty string.
+    """
+
+    clock: str
+    oldest: str | None
+    held: str = ""
+    blind: str = ""
+
+
 class Connector(ABC):
     """Facts and primitives of one database."""
 
@@ -170,6 +187,14 @@ class Connector(ABC):
     @abstractmethod
     def clock_ms(self, conn: Connection) -> int:
         """The source's clock, milliseconds since 1970 UTC."""
+
+    def high_water(self, conn: Connection) -> HighWater:
+        """How far time-stamps are complete; in a transaction of its own, that ends before the rows are read.
+
+        Raises:
+            sqlalchemy.exc.DBAPIError: The role may not see other sessions, where the database says so by an error.
+        """
+        raise UnsupportedPrimitive(self.name, "high_water")
 
     @abstractmethod
     def override_travel(self, column: Column, kind: str) -> Column:

@@ -18,6 +18,10 @@ class MariaDB(MySQLFamily):
     no_pad = "collation_name LIKE '%%nopad%%'"
     identity = "@@server_id"
     position = "Innodb_lsn_current"
+    running = (
+        "SELECT max(time_ms * 1000) AS age FROM information_schema.processlist "
+        "WHERE command NOT IN ('Sleep', 'Daemon', 'Binlog Dump') AND id <> connection_id()"
+    )
 
     def is_own(self, version: str) -> bool:
         return "mariadb" in version.lower()

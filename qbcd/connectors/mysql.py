@@ -26,6 +26,11 @@ class MySQL(MySQLFamily):
     )
     identity = "@@server_uuid"
     position = "Innodb_redo_log_current_lsn"
+    running = (
+        "SELECT max(processlist_time * 1000000) AS age FROM performance_schema.threads "
+        "WHERE processlist_command NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID') "
+        "AND type = 'FOREGROUND' AND processlist_id <> connection_id()"
+    )
 
     def is_own(self, version: str) -> bool:
         return "mariadb" not in version.lower()

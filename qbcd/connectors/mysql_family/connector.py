@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from sqlalchemy.engine import URL, Connection
 from sqlglot import exp
 
-from qbcd.connectors.base import Connector, JdbcDriver, Privileges
-from qbcd.connectors.mysql_family import catalog, errors, forms, session, statements, types
+from qbcd.connectors.base import Connector, HighWater, JdbcDriver, Privileges
+from qbcd.connectors.mysql_family import catalog, errors, forms, highwater, session, statements, types
 from qbcd.errors import ConfigError, QbcdError, Refused
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
 
@@ -24,6 +24,7 @@ class MySQLFamily(Connector):
         no_pad: SQL that tells whether ``collation_name`` of information_schema.columns tells trailing spaces apart.
         identity: SQL of what names the server, beside its database.
         position: Name of the status variable with the redo log's position, which never falls on one server.
+        running: SQL of the age in microseconds of the oldest statement that another session runs.
     """
 
     dialect = forms.DIALECT
@@ -46,6 +47,7 @@ class MySQLFamily(Connector):
     no_pad: ClassVar[str]
     identity: ClassVar[str]
     position: ClassVar[str]
+    running: ClassVar[str]
 
     @abstractmethod
     def is_own(self, version: str) -> bool:
@@ -159,6 +161,9 @@ class MySQLFamily(Connector):
 
     def clock_ms(self, conn: Connection) -> int:
         return int(conn.exec_driver_sql("SELECT floor(unix_timestamp(sysdate(6)) * 1000)").scalar_one())
+
+    def high_water(self, conn: Connection) -> HighWater:
+        return highwater.high_water(conn, self.running)
 
     def override_travel(self, column: Column, kind: str) -> Column:
         return types.override_travel(column, kind)

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy.engine import URL, Connection
 from sqlglot import exp
 
-from qbcd.connectors.base import Connector, JdbcDriver, Privileges
-from qbcd.connectors.postgresql import catalog, errors, forms, session, statements, types
+from qbcd.connectors.base import Connector, HighWater, JdbcDriver, Privileges
+from qbcd.connectors.postgresql import catalog, errors, forms, highwater, session, statements, types
 from qbcd.errors import QbcdError
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
 
@@ -88,6 +88,9 @@ class PostgreSQL(Connector):
     def clock_ms(self, conn: Connection) -> int:
         sql = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
         return int(conn.exec_driver_sql(sql).scalar_one())
+
+    def high_water(self, conn: Connection) -> HighWater:
+        return highwater.high_water(conn)
 
     def override_travel(self, column: Column, kind: str) -> Column:
         return types.override_travel(column, kind)
