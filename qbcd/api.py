@@ -225,8 +225,7 @@ class Project(Assembly):
         Args:
             streams: Names; none means all.
         """
-        connectors = {c.name: c for c in (self.source(n).connector for n in self.config.sources)}
-        found = check_machine(list(connectors.values()), self.config.workdir, self.config.spark, self._spark)
+        found = check_machine(self.drivers(), self.config.workdir, self.config.spark, self._spark)
         with self.looking():
             for name in list(streams) or [c.name for c in self.config.streams]:
                 found += check_stream(self.work(name))

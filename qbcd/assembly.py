@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from qbcd.catalog.resolve import requested
 from qbcd.catalog.source import Source
 from qbcd.config import ProjectConfig, StreamConfig
-from qbcd.connectors import connector_for
+from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.errors import StateMissing
 from qbcd.run import Stream
 from qbcd.sinks import Sink, make_sink
 from qbcd.sites import DatabaseSite, Files, Settings, Site, SparkSite
-from qbcd.spark.drivers import find_driver, user_cache
+from qbcd.spark.drivers import driver_in, find_driver, user_cache
 from qbcd.spark.machine import Surroundings
 from qbcd.spark.session import SparkProvider
 from qbcd.state import ProjectState
@@ -44,8 +44,8 @@ class Assembly:
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
         self.progress: Callable[[str, str], None] = lambda stream, what: None  # told what a long step is at
-        drivers = {connector_for(c.sqlalchemy_url()).driver.driver_class for c in config.sources.values()}
-        self._spark = SparkProvider(config.spark, self._drivers, sorted(drivers), session=spark)
+        drivers = sorted({driver.driver_class for driver, _ in self.drivers()})
+        self._spark = SparkProvider(config.spark, self._jars, drivers, session=spark)
 
     def close(self) -> None:
         """Closes connections, and the Spark session if this project started it."""
@@ -72,7 +72,7 @@ class Assembly:
             config = self.config.sources[name]
             url = config.sqlalchemy_url()
             self._sources[name] = Source(
-                name, url, connector_for(url), config.qbcd_schema, fetchsize=config.jdbc.fetchsize,
+                name, url, self._connector(name), config.qbcd_schema, fetchsize=config.jdbc.fetchsize,
                 properties=config.jdbc.properties, place=self.config.where("sources", name),
                 statement_timeout=int(config.statement_timeout.total_seconds()),
             )  # fmt: skip
@@ -143,13 +143,33 @@ class Assembly:
             config.name, source, self.state, self._spark, Files(self.config.workdir, self.state.project_id, config.name)
         )
 
-    def _drivers(self) -> list[Path]:
+    def _connector(self, source: str) -> Connector:
+        """The source's connector, with the JDBC driver whose jar the user brought for it."""
+        config = self.config.sources[source]
+        connector = connector_for(config.sqlalchemy_url())
+        if config.jdbc.driver_jar is not None:
+            brought = driver_in(config.jdbc.driver_jar, (connector.driver, *connector.other_drivers))
+            connector.driver = brought or connector.driver  # a jar without any is refused when it is looked up
+        return connector
+
+    def drivers(self) -> list[tuple[JdbcDriver, Path | None]]:
+        """The JDBC drivers of all configured sources, each once, with the jar that the user named for it."""
+        found: dict[JdbcDriver, Path | None] = {}
+        for name, config in self.config.sources.items():
+            driver = self._connector(name).driver
+            found[driver] = found.get(driver) or config.jdbc.driver_jar
+        shared = self.config.spark.driver_jar
+        alone = len(found) == 1
+        return [
+            (driver, jar or (shared if shared and (alone or driver_in(shared, [driver])) else None))
+            for driver, jar in found.items()
+        ]
+
+    def _jars(self) -> list[Path]:
         """The driver jars of all configured sources."""
-        spark, jars = self.config.spark, []
-        for driver in dict.fromkeys(connector_for(c.sqlalchemy_url()).driver for c in self.config.sources.values()):
-            found = find_driver(
-                driver, configured=spark.driver_jar, cache=user_cache(), around=Surroundings(spark_conf=spark.conf)
-            )
+        jars, around = [], Surroundings(spark_conf=self.config.spark.conf)
+        for driver, configured in self.drivers():
+            found = find_driver(driver, configured=configured, cache=user_cache(), around=around)
             for line in found.passed_over:
                 log.warning("%s", line)
             jars.append(found.jar)

@@ -177,7 +177,7 @@ def _check_rights(config: StreamConfig, source: Source, session: Session, table:
         if not rights.schema_usage
         else (f"may not SELECT from {name}{lacking}", grant)
         if not rights.select
-        else (f"may read columns of {name}, but not lock it against DDL while it reads", f"{grant}, or capture a view")
+        else (f"may read columns of {name} only, not lock it or see it as a whole", f"{grant}, or capture a view")
         if not rights.lock
         else None
     )

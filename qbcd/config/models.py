@@ -74,7 +74,8 @@ class SparkConfig(Section):
 
     Attributes:
         conf: Spark's own settings; not shown, since they may hold credentials of a file system.
-        driver_jar: The JDBC driver to use, before any that is found elsewhere.
+        driver_jar: The JDBC driver to use, before any that is found elsewhere; with sources of several databases it
+            serves those whose driver it holds.
     """
 
     master: Filled = "local[*]"
@@ -87,9 +88,12 @@ class JdbcConfig(Section):
 
     Attributes:
         fetchsize: Rows per round trip.
+        driver_jar: This source's JDBC driver, before ``spark.driver_jar`` and any that is found elsewhere; of several
+            drivers that a database has, the one that the jar holds is used.
     """
 
     fetchsize: Whole = Field(default=10_000, ge=1, le=10_000_000)
+    driver_jar: LocalPath | None = None
     properties: dict[str, ScalarText] = Field(default_factory=dict, repr=False)
 
 

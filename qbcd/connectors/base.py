@@ -80,6 +80,7 @@ class Connector(ABC):
     name: str
     dialect: str  # sqlglot's name
     driver: JdbcDriver
+    other_drivers: tuple[JdbcDriver, ...] = ()  # that serve where the user brings their jar
     sqlalchemy_driver: str  # "postgresql+psycopg2"
     encoder_version: int  # of row_digest and key_identity; a change is a change of meaning (protocol.md 16)
     identifier_limit: int

@@ -16,6 +16,7 @@ class MariaDB(MySQLFamily):
     spelling = Spelling(read_only="tx_read_only", time_limit=("max_statement_time", 1))
     oldest = (10, 6)
     no_pad = "collation_name LIKE '%%nopad%%'"
+    all_digits = "concat({v} + 0e0)"  # a float's own text has six digits, a double's all
     identity = "@@server_id"
     position = "Innodb_lsn_current"
     running = (

@@ -24,6 +24,8 @@ class MySQL(MySQLFamily):
         "coalesce((SELECT c.pad_attribute = 'NO PAD' FROM information_schema.collations c "
         "WHERE c.collation_name = columns.collation_name), 0)"
     )
+    # the text of an expression is cut at 22 characters, that of a JSON number is not
+    all_digits = "concat(json_extract(json_array({v} + 0e0), '$[0]'))"
     identity = "@@server_uuid"
     position = "Innodb_redo_log_current_lsn"
     running = (

@@ -90,6 +90,20 @@ def find_driver(
     )
 
 
+def driver_in(jar: Path, drivers: Sequence[JdbcDriver]) -> JdbcDriver | None:
+    """The first of `drivers` whose class is in `jar`, or None where none is or the jar cannot be read."""
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            names = set(archive.namelist())
+    except (OSError, zipfile.BadZipFile):
+        return None
+    return next((d for d in drivers if _class_file(d) in names), None)
+
+
+def _class_file(driver: JdbcDriver) -> str:
+    return driver.driver_class.replace(".", "/") + ".class"
+
+
 def jar_problem(jar: Path, driver: JdbcDriver) -> str:
     """Why `jar` cannot be used, as the end of a sentence, or an empty string."""
     try:
@@ -100,7 +114,7 @@ def jar_problem(jar: Path, driver: JdbcDriver) -> str:
         return "does not exist"
     except (OSError, zipfile.BadZipFile) as error:
         return f"cannot be read as a jar: {error}"
-    if driver.driver_class.replace(".", "/") + ".class" not in names:
+    if _class_file(driver) not in names:
         return f"does not hold {driver.driver_class}"
     version = _version(manifest, jar.resolve().name)
     if version is not None and not _is_safe(version, driver.safe_from):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from qbcd.connectors.base import Connector
-from qbcd.model import Column, Consistency, Statement, StreamPlan
+from qbcd.model import Consistency, Statement, StreamPlan
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,10 @@ class Family:
         row["element_kind"] = "b" if row.get("element") else None
         return self.make_column(row)
 
+    def of(self, connector: Connector) -> Family:
+        """The family's rows with what the connector adds to them."""
+        return replace(self, absent={**self.absent, "all_digits": getattr(connector, "all_digits", "")})
+
 
 POSTGRESQL = Family(
     "plans_postgresql.json",
@@ -89,7 +93,7 @@ PLANS = list(POSTGRESQL.described())
 
 def plan_of(connector: str, name: str, strategy: str) -> StreamPlan:
     """The plan that the family's file describes, columns made by the connector as from its catalog."""
-    family = FAMILIES[connector]
+    family = FAMILIES[connector].of(CONNECTORS[connector])
     described = family.described()[name]
     schema, table = described["table"]
     columns = [family.column(field) for field in described["columns"]]
@@ -184,7 +188,11 @@ def test_bound_values_are_those_of_the_batch() -> None:
     assert all(p in ({"epoch": 5, "batch_seq": 1}, {"epoch": 5, "batch_seq": 2}) for p in bound)
 
 
-def test_mysql_differs_from_mariadb_nowhere_here() -> None:
-    """Their statements are one family's; where MySQL comes to differ, this says so."""
+def test_mysql_differs_from_mariadb_only_in_the_text_of_floating_point_numbers() -> None:
+    differing = []
     for name in PLANS:
-        assert (HERE / "mysql" / f"{name}.sql").read_text("utf-8") == (HERE / "mariadb" / f"{name}.sql").read_text("utf-8")
+        ours, theirs = ((HERE / folder / f"{name}.sql").read_text("utf-8") for folder in ("mariadb", "mysql"))
+        plain = theirs.replace("concat(json_extract(json_array(", "concat(").replace(" + 0e0), '$[0]'))", " + 0e0)")
+        assert plain.split("\n") == ours.split("\n"), name
+        differing += [name] if ours != theirs else []
+    assert differing == ["every_comparison"]

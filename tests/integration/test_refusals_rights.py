@@ -74,7 +74,7 @@ def project_of(place: Place, role: str, strategy: str, spark: SparkSession | Non
         (
             "GRANT SELECT (id, region) ON orders TO ROLE",
             {"columns": ["region"]},
-            "tables[0].table: role ROLE may read columns of public.orders, but not lock it against DDL while it reads "
+            "tables[0].table: role ROLE may read columns of public.orders only, not lock it or see it as a whole "
             "(GRANT SELECT ON public.orders TO ROLE, or capture a view)",
         ),
         (

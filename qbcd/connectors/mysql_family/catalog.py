@@ -48,7 +48,9 @@ _NAMES = """
 SELECT concat(table_schema, '.', table_name) FROM information_schema.tables
 WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED', 'VIEW') AND table_schema NOT IN %(system)s ORDER BY 1
 """
-_GRANT = re.compile(r"GRANT (?P<rights>.+?) ON (?P<place>(?:`(?:[^`]|``)*`|\*)\.\*) TO ", re.DOTALL)
+_GRANT = re.compile(
+    r"GRANT (?P<rights>.+?) ON (?P<schema>`(?:[^`]|``)*`|\*)\.(?P<table>`(?:[^`]|``)*`|\*) TO ", re.DOTALL
+)
 
 
 def rows_of(conn: Connection, sql: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
@@ -57,7 +59,7 @@ def rows_of(conn: Connection, sql: str, params: Mapping[str, Any] | None = None)
     return [{str(name).lower(): value for name, value in row.items()} for row in found]
 
 
-def probe_table(conn: Connection, schema: str, name: str, no_pad: str) -> Table | None:
+def probe_table(conn: Connection, schema: str, name: str, no_pad: str, all_digits: str) -> Table | None:
     """The table, or None where there is none of that name (or, without a schema, none in the session's database).
 
     Args:
@@ -65,6 +67,7 @@ def probe_table(conn: Connection, schema: str, name: str, no_pad: str) -> Table 
         schema: Its database, or empty.
         name: Its name.
         no_pad: SQL that tells whether ``collation_name`` tells trailing spaces apart.
+        all_digits: SQL template of a floating point number's text.
     """
     where = {"schema": schema or conn.exec_driver_sql("SELECT database()").scalar_one(), "name": name}
     folded = bool(conn.exec_driver_sql("SELECT @@lower_case_table_names").scalar_one())
@@ -72,7 +75,8 @@ def probe_table(conn: Connection, schema: str, name: str, no_pad: str) -> Table 
     if not found or found[0]["kind"] not in _KINDS:
         return None
     row = found[0]
-    columns = tuple(make_column(r) for r in rows_of(conn, COLUMNS.format(no_pad=no_pad), where))
+    described = rows_of(conn, COLUMNS.format(no_pad=no_pad), where)
+    columns = tuple(make_column({**r, "all_digits": all_digits}) for r in described)
     primary, unique = _keys(conn, where) if row["kind"] != "VIEW" else ((), ())
     size, width = int(row["bytes"] or 0), int(row["width"] or 0)
     return Table(
@@ -116,30 +120,40 @@ def privileges(
     rows = rows_of(conn, COLUMNS.format(no_pad="0"), {"schema": table.schema, "name": table.name})
     readable = {r["name"] for r in rows if "select" in str(r["privileges"]).lower().split(",")}
     missing = tuple(c for c in columns if c not in readable)
-    own = all(_granted(grants, schema, r) for r in ("CREATE", "DROP", "SELECT", "INSERT", "UPDATE", "DELETE"))
+    own = all(_granted(grants, r, schema) for r in ("CREATE", "DROP", "SELECT", "INSERT", "UPDATE", "DELETE"))
     role = str(conn.exec_driver_sql("SELECT current_user()").scalar_one())
-    return Privileges(not missing, missing, own, own, role)
+    # A column that the role may not read is no different from one that is not there.
+    whole = _granted(grants, "SELECT", table.schema, table.name)
+    return Privileges(not missing, missing, own, own, role, lock=whole)
 
 
-def _granted(grants: Sequence[str], schema: str, right: str) -> bool:
-    """Whether a grant on all databases, or on one whose pattern `schema` matches, holds `right`."""
+def _granted(grants: Sequence[str], right: str, schema: str, table: str = "") -> bool:
+    """Whether a grant holds `right` on all databases, on one whose pattern `schema` matches, or on `table` itself."""
     for grant in grants:
         found = _GRANT.match(grant)
         if found is None:
             continue
         rights = {r.strip().upper() for r in found["rights"].split(",")}
-        if (right in rights or "ALL PRIVILEGES" in rights or "ALL" in rights) and _covers(found["place"], schema):
+        place = _covers(found["schema"], schema) if found["table"] == "*" else (
+            bool(table) and (_plain(found["schema"]), _plain(found["table"])) == (schema, table)
+        )  # fmt: skip
+        if place and rights & {right, "ALL PRIVILEGES", "ALL"}:
             return True
     return False
 
 
-def _covers(place: str, schema: str) -> bool:
-    if place == "*.*":
+def _covers(written: str, schema: str) -> bool:
+    """Whether a database as a grant names it, a pattern with ``%`` and ``_``, is or matches `schema`."""
+    if written == "*":
         return True
-    pattern = place[1:-3].replace("``", "`")
-    parts = re.split(r"(\\.|%|_)", pattern)
+    parts = re.split(r"(\\.|%|_)", _plain(written))
     wild = {"%": ".*", "_": "."}
-    return re.fullmatch("".join(wild.get(p) or re.escape(p.lstrip("\\")) for p in parts), schema, re.DOTALL) is not None
+    pattern = "".join(wild.get(p) or re.escape(p[1:] if p.startswith("\\") else p) for p in parts)
+    return re.fullmatch(pattern, schema, re.DOTALL) is not None
+
+
+def _plain(quoted: str) -> str:
+    return quoted[1:-1].replace("``", "`")
 
 
 # -- what may be compared in the source ------------------------------------------------------------------------------

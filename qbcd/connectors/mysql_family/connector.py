@@ -22,6 +22,7 @@ class MySQLFamily(Connector):
         spelling: Session variables whose names differ.
         oldest: (major, minor) of the oldest server that is taken.
         no_pad: SQL that tells whether ``collation_name`` of information_schema.columns tells trailing spaces apart.
+        all_digits: SQL template of a floating point number's text that reads back as it is, -0 as 0.
         identity: SQL of what names the server, beside its database.
         position: Name of the status variable with the redo log's position, which never falls on one server.
         running: SQL of the age in microseconds of the oldest statement that another session runs.
@@ -45,6 +46,7 @@ class MySQLFamily(Connector):
     spelling: ClassVar[session.Spelling]
     oldest: ClassVar[tuple[int, int]]
     no_pad: ClassVar[str]
+    all_digits: ClassVar[str]
     identity: ClassVar[str]
     position: ClassVar[str]
     running: ClassVar[str]
@@ -92,7 +94,7 @@ class MySQLFamily(Connector):
 
     # -- catalog -----------------------------------------------------------------------------------------------------
     def probe_table(self, conn: Connection, schema: str, name: str) -> Table | None:
-        return catalog.probe_table(conn, schema, name, self.no_pad)
+        return catalog.probe_table(conn, schema, name, self.no_pad, self.all_digits)
 
     def table_names(self, conn: Connection) -> list[str]:
         return catalog.table_names(conn)

@@ -53,20 +53,20 @@ def null_safe_distinct(column: Column, left: exp.Expression, right: exp.Expressi
 
 
 def row_digest(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
-    """64-bit digest: the first half of an MD5 over an injective text of all columns.
+    """64-bit digest: the beginning of a SHA-256 over an injective text of all columns.
 
-    The servers have no cheaper hash that is sound under SUM: CRC32 is linear. A long value enters by a hash of its own,
-    since CONCAT gives NULL beyond max_allowed_packet.
+    Of the hashes that both servers have it is the cheapest that is sound under SUM: CRC32 is linear, and MySQL 9.6 let
+    go of MD5. A long value enters by a hash of its own, since CONCAT gives NULL beyond max_allowed_packet.
     """
     parts = [_digest_part(column, value) for column, value in columns]
-    return sql("cast(conv(left(md5({row}), 16), 16, -10) AS SIGNED)", row=concatenated(parts))
+    return sql("cast(conv(left(sha2({row}, 256), 16), 16, -10) AS SIGNED)", row=concatenated(parts))
 
 
 def _digest_part(column: Column, value: exp.Expression) -> exp.Expression:
     """Text that tells all values and NULL apart, also when other columns' texts follow: ended, or led by its length."""
     base = column.base_type
     if types.is_long(column):
-        return sql("ifnull(md5({v}), 'N')", v=comparison_form(column, value))
+        return sql("ifnull(sha2({v}, 256), 'N')", v=comparison_form(column, value))
     if base in types.STRINGS or base in types.BINARIES:
         return sql("ifnull(concat(length({v}), ':', {v}), 'N')", v=value)
     return sql("ifnull({v}, 'N'), ','", v=_plain_text(column, value))
@@ -78,8 +78,7 @@ def _plain_text(column: Column, value: exp.Expression) -> exp.Expression:
     if base in types.CHOICES or base == "bit":
         return sql("cast({v} AS UNSIGNED)", v=value)
     if base in types.FLOATS:
-        # A float's own text has six digits; as a double it has all, and adding 0 turns -0 into 0.
-        return sql("concat({v} + 0e0)", v=value)
+        return sql(column.fact("all_digits"), v=value)
     if base in types.ADDRESSES:
         return sql("concat({v})", v=value)  # beside one of these, another text would be taken for an address too
     return value
@@ -99,9 +98,12 @@ def _identity(column: Column, value: exp.Expression) -> exp.Expression:
     if base in types.BINARIES:
         return sql("cast({v} AS BINARY)", v=value)
     if base in types.STRINGS:
-        # What the collation compares; padded to full length where it equates trailing spaces.
-        padded = "" if column.fact("no_pad") else f" AS CHAR({column.fact('characters')})"
-        return sql(f"unhex(md5(weight_string({{v}}{padded})))", v=value)
+        weights = sql("weight_string({v})", v=value)  # what the collation compares
+        if not column.fact("no_pad"):
+            # A space has the weights of other blanks too; those at the end count for nothing.
+            space = sql("weight_string(concat(left({v}, 0), ' '))", v=value)
+            weights = sql("trim(TRAILING {space} FROM {weights})", space=space, weights=weights)
+        return sql("unhex(left(sha2({weights}, 256), 32))", weights=weights)
     return sql("cast({v} AS BINARY)", v=_plain_text(column, value))
 
 

@@ -10,6 +10,7 @@ Facts of a column (`Column.fact`):
 ``charset``        character set of a text
 ``no_pad``         ``yes`` where the collation tells trailing spaces apart
 ``characters``     characters that a text holds at most;  ``octets`` its bytes
+``all_digits``     of a floating point number: SQL template of a text that reads back as it is, -0 as 0
 ``unsigned``       ``yes`` for an unsigned number;  ``bits`` of a bit field
 =================  ==================================================================================================
 """
@@ -64,6 +65,7 @@ def make_column(row: Mapping[str, Any]) -> Column:
         "characters": str(row["characters"] or ""),
         "octets": str(row["octets"] or ""),
         "unsigned": "yes" if "unsigned" in sql_type.lower() else "",
+        "all_digits": row.get("all_digits", "") if str(row["base_type"]).lower() in FLOATS else "",
         "bits": str(row["precision"]) if row["base_type"] == "bit" else "",
     }
     column = Column(

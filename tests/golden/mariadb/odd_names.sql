@@ -223,7 +223,7 @@ SELECT
   d.`a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6`
 FROM (
   SELECT
-    CASE WHEN r.`se``lect` IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
     r.`se``lect` AS `b_se``lect`,
     t.`se``lect` AS `a_se``lect`,
     r.`%%(x)s` AS `b_%%(x)s`,
@@ -254,10 +254,22 @@ FROM (
     WHERE
       TRUE
   ) AS t
-  LEFT JOIN `qbcd`.`replica_odd_names_3c8f564f` AS r
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `se``lect`,
+      `%%(x)s`,
+      `:epoch`,
+      `quote"d`,
+      `it's \`,
+      `{{ jinja }} {v}`,
+      `nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`,
+      `üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`
+    FROM `qbcd`.`replica_odd_names_3c8f564f`
+  ) AS r
     ON t.`se``lect` = r.`se``lect` AND t.`%%(x)s` = r.`%%(x)s`
   WHERE
-    r.`se``lect` IS NULL
+    r.qbcd_present IS NULL
     OR NOT (cast(t.`:epoch` AS BINARY) <=> cast(r.`:epoch` AS BINARY))
     OR NOT (cast(t.`quote"d` AS BINARY) <=> cast(r.`quote"d` AS BINARY))
     OR NOT (t.`it's \` <=> r.`it's \`)
@@ -452,7 +464,7 @@ SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(S
 FROM (SELECT t.* FROM (SELECT
   `se``lect`,
   `%(x)s`,
-  cast(conv(left(md5(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `My ``Schema```.`a.b % :c`
 WHERE
   TRUE) AS t WHERE (t.`se``lect` <= -5 AND ((t.`se``lect` < -5) OR (t.`se``lect` = -5 AND t.`%(x)s` < '0000-00-00'))) LIMIT 18446744073709551615) AS t
@@ -461,7 +473,7 @@ SELECT 2 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(S
 FROM (SELECT t.* FROM (SELECT
   `se``lect`,
   `%(x)s`,
-  cast(conv(left(md5(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `My ``Schema```.`a.b % :c`
 WHERE
   TRUE) AS t WHERE (t.`se``lect` >= -5 AND ((t.`se``lect` > -5) OR (t.`se``lect` = -5 AND t.`%(x)s` >= '0000-00-00'))) AND (t.`se``lect` <= 7 AND ((t.`se``lect` < 7) OR (t.`se``lect` = 7 AND t.`%(x)s` < '9999-12-31'))) LIMIT 18446744073709551615) AS t
@@ -470,7 +482,7 @@ SELECT 3 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(S
 FROM (SELECT t.* FROM (SELECT
   `se``lect`,
   `%(x)s`,
-  cast(conv(left(md5(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `My ``Schema```.`a.b % :c`
 WHERE
   TRUE) AS t WHERE (t.`se``lect` >= 7 AND ((t.`se``lect` > 7) OR (t.`se``lect` = 7 AND t.`%(x)s` >= '9999-12-31'))) LIMIT 18446744073709551615) AS t
@@ -480,7 +492,7 @@ SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(S
 FROM (SELECT t.* FROM (SELECT
   `se``lect`,
   `%(x)s`,
-  cast(conv(left(md5(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `My ``Schema```.`a.b % :c`
 WHERE
   TRUE) AS t WHERE TRUE LIMIT 18446744073709551615) AS t
@@ -491,7 +503,7 @@ FROM (SELECT
   `se``lect`,
   `%(x)s`,
   concat(_binary'', length(cast(`se``lect` AS BINARY)), ':', cast(`se``lect` AS BINARY), length(cast(`%(x)s` AS BINARY)), ':', cast(`%(x)s` AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(md5(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`se``lect` AS SIGNED) AS qbcd_0,
   cast(`%(x)s` AS CHAR) AS qbcd_1,
   convert(`:epoch` USING utf8mb4) AS qbcd_2,
@@ -510,7 +522,7 @@ FROM (SELECT
   `se``lect`,
   `%(x)s`,
   concat(_binary'', length(cast(`se``lect` AS BINARY)), ':', cast(`se``lect` AS BINARY), length(cast(`%(x)s` AS BINARY)), ':', cast(`%(x)s` AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(md5(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`se``lect` AS SIGNED) AS qbcd_0,
   cast(`%(x)s` AS CHAR) AS qbcd_1,
   convert(`:epoch` USING utf8mb4) AS qbcd_2,
@@ -529,7 +541,7 @@ FROM (SELECT
   `se``lect`,
   `%(x)s`,
   concat(_binary'', length(cast(`se``lect` AS BINARY)), ':', cast(`se``lect` AS BINARY), length(cast(`%(x)s` AS BINARY)), ':', cast(`%(x)s` AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(md5(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`se``lect` AS SIGNED) AS qbcd_0,
   cast(`%(x)s` AS CHAR) AS qbcd_1,
   convert(`:epoch` USING utf8mb4) AS qbcd_2,

@@ -151,7 +151,7 @@ SELECT
   d.`a_placed`
 FROM (
   SELECT
-    CASE WHEN r.`order_id` IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
     r.`order_id` AS `b_order_id`,
     t.`order_id` AS `a_order_id`,
     r.`status` AS `b_status`,
@@ -170,10 +170,18 @@ FROM (
     WHERE
       TRUE
   ) AS t
-  LEFT JOIN `qbcd`.`replica_simple_a7a39b72` AS r
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      `status`,
+      `amount`,
+      `placed`
+    FROM `qbcd`.`replica_simple_a7a39b72`
+  ) AS r
     ON t.`order_id` = r.`order_id`
   WHERE
-    r.`order_id` IS NULL
+    r.qbcd_present IS NULL
     OR NOT (cast(t.`status` AS BINARY) <=> cast(r.`status` AS BINARY))
     OR NOT (t.`amount` <=> r.`amount`)
     OR NOT (t.`placed` <=> r.`placed`)
@@ -331,7 +339,7 @@ WHERE
 SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
 FROM (SELECT t.* FROM (SELECT
   `order_id`,
-  cast(conv(left(md5(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`orders`
 WHERE
   TRUE) AS t WHERE t.`order_id` < 10 LIMIT 18446744073709551615) AS t
@@ -339,7 +347,7 @@ UNION ALL
 SELECT 2 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
 FROM (SELECT t.* FROM (SELECT
   `order_id`,
-  cast(conv(left(md5(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`orders`
 WHERE
   TRUE) AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615 LIMIT 18446744073709551615) AS t
@@ -347,7 +355,7 @@ UNION ALL
 SELECT 3 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
 FROM (SELECT t.* FROM (SELECT
   `order_id`,
-  cast(conv(left(md5(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`orders`
 WHERE
   TRUE) AS t WHERE t.`order_id` >= 18446744073709551615 LIMIT 18446744073709551615) AS t
@@ -356,7 +364,7 @@ WHERE
 SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
 FROM (SELECT t.* FROM (SELECT
   `order_id`,
-  cast(conv(left(md5(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`orders`
 WHERE
   TRUE) AS t WHERE TRUE LIMIT 18446744073709551615) AS t
@@ -366,7 +374,7 @@ SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0
 FROM (SELECT
   `order_id`,
   cast(`order_id` AS BINARY) AS qbcd_key_id,
-  cast(conv(left(md5(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`order_id` AS SIGNED) AS qbcd_0,
   convert(`status` USING utf8mb4) AS qbcd_1,
   cast(`amount` AS CHAR) AS qbcd_2,
@@ -380,7 +388,7 @@ SELECT CASE WHEN t.`order_id` < 10 THEN 1 ELSE CASE WHEN t.`order_id` < 18446744
 FROM (SELECT
   `order_id`,
   cast(`order_id` AS BINARY) AS qbcd_key_id,
-  cast(conv(left(md5(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`order_id` AS SIGNED) AS qbcd_0,
   convert(`status` USING utf8mb4) AS qbcd_1,
   cast(`amount` AS CHAR) AS qbcd_2,
@@ -394,7 +402,7 @@ SELECT 1 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0
 FROM (SELECT
   `order_id`,
   cast(`order_id` AS BINARY) AS qbcd_key_id,
-  cast(conv(left(md5(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`order_id` AS SIGNED) AS qbcd_0,
   convert(`status` USING utf8mb4) AS qbcd_1,
   cast(`amount` AS CHAR) AS qbcd_2,

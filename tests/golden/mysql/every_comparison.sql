@@ -517,7 +517,7 @@ SELECT
   d.`a_place`
 FROM (
   SELECT
-    CASE WHEN r.`region` IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
     r.`region` AS `b_region`,
     t.`region` AS `a_region`,
     r.`code` AS `b_code`,
@@ -605,14 +605,45 @@ FROM (
     WHERE
       TRUE
   ) AS t
-  LEFT JOIN `qbcd`.`replica_every_comparison_10907314` AS r
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      `yes`,
+      `small`,
+      `huge`,
+      `single`,
+      `few`,
+      `many`,
+      `born`,
+      `pad`,
+      `old`,
+      `long`,
+      `doc`,
+      `json`,
+      `raw`,
+      `blob`,
+      `day`,
+      `clock`,
+      `stamp`,
+      `at`,
+      `flags`,
+      `who`,
+      `host`,
+      `place`
+    FROM `qbcd`.`replica_every_comparison_10907314`
+  ) AS r
     ON t.`region` = r.`region`
     AND t.`code` = r.`code`
     AND t.`level` = r.`level`
     AND t.`weight` = r.`weight`
     AND t.`grade` = r.`grade`
   WHERE
-    r.`region` IS NULL
+    r.qbcd_present IS NULL
     OR NOT (cast(t.`region` AS BINARY) <=> cast(r.`region` AS BINARY))
     OR NOT (cast(t.`code` AS BINARY) <=> cast(r.`code` AS BINARY))
     OR NOT (t.`yes` <=> r.`yes`)
@@ -795,7 +826,7 @@ SELECT
   convert(COALESCE(o.`a_region`, o.`b_region`) USING utf8mb4) AS k0,
   convert(COALESCE(o.`a_code`, o.`b_code`) USING utf8mb4) AS k1,
   cast(COALESCE(o.`a_level`, o.`b_level`) AS CHAR) AS k2,
-  concat(COALESCE(o.`a_weight`, o.`b_weight`) + 0e0) AS k3,
+  concat(json_extract(json_array(COALESCE(o.`a_weight`, o.`b_weight`) + 0e0), '$[0]')) AS k3,
   cast(COALESCE(o.`a_grade`, o.`b_grade`) AS CHAR) AS k4
 FROM `qbcd`.`outbox_every_comparison_10907314` AS o
 WHERE
@@ -951,7 +982,7 @@ WHERE
   o.epoch = 5 AND o.batch_seq = 2
 
 -- id_rcs: bounds
-SELECT convert(o.`region` USING utf8mb4) AS k0, convert(o.`code` USING utf8mb4) AS k1, cast(o.`level` AS CHAR) AS k2, concat(o.`weight` + 0e0) AS k3, cast(cast(o.`grade` AS UNSIGNED) AS CHAR) AS k4
+SELECT convert(o.`region` USING utf8mb4) AS k0, convert(o.`code` USING utf8mb4) AS k1, cast(o.`level` AS CHAR) AS k2, concat(json_extract(json_array(o.`weight` + 0e0), '$[0]')) AS k3, cast(cast(o.`grade` AS UNSIGNED) AS CHAR) AS k4
 FROM (SELECT t.`region`, t.`code`, t.`level`, t.`weight`, t.`grade`, row_number() OVER (ORDER BY t.`region`, t.`code`, t.`level`, t.`weight`, t.`grade`) AS qbcd_row
 FROM (SELECT
   `region`,
@@ -1004,7 +1035,7 @@ FROM (SELECT t.* FROM (SELECT
   `level`,
   `weight`,
   `grade`,
-  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(md5(cast(`long` AS BINARY)), 'N'), ifnull(md5(cast(`doc` AS BINARY)), 'N'), ifnull(md5(cast(cast(`json` AS CHAR) AS BINARY)), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(md5(`blob`), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(md5(cast(`place` AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(json_extract(json_array(`weight` + 0e0), '$[0]')), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(json_extract(json_array(`single` + 0e0), '$[0]')), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(sha2(cast(`long` AS BINARY), 256), 'N'), ifnull(sha2(cast(`doc` AS BINARY), 256), 'N'), ifnull(sha2(cast(cast(`json` AS CHAR) AS BINARY), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(cast(`place` AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`mixed`
 WHERE
   TRUE) AS t WHERE (t.`region` <= _utf8mb4 X'69742773' AND ((t.`region` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` < -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` < -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` < 1))) LIMIT 18446744073709551615) AS t
@@ -1016,7 +1047,7 @@ FROM (SELECT t.* FROM (SELECT
   `level`,
   `weight`,
   `grade`,
-  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(md5(cast(`long` AS BINARY)), 'N'), ifnull(md5(cast(`doc` AS BINARY)), 'N'), ifnull(md5(cast(cast(`json` AS CHAR) AS BINARY)), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(md5(`blob`), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(md5(cast(`place` AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(json_extract(json_array(`weight` + 0e0), '$[0]')), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(json_extract(json_array(`single` + 0e0), '$[0]')), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(sha2(cast(`long` AS BINARY), 256), 'N'), ifnull(sha2(cast(`doc` AS BINARY), 256), 'N'), ifnull(sha2(cast(cast(`json` AS CHAR) AS BINARY), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(cast(`place` AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`mixed`
 WHERE
   TRUE) AS t WHERE (t.`region` >= _utf8mb4 X'69742773' AND ((t.`region` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` > -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` > -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` >= 1))) AND (t.`region` <= _utf8mb4 X'313025205C203A78' AND ((t.`region` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` < 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` < 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` < 2))) LIMIT 18446744073709551615) AS t
@@ -1028,7 +1059,7 @@ FROM (SELECT t.* FROM (SELECT
   `level`,
   `weight`,
   `grade`,
-  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(md5(cast(`long` AS BINARY)), 'N'), ifnull(md5(cast(`doc` AS BINARY)), 'N'), ifnull(md5(cast(cast(`json` AS CHAR) AS BINARY)), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(md5(`blob`), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(md5(cast(`place` AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(json_extract(json_array(`weight` + 0e0), '$[0]')), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(json_extract(json_array(`single` + 0e0), '$[0]')), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(sha2(cast(`long` AS BINARY), 256), 'N'), ifnull(sha2(cast(`doc` AS BINARY), 256), 'N'), ifnull(sha2(cast(cast(`json` AS CHAR) AS BINARY), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(cast(`place` AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`mixed`
 WHERE
   TRUE) AS t WHERE (t.`region` >= _utf8mb4 X'313025205C203A78' AND ((t.`region` > _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` > _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` > 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` > 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` >= 2))) LIMIT 18446744073709551615) AS t
@@ -1041,7 +1072,7 @@ FROM (SELECT t.* FROM (SELECT
   `level`,
   `weight`,
   `grade`,
-  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(md5(cast(`long` AS BINARY)), 'N'), ifnull(md5(cast(`doc` AS BINARY)), 'N'), ifnull(md5(cast(cast(`json` AS CHAR) AS BINARY)), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(md5(`blob`), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(md5(cast(`place` AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(json_extract(json_array(`weight` + 0e0), '$[0]')), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(json_extract(json_array(`single` + 0e0), '$[0]')), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(sha2(cast(`long` AS BINARY), 256), 'N'), ifnull(sha2(cast(`doc` AS BINARY), 256), 'N'), ifnull(sha2(cast(cast(`json` AS CHAR) AS BINARY), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(cast(`place` AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`mixed`
 WHERE
   TRUE) AS t WHERE TRUE LIMIT 18446744073709551615) AS t
@@ -1054,8 +1085,8 @@ FROM (SELECT
   `level`,
   `weight`,
   `grade`,
-  concat(_binary'', length(unhex(md5(weight_string(`region` AS CHAR(10))))), ':', unhex(md5(weight_string(`region` AS CHAR(10)))), length(unhex(md5(weight_string(`code`)))), ':', unhex(md5(weight_string(`code`))), length(cast(`level` AS BINARY)), ':', cast(`level` AS BINARY), length(cast(concat(`weight` + 0e0) AS BINARY)), ':', cast(concat(`weight` + 0e0) AS BINARY), length(cast(cast(`grade` AS UNSIGNED) AS BINARY)), ':', cast(cast(`grade` AS UNSIGNED) AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(md5(cast(`long` AS BINARY)), 'N'), ifnull(md5(cast(`doc` AS BINARY)), 'N'), ifnull(md5(cast(cast(`json` AS CHAR) AS BINARY)), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(md5(`blob`), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(md5(cast(`place` AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  concat(_binary'', length(unhex(left(sha2(trim(TRAILING weight_string(concat(left(`region`, 0), ' ')) FROM weight_string(`region`)), 256), 32))), ':', unhex(left(sha2(trim(TRAILING weight_string(concat(left(`region`, 0), ' ')) FROM weight_string(`region`)), 256), 32)), length(unhex(left(sha2(weight_string(`code`), 256), 32))), ':', unhex(left(sha2(weight_string(`code`), 256), 32)), length(cast(`level` AS BINARY)), ':', cast(`level` AS BINARY), length(cast(concat(json_extract(json_array(`weight` + 0e0), '$[0]')) AS BINARY)), ':', cast(concat(json_extract(json_array(`weight` + 0e0), '$[0]')) AS BINARY), length(cast(cast(`grade` AS UNSIGNED) AS BINARY)), ':', cast(cast(`grade` AS UNSIGNED) AS BINARY)) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(json_extract(json_array(`weight` + 0e0), '$[0]')), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(json_extract(json_array(`single` + 0e0), '$[0]')), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(sha2(cast(`long` AS BINARY), 256), 'N'), ifnull(sha2(cast(`doc` AS BINARY), 256), 'N'), ifnull(sha2(cast(cast(`json` AS CHAR) AS BINARY), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(cast(`place` AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   convert(`region` USING utf8mb4) AS qbcd_0,
   convert(`code` USING utf8mb4) AS qbcd_1,
   cast(`level` AS CHAR) AS qbcd_2,
@@ -1095,8 +1126,8 @@ FROM (SELECT
   `level`,
   `weight`,
   `grade`,
-  concat(_binary'', length(unhex(md5(weight_string(`region` AS CHAR(10))))), ':', unhex(md5(weight_string(`region` AS CHAR(10)))), length(unhex(md5(weight_string(`code`)))), ':', unhex(md5(weight_string(`code`))), length(cast(`level` AS BINARY)), ':', cast(`level` AS BINARY), length(cast(concat(`weight` + 0e0) AS BINARY)), ':', cast(concat(`weight` + 0e0) AS BINARY), length(cast(cast(`grade` AS UNSIGNED) AS BINARY)), ':', cast(cast(`grade` AS UNSIGNED) AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(md5(cast(`long` AS BINARY)), 'N'), ifnull(md5(cast(`doc` AS BINARY)), 'N'), ifnull(md5(cast(cast(`json` AS CHAR) AS BINARY)), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(md5(`blob`), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(md5(cast(`place` AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  concat(_binary'', length(unhex(left(sha2(trim(TRAILING weight_string(concat(left(`region`, 0), ' ')) FROM weight_string(`region`)), 256), 32))), ':', unhex(left(sha2(trim(TRAILING weight_string(concat(left(`region`, 0), ' ')) FROM weight_string(`region`)), 256), 32)), length(unhex(left(sha2(weight_string(`code`), 256), 32))), ':', unhex(left(sha2(weight_string(`code`), 256), 32)), length(cast(`level` AS BINARY)), ':', cast(`level` AS BINARY), length(cast(concat(json_extract(json_array(`weight` + 0e0), '$[0]')) AS BINARY)), ':', cast(concat(json_extract(json_array(`weight` + 0e0), '$[0]')) AS BINARY), length(cast(cast(`grade` AS UNSIGNED) AS BINARY)), ':', cast(cast(`grade` AS UNSIGNED) AS BINARY)) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(json_extract(json_array(`weight` + 0e0), '$[0]')), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(json_extract(json_array(`single` + 0e0), '$[0]')), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(sha2(cast(`long` AS BINARY), 256), 'N'), ifnull(sha2(cast(`doc` AS BINARY), 256), 'N'), ifnull(sha2(cast(cast(`json` AS CHAR) AS BINARY), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(cast(`place` AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   convert(`region` USING utf8mb4) AS qbcd_0,
   convert(`code` USING utf8mb4) AS qbcd_1,
   cast(`level` AS CHAR) AS qbcd_2,
@@ -1136,8 +1167,8 @@ FROM (SELECT
   `level`,
   `weight`,
   `grade`,
-  concat(_binary'', length(unhex(md5(weight_string(`region` AS CHAR(10))))), ':', unhex(md5(weight_string(`region` AS CHAR(10)))), length(unhex(md5(weight_string(`code`)))), ':', unhex(md5(weight_string(`code`))), length(cast(`level` AS BINARY)), ':', cast(`level` AS BINARY), length(cast(concat(`weight` + 0e0) AS BINARY)), ':', cast(concat(`weight` + 0e0) AS BINARY), length(cast(cast(`grade` AS UNSIGNED) AS BINARY)), ':', cast(cast(`grade` AS UNSIGNED) AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(md5(cast(`long` AS BINARY)), 'N'), ifnull(md5(cast(`doc` AS BINARY)), 'N'), ifnull(md5(cast(cast(`json` AS CHAR) AS BINARY)), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(md5(`blob`), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(md5(cast(`place` AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  concat(_binary'', length(unhex(left(sha2(trim(TRAILING weight_string(concat(left(`region`, 0), ' ')) FROM weight_string(`region`)), 256), 32))), ':', unhex(left(sha2(trim(TRAILING weight_string(concat(left(`region`, 0), ' ')) FROM weight_string(`region`)), 256), 32)), length(unhex(left(sha2(weight_string(`code`), 256), 32))), ':', unhex(left(sha2(weight_string(`code`), 256), 32)), length(cast(`level` AS BINARY)), ':', cast(`level` AS BINARY), length(cast(concat(json_extract(json_array(`weight` + 0e0), '$[0]')) AS BINARY)), ':', cast(concat(json_extract(json_array(`weight` + 0e0), '$[0]')) AS BINARY), length(cast(cast(`grade` AS UNSIGNED) AS BINARY)), ':', cast(cast(`grade` AS UNSIGNED) AS BINARY)) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(json_extract(json_array(`weight` + 0e0), '$[0]')), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(json_extract(json_array(`single` + 0e0), '$[0]')), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(sha2(cast(`long` AS BINARY), 256), 'N'), ifnull(sha2(cast(`doc` AS BINARY), 256), 'N'), ifnull(sha2(cast(cast(`json` AS CHAR) AS BINARY), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(cast(`place` AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   convert(`region` USING utf8mb4) AS qbcd_0,
   convert(`code` USING utf8mb4) AS qbcd_1,
   cast(`level` AS CHAR) AS qbcd_2,

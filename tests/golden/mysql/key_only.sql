@@ -115,7 +115,7 @@ SELECT
   d.`a_person`
 FROM (
   SELECT
-    CASE WHEN r.`team` IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
     r.`team` AS `b_team`,
     t.`team` AS `a_team`,
     r.`person` AS `b_person`,
@@ -128,10 +128,16 @@ FROM (
     WHERE
       TRUE
   ) AS t
-  LEFT JOIN `qbcd`.`replica_key_only_67a0ea19` AS r
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`
+    FROM `qbcd`.`replica_key_only_67a0ea19`
+  ) AS r
     ON t.`team` = r.`team` AND t.`person` = r.`person`
   WHERE
-    r.`team` IS NULL
+    r.qbcd_present IS NULL
   UNION ALL
   SELECT
     1,
@@ -271,7 +277,7 @@ SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(S
 FROM (SELECT t.* FROM (SELECT
   `team`,
   `person`,
-  cast(conv(left(md5(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`members`
 WHERE
   TRUE) AS t WHERE (t.`team` <= -5 AND ((t.`team` < -5) OR (t.`team` = -5 AND t.`person` < -5))) LIMIT 18446744073709551615) AS t
@@ -280,7 +286,7 @@ SELECT 2 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(S
 FROM (SELECT t.* FROM (SELECT
   `team`,
   `person`,
-  cast(conv(left(md5(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`members`
 WHERE
   TRUE) AS t WHERE (t.`team` >= -5 AND ((t.`team` > -5) OR (t.`team` = -5 AND t.`person` >= -5))) AND (t.`team` <= 7 AND ((t.`team` < 7) OR (t.`team` = 7 AND t.`person` < 7))) LIMIT 18446744073709551615) AS t
@@ -289,7 +295,7 @@ SELECT 3 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(S
 FROM (SELECT t.* FROM (SELECT
   `team`,
   `person`,
-  cast(conv(left(md5(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`members`
 WHERE
   TRUE) AS t WHERE (t.`team` >= 7 AND ((t.`team` > 7) OR (t.`team` = 7 AND t.`person` >= 7))) LIMIT 18446744073709551615) AS t
@@ -299,7 +305,7 @@ SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(S
 FROM (SELECT t.* FROM (SELECT
   `team`,
   `person`,
-  cast(conv(left(md5(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`members`
 WHERE
   TRUE) AS t WHERE TRUE LIMIT 18446744073709551615) AS t
@@ -310,7 +316,7 @@ FROM (SELECT
   `team`,
   `person`,
   concat(_binary'', length(cast(`team` AS BINARY)), ':', cast(`team` AS BINARY), length(cast(`person` AS BINARY)), ':', cast(`person` AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(md5(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`team` AS SIGNED) AS qbcd_0,
   cast(`person` AS SIGNED) AS qbcd_1
 FROM `shop`.`members`
@@ -323,7 +329,7 @@ FROM (SELECT
   `team`,
   `person`,
   concat(_binary'', length(cast(`team` AS BINARY)), ':', cast(`team` AS BINARY), length(cast(`person` AS BINARY)), ':', cast(`person` AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(md5(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`team` AS SIGNED) AS qbcd_0,
   cast(`person` AS SIGNED) AS qbcd_1
 FROM `shop`.`members`
@@ -336,7 +342,7 @@ FROM (SELECT
   `team`,
   `person`,
   concat(_binary'', length(cast(`team` AS BINARY)), ':', cast(`team` AS BINARY), length(cast(`person` AS BINARY)), ':', cast(`person` AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(md5(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ',')), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`team` AS SIGNED) AS qbcd_0,
   cast(`person` AS SIGNED) AS qbcd_1,
   CONCAT(CASE WHEN TRUE THEN '' ELSE '0,' END, CASE WHEN TRUE THEN '' ELSE '1,' END) AS qbcd_untravelled

@@ -196,7 +196,7 @@ SELECT
   d.`a_doc`
 FROM (
   SELECT
-    CASE WHEN r.`tenant` IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
     r.`tenant` AS `b_tenant`,
     t.`tenant` AS `a_tenant`,
     r.`id` AS `b_id`,
@@ -224,10 +224,20 @@ name LIKE "100%%" AND doc->>'$.a' = 'a:b'
   AND note <> ':epoch' AND note <> '%%(epoch)s' AND n %% 2 = 0 || n IS NULL
 )
   ) AS t
-  LEFT JOIN `qbcd`.`replica_restricted_7a0d9159` AS r
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `tenant`,
+      `id`,
+      `name`,
+      `note`,
+      `n`,
+      `doc`
+    FROM `qbcd`.`replica_restricted_7a0d9159`
+  ) AS r
     ON t.`tenant` = r.`tenant` AND t.`id` = r.`id`
   WHERE
-    r.`tenant` IS NULL
+    r.qbcd_present IS NULL
     OR NOT (cast(t.`name` AS BINARY) <=> cast(r.`name` AS BINARY))
     OR NOT (cast(t.`note` AS BINARY) <=> cast(r.`note` AS BINARY))
     OR NOT (t.`n` <=> r.`n`)
@@ -408,7 +418,7 @@ SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(S
 FROM (SELECT t.* FROM (SELECT
   `tenant`,
   `id`,
-  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(md5(cast(`note` AS BINARY)), 'N'), ifnull(`n`, 'N'), ',', ifnull(md5(cast(cast(`doc` AS CHAR) AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(sha2(cast(`note` AS BINARY), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(cast(cast(`doc` AS CHAR) AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`restricted`
 WHERE
   (
@@ -420,7 +430,7 @@ SELECT 2 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(S
 FROM (SELECT t.* FROM (SELECT
   `tenant`,
   `id`,
-  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(md5(cast(`note` AS BINARY)), 'N'), ifnull(`n`, 'N'), ',', ifnull(md5(cast(cast(`doc` AS CHAR) AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(sha2(cast(`note` AS BINARY), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(cast(cast(`doc` AS CHAR) AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`restricted`
 WHERE
   (
@@ -432,7 +442,7 @@ SELECT 3 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(S
 FROM (SELECT t.* FROM (SELECT
   `tenant`,
   `id`,
-  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(md5(cast(`note` AS BINARY)), 'N'), ifnull(`n`, 'N'), ',', ifnull(md5(cast(cast(`doc` AS CHAR) AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(sha2(cast(`note` AS BINARY), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(cast(cast(`doc` AS CHAR) AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`restricted`
 WHERE
   (
@@ -445,7 +455,7 @@ SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(S
 FROM (SELECT t.* FROM (SELECT
   `tenant`,
   `id`,
-  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(md5(cast(`note` AS BINARY)), 'N'), ifnull(`n`, 'N'), ',', ifnull(md5(cast(cast(`doc` AS CHAR) AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(sha2(cast(`note` AS BINARY), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(cast(cast(`doc` AS CHAR) AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`restricted`
 WHERE
   (
@@ -459,7 +469,7 @@ FROM (SELECT
   `tenant`,
   `id`,
   concat(_binary'', length(cast(`tenant` AS BINARY)), ':', cast(`tenant` AS BINARY), length(cast(`id` AS BINARY)), ':', cast(`id` AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(md5(cast(`note` AS BINARY)), 'N'), ifnull(`n`, 'N'), ',', ifnull(md5(cast(cast(`doc` AS CHAR) AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(sha2(cast(`note` AS BINARY), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(cast(cast(`doc` AS CHAR) AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`tenant` AS BINARY) AS qbcd_0,
   cast(`id` AS SIGNED) AS qbcd_1,
   convert(`name` USING utf8mb4) AS qbcd_2,
@@ -479,7 +489,7 @@ FROM (SELECT
   `tenant`,
   `id`,
   concat(_binary'', length(cast(`tenant` AS BINARY)), ':', cast(`tenant` AS BINARY), length(cast(`id` AS BINARY)), ':', cast(`id` AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(md5(cast(`note` AS BINARY)), 'N'), ifnull(`n`, 'N'), ',', ifnull(md5(cast(cast(`doc` AS CHAR) AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(sha2(cast(`note` AS BINARY), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(cast(cast(`doc` AS CHAR) AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`tenant` AS BINARY) AS qbcd_0,
   cast(`id` AS SIGNED) AS qbcd_1,
   convert(`name` USING utf8mb4) AS qbcd_2,
@@ -499,7 +509,7 @@ FROM (SELECT
   `tenant`,
   `id`,
   concat(_binary'', length(cast(`tenant` AS BINARY)), ':', cast(`tenant` AS BINARY), length(cast(`id` AS BINARY)), ':', cast(`id` AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(md5(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(md5(cast(`note` AS BINARY)), 'N'), ifnull(`n`, 'N'), ',', ifnull(md5(cast(cast(`doc` AS CHAR) AS BINARY)), 'N'))), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(sha2(cast(`note` AS BINARY), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(cast(cast(`doc` AS CHAR) AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`tenant` AS BINARY) AS qbcd_0,
   cast(`id` AS SIGNED) AS qbcd_1,
   convert(`name` USING utf8mb4) AS qbcd_2,
