@@ -396,71 +396,7 @@ SELECT
   %(batch_seq)s,
   ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  CASE
-    WHEN d.op_rank = 2
-    THEN TRIM(BOTH ',' FROM CONCAT(
-      CASE
-        WHEN NOT (cast(d.`a_region` AS BINARY) <=> cast(d.`b_region` AS BINARY))
-        THEN '0,'
-        ELSE ''
-      END,
-      CASE
-        WHEN NOT (cast(d.`a_code` AS BINARY) <=> cast(d.`b_code` AS BINARY))
-        THEN '1,'
-        ELSE ''
-      END,
-      CASE WHEN NOT (d.`a_yes` <=> d.`b_yes`) THEN '5,' ELSE '' END,
-      CASE WHEN NOT (d.`a_small` <=> d.`b_small`) THEN '6,' ELSE '' END,
-      CASE WHEN NOT (d.`a_huge` <=> d.`b_huge`) THEN '7,' ELSE '' END,
-      CASE WHEN NOT (d.`a_single` <=> d.`b_single`) THEN '8,' ELSE '' END,
-      CASE WHEN NOT (d.`a_few` <=> d.`b_few`) THEN '9,' ELSE '' END,
-      CASE WHEN NOT (d.`a_many` <=> d.`b_many`) THEN '10,' ELSE '' END,
-      CASE WHEN NOT (d.`a_born` <=> d.`b_born`) THEN '11,' ELSE '' END,
-      CASE
-        WHEN NOT (cast(d.`a_pad` AS BINARY) <=> cast(d.`b_pad` AS BINARY))
-        THEN '12,'
-        ELSE ''
-      END,
-      CASE
-        WHEN NOT (cast(d.`a_old` AS BINARY) <=> cast(d.`b_old` AS BINARY))
-        THEN '13,'
-        ELSE ''
-      END,
-      CASE
-        WHEN NOT (cast(d.`a_long` AS BINARY) <=> cast(d.`b_long` AS BINARY))
-        THEN '14,'
-        ELSE ''
-      END,
-      CASE
-        WHEN NOT (cast(d.`a_doc` AS BINARY) <=> cast(d.`b_doc` AS BINARY))
-        THEN '15,'
-        ELSE ''
-      END,
-      CASE
-        WHEN NOT (cast(cast(d.`a_json` AS CHAR) AS BINARY) <=> cast(cast(d.`b_json` AS CHAR) AS BINARY))
-        THEN '16,'
-        ELSE ''
-      END,
-      CASE WHEN NOT (d.`a_raw` <=> d.`b_raw`) THEN '17,' ELSE '' END,
-      CASE WHEN NOT (d.`a_blob` <=> d.`b_blob`) THEN '18,' ELSE '' END,
-      CASE WHEN NOT (d.`a_day` <=> d.`b_day`) THEN '19,' ELSE '' END,
-      CASE WHEN NOT (d.`a_clock` <=> d.`b_clock`) THEN '20,' ELSE '' END,
-      CASE WHEN NOT (d.`a_stamp` <=> d.`b_stamp`) THEN '21,' ELSE '' END,
-      CASE WHEN NOT (d.`a_at` <=> d.`b_at`) THEN '22,' ELSE '' END,
-      CASE
-        WHEN NOT (cast(d.`a_flags` AS UNSIGNED) <=> cast(d.`b_flags` AS UNSIGNED))
-        THEN '23,'
-        ELSE ''
-      END,
-      CASE WHEN NOT (d.`a_who` <=> d.`b_who`) THEN '24,' ELSE '' END,
-      CASE WHEN NOT (d.`a_host` <=> d.`b_host`) THEN '25,' ELSE '' END,
-      CASE
-        WHEN NOT (cast(d.`a_place` AS BINARY) <=> cast(d.`b_place` AS BINARY))
-        THEN '26,'
-        ELSE ''
-      END
-    ))
-  END,
+  d.changed,
   d.`b_region`,
   d.`a_region`,
   d.`b_code`,
@@ -518,6 +454,72 @@ SELECT
 FROM (
   SELECT
     CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN r.qbcd_present IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CONCAT(
+        CASE
+          WHEN NOT (cast(t.`region` AS BINARY) <=> cast(r.`region` AS BINARY))
+          THEN '0,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (cast(t.`code` AS BINARY) <=> cast(r.`code` AS BINARY))
+          THEN '1,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`yes` <=> r.`yes`) THEN '5,' ELSE '' END,
+        CASE WHEN NOT (t.`small` <=> r.`small`) THEN '6,' ELSE '' END,
+        CASE WHEN NOT (t.`huge` <=> r.`huge`) THEN '7,' ELSE '' END,
+        CASE WHEN NOT (t.`single` <=> r.`single`) THEN '8,' ELSE '' END,
+        CASE WHEN NOT (t.`few` <=> r.`few`) THEN '9,' ELSE '' END,
+        CASE WHEN NOT (t.`many` <=> r.`many`) THEN '10,' ELSE '' END,
+        CASE WHEN NOT (t.`born` <=> r.`born`) THEN '11,' ELSE '' END,
+        CASE
+          WHEN NOT (cast(t.`pad` AS BINARY) <=> cast(r.`pad` AS BINARY))
+          THEN '12,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (cast(t.`old` AS BINARY) <=> cast(r.`old` AS BINARY))
+          THEN '13,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (cast(t.`long` AS BINARY) <=> cast(r.`long` AS BINARY))
+          THEN '14,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (cast(t.`doc` AS BINARY) <=> cast(r.`doc` AS BINARY))
+          THEN '15,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (cast(cast(t.`json` AS CHAR) AS BINARY) <=> cast(cast(r.`json` AS CHAR) AS BINARY))
+          THEN '16,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`raw` <=> r.`raw`) THEN '17,' ELSE '' END,
+        CASE WHEN NOT (t.`blob` <=> r.`blob`) THEN '18,' ELSE '' END,
+        CASE WHEN NOT (t.`day` <=> r.`day`) THEN '19,' ELSE '' END,
+        CASE WHEN NOT (t.`clock` <=> r.`clock`) THEN '20,' ELSE '' END,
+        CASE WHEN NOT (t.`stamp` <=> r.`stamp`) THEN '21,' ELSE '' END,
+        CASE WHEN NOT (t.`at` <=> r.`at`) THEN '22,' ELSE '' END,
+        CASE
+          WHEN NOT (cast(t.`flags` AS UNSIGNED) <=> cast(r.`flags` AS UNSIGNED))
+          THEN '23,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`who` <=> r.`who`) THEN '24,' ELSE '' END,
+        CASE WHEN NOT (t.`host` <=> r.`host`) THEN '25,' ELSE '' END,
+        CASE
+          WHEN NOT (cast(t.`place` AS BINARY) <=> cast(r.`place` AS BINARY))
+          THEN '26,'
+          ELSE ''
+        END
+      ))
+    END AS changed,
     r.`region` AS `b_region`,
     t.`region` AS `a_region`,
     r.`code` AS `b_code`,
@@ -671,6 +673,7 @@ FROM (
   UNION ALL
   SELECT
     1,
+    NULL,
     r.`region`,
     NULL,
     r.`code`,

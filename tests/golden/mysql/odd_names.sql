@@ -174,37 +174,7 @@ SELECT
   %(batch_seq)s,
   ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  CASE
-    WHEN d.op_rank = 2
-    THEN TRIM(BOTH ',' FROM CONCAT(
-      CASE
-        WHEN NOT (cast(d.`a_:epoch` AS BINARY) <=> cast(d.`b_:epoch` AS BINARY))
-        THEN '2,'
-        ELSE ''
-      END,
-      CASE
-        WHEN NOT (cast(d.`a_quote"d` AS BINARY) <=> cast(d.`b_quote"d` AS BINARY))
-        THEN '3,'
-        ELSE ''
-      END,
-      CASE WHEN NOT (d.`a_it's \` <=> d.`b_it's \`) THEN '4,' ELSE '' END,
-      CASE
-        WHEN NOT (d.`a_{{ jinja }} {v}` <=> d.`b_{{ jinja }} {v}`)
-        THEN '5,'
-        ELSE ''
-      END,
-      CASE
-        WHEN NOT (d.`a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996` <=> d.`b_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996`)
-        THEN '6,'
-        ELSE ''
-      END,
-      CASE
-        WHEN NOT (d.`a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6` <=> d.`b_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6`)
-        THEN '7,'
-        ELSE ''
-      END
-    ))
-  END,
+  d.changed,
   d.`b_se``lect`,
   d.`a_se``lect`,
   d.`b_%%(x)s`,
@@ -224,6 +194,34 @@ SELECT
 FROM (
   SELECT
     CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN r.qbcd_present IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CONCAT(
+        CASE
+          WHEN NOT (cast(t.`:epoch` AS BINARY) <=> cast(r.`:epoch` AS BINARY))
+          THEN '2,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (cast(t.`quote"d` AS BINARY) <=> cast(r.`quote"d` AS BINARY))
+          THEN '3,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`it's \` <=> r.`it's \`) THEN '4,' ELSE '' END,
+        CASE WHEN NOT (t.`{{ jinja }} {v}` <=> r.`{{ jinja }} {v}`) THEN '5,' ELSE '' END,
+        CASE
+          WHEN NOT (t.`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn` <=> r.`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`)
+          THEN '6,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (t.`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz` <=> r.`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`)
+          THEN '7,'
+          ELSE ''
+        END
+      ))
+    END AS changed,
     r.`se``lect` AS `b_se``lect`,
     t.`se``lect` AS `a_se``lect`,
     r.`%%(x)s` AS `b_%%(x)s`,
@@ -279,6 +277,7 @@ FROM (
   UNION ALL
   SELECT
     1,
+    NULL,
     r.`se``lect`,
     NULL,
     r.`%%(x)s`,

@@ -161,27 +161,7 @@ SELECT
   %(batch_seq)s,
   ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  CASE
-    WHEN d.op_rank = 2
-    THEN TRIM(BOTH ',' FROM CONCAT(
-      CASE
-        WHEN NOT (cast(d.`a_name` AS BINARY) <=> cast(d.`b_name` AS BINARY))
-        THEN '2,'
-        ELSE ''
-      END,
-      CASE
-        WHEN NOT (cast(d.`a_note` AS BINARY) <=> cast(d.`b_note` AS BINARY))
-        THEN '3,'
-        ELSE ''
-      END,
-      CASE WHEN NOT (d.`a_n` <=> d.`b_n`) THEN '4,' ELSE '' END,
-      CASE
-        WHEN NOT (cast(cast(d.`a_doc` AS CHAR) AS BINARY) <=> cast(cast(d.`b_doc` AS CHAR) AS BINARY))
-        THEN '5,'
-        ELSE ''
-      END
-    ))
-  END,
+  d.changed,
   d.`b_tenant`,
   d.`a_tenant`,
   d.`b_id`,
@@ -197,6 +177,28 @@ SELECT
 FROM (
   SELECT
     CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN r.qbcd_present IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CONCAT(
+        CASE
+          WHEN NOT (cast(t.`name` AS BINARY) <=> cast(r.`name` AS BINARY))
+          THEN '2,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (cast(t.`note` AS BINARY) <=> cast(r.`note` AS BINARY))
+          THEN '3,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`n` <=> r.`n`) THEN '4,' ELSE '' END,
+        CASE
+          WHEN NOT (cast(cast(t.`doc` AS CHAR) AS BINARY) <=> cast(cast(r.`doc` AS CHAR) AS BINARY))
+          THEN '5,'
+          ELSE ''
+        END
+      ))
+    END AS changed,
     r.`tenant` AS `b_tenant`,
     t.`tenant` AS `a_tenant`,
     r.`id` AS `b_id`,
@@ -245,6 +247,7 @@ name LIKE "100%%" AND doc->>'$.a' = 'a:b'
   UNION ALL
   SELECT
     1,
+    NULL,
     r.`tenant`,
     NULL,
     r.`id`,

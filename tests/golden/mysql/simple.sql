@@ -129,18 +129,7 @@ SELECT
   %(batch_seq)s,
   ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  CASE
-    WHEN d.op_rank = 2
-    THEN TRIM(BOTH ',' FROM CONCAT(
-      CASE
-        WHEN NOT (cast(d.`a_status` AS BINARY) <=> cast(d.`b_status` AS BINARY))
-        THEN '1,'
-        ELSE ''
-      END,
-      CASE WHEN NOT (d.`a_amount` <=> d.`b_amount`) THEN '2,' ELSE '' END,
-      CASE WHEN NOT (d.`a_placed` <=> d.`b_placed`) THEN '3,' ELSE '' END
-    ))
-  END,
+  d.changed,
   d.`b_order_id`,
   d.`a_order_id`,
   d.`b_status`,
@@ -152,6 +141,19 @@ SELECT
 FROM (
   SELECT
     CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN r.qbcd_present IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CONCAT(
+        CASE
+          WHEN NOT (cast(t.`status` AS BINARY) <=> cast(r.`status` AS BINARY))
+          THEN '1,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`amount` <=> r.`amount`) THEN '2,' ELSE '' END,
+        CASE WHEN NOT (t.`placed` <=> r.`placed`) THEN '3,' ELSE '' END
+      ))
+    END AS changed,
     r.`order_id` AS `b_order_id`,
     t.`order_id` AS `a_order_id`,
     r.`status` AS `b_status`,
@@ -188,6 +190,7 @@ FROM (
   UNION ALL
   SELECT
     1,
+    NULL,
     r.`order_id`,
     NULL,
     r.`status`,

@@ -325,54 +325,7 @@ SELECT
   %(batch_seq)s,
   ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  CASE
-    WHEN d.op_rank = 2
-    THEN TRIM(BOTH ',' FROM CASE
-      WHEN d."a_region" COLLATE "C" IS DISTINCT FROM d."b_region" COLLATE "C"
-      THEN '0,'
-      ELSE ''
-    END || CASE
-      WHEN CAST(d."a_code" AS text) COLLATE "C" IS DISTINCT FROM CAST(d."b_code" AS text) COLLATE "C"
-      THEN '1,'
-      ELSE ''
-    END || CASE WHEN d."a_yes" IS DISTINCT FROM d."b_yes" THEN '4,' ELSE '' END || CASE WHEN d."a_small" IS DISTINCT FROM d."b_small" THEN '5,' ELSE '' END || CASE
-      WHEN BPCHARSEND(d."a_pad") IS DISTINCT FROM BPCHARSEND(d."b_pad")
-      THEN '6,'
-      ELSE ''
-    END || CASE
-      WHEN CHARSEND(d."a_letter") IS DISTINCT FROM CHARSEND(d."b_letter")
-      THEN '7,'
-      ELSE ''
-    END || CASE WHEN d."a_raw" IS DISTINCT FROM d."b_raw" THEN '8,' ELSE '' END || CASE WHEN d."a_day" IS DISTINCT FROM d."b_day" THEN '9,' ELSE '' END || CASE WHEN d."a_clock" IS DISTINCT FROM d."b_clock" THEN '10,' ELSE '' END || CASE WHEN d."a_stamp" IS DISTINCT FROM d."b_stamp" THEN '11,' ELSE '' END || CASE WHEN d."a_who" IS DISTINCT FROM d."b_who" THEN '12,' ELSE '' END || CASE WHEN d."a_host" IS DISTINCT FROM d."b_host" THEN '13,' ELSE '' END || CASE
-      WHEN CAST(d."a_mood" AS text) COLLATE "C" IS DISTINCT FROM CAST(d."b_mood" AS text) COLLATE "C"
-      THEN '14,'
-      ELSE ''
-    END || CASE
-      WHEN CAST(d."a_place" AS oid) IS DISTINCT FROM CAST(d."b_place" AS oid)
-      THEN '15,'
-      ELSE ''
-    END || CASE
-      WHEN CAST(d."a_doc" AS text) COLLATE "C" IS DISTINCT FROM CAST(d."b_doc" AS text) COLLATE "C"
-      THEN '16,'
-      ELSE ''
-    END || CASE
-      WHEN CAST(d."a_pair" AS text) COLLATE "C" IS DISTINCT FROM CAST(d."b_pair" AS text) COLLATE "C"
-      THEN '17,'
-      ELSE ''
-    END || CASE
-      WHEN CAST(d."a_numbers" AS text) COLLATE "C" IS DISTINCT FROM CAST(d."b_numbers" AS text) COLLATE "C"
-      THEN '18,'
-      ELSE ''
-    END || CASE
-      WHEN CAST(d."a_prices" AS text) COLLATE "C" IS DISTINCT FROM CAST(d."b_prices" AS text) COLLATE "C"
-      THEN '19,'
-      ELSE ''
-    END || CASE
-      WHEN CAST(d."a_blobs" AS text) COLLATE "C" IS DISTINCT FROM CAST(d."b_blobs" AS text) COLLATE "C"
-      THEN '20,'
-      ELSE ''
-    END)
-  END,
+  d.changed,
   d."b_region",
   d."a_region",
   d."b_code",
@@ -418,6 +371,55 @@ SELECT
 FROM (
   SELECT
     CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."region" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN t.qbcd_present IS NULL OR r."region" IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CASE
+        WHEN t."region" COLLATE "C" IS DISTINCT FROM r."region" COLLATE "C"
+        THEN '0,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."code" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."code" AS text) COLLATE "C"
+        THEN '1,'
+        ELSE ''
+      END || CASE WHEN t."yes" IS DISTINCT FROM r."yes" THEN '4,' ELSE '' END || CASE WHEN t."small" IS DISTINCT FROM r."small" THEN '5,' ELSE '' END || CASE
+        WHEN BPCHARSEND(t."pad") IS DISTINCT FROM BPCHARSEND(r."pad")
+        THEN '6,'
+        ELSE ''
+      END || CASE
+        WHEN CHARSEND(t."letter") IS DISTINCT FROM CHARSEND(r."letter")
+        THEN '7,'
+        ELSE ''
+      END || CASE WHEN t."raw" IS DISTINCT FROM r."raw" THEN '8,' ELSE '' END || CASE WHEN t."day" IS DISTINCT FROM r."day" THEN '9,' ELSE '' END || CASE WHEN t."clock" IS DISTINCT FROM r."clock" THEN '10,' ELSE '' END || CASE WHEN t."stamp" IS DISTINCT FROM r."stamp" THEN '11,' ELSE '' END || CASE WHEN t."who" IS DISTINCT FROM r."who" THEN '12,' ELSE '' END || CASE WHEN t."host" IS DISTINCT FROM r."host" THEN '13,' ELSE '' END || CASE
+        WHEN CAST(t."mood" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."mood" AS text) COLLATE "C"
+        THEN '14,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."place" AS oid) IS DISTINCT FROM CAST(r."place" AS oid)
+        THEN '15,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."doc" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."doc" AS text) COLLATE "C"
+        THEN '16,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."pair" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."pair" AS text) COLLATE "C"
+        THEN '17,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."numbers" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."numbers" AS text) COLLATE "C"
+        THEN '18,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."prices" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."prices" AS text) COLLATE "C"
+        THEN '19,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."blobs" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."blobs" AS text) COLLATE "C"
+        THEN '20,'
+        ELSE ''
+      END)
+    END AS changed,
     r."region" AS "b_region",
     t."region" AS "a_region",
     r."code" AS "b_code",

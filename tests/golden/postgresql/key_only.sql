@@ -108,7 +108,7 @@ SELECT
   %(batch_seq)s,
   ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  CASE WHEN d.op_rank = 2 THEN '' END,
+  d.changed,
   d."b_team",
   d."a_team",
   d."b_person",
@@ -116,6 +116,7 @@ SELECT
 FROM (
   SELECT
     CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."team" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE WHEN t.qbcd_present IS NULL OR r."team" IS NULL THEN NULL ELSE '' END AS changed,
     r."team" AS "b_team",
     t."team" AS "a_team",
     r."person" AS "b_person",

@@ -174,26 +174,7 @@ SELECT
   %(batch_seq)s,
   ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  CASE
-    WHEN d.op_rank = 2
-    THEN TRIM(BOTH ',' FROM CASE
-      WHEN d."a_:epoch" COLLATE "C" IS DISTINCT FROM d."b_:epoch" COLLATE "C"
-      THEN '2,'
-      ELSE ''
-    END || CASE
-      WHEN d."a_back`tick" COLLATE "C" IS DISTINCT FROM d."b_back`tick" COLLATE "C"
-      THEN '3,'
-      ELSE ''
-    END || CASE WHEN d."a_it's \" IS DISTINCT FROM d."b_it's \" THEN '4,' ELSE '' END || CASE WHEN d."a_{{ jinja }}" IS DISTINCT FROM d."b_{{ jinja }}" THEN '5,' ELSE '' END || CASE
-      WHEN d."a_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996" IS DISTINCT FROM d."b_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996"
-      THEN '6,'
-      ELSE ''
-    END || CASE
-      WHEN d."a_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6" IS DISTINCT FROM d."b_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6"
-      THEN '7,'
-      ELSE ''
-    END)
-  END,
+  d.changed,
   d."b_se""lect",
   d."a_se""lect",
   d."b_%%(x)s",
@@ -213,6 +194,27 @@ SELECT
 FROM (
   SELECT
     CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."se""lect" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN t.qbcd_present IS NULL OR r."se""lect" IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CASE
+        WHEN t.":epoch" COLLATE "C" IS DISTINCT FROM r.":epoch" COLLATE "C"
+        THEN '2,'
+        ELSE ''
+      END || CASE
+        WHEN t."back`tick" COLLATE "C" IS DISTINCT FROM r."back`tick" COLLATE "C"
+        THEN '3,'
+        ELSE ''
+      END || CASE WHEN t."it's \" IS DISTINCT FROM r."it's \" THEN '4,' ELSE '' END || CASE WHEN t."{{ jinja }}" IS DISTINCT FROM r."{{ jinja }}" THEN '5,' ELSE '' END || CASE
+        WHEN t."nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" IS DISTINCT FROM r."nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+        THEN '6,'
+        ELSE ''
+      END || CASE
+        WHEN t."üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz" IS DISTINCT FROM r."üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+        THEN '7,'
+        ELSE ''
+      END)
+    END AS changed,
     r."se""lect" AS "b_se""lect",
     t."se""lect" AS "a_se""lect",
     r."%%(x)s" AS "b_%%(x)s",

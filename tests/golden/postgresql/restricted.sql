@@ -161,22 +161,7 @@ SELECT
   %(batch_seq)s,
   ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  CASE
-    WHEN d.op_rank = 2
-    THEN TRIM(BOTH ',' FROM CASE
-      WHEN d."a_name" COLLATE "C" IS DISTINCT FROM d."b_name" COLLATE "C"
-      THEN '2,'
-      ELSE ''
-    END || CASE
-      WHEN d."a_note" COLLATE "C" IS DISTINCT FROM d."b_note" COLLATE "C"
-      THEN '3,'
-      ELSE ''
-    END || CASE WHEN d."a_n" IS DISTINCT FROM d."b_n" THEN '4,' ELSE '' END || CASE
-      WHEN CAST(d."a_doc" AS text) COLLATE "C" IS DISTINCT FROM CAST(d."b_doc" AS text) COLLATE "C"
-      THEN '5,'
-      ELSE ''
-    END)
-  END,
+  d.changed,
   d."b_tenant",
   d."a_tenant",
   d."b_id",
@@ -192,6 +177,23 @@ SELECT
 FROM (
   SELECT
     CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."tenant" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN t.qbcd_present IS NULL OR r."tenant" IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CASE
+        WHEN t."name" COLLATE "C" IS DISTINCT FROM r."name" COLLATE "C"
+        THEN '2,'
+        ELSE ''
+      END || CASE
+        WHEN t."note" COLLATE "C" IS DISTINCT FROM r."note" COLLATE "C"
+        THEN '3,'
+        ELSE ''
+      END || CASE WHEN t."n" IS DISTINCT FROM r."n" THEN '4,' ELSE '' END || CASE
+        WHEN CAST(t."doc" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."doc" AS text) COLLATE "C"
+        THEN '5,'
+        ELSE ''
+      END)
+    END AS changed,
     r."tenant" AS "b_tenant",
     t."tenant" AS "a_tenant",
     r."id" AS "b_id",

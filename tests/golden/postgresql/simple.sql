@@ -129,14 +129,7 @@ SELECT
   %(batch_seq)s,
   ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  CASE
-    WHEN d.op_rank = 2
-    THEN TRIM(BOTH ',' FROM CASE
-      WHEN d."a_status" COLLATE "C" IS DISTINCT FROM d."b_status" COLLATE "C"
-      THEN '1,'
-      ELSE ''
-    END || CASE WHEN d."a_amount" IS DISTINCT FROM d."b_amount" THEN '2,' ELSE '' END || CASE WHEN d."a_placed" IS DISTINCT FROM d."b_placed" THEN '3,' ELSE '' END)
-  END,
+  d.changed,
   d."b_order_id",
   d."a_order_id",
   d."b_status",
@@ -148,6 +141,15 @@ SELECT
 FROM (
   SELECT
     CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."order_id" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN t.qbcd_present IS NULL OR r."order_id" IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CASE
+        WHEN t."status" COLLATE "C" IS DISTINCT FROM r."status" COLLATE "C"
+        THEN '1,'
+        ELSE ''
+      END || CASE WHEN t."amount" IS DISTINCT FROM r."amount" THEN '2,' ELSE '' END || CASE WHEN t."placed" IS DISTINCT FROM r."placed" THEN '3,' ELSE '' END)
+    END AS changed,
     r."order_id" AS "b_order_id",
     t."order_id" AS "a_order_id",
     r."status" AS "b_status",
