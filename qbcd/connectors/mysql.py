@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from sqlalchemy.engine import Connection
 
+from qbcd.connectors.base import JdbcDriver
 from qbcd.connectors.mysql_family import MySQLFamily
-from qbcd.connectors.mysql_family.session import Spelling
+from qbcd.connectors.mysql_family.session import MYSQL_DRIVER_CLASS, Spelling
 
 
 class MySQL(MySQLFamily):
     """The connector of MySQL; see :class:`~qbcd.connectors.base.Connector` for each method."""
 
     name = "MySQL"
+    other_drivers = (
+        JdbcDriver(
+            driver_class=MYSQL_DRIVER_CLASS,
+            maven="com.mysql:mysql-connector-j:9.4.0",
+            jar_names=("mysql-connector-j-*.jar",),
+            debian="",
+            safe_from=("8.0.33",),
+        ),
+    )
     sqlalchemy_driver = "mysql+pymysql"
     spelling = Spelling(
         read_only="transaction_read_only",

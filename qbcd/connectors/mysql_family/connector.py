@@ -84,10 +84,12 @@ class MySQLFamily(Connector):
     def jdbc_url(
         self, url: URL, properties: Mapping[str, str] | None = None, *, stream: str = "", statement_timeout: int = 0
     ) -> str:
-        return session.jdbc_url(url, self.spelling, properties or {}, statement_timeout=statement_timeout)
+        return session.jdbc_url(
+            url, self.spelling, self.driver.driver_class, properties or {}, statement_timeout=statement_timeout
+        )
 
     def jdbc_options(self, url: URL, *, fetchsize: int) -> dict[str, str]:
-        return session.jdbc_options(url, fetchsize=fetchsize)
+        return session.jdbc_options(url, self.driver.driver_class, fetchsize=fetchsize)
 
     def explain_error(self, error: BaseException, *, stream: str, source: str) -> QbcdError:
         return errors.explain_error(error, stream=stream, source=source)

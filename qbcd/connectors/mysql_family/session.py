@@ -15,6 +15,7 @@ from sqlalchemy.engine import URL
 from qbcd.errors import ConfigError
 
 DRIVER_CLASS = "org.mariadb.jdbc.Driver"
+MYSQL_DRIVER_CLASS = "com.mysql.cj.jdbc.Driver"
 DEFAULT_PORT = 3306
 CONNECT_TIMEOUT = 10  # seconds
 LOCK_TIMEOUT = 30  # seconds that DDL or another poller may keep a statement waiting
@@ -114,7 +115,9 @@ def engine_options(*, read_only: bool) -> dict[str, Any]:
     return {"isolation_level": "REPEATABLE READ" if read_only else "READ COMMITTED"}
 
 
-def jdbc_url(url: URL, spelling: Spelling, properties: Mapping[str, str], *, statement_timeout: int) -> str:
+def jdbc_url(
+    url: URL, spelling: Spelling, driver_class: str, properties: Mapping[str, str], *, statement_timeout: int
+) -> str:
     """``jdbc:mysql://host:port/database?..`` with all properties, without user and password.
 
     The scheme is the one for which Spark quotes names as these servers do; under ``jdbc:mariadb:`` it would put names
@@ -127,16 +130,18 @@ def jdbc_url(url: URL, spelling: Spelling, properties: Mapping[str, str], *, sta
     if host.startswith(("/", "@")):
         raise ConfigError(f"JDBC cannot connect through the socket {host}", remedy="name a host and port in the url")
     _refuse_unknown(properties, JDBC_PROPERTIES, "jdbc.properties", "TLS settings belong in the source's url")
+    own = _mysql_driver(options) if driver_class == MYSQL_DRIVER_CLASS else _mariadb_driver(options)
     settings = {
-        "permitMysqlScheme": "true",
         "connectTimeout": str(1000 * int(options.get("connect_timeout", CONNECT_TIMEOUT))),
         "tcpKeepAlive": "true",
         "tinyInt1isBit": "false",
         "yearIsDateType": "false",
-        **_jdbc_tls(options),
+        **own,
         **properties,
         "sessionVariables": ",".join(variables(spelling, True, statement_timeout)),
     }
+    if options["ssl_mode"] == "disabled" and is_local(host):
+        settings["allowPublicKeyRetrieval"] = "true"  # nobody sits between two processes of one machine
     for name, value in settings.items():
         if any(c in value for c in "&#?\\\"'"):
             raise ConfigError(f"{name} {value!r} holds a character that a JDBC URL cannot carry")
@@ -145,7 +150,7 @@ def jdbc_url(url: URL, spelling: Spelling, properties: Mapping[str, str], *, sta
     return f"jdbc:mysql://{place}?{'&'.join(f'{name}={value}' for name, value in settings.items())}"
 
 
-def jdbc_options(url: URL, *, fetchsize: int) -> dict[str, str]:
+def jdbc_options(url: URL, driver_class: str, *, fetchsize: int) -> dict[str, str]:
     """Driver, user, password and fetch size of a Spark JDBC read.
 
     Raises:
@@ -153,7 +158,7 @@ def jdbc_options(url: URL, *, fetchsize: int) -> dict[str, str]:
     """
     if fetchsize < 1:
         raise ConfigError(f"jdbc.fetchsize is {fetchsize}", remedy="1 is the least; 10000 serves well")
-    options = {"driver": DRIVER_CLASS, "fetchsize": str(fetchsize)}
+    options = {"driver": driver_class, "fetchsize": str(fetchsize)}
     if url.username:
         options["user"] = url.username
     if url.password is not None:
@@ -208,17 +213,28 @@ def _tls(options: Mapping[str, str]) -> ssl.SSLContext | None:
     return context
 
 
-def _jdbc_tls(options: Mapping[str, str]) -> dict[str, str]:
-    """The URL's TLS by the names of the JDBC driver's releases 3 (sslMode) and 2 (useSsl and what follows)."""
+def _mariadb_driver(options: Mapping[str, str]) -> dict[str, str]:
+    """What MariaDB Connector/J needs, with TLS by the names of its releases 3 (sslMode) and 2 (useSsl and after it)."""
     mode = options["ssl_mode"]
+    settings = {"permitMysqlScheme": "true", "sslMode": SSL_MODES[mode]}
     if mode == "disabled":
-        return {"sslMode": "disable"}
-    settings = {"sslMode": SSL_MODES[mode], "useSsl": "true"}
+        return settings
+    settings["useSsl"] = "true"
     if mode == "verify_ca":
         settings["disableSslHostnameVerification"] = "true"
     if "ssl_ca" in options:
         settings["serverSslCert"] = options["ssl_ca"]
     return settings
+
+
+def _mysql_driver(options: Mapping[str, str]) -> dict[str, str]:
+    """What MySQL Connector/J needs; it trusts Java's own roots, not a PEM file."""
+    if "ssl_ca" in options and options["ssl_mode"] != "disabled":
+        raise ConfigError(
+            "MySQL Connector/J cannot read ssl_ca, a PEM file",
+            remedy="put the authority into Java's trust store and leave ssl_ca out, or use MariaDB Connector/J",
+        )
+    return {"sslMode": options["ssl_mode"].upper(), "useCursorFetch": "true"}  # or it would hold whole results
 
 
 def _refuse_unknown(given: Mapping[str, Any], known: frozenset[str], place: str, why: str) -> None:
