@@ -7,12 +7,14 @@ FLOOR := .venv-floor
 STAMP := $(VENV)/.installed
 CODE := qbcd tests $(wildcard examples benchmarks)
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
+# Programs without a service, what the first one's script needs, and the JDBC driver.
+MARIADB := mariadb-server-core mariadb-client-core libmariadb-java
 # Seconds after which `make test` is stopped; where there is no timeout(1) it runs unbounded.
 TEST_TIME ?= 1200
 BOUND := $(if $(shell command -v timeout),timeout --kill-after=30 --foreground $(TEST_TIME),)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java demo test campaign floor lint fmt clean
+.PHONY: help venv java mariadb demo test campaign floor lint fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,16 +43,28 @@ java: ## install Java 17 or newer where it is missing and this account may
 	fi; \
 	echo "Spark needs Java 17 or newer: install a JRE (Debian: openjdk-17-jre-headless) or set JAVA_HOME" >&2; exit 1
 
+mariadb: ## install MariaDB's programs and driver for the tests where they are missing and this account may
+	@server() { [ -n "$$QBCD_TEST_MARIADB_BIN" ] || { PATH="$$PATH:/usr/sbin:/usr/bin" && \
+	    command -v mariadbd && command -v mariadb-install-db && command -v my_print_defaults; } >/dev/null; }; \
+	server && ls /usr/share/java/mariadb-java-client*.jar >/dev/null 2>&1 && exit 0; \
+	if [ "$$(id -u)" = 0 ]; then as_root=""; else as_root="sudo -n"; $$as_root true 2>/dev/null || as_root=none; fi; \
+	if [ "$$as_root" != none ] && command -v apt-get >/dev/null; then \
+	    $$as_root apt-get update -qq || true; \
+	    $$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends --no-remove \
+	        $(MARIADB) >&2; \
+	fi; \
+	server || echo "MariaDB's tests will be skipped: install $(MARIADB), or name its folder in QBCD_TEST_MARIADB_BIN" >&2
+
 demo: venv java ## poll real flights in an embedded PostgreSQL and show what was found
 	@$(BIN)/qbcd demo
 
-test: venv java ## run the tests, but for the campaign
+test: venv java mariadb ## run the tests, but for the campaign
 	$(BOUND) $(BIN)/python -m pytest
 
-campaign: venv java ## run the tests that take minutes
+campaign: venv java mariadb ## run the tests that take minutes
 	$(BIN)/python -m pytest -m campaign
 
-floor: java ## run the tests with the oldest versions that pyproject.toml allows
+floor: java mariadb ## run the tests with the oldest versions that pyproject.toml allows
 	$(PYTHON) -m venv --clear $(FLOOR)
 	sed -nE 's/^ +"([A-Za-z0-9_-]+)>=([0-9.]+)",$$/\1==\2/p' pyproject.toml > $(FLOOR)/oldest.txt
 	$(FLOOR)/bin/python -m pip install --quiet --disable-pip-version-check \

@@ -10,12 +10,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Float, literal_column
+from sqlalchemy import BigInteger, Float, Integer, String, Text, literal_column
+from sqlalchemy.dialects.mysql import LONGTEXT
 from sqlalchemy.engine import Connection, Dialect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.elements import ColumnElement
 
 from qbcd.errors import NotBuilt
+
+# The types and options of qbcd's own tables. To servers of the family a plain text is no key and ends at 64 KB; and
+# engine, character set, row format and which names are equal must not be left to their defaults.
+_FAMILY = ("mariadb", "mysql")
+KEY_TEXT = Text().with_variant(String(255), *_FAMILY)
+LONG_TEXT = Text().with_variant(LONGTEXT(), *_FAMILY)
+SECONDS = Float(53)
+COUNTER = BigInteger().with_variant(Integer(), "sqlite")  # only INTEGER counts by itself there
+_COLLATIONS = {"mariadb": "utf8mb4_nopad_bin", "mysql": "utf8mb4_bin"}  # `mysql:` may lead to either
+TABLE_OPTIONS: Mapping[str, Any] = {
+    f"{name}_{option}": value
+    for name, collation in _COLLATIONS.items()
+    for option, value in (
+        ("engine", "InnoDB"), ("default_charset", "utf8mb4"), ("collate", collation), ("row_format", "DYNAMIC"),
+    )
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -26,12 +43,20 @@ class StoreFacts:
         drivername: SQLAlchemy's driver name, where a URL names none.
         is_file: The store is one local file.
         clock_sql: SQL of the store's own clock, seconds since 1970 UTC as a double, read anew by every statement.
-        lock_wait_sql: Statement that limits lock waits of the transaction to ``{ms}`` milliseconds, or empty.
-        ddl_lock_sql: Statement that lets one transaction at a time create tables, or empty where each write does.
+        lock_wait_sql: Statement that limits the transaction's lock waits to ``{ms}`` milliseconds (``{s}`` is the same
+            in whole seconds), or empty. It may outlive the transaction; `begin_sql` ends that.
+        ddl_lock_sql: Statement that lets one transaction at a time create tables, or empty where each write does, and
+            where DDL commits by itself.
         read_isolation: Isolation level in which all reads of a transaction see one state, None where each does.
+        write_isolation: Isolation level in which each statement sees what was committed before it, None where no other
+            session can commit meanwhile.
+        begin_sql: Statement with which every transaction on a state database begins, or empty.
+        undurable_sql: SQL of what of the server's settings lets a commit be lost (protocol.md 5), or of an empty text.
+        needs_database: A URL must name the database, since a session can begin without one.
         connect_args: Arguments of the driver's connect(): durability, time-outs.
-        contention: SQLSTATEs, or starts of messages, that say "somebody else has it", not "it is broken".
-        damage: Starts of messages that say that the file is no longer what was written.
+        contention: SQLSTATEs, error numbers, or starts of messages, that say "somebody else has it", not "it is
+            broken".
+        damage: The same of what says that the store is no longer what was written.
     """
 
     drivername: str
@@ -40,6 +65,10 @@ class StoreFacts:
     lock_wait_sql: str
     ddl_lock_sql: str
     read_isolation: str | None
+    write_isolation: str | None
+    begin_sql: str = ""
+    undurable_sql: str = ""
+    needs_database: bool = False
     connect_args: Mapping[str, Any] = field(default_factory=dict)
     contention: tuple[str, ...] = ()
     damage: tuple[str, ...] = ()
@@ -48,6 +77,11 @@ class StoreFacts:
     def clock(self) -> ColumnElement[float]:
         """The store's clock as an expression (seconds)."""
         return literal_column(self.clock_sql, Float())
+
+    def limit_lock_waits(self, conn: Connection, ms: int) -> None:
+        """Lets the transaction wait for a lock no longer than `ms` milliseconds, rounded up as the store needs it."""
+        if self.lock_wait_sql:
+            conn.exec_driver_sql(self.lock_wait_sql.format(ms=ms, s=-(-ms // 1000)))
 
     def is_contention(self, error: DBAPIError) -> bool:
         """Whether the statement failed because another session holds a lock or was faster."""
@@ -59,8 +93,46 @@ class StoreFacts:
 
 
 def _says(error: DBAPIError, signs: tuple[str, ...]) -> bool:
-    code = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None) or ""
-    return code in signs or str(error.orig).startswith(signs or ("\0",))
+    return _code(error) in signs or str(error.orig).startswith(signs or ("\0",))
+
+
+def _code(error: DBAPIError) -> str:
+    """The SQLSTATE or the number that the driver gives, or an empty string."""
+    first = next(iter(getattr(error.orig, "args", ())), None)
+    if isinstance(first, int):
+        return str(first)
+    return getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None) or ""
+
+
+def _family(drivername: str) -> StoreFacts:
+    return StoreFacts(
+        drivername=drivername,
+        is_file=False,
+        # not of the session's local time, of which an hour comes twice a year
+        clock_sql="(timestampdiff(microsecond, date'1970-01-01', utc_timestamp(6)) / 1e6)",
+        lock_wait_sql="SET SESSION innodb_lock_wait_timeout = {s}",
+        ddl_lock_sql="",
+        read_isolation="REPEATABLE READ",
+        write_isolation="READ COMMITTED",
+        begin_sql="SET SESSION innodb_lock_wait_timeout = 30, lock_wait_timeout = 30",
+        undurable_sql=(
+            "SELECT if(@@innodb_flush_log_at_trx_commit = 1, '', "
+            "concat('innodb_flush_log_at_trx_commit is ', @@innodb_flush_log_at_trx_commit))"
+        ),
+        needs_database=True,
+        connect_args={
+            "charset": "utf8mb4",
+            # here and no later: SQLAlchemy asks a new session how it quotes names
+            "sql_mode": "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION",
+            "connect_timeout": 10,
+            "read_timeout": 90,  # beyond every lock wait; the driver cannot set how soon a dead peer is noticed
+            "write_timeout": 90,
+            "program_name": "qbcd/state",
+        },
+        contention=("1205", "1213", "1020", "1412"),  # lock wait, deadlock, row or table newer than the snapshot
+        # no such table or column, damaged table, index or definition
+        damage=("1146", "1054", "1033", "1034", "1194", "1195", "1712", "1932"),
+    )
 
 
 _STORES: dict[str, StoreFacts] = {
@@ -71,6 +143,7 @@ _STORES: dict[str, StoreFacts] = {
         lock_wait_sql="",  # a write transaction holds the file; the driver's own time-out limits the wait
         ddl_lock_sql="",
         read_isolation=None,
+        write_isolation=None,
         connect_args={"timeout": 30.0},
         contention=("database is locked", "database table is locked", "database schema is locked"),
         damage=(
@@ -85,6 +158,7 @@ _STORES: dict[str, StoreFacts] = {
         lock_wait_sql="SET LOCAL lock_timeout = {ms}",
         ddl_lock_sql="SELECT pg_advisory_xact_lock(7166308215)",  # an arbitrary number that only qbcd uses
         read_isolation="REPEATABLE READ",
+        write_isolation="READ COMMITTED",
         connect_args={
             "connect_timeout": 10,
             "application_name": "qbcd/state",
@@ -95,6 +169,7 @@ _STORES: dict[str, StoreFacts] = {
         },
         contention=("55P03", "40001", "40P01"),
     ),
+    **{name: _family(f"{name}+pymysql") for name in _FAMILY},
 }  # fmt: skip
 
 

@@ -13,14 +13,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Float, Integer, MetaData, Text, create_engine, event, insert, inspect, select
-from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy import Column, Integer, MetaData, create_engine, event, insert, inspect, select, table
+from sqlalchemy.engine import URL, Connection, Engine, RowMapping, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
-from qbcd.connectors.stores import StoreFacts, store_facts
+from qbcd.connectors.stores import LONG_TEXT, SECONDS, StoreFacts, store_facts
 from qbcd.errors import ConfigError, QbcdError, Refused, SourceError, StateMissing
 from qbcd.state import upgrades
+from qbcd.state.making import create_missing, holds_rows, insert_once, present
 from qbcd.state.tables import PREFIX, make_table
 
 _WRITES = "qbcd_writes"
@@ -32,11 +33,9 @@ META = make_table(
     PREFIX + "meta",
     Column("one", Integer, primary_key=True),
     Column("format_version", Integer, nullable=False),
-    Column("project_id", Text, nullable=False),
-    Column("created_at", Float(53), nullable=False),
+    Column("project_id", LONG_TEXT, nullable=False),
+    Column("created_at", SECONDS, nullable=False),
 )
-
-BIG_ID = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER counts by itself there
 
 
 class StateDatabase:
@@ -133,16 +132,15 @@ class StateDatabase:
         with self.write() as conn:
             if self.facts.is_file:
                 self._check_pages(conn)
-            if not inspect(conn).has_table(META.name):
-                self._refuse_headless(conn, create=create)
-                _initialise(conn, self.facts, tables)
-            row = conn.execute(select(META)).mappings().first()
+            if self.facts.undurable_sql and (problem := conn.exec_driver_sql(self.facts.undurable_sql).scalar()):
+                raise Refused(f"{self.name} may lose commits: {problem}", remedy="set it to 1 on that server")
+            row = _meta_row(conn) or self._first_row(conn, tables, create)
             if row is None or not row["project_id"]:
                 raise Refused(f"{self.name} has lost its project id", remedy=_DAMAGED)
             reached = upgrades.upgrade(conn, row["format_version"], self.name)
             if reached != row["format_version"]:
                 conn.execute(META.update().values(format_version=reached))
-            missing = sorted(self._required - set(inspect(conn).get_table_names()))
+            missing = sorted(self._required - present(conn, None))
             if missing:
                 raise self._incomplete(missing[0])
             self.project_id = str(row["project_id"])
@@ -152,12 +150,17 @@ class StateDatabase:
         if findings != "ok":
             raise Refused(f"{self.name} is damaged: {findings}", remedy=_DAMAGED)
 
-    def _refuse_headless(self, conn: Connection, *, create: bool) -> None:
-        names = inspect(conn).get_table_names()
-        if self.facts.is_file or any(name.startswith(PREFIX) for name in names):
-            raise self._incomplete(META.name)
+    def _first_row(self, conn: Connection, tables: Callable[[Connection], None], create: bool) -> RowMapping | None:
+        """Makes the state where none is, or goes on where a killed process had begun to: no table holds a row yet."""
+        own = [table(name) for name in sorted(present(conn, None)) if name.startswith(PREFIX)]
+        if self.facts.is_file or holds_rows(conn, own):
+            if not inspect(conn).has_table(META.name):
+                raise self._incomplete(META.name)
+            return _meta_row(conn)  # of another process, that has just finished
         if not create:
             raise _missing(self.name)
+        _initialise(conn, self.facts, tables)
+        return _meta_row(conn)
 
     def _incomplete(self, table: str) -> Refused:
         return Refused(f"{self.name} is damaged or no state of qbcd: table {table} is missing", remedy=_DAMAGED)
@@ -175,6 +178,8 @@ def _resolve(url: str | URL) -> tuple[URL, StoreFacts]:
     facts = store_facts(parsed.get_backend_name())
     if facts.is_file and (parsed.database or ":memory:").startswith((":memory:", "file:")):
         raise ConfigError("`state` must name a file that lasts", remedy="e.g. sqlite:///.qbcd/state.db")
+    if facts.needs_database and not parsed.database:
+        raise ConfigError("`state` must name a database", remedy="e.g. end the URL with /qbcd_state")
     return (parsed if "+" in parsed.drivername else parsed.set(drivername=facts.drivername)), facts
 
 
@@ -188,9 +193,17 @@ def _connect_args(url: URL, facts: StoreFacts) -> dict[str, Any]:
 
 def _engine(url: URL, facts: StoreFacts) -> Engine:
     if not facts.is_file:
-        return create_engine(
-            url, connect_args=_connect_args(url, facts), pool_pre_ping=True, hide_parameters=True, pool_recycle=1800
+        engine = create_engine(
+            url,
+            connect_args=_connect_args(url, facts),
+            isolation_level=facts.write_isolation,
+            pool_pre_ping=True,
+            hide_parameters=True,
+            pool_recycle=1800,
         )
+        if facts.begin_sql:
+            event.listen(engine, "begin", lambda conn: conn.exec_driver_sql(facts.begin_sql))
+        return engine
     # no pool: a connection to a file costs a fraction of a millisecond, and none outlives a fork
     engine = create_engine(url, connect_args=_connect_args(url, facts), poolclass=NullPool, hide_parameters=True)
     event.listen(engine, "connect", _prepare_file_session)
@@ -212,11 +225,15 @@ def _begin_on_file(conn: Connection) -> None:
 def _initialise(conn: Connection, facts: StoreFacts, tables: Callable[[Connection], None]) -> None:
     if facts.ddl_lock_sql:
         conn.exec_driver_sql(facts.ddl_lock_sql)
-    META.create(conn, checkfirst=True)
+    create_missing(conn, [META])
     tables(conn)
-    if conn.execute(select(META.c.one)).first() is None:
+    if _meta_row(conn) is None:
         fresh = {"one": 1, "format_version": upgrades.FORMAT_VERSION, "project_id": uuid.uuid4().hex}
-        conn.execute(insert(META).values(**fresh, created_at=facts.clock))
+        insert_once(conn, insert(META).values(**fresh, created_at=facts.clock))
+
+
+def _meta_row(conn: Connection) -> RowMapping | None:
+    return conn.execute(select(META)).mappings().first() if inspect(conn).has_table(META.name) else None
 
 
 def _fill(

@@ -134,8 +134,7 @@ def acquire(conn: Connection, store: StreamStore, stream: str, owner: Owner, ttl
     """
     _refuse_if_held(conn, store, stream)
     facts = facts_of(conn)
-    if facts.lock_wait_sql:
-        conn.exec_driver_sql(facts.lock_wait_sql.format(ms=LOCK_WAIT_MS))
+    facts.limit_lock_waits(conn, LOCK_WAIT_MS)
     try:
         row = store.locked(conn, stream)
     except StateConflict as error:  # a step in hand holds the row longer than its lease

@@ -12,13 +12,15 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import BigInteger as Big
-from sqlalchemy import Column, Float, Integer, MetaData, Text, delete, insert, select, update
+from sqlalchemy import Column, Integer, MetaData, delete, insert, select, update
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import IntegrityError
 
+from qbcd.connectors.stores import COUNTER, KEY_TEXT, LONG_TEXT, SECONDS
 from qbcd.errors import StateConflict
 from qbcd.model import BatchHeader, Cost
-from qbcd.state.database import BIG_ID, StateDatabase
+from qbcd.state.database import StateDatabase
+from qbcd.state.making import create_missing, insert_once
 from qbcd.state.rows import StreamRow, dump
 from qbcd.state.store import StreamStore
 from qbcd.state.tables import PREFIX, make_table, seal, unseal
@@ -30,46 +32,47 @@ _metadata = MetaData()
 _ack = make_table(
     _metadata,
     PREFIX + "ack",
-    Column("stream", Text, primary_key=True),
-    Column("sink", Text, primary_key=True),
+    Column("stream", KEY_TEXT, primary_key=True),
+    Column("sink", KEY_TEXT, primary_key=True),
     Column("epoch", Big, nullable=False),
     Column("batch_seq", Big, nullable=False),
-    Column("fingerprint", Text, nullable=False),
-    Column("at", Float(53), nullable=False),
+    Column("fingerprint", LONG_TEXT, nullable=False),
+    Column("at", SECONDS, nullable=False),
     loose=("at",),
 )
 _delivery_error = make_table(
     _metadata,
     PREFIX + "delivery_error",
-    Column("stream", Text, primary_key=True),
-    Column("sink", Text, primary_key=True),
-    Column("at", Float(53), nullable=False),
-    Column("message", Text, nullable=False),
+    Column("stream", KEY_TEXT, primary_key=True),
+    Column("sink", KEY_TEXT, primary_key=True),
+    Column("at", SECONDS, nullable=False),
+    Column("message", LONG_TEXT, nullable=False),
     Column("attempts", Integer, nullable=False),
 )
 _history = make_table(
     _metadata,
     PREFIX + "history",
-    Column("id", BIG_ID, primary_key=True, autoincrement=True),
-    Column("stream", Text, nullable=False, index=True),
-    Column("started_at", Float(53), nullable=False),
-    Column("finished_at", Float(53), nullable=False),
-    Column("outcome", Text, nullable=False),
+    Column("id", COUNTER, primary_key=True, autoincrement=True),
+    Column("stream", KEY_TEXT, nullable=False),
+    Column("started_at", SECONDS, nullable=False),
+    Column("finished_at", SECONDS, nullable=False),
+    Column("outcome", LONG_TEXT, nullable=False),
     Column("epoch", Big, nullable=False),
     Column("batch_seq", Big, nullable=False),
-    Column("counts", Text, nullable=False),
-    Column("cost", Text, nullable=False),
-    Column("message", Text, nullable=False),
+    Column("counts", LONG_TEXT, nullable=False),
+    Column("cost", LONG_TEXT, nullable=False),
+    Column("message", LONG_TEXT, nullable=False),
+    unique=("stream", "id"),
 )
 _refusal = make_table(
     _metadata,
     PREFIX + "refusal",
-    Column("stream", Text, primary_key=True),
-    Column("kind", Text, nullable=False),
+    Column("stream", KEY_TEXT, primary_key=True),
+    Column("kind", LONG_TEXT, nullable=False),
     Column("version", Big, nullable=False),
     Column("amount", Big, nullable=False),
-    Column("message", Text, nullable=False),
-    Column("at", Float(53), nullable=False),
+    Column("message", LONG_TEXT, nullable=False),
+    Column("at", SECONDS, nullable=False),
 )
 
 
@@ -134,7 +137,7 @@ class ProjectState(StateDatabase):
         super().__init__(url, self._create_tables, names, create=create)
 
     def _create_tables(self, conn: Connection) -> None:
-        _metadata.create_all(conn)
+        create_missing(conn, _metadata.sorted_tables)
         self.store.create(conn)
 
     def __enter__(self) -> ProjectState:
@@ -151,11 +154,7 @@ class ProjectState(StateDatabase):
             here = (_ack.c.stream == stream) & (_ack.c.sink == sink)
             if conn.execute(select(_ack.c.sink).where(here)).first() is not None:
                 return
-            try:
-                with conn.begin_nested():
-                    conn.execute(insert(_ack).values(**seal(_ack, {**named, "at": self.facts.clock})))
-            except IntegrityError:  # another process has enrolled it between the two statements
-                return
+            insert_once(conn, insert(_ack).values(**seal(_ack, {**named, "at": self.facts.clock})))
 
     def acknowledge(self, stream: str, sink: str, header: BatchHeader) -> None:
         """Notes that `sink` holds the batch; once more is the same as once.
@@ -246,8 +245,10 @@ class ProjectState(StateDatabase):
         mine = _history.c.stream == run.stream
         with self.write() as conn:
             [number] = conn.execute(insert(_history).values(**values)).inserted_primary_key or (0,)
-            oldest = select(_history.c.id).where(mine).order_by(_history.c.id.desc()).offset(_KEPT_RUNS).limit(1)
-            conn.execute(delete(_history).where(mine, _history.c.id <= oldest.scalar_subquery()))
+            latest = select(_history.c.id).where(mine).order_by(_history.c.id.desc())
+            surplus = conn.execute(latest.offset(_KEPT_RUNS).limit(1)).scalar()
+            if surplus is not None:
+                conn.execute(delete(_history).where(mine, _history.c.id <= surplus))
         return int(number)
 
     def runs(self, stream: str, n: int = 20) -> list[Run]:

@@ -8,12 +8,13 @@ from typing import Any
 
 from sqlalchemy import exists, insert, inspect, literal, select, update
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateSchema, CreateTable
 from sqlalchemy.sql import ClauseElement, Insert
 
 from qbcd.connectors.stores import facts_of
 from qbcd.errors import StateConflict
+from qbcd.state.making import create_missing, holds_rows, insert_once, present
 from qbcd.state.rows import StreamRow, stream_row, stream_values
 from qbcd.state.tables import SiteTables, seal, unseal
 from qbcd.state.upgrades import FORMAT_VERSION, refuse_newer
@@ -31,18 +32,17 @@ class StreamRows:
         return f"schema {self.tables.schema!r}" if self.tables.schema else "the state database"
 
     # -- tables ------------------------------------------------------------------------------------------------------
-    def _present(self, conn: Connection) -> set[str]:
-        there, schema = inspect(conn), self.tables.schema
-        if schema and not there.has_schema(schema):
-            return set()
-        return set(there.get_table_names(schema=schema))
-
     def exists(self, conn: Connection) -> bool:
-        """Whether all tables are there."""
-        return {t.name for t in self.tables.metadata.tables.values()} <= self._present(conn)
+        """Whether all tables are there; those that a killed process has only begun to make are not."""
+        tables = self.tables.metadata.sorted_tables
+        if not {t.name for t in tables} <= present(conn, self.tables.schema):
+            return False
+        return holds_rows(conn, [self.tables.layout]) or holds_rows(conn, tables)
 
     def create(self, conn: Connection) -> None:
         """Creates schema and tables where they are missing; several processes may do it at once.
+
+        Where DDL commits by itself, the caller's transaction ends in between.
 
         Raises:
             Refused: The tables are of a newer qbcd.
@@ -59,12 +59,10 @@ class StreamRows:
         # CREATE SCHEMA IF NOT EXISTS asks for the right to create even where the schema is there
         if schema and not inspect(conn).has_schema(schema):
             conn.execute(CreateSchema(schema, if_not_exists=True))
-        present = self._present(conn)
-        for table in self.tables.metadata.sorted_tables:
-            if table.name not in present:
-                conn.execute(CreateTable(table, if_not_exists=True))
-        if conn.execute(select(self.tables.layout.c.one)).first() is None:
-            conn.execute(self._layout_row())
+        tables = self.tables.metadata.sorted_tables
+        create_missing(conn, tables)
+        if not holds_rows(conn, tables):
+            insert_once(conn, self._layout_row())
 
     def _layout_row(self) -> Insert:
         layout = self.tables.layout
@@ -139,12 +137,10 @@ class StreamRows:
         if row is None:
             fresh = StreamRow(project_id, stream, 0, 0, 0, 0, False)
             table = self.tables.stream
-            try:
-                with conn.begin_nested():
-                    conn.execute(insert(table).values(**seal(table, stream_values(fresh))))
+            if insert_once(conn, insert(table).values(**seal(table, stream_values(fresh)))):
                 return fresh
-            except IntegrityError:  # another process made it between the two statements
-                row = self._select(conn, stream, lock=True)
+            # unlocked: where a refused INSERT has locked the row for reading, two who want more are a deadlock
+            row = self.read(conn, stream)
         if row is None or row.project_id != project_id:
             raise self._foreign(stream)
         return row

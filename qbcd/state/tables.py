@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, MetaData, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, Table, UniqueConstraint
 
+from qbcd.connectors.stores import KEY_TEXT, LONG_TEXT, SECONDS, TABLE_OPTIONS
 from qbcd.errors import Refused
 from qbcd.model import digest_of
 
@@ -19,7 +20,7 @@ PREFIX = "qbcd_"
 
 
 def _seconds(name: str) -> Column[float]:
-    return Column(name, Float(53), nullable=False)
+    return Column(name, SECONDS, nullable=False)
 
 
 def _big(name: str, *, key: bool = False) -> Column[int]:
@@ -27,7 +28,7 @@ def _big(name: str, *, key: bool = False) -> Column[int]:
 
 
 def _text(name: str, *, key: bool = False, nullable: bool = False) -> Column[Any]:
-    return Column(name, Text, primary_key=key, nullable=nullable)
+    return Column(name, KEY_TEXT if key else LONG_TEXT, primary_key=key, nullable=nullable)
 
 
 class SiteTables:
@@ -77,16 +78,24 @@ class SiteTables:
         return make_table(self.metadata, name if self.schema else PREFIX + name, *columns, loose=loose)
 
 
-def make_table(metadata: MetaData, name: str, *columns: Column[Any], loose: tuple[str, ...] | None = None) -> Table:
+def make_table(
+    metadata: MetaData,
+    name: str,
+    *columns: Column[Any],
+    loose: tuple[str, ...] | None = None,
+    unique: tuple[str, ...] = (),
+) -> Table:
     """A table of qbcd's own.
 
     Args:
         loose: Columns that the seal leaves out, since they change alone; None for a table without seal.
+        unique: Columns with an index that is made in one statement with the table.
     """
+    parts = [*columns, *([UniqueConstraint(*unique)] if unique else [])]
     if loose is None:
-        return Table(name, metadata, *columns)
+        return Table(name, metadata, *parts, **TABLE_OPTIONS)
     sealed = tuple(c.name for c in columns if c.name not in loose)
-    return Table(name, metadata, *columns, _text("seal"), info={"sealed": sealed})
+    return Table(name, metadata, *parts, _text("seal"), info={"sealed": sealed}, **TABLE_OPTIONS)
 
 
 def seal(table: Table, values: Mapping[str, Any]) -> dict[str, Any]:

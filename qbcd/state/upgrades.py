@@ -12,7 +12,8 @@ FORMAT_VERSION = 1
 
 Upgrade = Callable[[Connection], None]
 
-# Version n -> the function that makes version n + 1 of it, in the caller's transaction. Version 1 is the first.
+# Version n -> the function that makes version n + 1 of it, in the caller's transaction. Version 1 is the first. A step
+# must stand being run again: where DDL commits by itself, a killed process leaves it half done under the old version.
 UPGRADES: Mapping[int, Upgrade] = {}
 
 
@@ -47,11 +48,10 @@ def upgrade(
     """
     goal = FORMAT_VERSION if target is None else target
     known = UPGRADES if steps is None else steps
-    version = refuse_newer(found, place, ours=goal)
-    while version < goal:
-        step = known.get(version)
-        if step is None:
+    way = range(refuse_newer(found, place, ours=goal), goal)
+    for version in way:  # all of it before the first step, which may not be undone everywhere
+        if version not in known:
             raise Refused(f"{place} has format {version}, too old for this qbcd", remedy="upgrade by an older qbcd")
-        step(conn)
-        version += 1
-    return version
+    for version in way:
+        known[version](conn)
+    return goal

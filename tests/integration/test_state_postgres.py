@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 
-from qbcd.errors import LeaseHeld, SourceError, StateConflict
-from qbcd.state import Owner, ProjectState, StreamStore, acquire, lease, renew
+from qbcd.demo.server import EmbeddedPostgres
+from qbcd.errors import SourceError, StateConflict
+from qbcd.state import Owner, ProjectState, StreamStore, acquire
 from tests.support import sql
+from tests.support.places import new_place
 from tests.support.project_suite import ProjectSuite
+from tests.support.server_suite import Fresh, MakingSuite, StepSuite
 from tests.support.state_place import PROJECT, STREAM, Place, open_place
-from tests.support.state_suite import LeaseSuite, OutboxSuite, StreamRowSuite, registered, take
+from tests.support.state_suite import LeaseSuite, OutboxSuite, StreamRowSuite, registered
 
 
 @pytest.fixture(params=[None, "qbcd"], ids=["state database", "schema qbcd"])
 def place(database: str, request: pytest.FixtureRequest) -> Iterator[Place]:
     with open_place(database, request.param) as opened:
         yield opened
+
+
+@pytest.fixture
+def fresh(server: EmbeddedPostgres) -> Fresh:
+    return lambda: new_place(server, "postgresql")
 
 
 @pytest.fixture
@@ -51,46 +57,12 @@ class TestProject(ProjectSuite):
     """On a server."""
 
 
-def test_a_step_in_hand_makes_acquire_give_up_and_does_not_hinder_its_own_renewal(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lease, "LOCK_WAIT_MS", 300)
-    registered(place)
-    owner, token = take(place, ttl=0.0)
-    with place.write() as step:
-        place.store.lock(step, STREAM, PROJECT, 0, token)
-        began = time.monotonic()
-        with pytest.raises(LeaseHeld, match="in the middle of a step"):
-            take(place)
-        assert 0.25 < time.monotonic() - began < 5
-        with place.write() as conn:
-            renew(conn, place.store, STREAM, owner, token, 30.0)
-    with pytest.raises(LeaseHeld, match="works on this stream"):
-        take(place)
+class TestSteps(StepSuite):
+    """On a server."""
 
 
-def test_of_two_steps_from_one_version_one_commits(place: Place) -> None:
-    registered(place)
-    outcomes: list[str] = []
-    gate = threading.Barrier(4)
-
-    def step() -> None:
-        gate.wait()
-        try:
-            with place.write() as conn:
-                row = place.store.lock(conn, STREAM, PROJECT, 0, 0)
-                time.sleep(0.1)
-                place.store.advance(conn, row, last_batch_seq=1)
-            outcomes.append("committed")
-        except StateConflict:
-            outcomes.append("refused")
-
-    threads = [threading.Thread(target=step) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(outcomes) == ["committed", "refused", "refused", "refused"]
+class TestMaking(MakingSuite):
+    """On a server."""
 
 
 def test_a_lock_from_an_older_snapshot_is_refused(database: str) -> None:
@@ -105,31 +77,6 @@ def test_a_lock_from_an_older_snapshot_is_refused(database: str) -> None:
                 place.store.advance(other, row)
             place.store.lock(conn, STREAM, PROJECT, 0, 0)
         engine.dispose()
-
-
-def test_many_processes_may_create_at_once(database: str) -> None:
-    engine = create_engine(make_url(database).set(drivername="postgresql+psycopg2"))
-    gate = threading.Barrier(6)
-    errors: list[BaseException] = []
-
-    def create() -> None:
-        gate.wait()
-        try:
-            with engine.begin() as conn:
-                StreamStore("qbcd").create(conn)
-                StreamStore("qbcd").register(conn, PROJECT, STREAM)
-        except BaseException as error:  # noqa: BLE001 - a thread's failure must reach the assertion
-            errors.append(error)
-
-    threads = [threading.Thread(target=create) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    engine.dispose()
-    assert errors == []
-    assert sql(database, "SELECT count(*) FROM qbcd.stream") == [(1,)]
-    assert sql(database, "SELECT format_version FROM qbcd.layout") == [(1,)]
 
 
 def test_create_needs_no_right_to_create_where_all_is_there(database: str) -> None:
@@ -147,18 +94,6 @@ def test_create_needs_no_right_to_create_where_all_is_there(database: str) -> No
     finally:
         engine.dispose()
         sql(database, "DROP OWNED BY poller; DROP ROLE poller")
-
-
-def test_the_ddl_for_a_dba_makes_the_tables(database: str) -> None:
-    store = StreamStore("qbcd")
-    engine = create_engine(make_url(database).set(drivername="postgresql+psycopg2"))
-    with engine.connect() as conn:
-        statements = store.ddl(conn)
-    sql(database, ";\n".join(statements))
-    with engine.begin() as conn:
-        assert store.exists(conn)
-        store.create(conn)
-    engine.dispose()
 
 
 def test_a_session_is_durable_and_does_not_wait_for_ever(state: ProjectState) -> None:

@@ -162,6 +162,21 @@ class ProjectSuite:
         assert sorted(done) == [0, 1, 2, 3]
         assert state.acknowledged(STREAM)["lake"] in [Acknowledged(100, seq, "") for seq in done]
 
+    def test_names_that_differ_in_case_are_two_sinks_and_two_streams(self, state: ProjectState) -> None:
+        for number, (stream, sink) in enumerate([("s", "lake"), ("s", "Lake"), ("S", "lake")], 1):
+            state.acknowledge(stream, sink, header(number))
+            state.delivery_failed(stream, sink, "no" * 50_000)
+            state.put_refusal(stream, Refusal("deletes", number, 1, "why"))
+        assert {sink: done.seq for sink, done in state.acknowledged("s").items()} == {"lake": 1, "Lake": 2}
+        assert {sink: done.seq for sink, done in state.acknowledged("S").items()} == {"lake": 3}
+        assert {sink: failed.attempts for sink, failed in state.delivery_failures("s").items()} == {
+            "lake": 1,
+            "Lake": 1,
+        }
+        assert not state.consume_refusal("s", "Deletes", 2, 1)
+        assert state.consume_refusal("s", "deletes", 2, 1)
+        assert state.consume_refusal("S", "deletes", 3, 1)
+
     def test_a_damaged_acknowledgement_is_refused(self, state: ProjectState) -> None:
         state.acknowledge(STREAM, "lake", header(5))
         with state.write() as conn:

@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import create_engine
 from sqlalchemy.engine import Connection, make_url
-from sqlalchemy.pool import NullPool
 
+from qbcd.catalog.source import Source
+from qbcd.connectors import connector_for
 from qbcd.errors import QbcdError
 from qbcd.model import BatchHeader, Travel
 from qbcd.state import LeaseKeeper, ProjectState, StreamStore
@@ -38,12 +38,27 @@ def open_place(url: str, schema: str | None) -> Iterator[Place]:
         with ProjectState(url) as state:
             yield Place(url, None, state.store, state.write)
         return
-    engine = create_engine(make_url(url).set(drivername="postgresql+psycopg2"), poolclass=NullPool)
     store = StreamStore(schema)
-    with engine.begin() as conn:
-        store.create(conn)
-    yield Place(url, schema, store, engine.begin)
-    engine.dispose()
+    with in_source(url, schema) as write:
+        with write() as conn:
+            store.create(conn)
+        yield Place(url, schema, store, write)
+
+
+@contextmanager
+def in_source(url: str, schema: str) -> Iterator[Callable[[], AbstractContextManager[Connection]]]:
+    """Write transactions on the source at `url`, as a database site makes them."""
+    source = Source("shop", make_url(url), connector_for(url), schema)
+
+    @contextmanager
+    def write() -> Iterator[Connection]:
+        with source.write(STREAM) as session:
+            yield session.connection
+
+    try:
+        yield write
+    finally:
+        source.close()
 
 
 def header(seq: int, *, epoch: int = 100, fingerprint: str = "") -> BatchHeader:

@@ -75,6 +75,29 @@ class StreamRowSuite:
         )
         assert current(place) == done
 
+    def test_names_that_differ_in_case_are_two_streams(self, place: Place) -> None:
+        with place.write() as conn:
+            rows = {name: place.store.register(conn, PROJECT, name) for name in ("orders", "Orders", "ORDERS")}
+            place.store.advance(conn, rows["Orders"], last_batch_seq=5)
+            place.store.add_batch(conn, replace(header(5), stream="Orders"), 1)
+            place.store.replace_ranges(conn, rows["orders"], parts("k"))
+            place.store.add_segments(conn, "orders", [Segment(name, 1, (), 0, 0, 0) for name in ("s", "S")])
+            assert [s.segment_id for s in place.store.segments(conn, "orders")] == ["S", "s"]
+            assert place.store.ranges(conn, "Orders") == []
+            assert place.store.batches(conn, "ORDERS") == []
+            assert acquire(conn, place.store, "Orders", Owner.mine(), 30.0) == 1
+            assert holder(conn, place.store, "orders") is None
+        with place.write() as conn:
+            last = {row.stream: (row.last_batch_seq, row.fencing_token) for row in place.store.streams(conn)}
+        assert last == {"ORDERS": (0, 0), "Orders": (5, 1), "orders": (0, 0)}
+
+    def test_a_checkpoint_of_megabytes_is_kept(self, place: Place) -> None:
+        row, large = registered(place), {"kept": ["é\U0001f600" * 50_000, "x" * 2**20]}
+        with place.write() as conn:
+            done = place.store.advance(conn, row, checkpoint=large)
+        assert current(place) == done
+        assert done.checkpoint == large
+
     def test_a_stale_version_is_refused_and_writes_nothing(self, place: Place) -> None:
         row = registered(place)
         with place.write() as conn:
@@ -223,6 +246,20 @@ class OutboxSuite:
             seen = [replace(odd[2], rows=7, checksum=-(10**37), segment="s1", last_visited=12.5)]
             place.store.update_ranges(conn, STREAM, seen)
             assert place.store.ranges(conn, STREAM) == [*odd[:2], *seen, odd[3]]
+
+    def test_long_texts_are_kept(self, place: Place) -> None:
+        row, long = registered(place), "é" * 70_000
+        ranges = parts(long, long + "x")
+        segments = [Segment("s", 100, ({"path": long},), 1, 0, 1)]
+        batch = replace(header(1), location={"file": long})
+        with place.write() as conn:
+            place.store.replace_ranges(conn, row, ranges)
+            place.store.add_segments(conn, STREAM, segments)
+            place.store.add_batch(conn, batch, 1)
+        with place.write() as conn:
+            assert place.store.ranges(conn, STREAM) == ranges
+            assert place.store.segments(conn, STREAM) == segments
+            assert place.store.batches(conn, STREAM) == [batch]
 
     def test_a_split_takes_new_ids(self, place: Place) -> None:
         row = registered(place)

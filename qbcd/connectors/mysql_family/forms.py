@@ -28,8 +28,18 @@ def sql(template: str, **parts: exp.Expression) -> exp.Expression:
     return exp.Var(this=template.format(**text))
 
 
+def _bytes(value: exp.Expression) -> exp.Expression:
+    """The bytes of a text as it is stored; a cast would give NULL beyond max_allowed_packet."""
+    return sql("convert({v} USING binary)", v=value)
+
+
+def _whole(made: exp.Expression, value: exp.Expression) -> exp.Expression:
+    """What was made of `value`, or an error where the server made NULL of it because no packet would hold it."""
+    return sql("coalesce({made}, exp(length({v}) + @@max_allowed_packet))", made=made, v=value)
+
+
 def concatenated(parts: Sequence[exp.Expression]) -> exp.Expression:
-    """The bytes of all parts: beside one binary string no text is converted, whatever its character set."""
+    """All parts in a row. Texts of columns must be bytes by then: of two character sets one would be converted."""
     return sql("concat(_binary'', {parts})", parts=exp.Var(this=", ".join(p.sql(dialect=DIALECT) for p in parts)))
 
 
@@ -41,9 +51,9 @@ def comparison_form(column: Column, value: exp.Expression) -> exp.Expression:
         # Labels compare by a collation, and the error value '' has the number 0.
         return sql("cast({v} AS UNSIGNED)", v=value)
     if base in types.STRINGS or base in types.GEOMETRIES:
-        return sql("cast({v} AS BINARY)", v=value)
+        return _bytes(value)
     if base == "json":
-        return sql("cast(cast({v} AS CHAR) AS BINARY)", v=value)
+        return _whole(sql("nullif({text}, '')", text=_bytes(value)), value)  # too long a text is empty, and no JSON
     return value.copy()
 
 
@@ -68,7 +78,7 @@ def _digest_part(column: Column, value: exp.Expression) -> exp.Expression:
     if types.is_long(column):
         return sql("ifnull(sha2({v}, 256), 'N')", v=comparison_form(column, value))
     if base in types.STRINGS or base in types.BINARIES:
-        return sql("ifnull(concat(length({v}), ':', {v}), 'N')", v=value)
+        return sql("ifnull(concat(length({v}), ':', {bytes}), 'N')", v=value, bytes=comparison_form(column, value))
     return sql("ifnull({v}, 'N'), ','", v=_plain_text(column, value))
 
 
@@ -95,16 +105,22 @@ def key_identity(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expres
 
 def _identity(column: Column, value: exp.Expression) -> exp.Expression:
     base = column.base_type
-    if base in types.BINARIES:
-        return sql("cast({v} AS BINARY)", v=value)
     if base in types.STRINGS:
-        weights = sql("weight_string({v})", v=value)  # what the collation compares
-        if not column.fact("no_pad"):
-            # A space has the weights of other blanks too; those at the end count for nothing.
-            space = sql("weight_string(concat(left({v}, 0), ' '))", v=value)
-            weights = sql("trim(TRAILING {space} FROM {weights})", space=space, weights=weights)
-        return sql("unhex(left(sha2({weights}, 256), 32))", weights=weights)
-    return sql("cast({v} AS BINARY)", v=_plain_text(column, value))
+        return sql("unhex(left(sha2({weights}, 256), 32))", weights=_weights(column, value))
+    return _bytes(value if base in types.BINARIES else _plain_text(column, value))
+
+
+def _weights(column: Column, value: exp.Expression) -> exp.Expression:
+    """What the collation compares: equal for equal texts alone."""
+    if column.fact("no_pad"):
+        return sql("weight_string({v})", v=value)
+    # A space has the weights of other blanks too; those at the end count for nothing.
+    level = "trim(TRAILING weight_string(concat(left({v}, 0), ' '){on}) FROM weight_string({v}{on}))"
+    if not types.pads_levels(column):
+        return sql(level.replace("{on}", ""), v=value)
+    # No weight is 0000, so that this ends a level. A collation that has fewer says so by an empty text.
+    levels = ", ".join(level.replace("{on}", f" LEVEL {n}") for n in (1, 2, 3))
+    return sql(f"concat_ws(X'0000', {levels})", v=value)
 
 
 # -- text ------------------------------------------------------------------------------------------------------------
@@ -112,11 +128,13 @@ def canonical_text(column: Column, value: exp.Expression) -> exp.Expression:
     """The database's own text of a value under the pins; bytes as ``0x..``, floats with all their digits."""
     base = column.base_type
     if base in types.BINARIES:
-        return sql("concat('0x', hex({v}))", v=value)
+        return _whole(sql("concat('0x', hex({v}))", v=value), value)
     if base in types.GEOMETRIES:
-        return sql("hex({v})", v=comparison_form(column, value))
+        return _whole(sql("hex({v})", v=value), value)
+    if base == "json":
+        return sql("convert({v} USING utf8mb4)", v=comparison_form(column, value))
     if base in types.FLOATS:
-        return _plain_text(column, value)
+        return sql("nullif({text}, 'null')", text=_plain_text(column, value))  # JSON has a null of its own
     if base in types.STRINGS:
         return sql("convert({v} USING utf8mb4)", v=value)
     return sql("cast({v} AS CHAR)", v=_plain_text(column, value) if base == "bit" else value)
@@ -132,7 +150,7 @@ def travel_form(column: Column, value: exp.Expression) -> exp.Expression:
     if kind in ("float32", "float64"):
         return sql("{v} + 0e0", v=value)  # as a double: the text protocol rounds a float to six digits
     if kind == "binary":
-        return sql("cast({v} AS BINARY)", v=value)
+        return _bytes(value)
     if kind in _ISO:
         template = f"CASE WHEN {_HELD_DAY} THEN {_ISO[kind]} ELSE cast({{v}} AS CHAR) END"
         return sql(template, v=value)

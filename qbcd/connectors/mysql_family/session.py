@@ -18,6 +18,7 @@ DRIVER_CLASS = "org.mariadb.jdbc.Driver"
 MYSQL_DRIVER_CLASS = "com.mysql.cj.jdbc.Driver"
 DEFAULT_PORT = 3306
 CONNECT_TIMEOUT = 10  # seconds
+SQL_MODE = "STRICT_ALL_TABLES,ALLOW_INVALID_DATES"
 LOCK_TIMEOUT = 30  # seconds that DDL or another poller may keep a statement waiting
 
 # Options of a source's URL, which hold for SQLAlchemy and JDBC alike.
@@ -51,7 +52,7 @@ def pins(spelling: Spelling) -> tuple[str, ...]:
     users' restrictions know stays as it is by default: double quotes delimit texts, backslashes escape.
     """
     settings = (
-        "sql_mode = 'STRICT_ALL_TABLES,ALLOW_INVALID_DATES'",
+        f"sql_mode = '{SQL_MODE}'",
         "time_zone = '+00:00'",
         "character_set_client = utf8mb4",
         "character_set_results = utf8mb4",
@@ -95,6 +96,8 @@ def connect_args(
     arguments: dict[str, Any] = {
         "connect_timeout": int(options.get("connect_timeout", CONNECT_TIMEOUT)),
         "charset": "utf8mb4",
+        # as the pins have it, but from the start: SQLAlchemy asks a new session how it quotes names
+        "sql_mode": SQL_MODE,
         "program_name": f"qbcd/{stream}" if stream else "qbcd",
         "init_command": f"SET {', '.join(variables(spelling, read_only, statement_timeout))}",
         "local_infile": False,

@@ -51,18 +51,19 @@ ROUND_TRIP = frozenset({"utf8mb4", "utf8mb3", "utf8", "latin1", "ascii"})
 # Bytes above which a value enters the digest by a hash of its own, and an image leaves the row.
 LONG = 255
 MAX_DECIMAL_DIGITS = 38
-# Collations whose weights do not tell keys apart as their `=` does, found by comparing all pairs of 244 texts under every
+# Collations whose weights do not tell keys apart as their `=` does, found by comparing all pairs of 264 texts under every
 # collation of MariaDB 10.11 and MySQL 9.7.
 _WEIGHTLESS = re.compile(
-    r"big5_chinese_(nopad_)?ci|cp1250_czech_cs|gb18030_chinese_ci|\w+_thai_520_w2"
-    r"|\w+_uca1400_(\w+_)?ai_cs|\w+_uca1400_((?!nopad)\w+_)?as_c[is]"
+    r"big5_chinese_(nopad_)?ci|tis620_thai_nopad_ci|gb18030_chinese_ci|cp1250_czech_cs|\w+_uca1400_(\w+_)?nopad_ai_cs"
 )
-_COMMENT = re.compile(r"\s*/\*.*?\*/")
+# Collations that compare by several levels of weights and pad each of them.
+_LEVELLED = re.compile(r"\w+_thai_520_w2|\w+_uca1400_(\w+_)?(ai_cs|as_ci|as_cs)")
+_COMMENT = re.compile(r"('(?:[^'\\]|''|\\.)*')|\s*/\*.*?\*/", re.DOTALL)  # or a label, which stays
 
 
 def make_column(row: Mapping[str, Any]) -> Column:
     """The column that a row of the catalog query describes (`catalog.COLUMNS` lists the row's fields)."""
-    sql_type = _COMMENT.sub("", str(row["sql_type"]))
+    sql_type = _COMMENT.sub(r"\1", str(row["sql_type"]))
     charset = str(row["charset"] or "")
     facts = {
         "storage_type": f"{sql_type} CHARACTER SET {charset}" if charset else sql_type,
@@ -91,6 +92,11 @@ def make_column(row: Mapping[str, Any]) -> Column:
 def is_long(column: Column) -> bool:
     """Whether values may be so long that many of them make no row."""
     return column.base_type in GEOMETRIES or column.base_type == "json" or int(column.fact("octets") or 0) > LONG
+
+
+def pads_levels(column: Column) -> bool:
+    """Whether the weights of a text end with those of its padding on each level, not only at their end."""
+    return not column.fact("no_pad") and _LEVELLED.fullmatch(column.collation) is not None
 
 
 def type_problem(column: Column) -> str:

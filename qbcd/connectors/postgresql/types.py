@@ -11,6 +11,7 @@ Facts of a column (`Column.fact`):
 ``kind``           the catalog's typtype of that type: b base, c composite, e enum, r range, m multirange, p pseudo
 ``nondeterministic``  ``yes`` where the collation equates different bytes
 ``loose``          ``yes`` where the server does not enforce the type's modifier (views, foreign tables)
+``zeros``          ``loose`` where equal numbers may end in more or fewer zeros after the point
 ``operators``      SQL of the schema that holds the type's operators, where that is not pg_catalog
 ``element``        base type of an array's elements;  ``element_type`` their SQL, ``element_kind`` their typtype
 ``correlation``    how far the column follows the heap, where the statistics know
@@ -73,6 +74,7 @@ def make_column(row: Mapping[str, Any]) -> Column:
         "storage_type": row["storage_type"],
         "kind": row["kind"],
         "loose": "yes" if row["loose"] else "",
+        "zeros": "loose" if row["base_type"] == "numeric" else "",
         "nondeterministic": "" if row["deterministic"] else "yes",
         "operators": row["operators"] or "",
         "element": row["element"] or "",
