@@ -1,0 +1,300 @@
+"""A private MariaDB out of the system's package, for tests and benchmarks; the sister of `qbcd.demo.server`.
+
+It listens on 127.0.0.1 alone, on a free port, reads no configuration file, and lives in one directory that goes with
+it. A watchdog process ends it when its owner dies, however it dies. The server never runs as root.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from qbcd.demo import server as embedded
+from qbcd.demo.server import COMMAND_TIMEOUT, START_ATTEMPTS, Setting
+from qbcd.errors import EnvironmentMissing, SourceError
+
+BIN_VARIABLE = "QBCD_TEST_MARIADB_BIN"
+PACKAGES = ("mariadb-server-core", "mariadb-client-core")  # no service; the first one's script needs the second
+
+_FOLDERS = ("/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin")
+
+# Every commit is written as in production, so that kill -9 loses none; only the disk is never waited for, as a crash of
+# the machine ends the owner too. `loose_`: some releases do not know the option.
+_DEFAULTS: Mapping[str, Setting] = {
+    "max_connections": 200,
+    "default_time_zone": "+00:00",
+    "character_set_server": "utf8mb4",
+    "innodb_flush_log_at_trx_commit": 1,
+    "debug_no_sync": True,
+    "loose_innodb_flush_method": "nosync",
+    "loose_innodb_log_file_buffering": True,
+    "innodb_doublewrite": False,
+    "innodb_buffer_pool_size": "256M",
+    "innodb_log_file_size": "64M",
+}
+
+# Writes its own process id before it becomes the server; where the directory is gone, so is the owner.
+_LAUNCHER = 'echo $$ >"$0" && exec "$@"'
+
+# Waits until the owner's end of the pipe closes, which the kernel does for it even after kill -9, then cleans up.
+_WATCHDOG = """
+cat >/dev/null
+if [ -s "$1/pid" ]; then kill -KILL "$(cat "$1/pid")" 2>/dev/null; fi
+tries=0
+until rm -rf "$1" || [ "$tries" -ge 50 ]; do sleep 0.1; tries=$((tries + 1)); done
+"""
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Where the programs of MariaDB are.
+
+    Attributes:
+        server: `mariadbd`.
+        install: `mariadb-install-db`.
+        base: Root of an installation that is not the system's own.
+    """
+
+    server: Path
+    install: Path
+    base: Path | None = None
+
+
+class MariaServer:
+    """A running server; make one with :meth:`start`, end it with :meth:`stop` or a `with` block.
+
+    Attributes:
+        directory: Everything of the server: `data/`, `tmp/`, `log`.
+        host: Always 127.0.0.1.
+        port: TCP port; the same for the server's whole life.
+        url: SQLAlchemy URL of user `root`, without a database; no password is asked for.
+    """
+
+    host = "127.0.0.1"
+
+    def __init__(self, directory: Path, programs: Programs, account: pwd.struct_passwd | None) -> None:
+        self.directory = directory
+        self.port = 0
+        self._programs = programs
+        self._account = account
+        self._settings: dict[str, Setting] = {}
+        self._owner = os.getpid()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._watchdog: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    def start(cls, directory: Path | None = None, settings: Mapping[str, Setting] | None = None) -> MariaServer:
+        """Makes a data directory and starts a server on it; returns when it takes connections.
+
+        Args:
+            directory: A new or empty directory; default: one in the system's temporary directory. It is removed by
+                :meth:`stop` and when this process ends.
+            settings: Options over the defaults (utf8mb4, UTC, 200 connections), by their names in my.cnf.
+
+        Raises:
+            EnvironmentMissing: There is no MariaDB here, or no account that it could run as.
+            SourceError: The server did not start; the message holds the end of its log.
+        """
+        programs = find_programs()
+        account = embedded._unprivileged_account()
+        server = cls(embedded._make_directory(directory, account), programs, account)
+        try:
+            server._guard()
+            server._initialise()
+            server._settings = {**_DEFAULTS, **(settings or {})}
+            server._launch(lambda: embedded._free_port(cls.host))
+        except BaseException:
+            server.stop()
+            raise
+        return server
+
+    @property
+    def url(self) -> str:
+        """URL of `root`, which names no database."""
+        return self.url_of("")
+
+    def url_of(self, database: str) -> str:
+        """URL of `root` in `database`, which must need no quoting in a URL."""
+        return f"mariadb://root@{self.host}:{self.port}/{database}"
+
+    @property
+    def running(self) -> bool:
+        """Whether the server's process lives."""
+        return self._process is not None and self._process.poll() is None
+
+    def shut_down(self) -> None:
+        """Ends the server in good order; its data stay, for :meth:`restart`."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Ends the server as kill -9 does; its data stay, for :meth:`restart`."""
+        self._end(signal.SIGKILL)
+
+    def restart(self, settings: Mapping[str, Setting] | None = None) -> None:
+        """Starts the server again on its data and its port, where it does not run.
+
+        Args:
+            settings: Options over those of before.
+
+        Raises:
+            SourceError: It did not start.
+        """
+        self._settings.update(settings or {})
+        if not self.running:
+            self._launch(lambda: self.port)
+
+    def stop(self) -> None:
+        """Ends the server and removes its directory; does nothing the second time or in a forked child."""
+        if self._owner != os.getpid() or self._watchdog is None:
+            return
+        atexit.unregister(self.stop)
+        self.kill()  # nobody will read what an orderly end would write
+        watchdog, self._watchdog = self._watchdog, None
+        watchdog.communicate(timeout=COMMAND_TIMEOUT)  # closes the pipe: whatever is left, the watchdog removes
+
+    def __enter__(self) -> MariaServer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _guard(self) -> None:
+        """Starts the watchdog, in its own session so that Ctrl-C in the terminal does not reach it."""
+        self._watchdog = subprocess.Popen(
+            ["/bin/sh", "-c", _WATCHDOG, "qbcd-watchdog", str(self.directory)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
+        atexit.register(self.stop)
+
+    def _initialise(self) -> None:
+        """Makes the system's tables; `root` needs no password, and there are no anonymous users."""
+        command = [str(self._programs.install), "--no-defaults", *self._base(), f"--datadir={self.directory / 'data'}"]
+        command += ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
+        command += ["--force", "--debug-no-sync"]  # forced: it looks for no name of this host
+        with tempfile.TemporaryFile("w+", errors="replace") as output:
+            process = self._spawn(command, output.fileno())
+            try:
+                failed = process.wait(COMMAND_TIMEOUT)
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                raise
+            output.seek(0)
+            if failed:
+                raise SourceError(
+                    f"mariadb-install-db failed: {embedded._tail(output.read(), 20)}", where=str(self.directory)
+                )
+        temporary = self.directory / "tmp"
+        temporary.mkdir()
+        if self._account is not None:
+            os.chown(temporary, self._account.pw_uid, self._account.pw_gid)
+
+    def _launch(self, choose_port: Callable[[], int]) -> None:
+        """Another process may take the port between our look and the server's; then it is tried again."""
+        text = ""
+        for _ in range(START_ATTEMPTS):
+            self.port = choose_port()
+            with (self.directory / "log").open("wb") as log:
+                self._process = self._spawn(
+                    ["/bin/sh", "-c", _LAUNCHER, str(self.directory / "pid"), *self._command()], log.fileno()
+                )
+            ready, text = self._wait_until_ready()
+            if ready:
+                return
+            self.kill()
+            if "Bind on TCP/IP port" not in text:
+                break
+            time.sleep(0.2)
+        raise SourceError(f"MariaDB did not start: {embedded._tail(text)}", where=str(self.directory))
+
+    def _command(self) -> list[str]:
+        data = self.directory / "data"
+        own = {
+            "datadir": str(data),
+            "tmpdir": str(self.directory / "tmp"),
+            "pid_file": str(data / "mariadbd.pid"),
+            "socket": "",
+            "bind_address": self.host,
+            "port": self.port,
+            "skip_name_resolve": True,
+        }
+        options = [f"--{name}={int(v) if isinstance(v, bool) else v}" for name, v in {**self._settings, **own}.items()]
+        return [str(self._programs.server), "--no-defaults", *self._base(), *options]
+
+    def _wait_until_ready(self) -> tuple[bool, str]:
+        """Whether it takes connections, and its log; the log cannot speak of another server that has the port."""
+        deadline = time.monotonic() + COMMAND_TIMEOUT
+        while True:
+            alive = self.running
+            text = (self.directory / "log").read_text(errors="replace")
+            if not alive or "ready for connections" in text or time.monotonic() > deadline:
+                return alive and "ready for connections" in text, text
+            time.sleep(0.02)
+
+    def _end(self, number: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.poll() is None:
+            process.send_signal(number)
+            try:
+                process.wait(COMMAND_TIMEOUT)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        (self.directory / "pid").unlink(missing_ok=True)  # the number may be another process's from now on
+
+    def _base(self) -> list[str]:
+        return [f"--basedir={self._programs.base}"] if self._programs.base else []
+
+    def _spawn(self, command: Sequence[str], output: int) -> subprocess.Popen[bytes]:
+        """Starts a program as the server's account, out of reach of a terminal's Ctrl-C."""
+        account = self._account
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd="/",
+            env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
+            start_new_session=True,
+            user=account.pw_uid if account else None,
+            group=account.pw_gid if account else None,
+            extra_groups=[] if account else None,
+        )
+
+
+def find_programs() -> Programs:
+    """The programs of MariaDB: in the folders of `QBCD_TEST_MARIADB_BIN`, else on the path and where Debian has them.
+
+    Raises:
+        EnvironmentMissing: They are not there.
+    """
+    named = os.environ.get(BIN_VARIABLE, "")
+    path = named or os.pathsep.join([os.environ.get("PATH", os.defpath), *_FOLDERS])
+    found = {name: shutil.which(name, path=path) for name in ("mariadbd", "mariadb-install-db", "my_print_defaults")}
+    missing = [name for name, place in found.items() if place is None]
+    server, install = found["mariadbd"], found["mariadb-install-db"]
+    if missing or server is None or install is None:
+        raise EnvironmentMissing(
+            f"{' and '.join(missing)} not found in {named or 'PATH and the usual folders'}",
+            remedy=f"make mariadb, or apt-get install {' '.join(PACKAGES)}, or name their folder in {BIN_VARIABLE}",
+        )
+    base = Path(server).resolve().parent.parent if named else None
+    return Programs(Path(server), Path(install), base)
