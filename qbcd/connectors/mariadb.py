@@ -13,7 +13,12 @@ class MariaDB(MySQLFamily):
 
     name = "MariaDB"
     sqlalchemy_driver = "mariadb+pymysql"
-    spelling = Spelling(read_only="tx_read_only", time_limit=("max_statement_time", 1))
+    spelling = Spelling(
+        read_only="tx_read_only",
+        isolation="tx_isolation",
+        time_limit=("max_statement_time", 1),
+        extra=("idle_transaction_timeout = 0", "idle_readonly_transaction_timeout = 0"),
+    )
     oldest = (10, 6)
     no_pad = "collation_name LIKE '%%nopad%%'"
     all_digits = "concat({v} + 0e0)"  # a float's own text has six digits, a double's all

@@ -25,6 +25,7 @@ class MySQL(MySQLFamily):
     sqlalchemy_driver = "mysql+pymysql"
     spelling = Spelling(
         read_only="transaction_read_only",
+        isolation="transaction_isolation",
         time_limit=("max_execution_time", 1000),
         # statistics are otherwise up to a day old
         extra=("information_schema_stats_expiry = 0",),
@@ -39,9 +40,8 @@ class MySQL(MySQLFamily):
     identity = "@@server_uuid"
     position = "Innodb_redo_log_current_lsn"
     running = (
-        "SELECT max(processlist_time * 1000000) AS age FROM performance_schema.threads "
-        "WHERE processlist_command NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID') "
-        "AND type = 'FOREGROUND' AND processlist_id <> connection_id()"
+        "SELECT max(time) * 1000000 AS age FROM information_schema.processlist "
+        "WHERE command NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID') AND id <> connection_id()"
     )
 
     def is_own(self, version: str) -> bool:

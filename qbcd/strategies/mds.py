@@ -55,11 +55,12 @@ class Mds(Strategy):
             )  # fmt: skip
 
     def estimate(self) -> Estimate:
-        """R*N + M (paper, table 3): the table is read once and so is the copy."""
+        """R*N + M (paper, table 3): the table is read once and so is the copy; twice where there is no FULL JOIN."""
         table = self.plan.table
         width = sum(c.width for c in self.plan.captured)
         copied = round(table.pages * min(1.0, width / table.row_width)) if table.row_width and width else table.pages
-        return Estimate(table.pages + copied, 2 * max(table.rows, 0), "R*N + M", "nothing")
+        times, formula = (1, "R*N + M") if self.connector.full_join else (2, "2 (R*N + M)")
+        return Estimate(times * (table.pages + copied), times * 2 * max(table.rows, 0), formula, "nothing")
 
     def columns(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
         """(columns, primary key) of replica and outbox, by name."""

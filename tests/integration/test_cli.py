@@ -307,7 +307,7 @@ def test_executors_are_asked_for_the_workdir(workspace: Path, spark: SparkSessio
     config = SparkConfig(master="spark://cluster:7077")
     provider = SparkProvider(config, list, session=spark)
     for workdir in (workspace, workspace / "new"):
-        found = check_machine([PostgreSQL()], workdir, config, provider)
+        found = check_machine([(PostgreSQL.driver, None)], workdir, config, provider)
         assert [(f.subject, f.level) for f in found][-1] == ("executors", "ok")
     assert provider.started
     assert names_in(workspace) == []

@@ -205,8 +205,11 @@ class MySQLFamily(Connector):
 
     # -- statements --------------------------------------------------------------------------------------------------
     def image_type(self, column: Column) -> str:
-        """Long texts and bytes leave the row, which holds 65,535 bytes of all others together."""
-        if not types.is_long(column) or column.base_type not in (*types.STRINGS, *types.BINARIES):
+        """Texts and bytes leave the row, of which a page holds two, where that makes it shorter."""
+        if int(column.fact("octets") or 0) <= types.POINTER or column.base_type not in (
+            *types.STRINGS,
+            *types.BINARIES,
+        ):
             return self.column_type(column)
         if column.base_type in types.BINARIES:
             return "longblob"
@@ -234,7 +237,8 @@ class MySQLFamily(Connector):
     def grants(self, schema: str, role: str) -> list[str]:
         user, _, host = role.rpartition("@")
         to = "@".join("'" + part.replace("'", "''") + "'" for part in (user, host))
-        return [f"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON {self.quote(schema)}.* TO {to}"]
+        pattern = self.quote(schema).replace("_", "\\_").replace("%", "\\%")  # of databases, as GRANT reads it
+        return [f"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON {pattern}.* TO {to}"]
 
     def create_table(self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:
         quoted = [(self.quote(column), sql_type) for column, sql_type in columns]

@@ -18,6 +18,7 @@ DRIVER_CLASS = "org.mariadb.jdbc.Driver"
 MYSQL_DRIVER_CLASS = "com.mysql.cj.jdbc.Driver"
 DEFAULT_PORT = 3306
 CONNECT_TIMEOUT = 10  # seconds
+IDLE_TIMEOUT = 86_400  # seconds that a session may wait for Spark, or for a slow reader of its rows
 SQL_MODE = "STRICT_ALL_TABLES,ALLOW_INVALID_DATES"
 LOCK_TIMEOUT = 30  # seconds that DDL or another poller may keep a statement waiting
 
@@ -36,11 +37,13 @@ class Spelling:
 
     Attributes:
         read_only: Session variable that makes transactions read-only.
+        isolation: Session variable of the isolation level.
         time_limit: Session variable that limits a statement's time, and its units a second.
         extra: Further pins.
     """
 
     read_only: str
+    isolation: str
     time_limit: tuple[str, int]
     extra: tuple[str, ...] = ()
 
@@ -66,6 +69,8 @@ def pins(spelling: Spelling) -> tuple[str, ...]:
         "sql_select_limit = DEFAULT",
         f"lock_wait_timeout = {LOCK_TIMEOUT}",
         f"innodb_lock_wait_timeout = {LOCK_TIMEOUT}",
+        f"wait_timeout = {IDLE_TIMEOUT}",
+        f"net_write_timeout = {IDLE_TIMEOUT}",
         *spelling.extra,
     )
     return (f"SET {', '.join(settings)}",)
@@ -101,6 +106,8 @@ def connect_args(
         "program_name": f"qbcd/{stream}" if stream else "qbcd",
         "init_command": f"SET {', '.join(variables(spelling, read_only, statement_timeout))}",
         "local_infile": False,
+        # a peer that is gone is noticed no later than the longest statement
+        "read_timeout": statement_timeout + LOCK_TIMEOUT if statement_timeout else None,
     }
     context = _tls(options)
     return {**arguments, "ssl": context} if context else {**arguments, "ssl_disabled": True}
@@ -141,13 +148,17 @@ def jdbc_url(
         "yearIsDateType": "false",
         **own,
         **properties,
-        "sessionVariables": ",".join(variables(spelling, True, statement_timeout)),
     }
     if options["ssl_mode"] == "disabled" and is_local(host):
         settings["allowPublicKeyRetrieval"] = "true"  # nobody sits between two processes of one machine
     for name, value in settings.items():
         if any(c in value for c in "&#?\\\"'"):
             raise ConfigError(f"{name} {value!r} holds a character that a JDBC URL cannot carry")
+    # A statement sees what was committed, whatever the server's default is. Spark asks for a query's columns before it
+    # runs the pins, so that the query must be read in their way from the start.
+    own_session = [f"{spelling.isolation}='REPEATABLE-READ'", f"sql_mode='{SQL_MODE}'"]
+    own_session += variables(spelling, True, statement_timeout)
+    settings["sessionVariables"] = ",".join(own_session)
     address = f"[{host.strip('[]')}]" if ":" in host else host
     place = f"{address}:{url.port or DEFAULT_PORT}/{quote(_database(url), safe='')}"
     return f"jdbc:mysql://{place}?{'&'.join(f'{name}={value}' for name, value in settings.items())}"

@@ -15,20 +15,22 @@ from sqlglot import exp
 from qbcd.connectors.mysql_family import forms, types
 from qbcd.model import Column, KeyRange
 
-_INTEGER = re.compile(r"-?\d+")
-_DECIMAL = re.compile(r"-?\d+(\.\d+)?")
-_FLOAT = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
+_INTEGER = re.compile(r"-?[0-9]+")
+_DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_FLOAT = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 _BYTES = re.compile(r"0x([0-9A-F]{2})*")
 _PLAIN = re.compile(r"[\x20-\x26\x28-\x5b\x5d-\x7e]*")  # ASCII without quote, backslash and control characters
 # The largest row count: a derived table with a LIMIT is not merged, so what it computes is computed once.
 NO_MERGE = "LIMIT 18446744073709551615"
+RELATION = "qbcd_relation"
+LISTED = 64  # members of an enum whose numbers a comparison lists
 
 
 # -- bounds ----------------------------------------------------------------------------------------------------------
 def bound_text(column: Column, value: exp.Expression) -> exp.Expression:
     """What a bound of `column` is remembered as; `bound` takes it back."""
     if column.base_type in types.CHOICES:
-        return forms.sql("cast(cast({v} AS UNSIGNED) AS CHAR)", v=value)  # ordered by number, not by label
+        return forms.sql("cast({v} AS CHAR)", v=value)  # a number by then, see `_ordered`
     if column.base_type in types.STRINGS and column.fact("charset") not in types.ROUND_TRIP:
         return forms.sql("concat('0x', hex({v}))", v=value)
     return forms.canonical_text(column, value)
@@ -77,16 +79,22 @@ def range_bounds(relation: str, key: Sequence[Column], key_names: Sequence[str],
     """
     if rows_per_range < 1:
         raise ValueError("a range holds one row at least")
-    names = ", ".join(f"t.{name}" for name in key_names)
+    inner = [_ordered(column, name) for column, name in zip(key, key_names, strict=True)]
+    named = ", ".join(f"{value} AS {name}" for value, name in zip(inner, key_names, strict=True))
     columns = [exp.Var(this=f"o.{name}") for name in key_names]
     texts = ", ".join(
         f"{_sql(bound_text(c, value))} AS k{i}" for i, (c, value) in enumerate(zip(key, columns, strict=True))
     )
     return (
-        f"SELECT {texts}\nFROM (SELECT {names}, row_number() OVER (ORDER BY {names}) AS qbcd_row\n"
+        f"SELECT {texts}\nFROM (SELECT {named}, row_number() OVER (ORDER BY {', '.join(inner)}) AS qbcd_row\n"
         f"FROM {relation} AS t) AS o\n"
         f"WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, {rows_per_range}) = 0\nORDER BY o.qbcd_row"
     )
+
+
+def _ordered(column: Column, name: str) -> str:
+    """A key column as a sort takes it: enum and set by their number, which a sort may lose or take for signed."""
+    return f"cast(t.{name} AS UNSIGNED)" if column.base_type in types.CHOICES else f"t.{name}"
 
 
 # -- many ranges -----------------------------------------------------------------------------------------------------
@@ -109,28 +117,26 @@ def per_range(
     """
     _check(key, ranges)
     columns = [f"t.{name}" for name in key_names]
-    arms = [_aggregate(select, relation, key, columns, r) for r in ranges] if aggregate else [
-        _rows(select, relation, key, columns, run) for run in _runs(ranges)
+    arms = [_aggregate(select, key, columns, r) for r in ranges] if aggregate else [
+        _rows(select, key, columns, run) for run in _runs(ranges)
     ]  # fmt: skip
-    return "\nUNION ALL\n".join(arms)
+    # The relation stands here once, since max_allowed_packet bounds the statement; each arm reads it for itself.
+    head = f"WITH {RELATION} AS (SELECT r.* FROM {relation} AS r)\n"
+    return head + "\nUNION ALL\n".join(arms)
 
 
-def _aggregate(
-    select: Sequence[str], relation: str, key: Sequence[Column], columns: Sequence[str], one: KeyRange
-) -> str:
+def _aggregate(select: Sequence[str], key: Sequence[Column], columns: Sequence[str], one: KeyRange) -> str:
     condition = _within(key, columns, one.lo, one.hi)
     return (
         f"SELECT {one.range_id} AS range_id, {', '.join(select)}\n"
-        f"FROM (SELECT t.* FROM {relation} AS t WHERE {condition} {NO_MERGE}) AS t"
+        f"FROM (SELECT t.* FROM {RELATION} AS t WHERE {condition} {NO_MERGE}) AS t"
     )
 
 
-def _rows(
-    select: Sequence[str], relation: str, key: Sequence[Column], columns: Sequence[str], run: Sequence[KeyRange]
-) -> str:
+def _rows(select: Sequence[str], key: Sequence[Column], columns: Sequence[str], run: Sequence[KeyRange]) -> str:
     condition = _within(key, columns, run[0].lo, run[-1].hi)
     return (
-        f"SELECT {_id_of(key, columns, run)} AS range_id, {', '.join(select)}\nFROM {relation} AS t WHERE {condition}"
+        f"SELECT {_id_of(key, columns, run)} AS range_id, {', '.join(select)}\nFROM {RELATION} AS t WHERE {condition}"
     )
 
 
@@ -165,14 +171,30 @@ def _within(
 def _compare(key: Sequence[Column], left: Sequence[str], operator: str, right: Sequence[str]) -> str:
     """A comparison of whole keys, spelled out; a leading condition on the first column is what the index answers."""
     if len(key) == 1:
-        return f"{left[0]} {operator} {right[0]}"
+        return _one(key[0], left[0], operator, right[0])
     strict = operator[0]
     alternatives = []
     for i in range(len(key)):
-        equal = [f"{left[j]} = {right[j]}" for j in range(i)]
+        equal = [_one(key[j], left[j], "=", right[j]) for j in range(i)]
         last = operator if i == len(key) - 1 else strict
-        alternatives.append(" AND ".join([*equal, f"{left[i]} {last} {right[i]}"]))
-    return f"({left[0]} {strict}= {right[0]} AND ({' OR '.join(f'({a})' for a in alternatives)}))"
+        alternatives.append(" AND ".join([*equal, _one(key[i], left[i], last, right[i])]))
+    leading = _one(key[0], left[0], f"{strict}=", right[0])
+    return f"({leading} AND ({' OR '.join(f'({a})' for a in alternatives)}))"
+
+
+def _one(column: Column, left: str, operator: str, right: str) -> str:
+    """A comparison with a bound. Only equality finds an enum's number in an index, so that order is a list of numbers."""
+    members = types.members(column)
+    if column.base_type not in types.CHOICES:
+        return f"{left} {operator} {right}"
+    if not 0 < members <= LISTED:
+        return f"cast({left} AS UNSIGNED) {operator} {right}"
+    number = int(right)
+    numbers = {
+        "=": range(number, number + 1), "<": range(number), "<=": range(number + 1),
+        ">": range(number + 1, members + 1), ">=": range(number, members + 1),
+    }[operator]  # fmt: skip
+    return f"{left} IN ({', '.join(map(str, numbers))})" if numbers else "FALSE"
 
 
 def _check(key: Sequence[Column], ranges: Sequence[KeyRange]) -> None:

@@ -48,17 +48,19 @@ KNOWN = frozenset({*INTEGERS, *FLOATS, *TIMES, *STRINGS, *BINARIES, *CHOICES, *A
 PREFIXED = frozenset({"tinytext", "text", "mediumtext", "longtext", "tinyblob", "blob", "mediumblob", "longblob"})
 # Character sets whose every text becomes Unicode and back without loss; keys of others are told apart by their bytes.
 ROUND_TRIP = frozenset({"utf8mb4", "utf8mb3", "utf8", "latin1", "ascii"})
-# Bytes above which a value enters the digest by a hash of its own, and an image leaves the row.
+# Bytes above which a value enters the digest by a hash of its own.
 LONG = 255
+POINTER = 40  # bytes that a row counts for a value stored beside it
 MAX_DECIMAL_DIGITS = 38
 # Collations whose weights do not tell keys apart as their `=` does, found by comparing all pairs of 264 texts under every
 # collation of MariaDB 10.11 and MySQL 9.7.
 _WEIGHTLESS = re.compile(
-    r"big5_chinese_(nopad_)?ci|tis620_thai_nopad_ci|gb18030_chinese_ci|cp1250_czech_cs|\w+_uca1400_(\w+_)?nopad_ai_cs"
+    r"big5_chinese_(nopad_)?ci|tis620_thai_(nopad_)?ci|gb18030_chinese_ci|cp1250_czech_cs|\w+_uca1400_(\w+_)?nopad_ai_cs"
 )
 # Collations that compare by several levels of weights and pad each of them.
 _LEVELLED = re.compile(r"\w+_thai_520_w2|\w+_uca1400_(\w+_)?(ai_cs|as_ci|as_cs)")
-_COMMENT = re.compile(r"('(?:[^'\\]|''|\\.)*')|\s*/\*.*?\*/", re.DOTALL)  # or a label, which stays
+_LABEL = re.compile(r"'(?:[^'\\]|''|\\.)*'", re.DOTALL)
+_COMMENT = re.compile(rf"({_LABEL.pattern})|\s*/\*.*?\*/", re.DOTALL)  # or a label, which stays
 
 
 def make_column(row: Mapping[str, Any]) -> Column:
@@ -97,6 +99,11 @@ def is_long(column: Column) -> bool:
 def pads_levels(column: Column) -> bool:
     """Whether the weights of a text end with those of its padding on each level, not only at their end."""
     return not column.fact("no_pad") and _LEVELLED.fullmatch(column.collation) is not None
+
+
+def members(column: Column) -> int:
+    """How many labels an enum has; 0 of any other type."""
+    return len(_LABEL.findall(column.sql_type)) if column.base_type == "enum" else 0
 
 
 def type_problem(column: Column) -> str:

@@ -1,0 +1,7 @@
+-- What happens between two polls: an order is paid, one is deleted, one moves into the EU; a customer changes the case
+-- of a key that ignores it, and one comes.
+UPDATE orders SET status = 'paid', amount = 14.00 WHERE order_id = 1;
+DELETE FROM orders WHERE order_id = 2;
+UPDATE orders SET region = 'EU' WHERE order_id = 18446744073709551615;
+UPDATE customers SET email = 'Ada@example.com' WHERE email = 'ada@example.com';
+INSERT INTO customers VALUES ('grace@example.com', 'Grace');

@@ -1,0 +1,95 @@
+"""Sessions on MariaDB: what they pin holds against the server's own settings; time-outs and wrong servers are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import make_url
+
+from qbcd.catalog.source import Source
+from qbcd.connectors import connector_for
+from qbcd.errors import ConfigError, SourceError
+from qbcd.spark.jdbc import read_query
+from tests.support.maria_server import MariaServer
+from tests.support.places import Place, new_place
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HOSTILE = {
+    "sql_mode": "'ANSI,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH,NO_ZERO_DATE'",
+    "time_zone": "'-07:00'",
+    "tx_isolation": "'READ-UNCOMMITTED'",
+    "div_precision_increment": "9",
+    "sql_select_limit": "2",
+    "wait_timeout": "2",
+    "idle_transaction_timeout": "1",
+    "idle_readonly_transaction_timeout": "1",
+    "character_set_server": "latin1",
+    "collation_connection": "latin1_german2_ci",
+}
+
+
+@pytest.fixture
+def maria(mariadb: MariaServer) -> Iterator[Place]:
+    with new_place(mariadb, "mariadb") as made:
+        yield made
+
+
+@contextmanager
+def hostile(place: Place) -> Iterator[None]:
+    """The server's defaults are what no session of qbcd wants."""
+    old = {name: place.sql(f"SELECT @@global.{name}")[0][0] for name in HOSTILE}
+    place.sql(f"SET {', '.join(f'GLOBAL {name} = {value}' for name, value in HOSTILE.items())}")
+    try:
+        yield
+    finally:
+        for name, value in old.items():
+            place.sql(f"SET GLOBAL {name} = %s", [value])
+
+
+def source_of(url: str, *, statement_timeout: int = 0) -> Source:
+    return Source("shop", make_url(url), connector_for(url), "qbcd", statement_timeout=statement_timeout)
+
+
+def test_nothing_of_the_servers_defaults_reaches_a_session(maria: Place, spark: SparkSession) -> None:
+    """Both drivers: an uncommitted row is not there, limits and zones do not count, double quotes are texts."""
+    query = (
+        'SELECT (SELECT count(*) FROM t) AS n, "a\\tb" AS quoted, concat(1 / 3) AS third, @@time_zone AS zone, '
+        "(SELECT group_concat(x ORDER BY x) FROM (SELECT x FROM t) AS d) AS all_rows, @@tx_read_only AS ro, "
+        "@@wait_timeout AS idle, @@idle_transaction_timeout AS idle_tx"
+    )
+    maria.sql("CREATE TABLE t (x int PRIMARY KEY); INSERT INTO t VALUES (1), (2), (3)")
+    source = source_of(maria.url)
+    with hostile(maria), maria.connect() as writer:
+        maria.run(writer, "INSERT INTO t VALUES (4)")
+        with source.read("s") as session:
+            native = [str(value) for value in session.one(query)]
+        url, options = source.jdbc("s")
+        frame = read_query(spark, url, options, query, init=source.connector.session_pins())
+        [row] = frame.collect()
+        assert native == ["3", "a\tb", "0.3333", "+00:00", "1,2,3", "1", "86400", "0"]
+        assert [str(value) for value in row] == native
+        writer.rollback()
+    source.close()
+
+
+def test_a_statement_that_takes_too_long_is_cancelled_and_told(maria: Place) -> None:
+    source = source_of(maria.url, statement_timeout=1)
+    with (
+        pytest.raises(SourceError, match=r"stream s: source shop .*max_statement_time.*raise the source's statement"),
+        source.read("s") as session,
+    ):
+        session.rows("SELECT sleep(5) FROM (SELECT 1 UNION SELECT 2) AS d")
+    source.close()
+
+
+def test_a_server_of_the_other_family_is_told_by_name(maria: Place) -> None:
+    source = source_of(maria.url.replace("mariadb:", "mysql:", 1))
+    told = r"another kind of server.*begin the source's url with mariadb://"
+    with pytest.raises(ConfigError, match=told), source.read("s"):
+        pass
+    source.close()
