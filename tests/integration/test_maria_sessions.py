@@ -64,7 +64,7 @@ def test_nothing_of_the_servers_defaults_reaches_a_session(maria: Place, spark: 
     )
     maria.sql("CREATE TABLE t (x int PRIMARY KEY); INSERT INTO t VALUES (1), (2), (3)")
     source = source_of(maria.url)
-    with hostile(maria), maria.connect() as writer:
+    with maria.connect() as writer, hostile(maria):
         maria.run(writer, "INSERT INTO t VALUES (4)")
         with source.read("s") as session:
             native = [str(value) for value in session.one(query)]

@@ -459,12 +459,12 @@ FROM (
       THEN NULL
       ELSE TRIM(BOTH ',' FROM CONCAT(
         CASE
-          WHEN NOT (cast(t.`region` AS BINARY) <=> cast(r.`region` AS BINARY))
+          WHEN NOT (convert(t.`region` USING binary) <=> convert(r.`region` USING binary))
           THEN '0,'
           ELSE ''
         END,
         CASE
-          WHEN NOT (cast(t.`code` AS BINARY) <=> cast(r.`code` AS BINARY))
+          WHEN NOT (convert(t.`code` USING binary) <=> convert(r.`code` USING binary))
           THEN '1,'
           ELSE ''
         END,
@@ -476,27 +476,27 @@ FROM (
         CASE WHEN NOT (t.`many` <=> r.`many`) THEN '10,' ELSE '' END,
         CASE WHEN NOT (t.`born` <=> r.`born`) THEN '11,' ELSE '' END,
         CASE
-          WHEN NOT (cast(t.`pad` AS BINARY) <=> cast(r.`pad` AS BINARY))
+          WHEN NOT (convert(t.`pad` USING binary) <=> convert(r.`pad` USING binary))
           THEN '12,'
           ELSE ''
         END,
         CASE
-          WHEN NOT (cast(t.`old` AS BINARY) <=> cast(r.`old` AS BINARY))
+          WHEN NOT (convert(t.`old` USING binary) <=> convert(r.`old` USING binary))
           THEN '13,'
           ELSE ''
         END,
         CASE
-          WHEN NOT (cast(t.`long` AS BINARY) <=> cast(r.`long` AS BINARY))
+          WHEN NOT (convert(t.`long` USING binary) <=> convert(r.`long` USING binary))
           THEN '14,'
           ELSE ''
         END,
         CASE
-          WHEN NOT (cast(t.`doc` AS BINARY) <=> cast(r.`doc` AS BINARY))
+          WHEN NOT (convert(t.`doc` USING binary) <=> convert(r.`doc` USING binary))
           THEN '15,'
           ELSE ''
         END,
         CASE
-          WHEN NOT (cast(cast(t.`json` AS CHAR) AS BINARY) <=> cast(cast(r.`json` AS CHAR) AS BINARY))
+          WHEN NOT (coalesce(nullif(convert(t.`json` USING binary), ''), exp(length(t.`json`) + @@max_allowed_packet)) <=> coalesce(nullif(convert(r.`json` USING binary), ''), exp(length(r.`json`) + @@max_allowed_packet)))
           THEN '16,'
           ELSE ''
         END,
@@ -514,7 +514,7 @@ FROM (
         CASE WHEN NOT (t.`who` <=> r.`who`) THEN '24,' ELSE '' END,
         CASE WHEN NOT (t.`host` <=> r.`host`) THEN '25,' ELSE '' END,
         CASE
-          WHEN NOT (cast(t.`place` AS BINARY) <=> cast(r.`place` AS BINARY))
+          WHEN NOT (convert(t.`place` USING binary) <=> convert(r.`place` USING binary))
           THEN '26,'
           ELSE ''
         END
@@ -646,8 +646,8 @@ FROM (
     AND t.`grade` = r.`grade`
   WHERE
     r.qbcd_present IS NULL
-    OR NOT (cast(t.`region` AS BINARY) <=> cast(r.`region` AS BINARY))
-    OR NOT (cast(t.`code` AS BINARY) <=> cast(r.`code` AS BINARY))
+    OR NOT (convert(t.`region` USING binary) <=> convert(r.`region` USING binary))
+    OR NOT (convert(t.`code` USING binary) <=> convert(r.`code` USING binary))
     OR NOT (t.`yes` <=> r.`yes`)
     OR NOT (t.`small` <=> r.`small`)
     OR NOT (t.`huge` <=> r.`huge`)
@@ -655,11 +655,11 @@ FROM (
     OR NOT (t.`few` <=> r.`few`)
     OR NOT (t.`many` <=> r.`many`)
     OR NOT (t.`born` <=> r.`born`)
-    OR NOT (cast(t.`pad` AS BINARY) <=> cast(r.`pad` AS BINARY))
-    OR NOT (cast(t.`old` AS BINARY) <=> cast(r.`old` AS BINARY))
-    OR NOT (cast(t.`long` AS BINARY) <=> cast(r.`long` AS BINARY))
-    OR NOT (cast(t.`doc` AS BINARY) <=> cast(r.`doc` AS BINARY))
-    OR NOT (cast(cast(t.`json` AS CHAR) AS BINARY) <=> cast(cast(r.`json` AS CHAR) AS BINARY))
+    OR NOT (convert(t.`pad` USING binary) <=> convert(r.`pad` USING binary))
+    OR NOT (convert(t.`old` USING binary) <=> convert(r.`old` USING binary))
+    OR NOT (convert(t.`long` USING binary) <=> convert(r.`long` USING binary))
+    OR NOT (convert(t.`doc` USING binary) <=> convert(r.`doc` USING binary))
+    OR NOT (coalesce(nullif(convert(t.`json` USING binary), ''), exp(length(t.`json`) + @@max_allowed_packet)) <=> coalesce(nullif(convert(r.`json` USING binary), ''), exp(length(r.`json`) + @@max_allowed_packet)))
     OR NOT (t.`raw` <=> r.`raw`)
     OR NOT (t.`blob` <=> r.`blob`)
     OR NOT (t.`day` <=> r.`day`)
@@ -669,7 +669,7 @@ FROM (
     OR NOT (cast(t.`flags` AS UNSIGNED) <=> cast(r.`flags` AS UNSIGNED))
     OR NOT (t.`who` <=> r.`who`)
     OR NOT (t.`host` <=> r.`host`)
-    OR NOT (cast(t.`place` AS BINARY) <=> cast(r.`place` AS BINARY))
+    OR NOT (convert(t.`place` USING binary) <=> convert(r.`place` USING binary))
   UNION ALL
   SELECT
     1,
@@ -829,7 +829,7 @@ SELECT
   convert(COALESCE(o.`a_region`, o.`b_region`) USING utf8mb4) AS k0,
   convert(COALESCE(o.`a_code`, o.`b_code`) USING utf8mb4) AS k1,
   cast(COALESCE(o.`a_level`, o.`b_level`) AS CHAR) AS k2,
-  concat(COALESCE(o.`a_weight`, o.`b_weight`) + 0e0) AS k3,
+  nullif(concat(COALESCE(o.`a_weight`, o.`b_weight`) + 0e0), 'null') AS k3,
   cast(COALESCE(o.`a_grade`, o.`b_grade`) AS CHAR) AS k4
 FROM `qbcd`.`outbox_every_comparison_10907314` AS o
 WHERE
@@ -942,9 +942,9 @@ SELECT
   convert(o.`b_old` USING utf8mb4) AS b_13,
   convert(o.`b_long` USING utf8mb4) AS b_14,
   convert(o.`b_doc` USING utf8mb4) AS b_15,
-  cast(o.`b_json` AS CHAR) AS b_16,
-  cast(o.`b_raw` AS BINARY) AS b_17,
-  cast(o.`b_blob` AS BINARY) AS b_18,
+  convert(coalesce(nullif(convert(o.`b_json` USING binary), ''), exp(length(o.`b_json`) + @@max_allowed_packet)) USING utf8mb4) AS b_16,
+  convert(o.`b_raw` USING binary) AS b_17,
+  convert(o.`b_blob` USING binary) AS b_18,
   cast(o.`b_day` AS CHAR) AS b_19,
   cast(cast(o.`b_clock` AS TIME(6)) AS CHAR) AS b_20,
   CASE WHEN coalesce(o.`b_stamp` >= '0001-01-01' AND from_days(to_days(o.`b_stamp`)) = date(o.`b_stamp`), FALSE) THEN date_format(o.`b_stamp`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(o.`b_stamp` AS CHAR) END AS b_21,
@@ -952,7 +952,7 @@ SELECT
   cast(o.`b_flags` AS CHAR) AS b_23,
   cast(o.`b_who` AS CHAR) AS b_24,
   cast(o.`b_host` AS CHAR) AS b_25,
-  hex(cast(o.`b_place` AS BINARY)) AS b_26,
+  coalesce(hex(o.`b_place`), exp(length(o.`b_place`) + @@max_allowed_packet)) AS b_26,
   convert(o.`a_region` USING utf8mb4) AS a_0,
   convert(o.`a_code` USING utf8mb4) AS a_1,
   cast(o.`a_level` AS CHAR) AS a_2,
@@ -969,9 +969,9 @@ SELECT
   convert(o.`a_old` USING utf8mb4) AS a_13,
   convert(o.`a_long` USING utf8mb4) AS a_14,
   convert(o.`a_doc` USING utf8mb4) AS a_15,
-  cast(o.`a_json` AS CHAR) AS a_16,
-  cast(o.`a_raw` AS BINARY) AS a_17,
-  cast(o.`a_blob` AS BINARY) AS a_18,
+  convert(coalesce(nullif(convert(o.`a_json` USING binary), ''), exp(length(o.`a_json`) + @@max_allowed_packet)) USING utf8mb4) AS a_16,
+  convert(o.`a_raw` USING binary) AS a_17,
+  convert(o.`a_blob` USING binary) AS a_18,
   cast(o.`a_day` AS CHAR) AS a_19,
   cast(cast(o.`a_clock` AS TIME(6)) AS CHAR) AS a_20,
   CASE WHEN coalesce(o.`a_stamp` >= '0001-01-01' AND from_days(to_days(o.`a_stamp`)) = date(o.`a_stamp`), FALSE) THEN date_format(o.`a_stamp`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(o.`a_stamp` AS CHAR) END AS a_21,
@@ -979,14 +979,14 @@ SELECT
   cast(o.`a_flags` AS CHAR) AS a_23,
   cast(o.`a_who` AS CHAR) AS a_24,
   cast(o.`a_host` AS CHAR) AS a_25,
-  hex(cast(o.`a_place` AS BINARY)) AS a_26
+  coalesce(hex(o.`a_place`), exp(length(o.`a_place`) + @@max_allowed_packet)) AS a_26
 FROM `qbcd`.`outbox_every_comparison_10907314` AS o
 WHERE
   o.epoch = 5 AND o.batch_seq = 2
 
 -- id_rcs: bounds
-SELECT convert(o.`region` USING utf8mb4) AS k0, convert(o.`code` USING utf8mb4) AS k1, cast(o.`level` AS CHAR) AS k2, concat(o.`weight` + 0e0) AS k3, cast(cast(o.`grade` AS UNSIGNED) AS CHAR) AS k4
-FROM (SELECT t.`region`, t.`code`, t.`level`, t.`weight`, t.`grade`, row_number() OVER (ORDER BY t.`region`, t.`code`, t.`level`, t.`weight`, t.`grade`) AS qbcd_row
+SELECT convert(o.`region` USING utf8mb4) AS k0, convert(o.`code` USING utf8mb4) AS k1, cast(o.`level` AS CHAR) AS k2, nullif(concat(o.`weight` + 0e0), 'null') AS k3, cast(o.`grade` AS CHAR) AS k4
+FROM (SELECT t.`region` AS `region`, t.`code` AS `code`, t.`level` AS `level`, t.`weight` AS `weight`, cast(t.`grade` AS UNSIGNED) AS `grade`, row_number() OVER (ORDER BY t.`region`, t.`code`, t.`level`, t.`weight`, cast(t.`grade` AS UNSIGNED)) AS qbcd_row
 FROM (SELECT
   `region`,
   `code`,
@@ -1031,65 +1031,48 @@ WHERE
   d.copies > 1 OR d.nulls > 0
 
 -- id_rcs: checksums
-SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `region`,
   `code`,
   `level`,
   `weight`,
   `grade`,
-  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(sha2(cast(`long` AS BINARY), 256), 'N'), ifnull(sha2(cast(`doc` AS BINARY), 256), 'N'), ifnull(sha2(cast(cast(`json` AS CHAR) AS BINARY), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(cast(`place` AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', convert(`region` USING binary)), 'N'), ifnull(concat(length(`code`), ':', convert(`code` USING binary)), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', convert(`pad` USING binary)), 'N'), ifnull(concat(length(`old`), ':', convert(`old` USING binary)), 'N'), ifnull(sha2(convert(`long` USING binary), 256), 'N'), ifnull(sha2(convert(`doc` USING binary), 256), 'N'), ifnull(sha2(coalesce(nullif(convert(`json` USING binary), ''), exp(length(`json`) + @@max_allowed_packet)), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(convert(`place` USING binary), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`mixed`
 WHERE
-  TRUE) AS t WHERE (t.`region` <= _utf8mb4 X'69742773' AND ((t.`region` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` < -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` < -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` < 1))) LIMIT 18446744073709551615) AS t
+  TRUE) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`region` <= _utf8mb4 X'69742773' AND ((t.`region` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` < -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` < -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` IN (0)))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 2 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
-  `region`,
-  `code`,
-  `level`,
-  `weight`,
-  `grade`,
-  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(sha2(cast(`long` AS BINARY), 256), 'N'), ifnull(sha2(cast(`doc` AS BINARY), 256), 'N'), ifnull(sha2(cast(cast(`json` AS CHAR) AS BINARY), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(cast(`place` AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
-FROM `shop`.`mixed`
-WHERE
-  TRUE) AS t WHERE (t.`region` >= _utf8mb4 X'69742773' AND ((t.`region` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` > -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` > -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` >= 1))) AND (t.`region` <= _utf8mb4 X'313025205C203A78' AND ((t.`region` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` < 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` < 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` < 2))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`region` >= _utf8mb4 X'69742773' AND ((t.`region` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` > -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` > -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` IN (1, 2)))) AND (t.`region` <= _utf8mb4 X'313025205C203A78' AND ((t.`region` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` < 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` < 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` IN (0, 1)))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 3 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
-  `region`,
-  `code`,
-  `level`,
-  `weight`,
-  `grade`,
-  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(sha2(cast(`long` AS BINARY), 256), 'N'), ifnull(sha2(cast(`doc` AS BINARY), 256), 'N'), ifnull(sha2(cast(cast(`json` AS CHAR) AS BINARY), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(cast(`place` AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
-FROM `shop`.`mixed`
-WHERE
-  TRUE) AS t WHERE (t.`region` >= _utf8mb4 X'313025205C203A78' AND ((t.`region` > _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` > _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` > 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` > 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` >= 2))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`region` >= _utf8mb4 X'313025205C203A78' AND ((t.`region` > _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` > _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` > 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` > 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` IN (2)))) LIMIT 18446744073709551615) AS t
 
 -- id_rcs: checksums of the one range
-SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `region`,
   `code`,
   `level`,
   `weight`,
   `grade`,
-  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(sha2(cast(`long` AS BINARY), 256), 'N'), ifnull(sha2(cast(`doc` AS BINARY), 256), 'N'), ifnull(sha2(cast(cast(`json` AS CHAR) AS BINARY), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(cast(`place` AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', convert(`region` USING binary)), 'N'), ifnull(concat(length(`code`), ':', convert(`code` USING binary)), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', convert(`pad` USING binary)), 'N'), ifnull(concat(length(`old`), ':', convert(`old` USING binary)), 'N'), ifnull(sha2(convert(`long` USING binary), 256), 'N'), ifnull(sha2(convert(`doc` USING binary), 256), 'N'), ifnull(sha2(coalesce(nullif(convert(`json` USING binary), ''), exp(length(`json`) + @@max_allowed_packet)), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(convert(`place` USING binary), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`mixed`
 WHERE
-  TRUE) AS t WHERE TRUE LIMIT 18446744073709551615) AS t
+  TRUE) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE TRUE LIMIT 18446744073709551615) AS t
 
 -- id_rcs: images
-SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_8 AS c8, t.qbcd_9 AS c9, t.qbcd_10 AS c10, t.qbcd_11 AS c11, t.qbcd_12 AS c12, t.qbcd_13 AS c13, t.qbcd_14 AS c14, t.qbcd_15 AS c15, t.qbcd_16 AS c16, t.qbcd_17 AS c17, t.qbcd_18 AS c18, t.qbcd_19 AS c19, t.qbcd_20 AS c20, t.qbcd_21 AS c21, t.qbcd_22 AS c22, t.qbcd_23 AS c23, t.qbcd_24 AS c24, t.qbcd_25 AS c25, t.qbcd_26 AS c26
-FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `region`,
   `code`,
   `level`,
   `weight`,
   `grade`,
-  concat(_binary'', length(unhex(left(sha2(trim(TRAILING weight_string(concat(left(`region`, 0), ' ')) FROM weight_string(`region`)), 256), 32))), ':', unhex(left(sha2(trim(TRAILING weight_string(concat(left(`region`, 0), ' ')) FROM weight_string(`region`)), 256), 32)), length(unhex(left(sha2(weight_string(`code`), 256), 32))), ':', unhex(left(sha2(weight_string(`code`), 256), 32)), length(cast(`level` AS BINARY)), ':', cast(`level` AS BINARY), length(cast(concat(`weight` + 0e0) AS BINARY)), ':', cast(concat(`weight` + 0e0) AS BINARY), length(cast(cast(`grade` AS UNSIGNED) AS BINARY)), ':', cast(cast(`grade` AS UNSIGNED) AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(sha2(cast(`long` AS BINARY), 256), 'N'), ifnull(sha2(cast(`doc` AS BINARY), 256), 'N'), ifnull(sha2(cast(cast(`json` AS CHAR) AS BINARY), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(cast(`place` AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  concat(_binary'', length(unhex(left(sha2(trim(TRAILING weight_string(concat(left(`region`, 0), ' ')) FROM weight_string(`region`)), 256), 32))), ':', unhex(left(sha2(trim(TRAILING weight_string(concat(left(`region`, 0), ' ')) FROM weight_string(`region`)), 256), 32)), length(unhex(left(sha2(weight_string(`code`), 256), 32))), ':', unhex(left(sha2(weight_string(`code`), 256), 32)), length(convert(`level` USING binary)), ':', convert(`level` USING binary), length(convert(concat(`weight` + 0e0) USING binary)), ':', convert(concat(`weight` + 0e0) USING binary), length(convert(cast(`grade` AS UNSIGNED) USING binary)), ':', convert(cast(`grade` AS UNSIGNED) USING binary)) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', convert(`region` USING binary)), 'N'), ifnull(concat(length(`code`), ':', convert(`code` USING binary)), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', convert(`pad` USING binary)), 'N'), ifnull(concat(length(`old`), ':', convert(`old` USING binary)), 'N'), ifnull(sha2(convert(`long` USING binary), 256), 'N'), ifnull(sha2(convert(`doc` USING binary), 256), 'N'), ifnull(sha2(coalesce(nullif(convert(`json` USING binary), ''), exp(length(`json`) + @@max_allowed_packet)), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(convert(`place` USING binary), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   convert(`region` USING utf8mb4) AS qbcd_0,
   convert(`code` USING utf8mb4) AS qbcd_1,
   cast(`level` AS CHAR) AS qbcd_2,
@@ -1106,9 +1089,9 @@ FROM (SELECT
   convert(`old` USING utf8mb4) AS qbcd_13,
   convert(`long` USING utf8mb4) AS qbcd_14,
   convert(`doc` USING utf8mb4) AS qbcd_15,
-  cast(`json` AS CHAR) AS qbcd_16,
-  cast(`raw` AS BINARY) AS qbcd_17,
-  cast(`blob` AS BINARY) AS qbcd_18,
+  convert(coalesce(nullif(convert(`json` USING binary), ''), exp(length(`json`) + @@max_allowed_packet)) USING utf8mb4) AS qbcd_16,
+  convert(`raw` USING binary) AS qbcd_17,
+  convert(`blob` USING binary) AS qbcd_18,
   cast(`day` AS CHAR) AS qbcd_19,
   cast(cast(`clock` AS TIME(6)) AS CHAR) AS qbcd_20,
   CASE WHEN coalesce(`stamp` >= '0001-01-01' AND from_days(to_days(`stamp`)) = date(`stamp`), FALSE) THEN date_format(`stamp`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(`stamp` AS CHAR) END AS qbcd_21,
@@ -1116,21 +1099,22 @@ FROM (SELECT
   cast(`flags` AS CHAR) AS qbcd_23,
   cast(`who` AS CHAR) AS qbcd_24,
   cast(`host` AS CHAR) AS qbcd_25,
-  hex(cast(`place` AS BINARY)) AS qbcd_26
+  coalesce(hex(`place`), exp(length(`place`) + @@max_allowed_packet)) AS qbcd_26
 FROM `shop`.`mixed`
 WHERE
-  TRUE) AS t WHERE (t.`region` >= _utf8mb4 X'69742773' AND ((t.`region` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` > -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` > -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` >= 1))) AND (t.`region` <= _utf8mb4 X'313025205C203A78' AND ((t.`region` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` < 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` < 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` < 2)))
+  TRUE) AS r)
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_8 AS c8, t.qbcd_9 AS c9, t.qbcd_10 AS c10, t.qbcd_11 AS c11, t.qbcd_12 AS c12, t.qbcd_13 AS c13, t.qbcd_14 AS c14, t.qbcd_15 AS c15, t.qbcd_16 AS c16, t.qbcd_17 AS c17, t.qbcd_18 AS c18, t.qbcd_19 AS c19, t.qbcd_20 AS c20, t.qbcd_21 AS c21, t.qbcd_22 AS c22, t.qbcd_23 AS c23, t.qbcd_24 AS c24, t.qbcd_25 AS c25, t.qbcd_26 AS c26
+FROM qbcd_relation AS t WHERE (t.`region` >= _utf8mb4 X'69742773' AND ((t.`region` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` > -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` > -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` IN (1, 2)))) AND (t.`region` <= _utf8mb4 X'313025205C203A78' AND ((t.`region` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` < 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` < 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` IN (0, 1))))
 
 -- id_rcs: images of all ranges
-SELECT CASE WHEN (t.`region` <= _utf8mb4 X'69742773' AND ((t.`region` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` < -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` < -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` < 1))) THEN 1 ELSE CASE WHEN (t.`region` <= _utf8mb4 X'313025205C203A78' AND ((t.`region` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` < 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` < 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` < 2))) THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_8 AS c8, t.qbcd_9 AS c9, t.qbcd_10 AS c10, t.qbcd_11 AS c11, t.qbcd_12 AS c12, t.qbcd_13 AS c13, t.qbcd_14 AS c14, t.qbcd_15 AS c15, t.qbcd_16 AS c16, t.qbcd_17 AS c17, t.qbcd_18 AS c18, t.qbcd_19 AS c19, t.qbcd_20 AS c20, t.qbcd_21 AS c21, t.qbcd_22 AS c22, t.qbcd_23 AS c23, t.qbcd_24 AS c24, t.qbcd_25 AS c25, t.qbcd_26 AS c26
-FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `region`,
   `code`,
   `level`,
   `weight`,
   `grade`,
-  concat(_binary'', length(unhex(left(sha2(trim(TRAILING weight_string(concat(left(`region`, 0), ' ')) FROM weight_string(`region`)), 256), 32))), ':', unhex(left(sha2(trim(TRAILING weight_string(concat(left(`region`, 0), ' ')) FROM weight_string(`region`)), 256), 32)), length(unhex(left(sha2(weight_string(`code`), 256), 32))), ':', unhex(left(sha2(weight_string(`code`), 256), 32)), length(cast(`level` AS BINARY)), ':', cast(`level` AS BINARY), length(cast(concat(`weight` + 0e0) AS BINARY)), ':', cast(concat(`weight` + 0e0) AS BINARY), length(cast(cast(`grade` AS UNSIGNED) AS BINARY)), ':', cast(cast(`grade` AS UNSIGNED) AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(sha2(cast(`long` AS BINARY), 256), 'N'), ifnull(sha2(cast(`doc` AS BINARY), 256), 'N'), ifnull(sha2(cast(cast(`json` AS CHAR) AS BINARY), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(cast(`place` AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  concat(_binary'', length(unhex(left(sha2(trim(TRAILING weight_string(concat(left(`region`, 0), ' ')) FROM weight_string(`region`)), 256), 32))), ':', unhex(left(sha2(trim(TRAILING weight_string(concat(left(`region`, 0), ' ')) FROM weight_string(`region`)), 256), 32)), length(unhex(left(sha2(weight_string(`code`), 256), 32))), ':', unhex(left(sha2(weight_string(`code`), 256), 32)), length(convert(`level` USING binary)), ':', convert(`level` USING binary), length(convert(concat(`weight` + 0e0) USING binary)), ':', convert(concat(`weight` + 0e0) USING binary), length(convert(cast(`grade` AS UNSIGNED) USING binary)), ':', convert(cast(`grade` AS UNSIGNED) USING binary)) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', convert(`region` USING binary)), 'N'), ifnull(concat(length(`code`), ':', convert(`code` USING binary)), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', convert(`pad` USING binary)), 'N'), ifnull(concat(length(`old`), ':', convert(`old` USING binary)), 'N'), ifnull(sha2(convert(`long` USING binary), 256), 'N'), ifnull(sha2(convert(`doc` USING binary), 256), 'N'), ifnull(sha2(coalesce(nullif(convert(`json` USING binary), ''), exp(length(`json`) + @@max_allowed_packet)), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(convert(`place` USING binary), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   convert(`region` USING utf8mb4) AS qbcd_0,
   convert(`code` USING utf8mb4) AS qbcd_1,
   cast(`level` AS CHAR) AS qbcd_2,
@@ -1147,9 +1131,9 @@ FROM (SELECT
   convert(`old` USING utf8mb4) AS qbcd_13,
   convert(`long` USING utf8mb4) AS qbcd_14,
   convert(`doc` USING utf8mb4) AS qbcd_15,
-  cast(`json` AS CHAR) AS qbcd_16,
-  cast(`raw` AS BINARY) AS qbcd_17,
-  cast(`blob` AS BINARY) AS qbcd_18,
+  convert(coalesce(nullif(convert(`json` USING binary), ''), exp(length(`json`) + @@max_allowed_packet)) USING utf8mb4) AS qbcd_16,
+  convert(`raw` USING binary) AS qbcd_17,
+  convert(`blob` USING binary) AS qbcd_18,
   cast(`day` AS CHAR) AS qbcd_19,
   cast(cast(`clock` AS TIME(6)) AS CHAR) AS qbcd_20,
   CASE WHEN coalesce(`stamp` >= '0001-01-01' AND from_days(to_days(`stamp`)) = date(`stamp`), FALSE) THEN date_format(`stamp`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(`stamp` AS CHAR) END AS qbcd_21,
@@ -1157,21 +1141,22 @@ FROM (SELECT
   cast(`flags` AS CHAR) AS qbcd_23,
   cast(`who` AS CHAR) AS qbcd_24,
   cast(`host` AS CHAR) AS qbcd_25,
-  hex(cast(`place` AS BINARY)) AS qbcd_26
+  coalesce(hex(`place`), exp(length(`place`) + @@max_allowed_packet)) AS qbcd_26
 FROM `shop`.`mixed`
 WHERE
-  TRUE) AS t WHERE TRUE
+  TRUE) AS r)
+SELECT CASE WHEN (t.`region` <= _utf8mb4 X'69742773' AND ((t.`region` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` < -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` < -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` IN (0)))) THEN 1 ELSE CASE WHEN (t.`region` <= _utf8mb4 X'313025205C203A78' AND ((t.`region` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` < 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` < 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` IN (0, 1)))) THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_8 AS c8, t.qbcd_9 AS c9, t.qbcd_10 AS c10, t.qbcd_11 AS c11, t.qbcd_12 AS c12, t.qbcd_13 AS c13, t.qbcd_14 AS c14, t.qbcd_15 AS c15, t.qbcd_16 AS c16, t.qbcd_17 AS c17, t.qbcd_18 AS c18, t.qbcd_19 AS c19, t.qbcd_20 AS c20, t.qbcd_21 AS c21, t.qbcd_22 AS c22, t.qbcd_23 AS c23, t.qbcd_24 AS c24, t.qbcd_25 AS c25, t.qbcd_26 AS c26
+FROM qbcd_relation AS t WHERE TRUE
 
 -- id_rcs: images for typed sinks, as the JDBC driver takes them
-SELECT 1 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_8 AS c8, t.qbcd_9 AS c9, t.qbcd_10 AS c10, t.qbcd_11 AS c11, t.qbcd_12 AS c12, t.qbcd_13 AS c13, t.qbcd_14 AS c14, t.qbcd_15 AS c15, t.qbcd_16 AS c16, t.qbcd_17 AS c17, t.qbcd_18 AS c18, t.qbcd_19 AS c19, t.qbcd_20 AS c20, t.qbcd_21 AS c21, t.qbcd_22 AS c22, t.qbcd_23 AS c23, t.qbcd_24 AS c24, t.qbcd_25 AS c25, t.qbcd_26 AS c26, t.qbcd_untravelled AS untravelled
-FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `region`,
   `code`,
   `level`,
   `weight`,
   `grade`,
-  concat(_binary'', length(unhex(left(sha2(trim(TRAILING weight_string(concat(left(`region`, 0), ' ')) FROM weight_string(`region`)), 256), 32))), ':', unhex(left(sha2(trim(TRAILING weight_string(concat(left(`region`, 0), ' ')) FROM weight_string(`region`)), 256), 32)), length(unhex(left(sha2(weight_string(`code`), 256), 32))), ':', unhex(left(sha2(weight_string(`code`), 256), 32)), length(cast(`level` AS BINARY)), ':', cast(`level` AS BINARY), length(cast(concat(`weight` + 0e0) AS BINARY)), ':', cast(concat(`weight` + 0e0) AS BINARY), length(cast(cast(`grade` AS UNSIGNED) AS BINARY)), ':', cast(cast(`grade` AS UNSIGNED) AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', `region`), 'N'), ifnull(concat(length(`code`), ':', `code`), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', `pad`), 'N'), ifnull(concat(length(`old`), ':', `old`), 'N'), ifnull(sha2(cast(`long` AS BINARY), 256), 'N'), ifnull(sha2(cast(`doc` AS BINARY), 256), 'N'), ifnull(sha2(cast(cast(`json` AS CHAR) AS BINARY), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(cast(`place` AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  concat(_binary'', length(unhex(left(sha2(trim(TRAILING weight_string(concat(left(`region`, 0), ' ')) FROM weight_string(`region`)), 256), 32))), ':', unhex(left(sha2(trim(TRAILING weight_string(concat(left(`region`, 0), ' ')) FROM weight_string(`region`)), 256), 32)), length(unhex(left(sha2(weight_string(`code`), 256), 32))), ':', unhex(left(sha2(weight_string(`code`), 256), 32)), length(convert(`level` USING binary)), ':', convert(`level` USING binary), length(convert(concat(`weight` + 0e0) USING binary)), ':', convert(concat(`weight` + 0e0) USING binary), length(convert(cast(`grade` AS UNSIGNED) USING binary)), ':', convert(cast(`grade` AS UNSIGNED) USING binary)) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', convert(`region` USING binary)), 'N'), ifnull(concat(length(`code`), ':', convert(`code` USING binary)), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', convert(`pad` USING binary)), 'N'), ifnull(concat(length(`old`), ':', convert(`old` USING binary)), 'N'), ifnull(sha2(convert(`long` USING binary), 256), 'N'), ifnull(sha2(convert(`doc` USING binary), 256), 'N'), ifnull(sha2(coalesce(nullif(convert(`json` USING binary), ''), exp(length(`json`) + @@max_allowed_packet)), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(convert(`place` USING binary), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   convert(`region` USING utf8mb4) AS qbcd_0,
   convert(`code` USING utf8mb4) AS qbcd_1,
   cast(`level` AS CHAR) AS qbcd_2,
@@ -1188,9 +1173,9 @@ FROM (SELECT
   convert(`old` USING utf8mb4) AS qbcd_13,
   convert(`long` USING utf8mb4) AS qbcd_14,
   convert(`doc` USING utf8mb4) AS qbcd_15,
-  cast(`json` AS CHAR) AS qbcd_16,
-  cast(`raw` AS BINARY) AS qbcd_17,
-  cast(`blob` AS BINARY) AS qbcd_18,
+  convert(coalesce(nullif(convert(`json` USING binary), ''), exp(length(`json`) + @@max_allowed_packet)) USING utf8mb4) AS qbcd_16,
+  convert(`raw` USING binary) AS qbcd_17,
+  convert(`blob` USING binary) AS qbcd_18,
   cast(`day` AS CHAR) AS qbcd_19,
   cast(cast(`clock` AS TIME(6)) AS CHAR) AS qbcd_20,
   CASE WHEN coalesce(`stamp` >= '0001-01-01' AND from_days(to_days(`stamp`)) = date(`stamp`), FALSE) THEN date_format(`stamp`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(`stamp` AS CHAR) END AS qbcd_21,
@@ -1198,7 +1183,7 @@ FROM (SELECT
   cast(`flags` AS CHAR) AS qbcd_23,
   cast(`who` AS CHAR) AS qbcd_24,
   cast(`host` AS CHAR) AS qbcd_25,
-  hex(cast(`place` AS BINARY)) AS qbcd_26,
+  coalesce(hex(`place`), exp(length(`place`) + @@max_allowed_packet)) AS qbcd_26,
   CONCAT(
     CASE WHEN TRUE THEN '' ELSE '0,' END,
     CASE WHEN TRUE THEN '' ELSE '1,' END,
@@ -1242,7 +1227,9 @@ FROM (SELECT
   ) AS qbcd_untravelled
 FROM `shop`.`mixed`
 WHERE
-  TRUE) AS t WHERE TRUE
+  TRUE) AS r)
+SELECT 1 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_8 AS c8, t.qbcd_9 AS c9, t.qbcd_10 AS c10, t.qbcd_11 AS c11, t.qbcd_12 AS c12, t.qbcd_13 AS c13, t.qbcd_14 AS c14, t.qbcd_15 AS c15, t.qbcd_16 AS c16, t.qbcd_17 AS c17, t.qbcd_18 AS c18, t.qbcd_19 AS c19, t.qbcd_20 AS c20, t.qbcd_21 AS c21, t.qbcd_22 AS c22, t.qbcd_23 AS c23, t.qbcd_24 AS c24, t.qbcd_25 AS c25, t.qbcd_26 AS c26, t.qbcd_untravelled AS untravelled
+FROM qbcd_relation AS t WHERE TRUE
 
 -- restriction, for EXPLAIN
 SELECT

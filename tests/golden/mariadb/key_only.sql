@@ -246,7 +246,7 @@ WHERE
 
 -- id_rcs: bounds
 SELECT cast(o.`team` AS CHAR) AS k0, cast(o.`person` AS CHAR) AS k1
-FROM (SELECT t.`team`, t.`person`, row_number() OVER (ORDER BY t.`team`, t.`person`) AS qbcd_row
+FROM (SELECT t.`team` AS `team`, t.`person` AS `person`, row_number() OVER (ORDER BY t.`team`, t.`person`) AS qbcd_row
 FROM (SELECT
   `team`,
   `person`
@@ -275,82 +275,75 @@ WHERE
   d.copies > 1 OR d.nulls > 0
 
 -- id_rcs: checksums
-SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `team`,
   `person`,
   cast(conv(left(sha2(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`members`
 WHERE
-  TRUE) AS t WHERE (t.`team` <= -5 AND ((t.`team` < -5) OR (t.`team` = -5 AND t.`person` < -5))) LIMIT 18446744073709551615) AS t
+  TRUE) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` <= -5 AND ((t.`team` < -5) OR (t.`team` = -5 AND t.`person` < -5))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 2 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
-  `team`,
-  `person`,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
-FROM `shop`.`members`
-WHERE
-  TRUE) AS t WHERE (t.`team` >= -5 AND ((t.`team` > -5) OR (t.`team` = -5 AND t.`person` >= -5))) AND (t.`team` <= 7 AND ((t.`team` < 7) OR (t.`team` = 7 AND t.`person` < 7))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` >= -5 AND ((t.`team` > -5) OR (t.`team` = -5 AND t.`person` >= -5))) AND (t.`team` <= 7 AND ((t.`team` < 7) OR (t.`team` = 7 AND t.`person` < 7))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 3 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
-  `team`,
-  `person`,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
-FROM `shop`.`members`
-WHERE
-  TRUE) AS t WHERE (t.`team` >= 7 AND ((t.`team` > 7) OR (t.`team` = 7 AND t.`person` >= 7))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` >= 7 AND ((t.`team` > 7) OR (t.`team` = 7 AND t.`person` >= 7))) LIMIT 18446744073709551615) AS t
 
 -- id_rcs: checksums of the one range
-SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `team`,
   `person`,
   cast(conv(left(sha2(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`members`
 WHERE
-  TRUE) AS t WHERE TRUE LIMIT 18446744073709551615) AS t
+  TRUE) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE TRUE LIMIT 18446744073709551615) AS t
 
 -- id_rcs: images
-SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1
-FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `team`,
   `person`,
-  concat(_binary'', length(cast(`team` AS BINARY)), ':', cast(`team` AS BINARY), length(cast(`person` AS BINARY)), ':', cast(`person` AS BINARY)) AS qbcd_key_id,
+  concat(_binary'', length(convert(`team` USING binary)), ':', convert(`team` USING binary), length(convert(`person` USING binary)), ':', convert(`person` USING binary)) AS qbcd_key_id,
   cast(conv(left(sha2(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`team` AS SIGNED) AS qbcd_0,
   cast(`person` AS SIGNED) AS qbcd_1
 FROM `shop`.`members`
 WHERE
-  TRUE) AS t WHERE (t.`team` >= -5 AND ((t.`team` > -5) OR (t.`team` = -5 AND t.`person` >= -5))) AND (t.`team` <= 7 AND ((t.`team` < 7) OR (t.`team` = 7 AND t.`person` < 7)))
+  TRUE) AS r)
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1
+FROM qbcd_relation AS t WHERE (t.`team` >= -5 AND ((t.`team` > -5) OR (t.`team` = -5 AND t.`person` >= -5))) AND (t.`team` <= 7 AND ((t.`team` < 7) OR (t.`team` = 7 AND t.`person` < 7)))
 
 -- id_rcs: images of all ranges
-SELECT CASE WHEN (t.`team` <= -5 AND ((t.`team` < -5) OR (t.`team` = -5 AND t.`person` < -5))) THEN 1 ELSE CASE WHEN (t.`team` <= 7 AND ((t.`team` < 7) OR (t.`team` = 7 AND t.`person` < 7))) THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1
-FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `team`,
   `person`,
-  concat(_binary'', length(cast(`team` AS BINARY)), ':', cast(`team` AS BINARY), length(cast(`person` AS BINARY)), ':', cast(`person` AS BINARY)) AS qbcd_key_id,
+  concat(_binary'', length(convert(`team` USING binary)), ':', convert(`team` USING binary), length(convert(`person` USING binary)), ':', convert(`person` USING binary)) AS qbcd_key_id,
   cast(conv(left(sha2(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`team` AS SIGNED) AS qbcd_0,
   cast(`person` AS SIGNED) AS qbcd_1
 FROM `shop`.`members`
 WHERE
-  TRUE) AS t WHERE TRUE
+  TRUE) AS r)
+SELECT CASE WHEN (t.`team` <= -5 AND ((t.`team` < -5) OR (t.`team` = -5 AND t.`person` < -5))) THEN 1 ELSE CASE WHEN (t.`team` <= 7 AND ((t.`team` < 7) OR (t.`team` = 7 AND t.`person` < 7))) THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1
+FROM qbcd_relation AS t WHERE TRUE
 
 -- id_rcs: images for typed sinks, as the JDBC driver takes them
-SELECT 1 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_untravelled AS untravelled
-FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `team`,
   `person`,
-  concat(_binary'', length(cast(`team` AS BINARY)), ':', cast(`team` AS BINARY), length(cast(`person` AS BINARY)), ':', cast(`person` AS BINARY)) AS qbcd_key_id,
+  concat(_binary'', length(convert(`team` USING binary)), ':', convert(`team` USING binary), length(convert(`person` USING binary)), ':', convert(`person` USING binary)) AS qbcd_key_id,
   cast(conv(left(sha2(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`team` AS SIGNED) AS qbcd_0,
   cast(`person` AS SIGNED) AS qbcd_1,
   CONCAT(CASE WHEN TRUE THEN '' ELSE '0,' END, CASE WHEN TRUE THEN '' ELSE '1,' END) AS qbcd_untravelled
 FROM `shop`.`members`
 WHERE
-  TRUE) AS t WHERE TRUE
+  TRUE) AS r)
+SELECT 1 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_untravelled AS untravelled
+FROM qbcd_relation AS t WHERE TRUE
 
 -- restriction, for EXPLAIN
 SELECT

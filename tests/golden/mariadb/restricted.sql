@@ -22,8 +22,8 @@ CREATE TABLE IF NOT EXISTS `qbcd`.`outbox_restricted_7a0d9159` (
   `a_tenant` binary(16) NULL,
   `b_id` int(11) NULL,
   `a_id` int(11) NULL,
-  `b_name` varchar(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
-  `a_name` varchar(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `b_name` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `a_name` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
   `b_note` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
   `a_note` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
   `b_n` int(11) NULL,
@@ -182,18 +182,18 @@ FROM (
       THEN NULL
       ELSE TRIM(BOTH ',' FROM CONCAT(
         CASE
-          WHEN NOT (cast(t.`name` AS BINARY) <=> cast(r.`name` AS BINARY))
+          WHEN NOT (convert(t.`name` USING binary) <=> convert(r.`name` USING binary))
           THEN '2,'
           ELSE ''
         END,
         CASE
-          WHEN NOT (cast(t.`note` AS BINARY) <=> cast(r.`note` AS BINARY))
+          WHEN NOT (convert(t.`note` USING binary) <=> convert(r.`note` USING binary))
           THEN '3,'
           ELSE ''
         END,
         CASE WHEN NOT (t.`n` <=> r.`n`) THEN '4,' ELSE '' END,
         CASE
-          WHEN NOT (cast(cast(t.`doc` AS CHAR) AS BINARY) <=> cast(cast(r.`doc` AS CHAR) AS BINARY))
+          WHEN NOT (coalesce(nullif(convert(t.`doc` USING binary), ''), exp(length(t.`doc`) + @@max_allowed_packet)) <=> coalesce(nullif(convert(r.`doc` USING binary), ''), exp(length(r.`doc`) + @@max_allowed_packet)))
           THEN '5,'
           ELSE ''
         END
@@ -240,10 +240,10 @@ name LIKE "100%%" AND doc->>'$.a' = 'a:b'
     ON t.`tenant` = r.`tenant` AND t.`id` = r.`id`
   WHERE
     r.qbcd_present IS NULL
-    OR NOT (cast(t.`name` AS BINARY) <=> cast(r.`name` AS BINARY))
-    OR NOT (cast(t.`note` AS BINARY) <=> cast(r.`note` AS BINARY))
+    OR NOT (convert(t.`name` USING binary) <=> convert(r.`name` USING binary))
+    OR NOT (convert(t.`note` USING binary) <=> convert(r.`note` USING binary))
     OR NOT (t.`n` <=> r.`n`)
-    OR NOT (cast(cast(t.`doc` AS CHAR) AS BINARY) <=> cast(cast(r.`doc` AS CHAR) AS BINARY))
+    OR NOT (coalesce(nullif(convert(t.`doc` USING binary), ''), exp(length(t.`doc`) + @@max_allowed_packet)) <=> coalesce(nullif(convert(r.`doc` USING binary), ''), exp(length(r.`doc`) + @@max_allowed_packet)))
   UNION ALL
   SELECT
     1,
@@ -312,7 +312,7 @@ WHERE
 --   epoch = 5
 SELECT
   o.op,
-  concat('0x', hex(COALESCE(o.`a_tenant`, o.`b_tenant`))) AS k0,
+  coalesce(concat('0x', hex(COALESCE(o.`a_tenant`, o.`b_tenant`))), exp(length(COALESCE(o.`a_tenant`, o.`b_tenant`)) + @@max_allowed_packet)) AS k0,
   cast(COALESCE(o.`a_id`, o.`b_id`) AS CHAR) AS k1
 FROM `qbcd`.`outbox_restricted_7a0d9159` AS o
 WHERE
@@ -364,25 +364,25 @@ SELECT
   o.pair_id,
   o.ordinal,
   o.changed,
-  cast(o.`b_tenant` AS BINARY) AS b_0,
+  convert(o.`b_tenant` USING binary) AS b_0,
   cast(o.`b_id` AS SIGNED) AS b_1,
   convert(o.`b_name` USING utf8mb4) AS b_2,
   convert(o.`b_note` USING utf8mb4) AS b_3,
   cast(o.`b_n` AS SIGNED) AS b_4,
-  cast(o.`b_doc` AS CHAR) AS b_5,
-  cast(o.`a_tenant` AS BINARY) AS a_0,
+  convert(coalesce(nullif(convert(o.`b_doc` USING binary), ''), exp(length(o.`b_doc`) + @@max_allowed_packet)) USING utf8mb4) AS b_5,
+  convert(o.`a_tenant` USING binary) AS a_0,
   cast(o.`a_id` AS SIGNED) AS a_1,
   convert(o.`a_name` USING utf8mb4) AS a_2,
   convert(o.`a_note` USING utf8mb4) AS a_3,
   cast(o.`a_n` AS SIGNED) AS a_4,
-  cast(o.`a_doc` AS CHAR) AS a_5
+  convert(coalesce(nullif(convert(o.`a_doc` USING binary), ''), exp(length(o.`a_doc`) + @@max_allowed_packet)) USING utf8mb4) AS a_5
 FROM `qbcd`.`outbox_restricted_7a0d9159` AS o
 WHERE
   o.epoch = 5 AND o.batch_seq = 2
 
 -- id_rcs: bounds
-SELECT concat('0x', hex(o.`tenant`)) AS k0, cast(o.`id` AS CHAR) AS k1
-FROM (SELECT t.`tenant`, t.`id`, row_number() OVER (ORDER BY t.`tenant`, t.`id`) AS qbcd_row
+SELECT coalesce(concat('0x', hex(o.`tenant`)), exp(length(o.`tenant`) + @@max_allowed_packet)) AS k0, cast(o.`id` AS CHAR) AS k1
+FROM (SELECT t.`tenant` AS `tenant`, t.`id` AS `id`, row_number() OVER (ORDER BY t.`tenant`, t.`id`) AS qbcd_row
 FROM (SELECT
   `tenant`,
   `id`
@@ -417,108 +417,93 @@ WHERE
   d.copies > 1 OR d.nulls > 0
 
 -- id_rcs: checksums
-SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `tenant`,
   `id`,
-  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(sha2(cast(`note` AS BINARY), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(cast(cast(`doc` AS CHAR) AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', convert(`name` USING binary)), 'N'), ifnull(sha2(convert(`note` USING binary), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(coalesce(nullif(convert(`doc` USING binary), ''), exp(length(`doc`) + @@max_allowed_packet)), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`restricted`
 WHERE
   (
 name LIKE "100%" AND doc->>'$.a' = 'a:b'
   AND note <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0 || n IS NULL
-)) AS t WHERE (t.`tenant` <= X'00' AND ((t.`tenant` < X'00') OR (t.`tenant` = X'00' AND t.`id` < -5))) LIMIT 18446744073709551615) AS t
+)) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`tenant` <= X'00' AND ((t.`tenant` < X'00') OR (t.`tenant` = X'00' AND t.`id` < -5))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 2 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
-  `tenant`,
-  `id`,
-  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(sha2(cast(`note` AS BINARY), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(cast(cast(`doc` AS CHAR) AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
-FROM `shop`.`restricted`
-WHERE
-  (
-name LIKE "100%" AND doc->>'$.a' = 'a:b'
-  AND note <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0 || n IS NULL
-)) AS t WHERE (t.`tenant` >= X'00' AND ((t.`tenant` > X'00') OR (t.`tenant` = X'00' AND t.`id` >= -5))) AND (t.`tenant` <= X'FF27' AND ((t.`tenant` < X'FF27') OR (t.`tenant` = X'FF27' AND t.`id` < 7))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`tenant` >= X'00' AND ((t.`tenant` > X'00') OR (t.`tenant` = X'00' AND t.`id` >= -5))) AND (t.`tenant` <= X'FF27' AND ((t.`tenant` < X'FF27') OR (t.`tenant` = X'FF27' AND t.`id` < 7))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 3 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
-  `tenant`,
-  `id`,
-  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(sha2(cast(`note` AS BINARY), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(cast(cast(`doc` AS CHAR) AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
-FROM `shop`.`restricted`
-WHERE
-  (
-name LIKE "100%" AND doc->>'$.a' = 'a:b'
-  AND note <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0 || n IS NULL
-)) AS t WHERE (t.`tenant` >= X'FF27' AND ((t.`tenant` > X'FF27') OR (t.`tenant` = X'FF27' AND t.`id` >= 7))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`tenant` >= X'FF27' AND ((t.`tenant` > X'FF27') OR (t.`tenant` = X'FF27' AND t.`id` >= 7))) LIMIT 18446744073709551615) AS t
 
 -- id_rcs: checksums of the one range
-SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `tenant`,
   `id`,
-  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(sha2(cast(`note` AS BINARY), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(cast(cast(`doc` AS CHAR) AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', convert(`name` USING binary)), 'N'), ifnull(sha2(convert(`note` USING binary), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(coalesce(nullif(convert(`doc` USING binary), ''), exp(length(`doc`) + @@max_allowed_packet)), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`restricted`
 WHERE
   (
 name LIKE "100%" AND doc->>'$.a' = 'a:b'
   AND note <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0 || n IS NULL
-)) AS t WHERE TRUE LIMIT 18446744073709551615) AS t
+)) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE TRUE LIMIT 18446744073709551615) AS t
 
 -- id_rcs: images
-SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5
-FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `tenant`,
   `id`,
-  concat(_binary'', length(cast(`tenant` AS BINARY)), ':', cast(`tenant` AS BINARY), length(cast(`id` AS BINARY)), ':', cast(`id` AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(sha2(cast(`note` AS BINARY), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(cast(cast(`doc` AS CHAR) AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
-  cast(`tenant` AS BINARY) AS qbcd_0,
+  concat(_binary'', length(convert(`tenant` USING binary)), ':', convert(`tenant` USING binary), length(convert(`id` USING binary)), ':', convert(`id` USING binary)) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', convert(`name` USING binary)), 'N'), ifnull(sha2(convert(`note` USING binary), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(coalesce(nullif(convert(`doc` USING binary), ''), exp(length(`doc`) + @@max_allowed_packet)), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  convert(`tenant` USING binary) AS qbcd_0,
   cast(`id` AS SIGNED) AS qbcd_1,
   convert(`name` USING utf8mb4) AS qbcd_2,
   convert(`note` USING utf8mb4) AS qbcd_3,
   cast(`n` AS SIGNED) AS qbcd_4,
-  cast(`doc` AS CHAR) AS qbcd_5
+  convert(coalesce(nullif(convert(`doc` USING binary), ''), exp(length(`doc`) + @@max_allowed_packet)) USING utf8mb4) AS qbcd_5
 FROM `shop`.`restricted`
 WHERE
   (
 name LIKE "100%" AND doc->>'$.a' = 'a:b'
   AND note <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0 || n IS NULL
-)) AS t WHERE (t.`tenant` >= X'00' AND ((t.`tenant` > X'00') OR (t.`tenant` = X'00' AND t.`id` >= -5))) AND (t.`tenant` <= X'FF27' AND ((t.`tenant` < X'FF27') OR (t.`tenant` = X'FF27' AND t.`id` < 7)))
+)) AS r)
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5
+FROM qbcd_relation AS t WHERE (t.`tenant` >= X'00' AND ((t.`tenant` > X'00') OR (t.`tenant` = X'00' AND t.`id` >= -5))) AND (t.`tenant` <= X'FF27' AND ((t.`tenant` < X'FF27') OR (t.`tenant` = X'FF27' AND t.`id` < 7)))
 
 -- id_rcs: images of all ranges
-SELECT CASE WHEN (t.`tenant` <= X'00' AND ((t.`tenant` < X'00') OR (t.`tenant` = X'00' AND t.`id` < -5))) THEN 1 ELSE CASE WHEN (t.`tenant` <= X'FF27' AND ((t.`tenant` < X'FF27') OR (t.`tenant` = X'FF27' AND t.`id` < 7))) THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5
-FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `tenant`,
   `id`,
-  concat(_binary'', length(cast(`tenant` AS BINARY)), ':', cast(`tenant` AS BINARY), length(cast(`id` AS BINARY)), ':', cast(`id` AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(sha2(cast(`note` AS BINARY), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(cast(cast(`doc` AS CHAR) AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
-  cast(`tenant` AS BINARY) AS qbcd_0,
+  concat(_binary'', length(convert(`tenant` USING binary)), ':', convert(`tenant` USING binary), length(convert(`id` USING binary)), ':', convert(`id` USING binary)) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', convert(`name` USING binary)), 'N'), ifnull(sha2(convert(`note` USING binary), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(coalesce(nullif(convert(`doc` USING binary), ''), exp(length(`doc`) + @@max_allowed_packet)), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  convert(`tenant` USING binary) AS qbcd_0,
   cast(`id` AS SIGNED) AS qbcd_1,
   convert(`name` USING utf8mb4) AS qbcd_2,
   convert(`note` USING utf8mb4) AS qbcd_3,
   cast(`n` AS SIGNED) AS qbcd_4,
-  cast(`doc` AS CHAR) AS qbcd_5
+  convert(coalesce(nullif(convert(`doc` USING binary), ''), exp(length(`doc`) + @@max_allowed_packet)) USING utf8mb4) AS qbcd_5
 FROM `shop`.`restricted`
 WHERE
   (
 name LIKE "100%" AND doc->>'$.a' = 'a:b'
   AND note <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0 || n IS NULL
-)) AS t WHERE TRUE
+)) AS r)
+SELECT CASE WHEN (t.`tenant` <= X'00' AND ((t.`tenant` < X'00') OR (t.`tenant` = X'00' AND t.`id` < -5))) THEN 1 ELSE CASE WHEN (t.`tenant` <= X'FF27' AND ((t.`tenant` < X'FF27') OR (t.`tenant` = X'FF27' AND t.`id` < 7))) THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5
+FROM qbcd_relation AS t WHERE TRUE
 
 -- id_rcs: images for typed sinks, as the JDBC driver takes them
-SELECT 1 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_untravelled AS untravelled
-FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `tenant`,
   `id`,
-  concat(_binary'', length(cast(`tenant` AS BINARY)), ':', cast(`tenant` AS BINARY), length(cast(`id` AS BINARY)), ':', cast(`id` AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', `name`), 'N'), ifnull(sha2(cast(`note` AS BINARY), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(cast(cast(`doc` AS CHAR) AS BINARY), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
-  cast(`tenant` AS BINARY) AS qbcd_0,
+  concat(_binary'', length(convert(`tenant` USING binary)), ':', convert(`tenant` USING binary), length(convert(`id` USING binary)), ':', convert(`id` USING binary)) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`tenant`), ':', `tenant`), 'N'), ifnull(`id`, 'N'), ',', ifnull(concat(length(`name`), ':', convert(`name` USING binary)), 'N'), ifnull(sha2(convert(`note` USING binary), 256), 'N'), ifnull(`n`, 'N'), ',', ifnull(sha2(coalesce(nullif(convert(`doc` USING binary), ''), exp(length(`doc`) + @@max_allowed_packet)), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  convert(`tenant` USING binary) AS qbcd_0,
   cast(`id` AS SIGNED) AS qbcd_1,
   convert(`name` USING utf8mb4) AS qbcd_2,
   convert(`note` USING utf8mb4) AS qbcd_3,
   cast(`n` AS SIGNED) AS qbcd_4,
-  cast(`doc` AS CHAR) AS qbcd_5,
+  convert(coalesce(nullif(convert(`doc` USING binary), ''), exp(length(`doc`) + @@max_allowed_packet)) USING utf8mb4) AS qbcd_5,
   CONCAT(
     CASE WHEN TRUE THEN '' ELSE '0,' END,
     CASE WHEN TRUE THEN '' ELSE '1,' END,
@@ -532,7 +517,9 @@ WHERE
   (
 name LIKE "100%" AND doc->>'$.a' = 'a:b'
   AND note <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0 || n IS NULL
-)) AS t WHERE TRUE
+)) AS r)
+SELECT 1 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_untravelled AS untravelled
+FROM qbcd_relation AS t WHERE TRUE
 
 -- restriction, for EXPLAIN
 SELECT

@@ -18,8 +18,8 @@ CREATE TABLE IF NOT EXISTS `qbcd`.`outbox_simple_a7a39b72` (
   `changed` text NULL,
   `b_order_id` bigint(20) NULL,
   `a_order_id` bigint(20) NULL,
-  `b_status` varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
-  `a_status` varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `b_status` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `a_status` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
   `b_amount` decimal(10,2) NULL,
   `a_amount` decimal(10,2) NULL,
   `b_placed` timestamp(6) NULL,
@@ -146,7 +146,7 @@ FROM (
       THEN NULL
       ELSE TRIM(BOTH ',' FROM CONCAT(
         CASE
-          WHEN NOT (cast(t.`status` AS BINARY) <=> cast(r.`status` AS BINARY))
+          WHEN NOT (convert(t.`status` USING binary) <=> convert(r.`status` USING binary))
           THEN '1,'
           ELSE ''
         END,
@@ -184,7 +184,7 @@ FROM (
     ON t.`order_id` = r.`order_id`
   WHERE
     r.qbcd_present IS NULL
-    OR NOT (cast(t.`status` AS BINARY) <=> cast(r.`status` AS BINARY))
+    OR NOT (convert(t.`status` USING binary) <=> convert(r.`status` USING binary))
     OR NOT (t.`amount` <=> r.`amount`)
     OR NOT (t.`placed` <=> r.`placed`)
   UNION ALL
@@ -312,7 +312,7 @@ WHERE
 
 -- id_rcs: bounds
 SELECT cast(o.`order_id` AS CHAR) AS k0
-FROM (SELECT t.`order_id`, row_number() OVER (ORDER BY t.`order_id`) AS qbcd_row
+FROM (SELECT t.`order_id` AS `order_id`, row_number() OVER (ORDER BY t.`order_id`) AS qbcd_row
 FROM (SELECT
   `order_id`
 FROM `shop`.`orders`
@@ -339,73 +339,66 @@ WHERE
   d.copies > 1 OR d.nulls > 0
 
 -- id_rcs: checksums
-SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `order_id`,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`orders`
 WHERE
-  TRUE) AS t WHERE t.`order_id` < 10 LIMIT 18446744073709551615) AS t
+  TRUE) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` < 10 LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 2 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
-  `order_id`,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
-FROM `shop`.`orders`
-WHERE
-  TRUE) AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615 LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615 LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 3 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
-  `order_id`,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
-FROM `shop`.`orders`
-WHERE
-  TRUE) AS t WHERE t.`order_id` >= 18446744073709551615 LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 18446744073709551615 LIMIT 18446744073709551615) AS t
 
 -- id_rcs: checksums of the one range
-SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `order_id`,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`orders`
 WHERE
-  TRUE) AS t WHERE TRUE LIMIT 18446744073709551615) AS t
+  TRUE) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE TRUE LIMIT 18446744073709551615) AS t
 
 -- id_rcs: images
-SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3
-FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `order_id`,
-  cast(`order_id` AS BINARY) AS qbcd_key_id,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`order_id` AS SIGNED) AS qbcd_0,
   convert(`status` USING utf8mb4) AS qbcd_1,
   cast(`amount` AS CHAR) AS qbcd_2,
   CASE WHEN coalesce(`placed` >= '0001-01-01' AND from_days(to_days(`placed`)) = date(`placed`), FALSE) THEN date_format(`placed`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`placed` AS CHAR) END AS qbcd_3
 FROM `shop`.`orders`
 WHERE
-  TRUE) AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615
+  TRUE) AS r)
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3
+FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615
 
 -- id_rcs: images of all ranges
-SELECT CASE WHEN t.`order_id` < 10 THEN 1 ELSE CASE WHEN t.`order_id` < 18446744073709551615 THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3
-FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `order_id`,
-  cast(`order_id` AS BINARY) AS qbcd_key_id,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`order_id` AS SIGNED) AS qbcd_0,
   convert(`status` USING utf8mb4) AS qbcd_1,
   cast(`amount` AS CHAR) AS qbcd_2,
   CASE WHEN coalesce(`placed` >= '0001-01-01' AND from_days(to_days(`placed`)) = date(`placed`), FALSE) THEN date_format(`placed`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`placed` AS CHAR) END AS qbcd_3
 FROM `shop`.`orders`
 WHERE
-  TRUE) AS t WHERE TRUE
+  TRUE) AS r)
+SELECT CASE WHEN t.`order_id` < 10 THEN 1 ELSE CASE WHEN t.`order_id` < 18446744073709551615 THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3
+FROM qbcd_relation AS t WHERE TRUE
 
 -- id_rcs: images for typed sinks, as the JDBC driver takes them
-SELECT 1 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_untravelled AS untravelled
-FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `order_id`,
-  cast(`order_id` AS BINARY) AS qbcd_key_id,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', `status`), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`order_id` AS SIGNED) AS qbcd_0,
   convert(`status` USING utf8mb4) AS qbcd_1,
   cast(`amount` AS CHAR) AS qbcd_2,
@@ -422,7 +415,9 @@ FROM (SELECT
   ) AS qbcd_untravelled
 FROM `shop`.`orders`
 WHERE
-  TRUE) AS t WHERE TRUE
+  TRUE) AS r)
+SELECT 1 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_untravelled AS untravelled
+FROM qbcd_relation AS t WHERE TRUE
 
 -- restriction, for EXPLAIN
 SELECT

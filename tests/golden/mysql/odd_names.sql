@@ -199,12 +199,12 @@ FROM (
       THEN NULL
       ELSE TRIM(BOTH ',' FROM CONCAT(
         CASE
-          WHEN NOT (cast(t.`:epoch` AS BINARY) <=> cast(r.`:epoch` AS BINARY))
+          WHEN NOT (convert(t.`:epoch` USING binary) <=> convert(r.`:epoch` USING binary))
           THEN '2,'
           ELSE ''
         END,
         CASE
-          WHEN NOT (cast(t.`quote"d` AS BINARY) <=> cast(r.`quote"d` AS BINARY))
+          WHEN NOT (convert(t.`quote"d` USING binary) <=> convert(r.`quote"d` USING binary))
           THEN '3,'
           ELSE ''
         END,
@@ -268,8 +268,8 @@ FROM (
     ON t.`se``lect` = r.`se``lect` AND t.`%%(x)s` = r.`%%(x)s`
   WHERE
     r.qbcd_present IS NULL
-    OR NOT (cast(t.`:epoch` AS BINARY) <=> cast(r.`:epoch` AS BINARY))
-    OR NOT (cast(t.`quote"d` AS BINARY) <=> cast(r.`quote"d` AS BINARY))
+    OR NOT (convert(t.`:epoch` USING binary) <=> convert(r.`:epoch` USING binary))
+    OR NOT (convert(t.`quote"d` USING binary) <=> convert(r.`quote"d` USING binary))
     OR NOT (t.`it's \` <=> r.`it's \`)
     OR NOT (t.`{{ jinja }} {v}` <=> r.`{{ jinja }} {v}`)
     OR NOT (t.`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn` <=> r.`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`)
@@ -430,7 +430,7 @@ WHERE
 
 -- id_rcs: bounds
 SELECT cast(o.`se``lect` AS CHAR) AS k0, cast(o.`%(x)s` AS CHAR) AS k1
-FROM (SELECT t.`se``lect`, t.`%(x)s`, row_number() OVER (ORDER BY t.`se``lect`, t.`%(x)s`) AS qbcd_row
+FROM (SELECT t.`se``lect` AS `se``lect`, t.`%(x)s` AS `%(x)s`, row_number() OVER (ORDER BY t.`se``lect`, t.`%(x)s`) AS qbcd_row
 FROM (SELECT
   `se``lect`,
   `%(x)s`
@@ -459,50 +459,39 @@ WHERE
   d.copies > 1 OR d.nulls > 0
 
 -- id_rcs: checksums
-SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `se``lect`,
   `%(x)s`,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', convert(`:epoch` USING binary)), 'N'), ifnull(concat(length(`quote"d`), ':', convert(`quote"d` USING binary)), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `My ``Schema```.`a.b % :c`
 WHERE
-  TRUE) AS t WHERE (t.`se``lect` <= -5 AND ((t.`se``lect` < -5) OR (t.`se``lect` = -5 AND t.`%(x)s` < '0000-00-00'))) LIMIT 18446744073709551615) AS t
+  TRUE) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`se``lect` <= -5 AND ((t.`se``lect` < -5) OR (t.`se``lect` = -5 AND t.`%(x)s` < '0000-00-00'))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 2 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
-  `se``lect`,
-  `%(x)s`,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
-FROM `My ``Schema```.`a.b % :c`
-WHERE
-  TRUE) AS t WHERE (t.`se``lect` >= -5 AND ((t.`se``lect` > -5) OR (t.`se``lect` = -5 AND t.`%(x)s` >= '0000-00-00'))) AND (t.`se``lect` <= 7 AND ((t.`se``lect` < 7) OR (t.`se``lect` = 7 AND t.`%(x)s` < '9999-12-31'))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`se``lect` >= -5 AND ((t.`se``lect` > -5) OR (t.`se``lect` = -5 AND t.`%(x)s` >= '0000-00-00'))) AND (t.`se``lect` <= 7 AND ((t.`se``lect` < 7) OR (t.`se``lect` = 7 AND t.`%(x)s` < '9999-12-31'))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 3 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
-  `se``lect`,
-  `%(x)s`,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
-FROM `My ``Schema```.`a.b % :c`
-WHERE
-  TRUE) AS t WHERE (t.`se``lect` >= 7 AND ((t.`se``lect` > 7) OR (t.`se``lect` = 7 AND t.`%(x)s` >= '9999-12-31'))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`se``lect` >= 7 AND ((t.`se``lect` > 7) OR (t.`se``lect` = 7 AND t.`%(x)s` >= '9999-12-31'))) LIMIT 18446744073709551615) AS t
 
 -- id_rcs: checksums of the one range
-SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
-FROM (SELECT t.* FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `se``lect`,
   `%(x)s`,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', convert(`:epoch` USING binary)), 'N'), ifnull(concat(length(`quote"d`), ':', convert(`quote"d` USING binary)), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `My ``Schema```.`a.b % :c`
 WHERE
-  TRUE) AS t WHERE TRUE LIMIT 18446744073709551615) AS t
+  TRUE) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE TRUE LIMIT 18446744073709551615) AS t
 
 -- id_rcs: images
-SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7
-FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `se``lect`,
   `%(x)s`,
-  concat(_binary'', length(cast(`se``lect` AS BINARY)), ':', cast(`se``lect` AS BINARY), length(cast(`%(x)s` AS BINARY)), ':', cast(`%(x)s` AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  concat(_binary'', length(convert(`se``lect` USING binary)), ':', convert(`se``lect` USING binary), length(convert(`%(x)s` USING binary)), ':', convert(`%(x)s` USING binary)) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', convert(`:epoch` USING binary)), 'N'), ifnull(concat(length(`quote"d`), ':', convert(`quote"d` USING binary)), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`se``lect` AS SIGNED) AS qbcd_0,
   cast(`%(x)s` AS CHAR) AS qbcd_1,
   convert(`:epoch` USING utf8mb4) AS qbcd_2,
@@ -513,15 +502,16 @@ FROM (SELECT
   cast(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz` AS SIGNED) AS qbcd_7
 FROM `My ``Schema```.`a.b % :c`
 WHERE
-  TRUE) AS t WHERE (t.`se``lect` >= -5 AND ((t.`se``lect` > -5) OR (t.`se``lect` = -5 AND t.`%(x)s` >= '0000-00-00'))) AND (t.`se``lect` <= 7 AND ((t.`se``lect` < 7) OR (t.`se``lect` = 7 AND t.`%(x)s` < '9999-12-31')))
+  TRUE) AS r)
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7
+FROM qbcd_relation AS t WHERE (t.`se``lect` >= -5 AND ((t.`se``lect` > -5) OR (t.`se``lect` = -5 AND t.`%(x)s` >= '0000-00-00'))) AND (t.`se``lect` <= 7 AND ((t.`se``lect` < 7) OR (t.`se``lect` = 7 AND t.`%(x)s` < '9999-12-31')))
 
 -- id_rcs: images of all ranges
-SELECT CASE WHEN (t.`se``lect` <= -5 AND ((t.`se``lect` < -5) OR (t.`se``lect` = -5 AND t.`%(x)s` < '0000-00-00'))) THEN 1 ELSE CASE WHEN (t.`se``lect` <= 7 AND ((t.`se``lect` < 7) OR (t.`se``lect` = 7 AND t.`%(x)s` < '9999-12-31'))) THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7
-FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `se``lect`,
   `%(x)s`,
-  concat(_binary'', length(cast(`se``lect` AS BINARY)), ':', cast(`se``lect` AS BINARY), length(cast(`%(x)s` AS BINARY)), ':', cast(`%(x)s` AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  concat(_binary'', length(convert(`se``lect` USING binary)), ':', convert(`se``lect` USING binary), length(convert(`%(x)s` USING binary)), ':', convert(`%(x)s` USING binary)) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', convert(`:epoch` USING binary)), 'N'), ifnull(concat(length(`quote"d`), ':', convert(`quote"d` USING binary)), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`se``lect` AS SIGNED) AS qbcd_0,
   cast(`%(x)s` AS CHAR) AS qbcd_1,
   convert(`:epoch` USING utf8mb4) AS qbcd_2,
@@ -532,15 +522,16 @@ FROM (SELECT
   cast(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz` AS SIGNED) AS qbcd_7
 FROM `My ``Schema```.`a.b % :c`
 WHERE
-  TRUE) AS t WHERE TRUE
+  TRUE) AS r)
+SELECT CASE WHEN (t.`se``lect` <= -5 AND ((t.`se``lect` < -5) OR (t.`se``lect` = -5 AND t.`%(x)s` < '0000-00-00'))) THEN 1 ELSE CASE WHEN (t.`se``lect` <= 7 AND ((t.`se``lect` < 7) OR (t.`se``lect` = 7 AND t.`%(x)s` < '9999-12-31'))) THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7
+FROM qbcd_relation AS t WHERE TRUE
 
 -- id_rcs: images for typed sinks, as the JDBC driver takes them
-SELECT 1 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_untravelled AS untravelled
-FROM (SELECT
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `se``lect`,
   `%(x)s`,
-  concat(_binary'', length(cast(`se``lect` AS BINARY)), ':', cast(`se``lect` AS BINARY), length(cast(`%(x)s` AS BINARY)), ':', cast(`%(x)s` AS BINARY)) AS qbcd_key_id,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', `:epoch`), 'N'), ifnull(concat(length(`quote"d`), ':', `quote"d`), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  concat(_binary'', length(convert(`se``lect` USING binary)), ':', convert(`se``lect` USING binary), length(convert(`%(x)s` USING binary)), ':', convert(`%(x)s` USING binary)) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`se``lect`, 'N'), ',', ifnull(`%(x)s`, 'N'), ',', ifnull(concat(length(`:epoch`), ':', convert(`:epoch` USING binary)), 'N'), ifnull(concat(length(`quote"d`), ':', convert(`quote"d` USING binary)), 'N'), ifnull(`it's \`, 'N'), ',', ifnull(`{{ jinja }} {v}`, 'N'), ',', ifnull(`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn`, 'N'), ',', ifnull(`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`se``lect` AS SIGNED) AS qbcd_0,
   cast(`%(x)s` AS CHAR) AS qbcd_1,
   convert(`:epoch` USING utf8mb4) AS qbcd_2,
@@ -565,7 +556,9 @@ FROM (SELECT
   ) AS qbcd_untravelled
 FROM `My ``Schema```.`a.b % :c`
 WHERE
-  TRUE) AS t WHERE TRUE
+  TRUE) AS r)
+SELECT 1 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_untravelled AS untravelled
+FROM qbcd_relation AS t WHERE TRUE
 
 -- restriction, for EXPLAIN
 SELECT
