@@ -11,26 +11,27 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.measure import Table
-from qbcd.demo.server import EmbeddedPostgres
+from benchmarks.places import PLACES
 
 COMPARISONS = {
     "id_rcs_poll": "ID/RCS polls against the server's own digest scan and a Spark full outer join",
 }
-SETTINGS = {"shared_buffers": "1GB", "max_connections": 50, "max_wal_size": "4GB", "jit": False}
 
 
 def main() -> int:
     """Parses the command line, starts a server, runs one comparison, prints Markdown."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("name", choices=sorted(COMPARISONS))
+    parser.add_argument("--database", choices=sorted(PLACES), default="postgresql")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     comparison = importlib.import_module(f"benchmarks.{options.name}")
-    with tempfile.TemporaryDirectory() as folder, EmbeddedPostgres.start(settings=SETTINGS) as server:
-        table: Table = comparison.measure(server, Path(folder), rows=options.rows, repeats=options.repeats)
+    with tempfile.TemporaryDirectory() as folder, PLACES[options.database].start() as place:
+        table: Table = comparison.measure(place, Path(folder), rows=options.rows, repeats=options.repeats)
     print(f"## {COMPARISONS[options.name]}\n")
-    print(f"`python -m benchmarks {options.name} --rows {options.rows} --repeats {options.repeats}`  ")
+    chosen = f"--database {options.database} --rows {options.rows} --repeats {options.repeats}"
+    print(f"`python -m benchmarks {options.name} {chosen}`  ")
     print(f"{os.cpu_count()} cores, Python {platform.python_version()}, {table.versions}\n")
     print(table.markdown())
     return 0

@@ -11,60 +11,60 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import psycopg2
 from pyspark.sql import DataFrame
 
 from benchmarks.measure import Table, in_turns
+from benchmarks.places import Place
+from qbcd import ranges
 from qbcd.api import Project
-from qbcd.demo.server import EmbeddedPostgres
 from qbcd.spark.jdbc import read_query
 from qbcd.strategies import IdRcs
 
-CREATE = """
-CREATE TABLE public.orders (
-  id bigint PRIMARY KEY, customer text NOT NULL, quantity int, amount numeric(12, 2), placed_at timestamptz,
-  weight double precision, note text
-);
-INSERT INTO public.orders
-SELECT i, 'customer-' || (i::bigint * 7919) % 100003, i % 97, (i % 100000) / 100.0,
-       timestamptz '2024-01-01 00:00:00+00' + i * interval '1 second', i / 3.0, repeat(md5(i::text), 4)
-FROM generate_series(1, {rows}) AS i;
-VACUUM ANALYZE public.orders;
-"""
-NEWEST = """
-UPDATE public.orders SET quantity = quantity + 1 WHERE id > (SELECT max(id) FROM public.orders) - {updates};
-DELETE FROM public.orders WHERE id IN (SELECT id FROM public.orders ORDER BY id DESC OFFSET {updates} LIMIT {deletes});
-INSERT INTO public.orders SELECT max(id) OVER () + row_number() OVER (), customer, quantity, amount, placed_at, weight,
-  note FROM (SELECT * FROM public.orders ORDER BY id DESC LIMIT {inserts}) AS newest;
-"""
+RANGES = 200
 
 
-def measure(server: EmbeddedPostgres, folder: Path, *, rows: int, repeats: int) -> Table:
+def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
     """Builds the table, prepares the stream, and takes the medians."""
-    execute(server.url, CREATE.format(rows=rows))
+    place.create(rows)
     config = {
         "version": 1,
-        "sources": {"shop": {"url": server.url}},
+        "sources": {"shop": {"url": place.url}},
         "sinks": {"changes": {"type": "jsonl", "path": "out"}},
-        "tables": [{"source": "shop", "table": "public.orders", "strategy": "id_rcs", "sinks": ["changes"]}],
-    }
+        "tables": [{"source": "shop", "table": place.table, "name": "orders", "strategy": "id_rcs",
+                    "sinks": ["changes"]}],
+    }  # fmt: skip
     with Project.from_dict(config, base_dir=folder) as project:
         project.stream("orders").prepare()
-        unchanged = in_turns(_unchanged(project, server.url), repeats)
-        changed = _changed(project, server.url, folder, rows, repeats)
-    versions = f"{_one(server.url, 'SHOW server_version')}, PySpark {_spark_version()}"
-    return _table(rows, unchanged, changed, versions)
+        unchanged = in_turns(_unchanged(project, place, rows), repeats)
+        changed = _changed(project, place, folder, rows, repeats)
+    return _table(rows, unchanged, changed, f"{place.version()}, PySpark {_spark_version()}")
 
 
-def _unchanged(project: Project, url: str) -> dict[str, Callable[[], object]]:
+def _unchanged(project: Project, place: Place, rows: int) -> dict[str, Callable[[], object]]:
     return {
-        "count": lambda: _one(url, "SELECT count(*) FROM public.orders"),
-        "digests": lambda: _one(url, _digest_scan(project)),
+        "count": lambda: place.one(f"SELECT count(*) FROM {place.table}"),
+        "digests": lambda: place.one(_digest_scan(project)),
+        "ranges": _range_checksums(project, rows),
         "poll": lambda: _poll(project, expected=0),
     }
 
 
-def _changed(project: Project, url: str, folder: Path, rows: int, repeats: int) -> dict[str, float]:
+def _range_checksums(project: Project, rows: int) -> Callable[[], object]:
+    """Count and checksum of 200 ranges in one statement, on one pinned session."""
+    source = project.source("shop")
+    strategy = IdRcs(source.connector, project.stream("orders").plan())
+    with source.read("benchmark") as session:
+        bounds = [tuple(str(v) for v in row) for row in session.rows(strategy.bounds(-(-rows // RANGES)))]
+    statement = strategy.checksums(ranges.build(bounds, first_id=1))
+
+    def ask() -> None:
+        with source.read("benchmark") as session:
+            assert len(session.rows(statement)) == RANGES
+
+    return ask
+
+
+def _changed(project: Project, place: Place, folder: Path, rows: int, repeats: int) -> dict[str, float]:
     share = max(3, rows // 100)
     parts = {"updates": share * 8 // 10, "deletes": share // 10, "inserts": share // 10}
     spark, (jdbc_url, options) = project.spark.get(), project.source("shop").jdbc("benchmark")
@@ -74,7 +74,7 @@ def _changed(project: Project, url: str, folder: Path, rows: int, repeats: int) 
     cuts = [f"id >= {i * step} AND id < {(i + 1) * step}" for i in range(3)] + [f"id >= {3 * step}"]
 
     def read() -> DataFrame:
-        return read_query(spark, jdbc_url, options, "SELECT * FROM public.orders", predicates=cuts)
+        return read_query(spark, jdbc_url, options, f"SELECT * FROM {place.table}", predicates=cuts)
 
     def table() -> str:
         copy = folder / f"copy-{next(numbers)}"
@@ -91,10 +91,10 @@ def _changed(project: Project, url: str, folder: Path, rows: int, repeats: int) 
     taken: dict[str, list[float]] = {"digests": [], "poll": [], "join": []}
     for _ in range(repeats):
         copy = table()
-        execute(url, NEWEST.format(**parts))
+        place.change(**parts)
         found = in_turns(
             {
-                "digests": lambda: _one(url, _digest_scan(project)),
+                "digests": lambda: place.one(_digest_scan(project)),
                 "poll": lambda: _poll(project, expected=sum(parts.values())),
                 "join": lambda copy=copy: join(copy),  # type: ignore[misc]
             },
@@ -123,29 +123,6 @@ def _poll(project: Project, *, expected: int) -> None:
         raise AssertionError(f"{found} events, not {expected}")
 
 
-def execute(url: str, statements: str) -> None:
-    """Runs SQL, each statement on its own (VACUUM allows no transaction)."""
-    conn = psycopg2.connect(url)
-    try:
-        conn.autocommit = True
-        with conn.cursor() as cursor:
-            for statement in statements.split(";\n"):
-                if statement.strip():
-                    cursor.execute(statement)
-    finally:
-        conn.close()
-
-
-def _one(url: str, query: str) -> object:
-    conn = psycopg2.connect(url, options="-c max_parallel_workers_per_gather=0 -c search_path=pg_catalog")
-    try:
-        with conn.cursor() as cursor:
-            cursor.execute(query)
-            return cursor.fetchall()[0][0]
-    finally:
-        conn.close()
-
-
 def _spark_version() -> str:
     import pyspark
 
@@ -153,14 +130,16 @@ def _spark_version() -> str:
 
 
 def _table(rows: int, unchanged: dict[str, float], changed: dict[str, float], versions: str) -> Table:
-    table = Table(("", "seconds (median)", "ratio"), f"PostgreSQL {versions}")
+    table = Table(("", "seconds (median)", "ratio"), versions)
     scan = unchanged["digests"]
     table.rows += [
         (f"`count(*)`, {rows:,} rows", f"{unchanged['count']:.3f}", ""),
         ("digest scan", f"{scan:.3f}", f"{scan / unchanged['count']:.1f} x count(*)"),
+        (f"checksums of {RANGES} ranges, one connection", f"{unchanged['ranges']:.3f}",
+         f"{unchanged['ranges'] / scan:.2f} x digest scan"),
         ("poll, unchanged", f"{unchanged['poll']:.3f}", f"{unchanged['poll'] / scan:.2f} x digest scan"),
         ("digest scan, beside the changed polls", f"{changed['digests']:.3f}", ""),
         ("poll, 1 % changed", f"{changed['poll']:.3f}", f"{changed['poll'] / changed['digests']:.2f} x digest scan"),
         ("Spark full outer join", f"{changed['join']:.3f}", f"{changed['join'] / changed['poll']:.2f} x the poll"),
-    ]
+    ]  # fmt: skip
     return table

@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,9 +19,9 @@ from sqlalchemy import inspect
 from qbcd.catalog.remembered import check_requested, check_server, check_shape
 from qbcd.catalog.source import Session
 from qbcd.config import SparkConfig
-from qbcd.connectors.base import Connector
+from qbcd.connectors.base import JdbcDriver
 from qbcd.errors import EnvironmentMissing, MissingPrivilege, QbcdError, Refused, UnsafeKey
-from qbcd.model import StreamPlan
+from qbcd.model import Consistency, StreamPlan
 from qbcd.run import Stream, plan_of, probe_restriction
 from qbcd.spark.drivers import find_driver, user_cache
 from qbcd.spark.machine import Surroundings, require_java
@@ -63,6 +63,11 @@ def check_stream(stream: Stream) -> list[Finding]:
 
 
 _Found = Iterator[tuple[str, Literal["ok", "warning"], str]]
+_SEEN: Mapping[Consistency, str] = {
+    "snapshot": "a batch comes from one snapshot of the source",
+    "statement": "a batch comes from one statement, which sees one state of the source",
+    "range": "each key range of a batch is one state of the source; another range may be of another moment",
+}
 
 
 def _stream_findings(stream: Stream) -> _Found:
@@ -83,6 +88,9 @@ def _stream_findings(stream: Stream) -> _Found:
             yield "restriction", "ok", "is accepted by the source"
         yield "key", "ok", _key(stream, session, plan)
         yield "privileges", "ok", _privileges(stream, session, plan, row)
+        if stream.site.kind == "database":
+            stream.source.connector.check_in_source(session.connection, plan.table, stream=stream.name)
+        yield "strategy", "ok", f"{plan.strategy}: {_SEEN[strategy.consistency]}"
         if row is not None and row.prepared:
             check_requested(stream.name, stream.settings.requested, row.checkpoint)
             check_shape(stream.source, session, stream.name, row.checkpoint)
@@ -130,18 +138,18 @@ def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamR
 
 # -- the machine -----------------------------------------------------------------------------------------------------
 def check_machine(
-    connectors: Sequence[Connector], workdir: Path, config: SparkConfig, spark: SparkProvider
+    drivers: Sequence[tuple[JdbcDriver, Path | None]], workdir: Path, config: SparkConfig, spark: SparkProvider
 ) -> list[Finding]:
     """What all streams need of this machine: Java, driver jars, the workdir, and executors that see it.
 
     Args:
-        connectors: Of all configured sources, each once.
+        drivers: Of all configured sources, each once, with the jar that the user named.
         workdir: The project's workdir; need not exist yet.
         config: How Spark is started.
         spark: Started only where the master is not this process.
     """
     found = [_java()]
-    found += [_driver(connector, config.driver_jar) for connector in connectors]
+    found += [_driver(driver, configured) for driver, configured in drivers]
     found.append(_tried("workdir", lambda: _writable(workdir), f"{workdir} can be written", ""))
     if not config.master.startswith("local") and not any(f.level == "error" for f in found):
         seen = f"seen by the executors of {config.master} too"
@@ -156,15 +164,15 @@ def _java() -> Finding:
         return _failed("Java", error)
 
 
-def _driver(connector: Connector, configured: Path | None) -> Finding:
+def _driver(driver: JdbcDriver, configured: Path | None) -> Finding:
     """The driver's jar; a look installs no package, so where a poll would, that is a warning."""
-    subject = f"driver {connector.driver.driver_class}"
+    subject = f"driver {driver.driver_class}"
     looking = Surroundings(may_install=lambda: False)
     try:
-        jar = find_driver(connector.driver, configured=configured, cache=user_cache(), around=looking)
+        jar = find_driver(driver, configured=configured, cache=user_cache(), around=looking)
     except EnvironmentMissing as error:
         if Surroundings().may_install() and shutil.which("apt-get"):
-            package = connector.driver.debian
+            package = driver.debian
             return Finding(subject, "warning", f"no jar yet; the first poll installs the package {package}")
         return _failed(subject, error)
     except QbcdError as error:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 Consistency = Literal["snapshot", "statement", "range"]
 Comparison = Literal["typed", "bytes", "text"]
 TravelKind = Literal[
-    "boolean", "int16", "int32", "int64", "float32", "float64",
+    "boolean", "int16", "int32", "int64", "uint64", "float32", "float64",
     "decimal", "text", "binary", "date", "time", "timestamp", "timestamptz", "array",
 ]  # fmt: skip
 
@@ -23,9 +23,9 @@ TravelKind = Literal[
 class Travel:
     """How a column's values travel from the source to a sink (interface.md, Types).
 
-    On the wire (JDBC and stage) booleans, integers, floats and binary are themselves; `decimal`, `text`, dates and
-    times are text; an `array` is a JSON fragment: a JSON array for one-dimensional arrays with lower bound 1, a JSON
-    string with the database's own text for any other array.
+    On the wire (JDBC and stage) booleans, integers, floats and binary are themselves, `uint64` (unsigned 64-bit) is a
+    decimal(20,0); `decimal`, `text`, dates and times are text; an `array` is a JSON fragment: a JSON array for
+    one-dimensional arrays with lower bound 1, a JSON string with the database's own text for any other array.
     """
 
     kind: TravelKind

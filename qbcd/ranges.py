@@ -12,6 +12,7 @@ from typing import TypeVar
 from qbcd.model import KeyRange
 
 Range = TypeVar("Range", bound=KeyRange)
+ROWS_PER_READER = 8_000  # below which a reader's own start costs more than it saves
 
 
 def build(bounds: Sequence[tuple[str, ...]], *, first_id: int, within: KeyRange | None = None) -> list[KeyRange]:
@@ -46,7 +47,14 @@ def shares(asked: Sequence[Range], connections: int) -> list[list[Range]]:
     return cut
 
 
-def predicates(asked: Sequence[KeyRange], connections: int) -> list[str]:
-    """Conditions on ``range_id`` that give each JDBC reader about as many rows; together they cover `asked`."""
-    by_id = sorted(asked, key=lambda r: r.range_id)
-    return [f"range_id BETWEEN {s[0].range_id} AND {s[-1].range_id}" for s in shares(by_id, connections)]
+def statements(asked: Sequence[Range], connections: int, most: int) -> list[list[list[Range]]]:
+    """By connection, the ranges of each of its statements: its share of `asked`, `most` ranges at a time.
+
+    Shares and statements are contiguous, since a database may answer for neighbours in one go.
+    """
+    return [[s[i : i + most] for i in range(0, len(s), most)] for s in shares(asked, connections)]
+
+
+def readers(asked: Sequence[KeyRange], connections: int) -> int:
+    """How many connections are worth having for the rows of `asked`."""
+    return max(1, min(connections, -(-sum(r.rows for r in asked) // ROWS_PER_READER)))

@@ -1,12 +1,15 @@
-"""Fixtures of all tests: one embedded server and one Spark session per run, a fresh database per test.
+"""Fixtures of all tests: one server of each database and one Spark session per run, a fresh database per test.
 
-`server` and `spark` start only when a test asks for them, so unit tests stay free of both.
+Servers and `spark` start only when a test asks for them, so unit tests stay free of all. A database whose server is not
+there skips its tests, and the last lines of the run say how many and why.
 """
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator
+import os
+from collections import Counter
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +18,22 @@ import pytest
 pytest.register_assert_rewrite("tests.support")
 
 from qbcd.demo.server import EmbeddedPostgres  # noqa: E402 -- the rewriting is registered before the first import
-from tests.support import sql  # noqa: E402
+from qbcd.errors import EnvironmentMissing  # noqa: E402
+from tests.support.maria_server import MariaServer, find_programs  # noqa: E402
+from tests.support.places import FIRST, Place, new_place, place_of, server_of  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+MYSQL_VARIABLE = "QBCD_TEST_MYSQL_URL"
+NO_SERVER = "no {} server: "  # how the reasons begin that the summary counts
+
+
+@dataclass(frozen=True)
+class GivenServer:
+    """A server that the run was told of and did not start; `url` is that of a user who may do everything."""
+
+    url: str
 
 
 @pytest.fixture(scope="session")
@@ -29,24 +44,61 @@ def server() -> Iterator[EmbeddedPostgres]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaServer]:
+    """The run's MariaDB; skips where none is installed."""
+    try:
+        running = MariaServer.start()
+    except EnvironmentMissing as error:
+        pytest.skip(NO_SERVER.format("MariaDB") + str(error))
+    with running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def mysql() -> GivenServer:
+    """The MySQL server that `QBCD_TEST_MYSQL_URL` names; skips where it names none (Debian has no package of it)."""
+    url = os.environ.get(MYSQL_VARIABLE)
+    if not url:
+        pytest.skip(NO_SERVER.format("MySQL") + f"set {MYSQL_VARIABLE} to mysql://USER:PASSWORD@HOST:PORT/ of one")
+    return GivenServer(url)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
+    """Says last of all, for each server that is not there, how many tests were skipped for it."""
+    yield
+    beginnings = tuple(NO_SERVER.format(product) for product in ("MariaDB", "MySQL"))
+    skips = [report.longrepr for report in terminalreporter.stats.get("skipped", [])]
+    reasons = [skip[2].removeprefix("Skipped: ") for skip in skips if isinstance(skip, tuple)]
+    for reason, number in Counter(r for r in reasons if r.startswith(beginnings)).items():
+        terminalreporter.write_line(f"{number} {'test' if number == 1 else 'tests'} skipped: {reason}", yellow=True)
+
+
 @pytest.fixture
-def database(server: EmbeddedPostgres) -> Iterator[str]:
-    """URL of a new, empty database; it goes with the test, whoever is still connected."""
-    name = f"t_{uuid.uuid4().hex}"
-    sql(server.url, f"CREATE DATABASE {name}")
-    yield server.url_of(name)
-    sql(server.url, f"DROP DATABASE {name} WITH (FORCE)")
+def database(request: pytest.FixtureRequest) -> Iterator[str]:
+    """URL of a new, empty database; it goes with the test, whoever is still connected.
+
+    Of PostgreSQL, or of what `tests.support.places.over` asks for.
+    """
+    kind = getattr(request, "param", FIRST)
+    with new_place(server_of(request, kind), kind) as place:
+        yield place.url
+
+
+@pytest.fixture
+def place(database: str) -> Place:
+    """The same database, for what a test says in its words."""
+    return place_of(database)
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The run's Spark session: two local cores, the PostgreSQL driver on its class path.
+    """The run's Spark session: two local cores, the drivers of all connectors that the run has servers for.
 
     qbcd adopts a session that it finds in its process, so every project of the run shares this one.
     """
     from qbcd.config.models import SparkConfig
-    from qbcd.connectors.postgresql import PostgreSQL
-    from qbcd.spark.drivers import find_driver, user_cache
     from qbcd.spark.session import create_session
 
     conf = {
@@ -55,10 +107,38 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
     }
-    driver = find_driver(PostgreSQL.driver, configured=None, cache=user_cache())
-    session = create_session(SparkConfig(master="local[2]", conf=conf), [driver.jar])
+    session = create_session(SparkConfig(master="local[2]", conf=conf), driver_jars())
     yield session
     session.stop()
+
+
+def driver_jars() -> list[Path]:
+    """The jars of the JDBC drivers of those connectors that the run may have servers for; others are not searched for.
+
+    Where one besides PostgreSQL's is not found, the tests that need it fail and say so.
+    """
+    from qbcd.connectors import CONNECTORS
+    from qbcd.spark.drivers import find_driver, user_cache
+
+    jars = []
+    for driver, name in {c.driver: name for name, c in CONNECTORS.items() if may_have(name)}.items():
+        try:
+            jars.append(find_driver(driver, configured=None, cache=user_cache()).jar)
+        except EnvironmentMissing:
+            if name == FIRST:
+                raise
+    return jars
+
+
+def may_have(name: str) -> bool:
+    """Whether tests of this run can have a server of the connector `name`."""
+    if name != "mariadb":
+        return name == FIRST or bool(os.environ.get(f"QBCD_TEST_{name.upper()}_URL"))
+    try:
+        find_programs()
+    except EnvironmentMissing:
+        return False
+    return True
 
 
 @pytest.fixture

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from qbcd.sites.base import Detection, Difference, Held, Settings, Site, Step, not_prepared
+from qbcd.sites.base import Detection, Difference, Held, Settings, Site, Step
 from qbcd.sites.database import DatabaseSite
 from qbcd.sites.files import Files
+from qbcd.sites.guards import not_prepared
 from qbcd.sites.spark import SparkSite
 
 __all__ = [

@@ -23,11 +23,12 @@ ONE_TASK_ROWS = 500_000  # rows that one task sorts and numbers; beyond them the
 _RANK = {"d": 0, "u": 1, "c": 2, "r": 3}
 
 
-def sums(rows: DataFrame) -> dict[int, tuple[int, int]]:
-    """range_id -> (rows, sum of digests), exact: the sum is a decimal(38,0)."""
-    digest = F.sum(F.col("digest").cast("decimal(38,0)")).alias("s")
-    found = rows.groupBy("range_id").agg(F.count(F.lit(1)).alias("n"), digest).collect()
-    return {int(r["range_id"]): (int(r["n"]), int(r["s"])) for r in found}
+def sums(rows: DataFrame) -> dict[int, tuple[int, int | None]]:
+    """range_id -> (rows, sum of digests), exact: the sum is a decimal(38,0), and None where a digest is missing."""
+    digest = F.col("digest").cast("decimal(38,0)")
+    whole = F.when(F.count(digest) == F.count(F.lit(1)), F.sum(digest)).alias("s")
+    found = rows.groupBy("range_id").agg(F.count(F.lit(1)).alias("n"), whole).collect()
+    return {int(r["range_id"]): (int(r["n"]), None if r["s"] is None else int(r["s"])) for r in found}
 
 
 def has_duplicates(stage: DataFrame) -> bool:
@@ -81,7 +82,7 @@ def _changed(plan: StreamPlan) -> SparkColumn:
 def _comparable(column: Column, name: str) -> SparkColumn:
     """The wire value, without the trailing zeros that the type's own equality does not see."""
     value = F.col(name)
-    if column.base_type == "numeric" and column.travel.kind == "text":
+    if column.fact("zeros") == "loose" and column.travel.kind == "text":
         return F.when(value.contains("."), F.regexp_replace(value, r"\.?0+$", "")).otherwise(value)
     return value
 

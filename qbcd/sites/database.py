@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import SQLAlchemyError
 
 from qbcd import hooks
 from qbcd.catalog.remembered import check_server, check_shape
@@ -16,22 +15,20 @@ from qbcd.catalog.source import Session, Source
 from qbcd.errors import MissingPrivilege, StateConflict, UnsafeKey
 from qbcd.model import BatchHeader, Cost, StreamPlan, Table
 from qbcd.sites.base import (
-    ACCEPTED_SOURCE,
     Detection,
     Difference,
     Held,
     Settings,
     Site,
     Step,
-    check_guards,
     checkpoint_of,
-    confirm,
     new_epoch,
     new_header,
-    untravelled_error,
 )  # fmt: skip
-from qbcd.spark.jdbc import explained, read_query
+from qbcd.sites.guards import ACCEPTED_SOURCE, check_guards, confirm, untravelled_error
+from qbcd.sites.shapes import casts, event_fields
 from qbcd.spark.session import SparkProvider
+from qbcd.spark.source import source_rows
 from qbcd.state import ProjectState, StreamRow, StreamStore
 from qbcd.strategies.mds import Mds, drop_tables, empty_tables, forget_batch, outbox_name, plan_of_outbox
 
@@ -75,6 +72,8 @@ class DatabaseSite(Site):
     # -- prepare -----------------------------------------------------------------------------------------------------
     def create(self, plan: StreamPlan) -> None:
         strategy = self.strategy(plan)
+        with self.reading() as conn:  # looked at again by each poll; here nothing is made
+            self.source.connector.check_in_source(conn, plan.table, stream=self.stream)
         try:
             with self.writing() as conn:
                 self.store.create(conn)
@@ -174,16 +173,16 @@ class DatabaseSite(Site):
     def staged(self, header: BatchHeader) -> DataFrame:
         with self.source.read(self.stream) as session:
             plan = self._plan_of(header, session)
-        jdbc_url, options = self.source.jdbc(self.stream)
         readers = max(1, min(8, header.size // ROWS_PER_READER))
         step = -(-header.size // readers)
-        parts = [f"ordinal >= {i * step} AND ordinal < {(i + 1) * step}" for i in range(readers)]
         query, pins = self.strategy(plan).rows(header.epoch, header.seq), self.source.connector.session_pins()
-        spark = self.spark.get()
-        return explained(
-            lambda: read_query(spark, jdbc_url, options, query, predicates=parts if readers > 1 else None, init=pins),
-            lambda error: self.source.explain(error, self.stream),
-        )
+        parts = [
+            f"SELECT * FROM (\n{query}\n) AS q WHERE q.ordinal >= {i * step} AND q.ordinal < {(i + 1) * step}"
+            for i in range(readers)
+        ]
+        rows = source_rows(self.spark.get(), self.source, self.stream, parts, init=pins, at_once=readers)
+        # A driver may read a value as a wider type than it travels as: a float as a double.
+        return rows.selectExpr(*casts(event_fields([travel for _, travel in header.columns])))
 
     def _plan_of(self, header: BatchHeader, session: Session) -> StreamPlan:
         """The plan under which the batch was staged: its columns live on in the outbox's own table."""
@@ -220,18 +219,21 @@ class DatabaseSite(Site):
 
     def forget(self, held: Held) -> None:
         connector, schema = self.source.connector, self.source.schema
+        try:
+            self._run_alone(drop_tables(connector, schema, self.stream), held)
+        except MissingPrivilege:
+            # A DBA made the tables, and they are the DBA's to drop; their rows are ours.
+            self._run_alone(empty_tables(connector, schema, self.stream), held)
         with self.source.write(self.stream) as session:
-            try:
-                with session.connection.begin_nested():
-                    for statement in drop_tables(connector, schema, self.stream):
-                        session.run(statement)
-            except SQLAlchemyError as error:
-                if not isinstance(self.source.explain(error, self.stream), MissingPrivilege):
-                    raise
-                # A DBA made the tables, and they are the DBA's to drop; their rows are ours.
-                for statement in empty_tables(connector, schema, self.stream):
-                    session.run(statement)
             held.row = self.store.forget(session.connection, held.row)
+
+    def _run_alone(self, statements: Sequence[str], held: Held) -> None:
+        """Runs repeatable statements in a transaction of their own, since DDL may commit by itself."""
+        with self.source.write(self.stream) as session:
+            row = held.row
+            self.store.lock(session.connection, self.stream, self.project.project_id, row.version, row.fencing_token)
+            for statement in statements:
+                session.run(statement)
 
     # -- looking -----------------------------------------------------------------------------------------------------
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[Step]:
@@ -263,12 +265,17 @@ class DatabaseSite(Site):
         return Mds(self.source.connector, plan, self.source.schema)
 
     def _enter(self, session: Session, plan: StreamPlan, held: Held) -> None:
-        """Locks the stream's row (project, version, token) and keeps DDL away from the table (protocol.md 1 and 9)."""
+        """Locks the stream's row (project, version, token) and keeps DDL away from the table (protocol.md 1 and 9).
+
+        What the comparison needs of table and server is looked at under that lock.
+        """
         row = held.row
         self.store.lock(session.connection, self.stream, self.project.project_id, row.version, row.fencing_token)
-        lock = self.source.connector.lock_against_rewrite(plan.table)
+        connector = self.source.connector
+        lock = connector.lock_against_rewrite(plan.table)
         if lock:
             session.run(lock)
+        connector.check_in_source(session.connection, plan.table, stream=self.stream)
 
     def _check_travels(
         self, session: Session, strategy: Mds, plan: StreamPlan, settings: Settings, epoch: int, seq: int
@@ -283,9 +290,8 @@ class DatabaseSite(Site):
         self, session: Session, plan: StreamPlan, settings: Settings, held: Held, epoch: int, counts: dict[str, int]
     ) -> BatchHeader:
         now = self.source.connector.clock_ms(session.connection)
-        return new_header(
-            plan, settings, held, epoch=epoch, ts_ms=now, counts=counts, consistency=Mds.consistency
-        )  # fmt: skip
+        seen = self.strategy(plan).consistency
+        return new_header(plan, settings, held, epoch=epoch, ts_ms=now, counts=counts, consistency=seen)
 
     def _checkpoint(self, session: Session, plan: StreamPlan, settings: Settings, rows: int) -> dict[str, Any]:
         server = self.source.connector.server_identity(session.connection)

@@ -1,4 +1,9 @@
-"""Reading a source under one snapshot: DDL kept away, catalog checked, checksums on all connections, rows by Spark."""
+"""Reading a source for one poll: DDL kept away, catalog checked, checksums on all connections, rows by Spark.
+
+Where the database exports snapshots, everything comes from one. Elsewhere every statement sees a state of its own, and
+what holds is that a range is read whole by one of them: checksums then only say which ranges to read, and what is kept
+of a range is what its rows were when they were read (protocol.md 10).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ from qbcd.catalog.remembered import check_server, check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import TornRead
 from qbcd.model import KeyRange, ServerIdentity, Statement, StreamPlan, Table
-from qbcd.spark.jdbc import explained, read_query
+from qbcd.spark.source import source_rows
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
@@ -24,15 +29,16 @@ Range = TypeVar("Range", bound=KeyRange)
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One state of the source, held open by `session`, which other sessions can import by `name`.
+    """The source as a poll reads it, its table's definition kept by `session` as long as that is open.
 
     Attributes:
+        name: Of the one state that `session` and all who import it see; None where each statement sees its own.
         rebase: The digests kept from earlier may mean something else now (confirmed by the user).
         ts_ms: The source's clock, milliseconds since 1970 UTC.
     """
 
     session: Session
-    name: str
+    name: str | None
     table: Table
     server: ServerIdentity
     rebase: bool
@@ -56,7 +62,7 @@ def snapshot_of(
         lock = connector.lock_against_rewrite(plan.table)
         if lock:
             session.run(lock)
-        name = connector.export_snapshot(session.connection)
+        name = connector.export_snapshot(session.connection) if connector.exports_snapshots else None
         if checkpoint is None:
             table, server, rebase = plan.table, connector.server_identity(session.connection), False
         else:
@@ -69,37 +75,43 @@ def snapshot_of(
 def checksums(
     source: Source, strategy: IdRcs, snapshot: Snapshot, known: Sequence[Range], connections: int
 ) -> list[Range]:
-    """Count and checksum of every range as the source has it, one statement a connection, all from one snapshot.
+    """Count and checksum of every range as the source has it, each connection's share in as few statements as it takes.
 
     Raises:
         TornRead: A digest was NULL, or a range was not answered.
     """
     stream = strategy.plan.stream
-    statements = [strategy.checksums(share) for share in ranges.shares(known, connections)]
+    asked = ranges.statements(known, connections, source.connector.ranges_per_statement)
     by_id = {r.range_id: r for r in known}
     found: dict[int, Range] = {}
-    for row in _gather(source, stream, snapshot, statements):
+    for row in _gather(source, stream, snapshot, [[strategy.checksums(part) for part in own] for own in asked]):
         if row.n != row.digests:
-            raise TornRead(f"range {row.range_id} has rows without a digest", stream=stream)
+            raise without_digest(stream, row.range_id)
         found[row.range_id] = replace(by_id[row.range_id], rows=int(row.n), checksum=int(row.checksum))
     if len(found) != len(known):
         raise TornRead(f"{len(found)} of {len(known)} ranges were answered", stream=stream)
     return [found[r.range_id] for r in known]
 
 
-def _gather(source: Source, stream: str, snapshot: Snapshot, statements: Sequence[Statement]) -> list[Any]:
-    """Rows of all statements: the first on the exporter's own session, the others beside it on the same snapshot."""
+def without_digest(stream: str, range_id: int) -> TornRead:
+    """The refusal of rows whose digest is NULL."""
+    return TornRead(f"range {range_id} has rows without a digest", stream=stream)
 
-    def elsewhere(statement: Statement) -> list[Any]:
+
+def _gather(source: Source, stream: str, snapshot: Snapshot, shares: Sequence[Sequence[Statement]]) -> list[Any]:
+    """Rows of all statements: the first share on the snapshot's own session, the others beside it, a session each."""
+
+    def elsewhere(share: Sequence[Statement]) -> list[Any]:
         with source.read(stream, snapshot=snapshot.name) as session:
-            return list(session.rows(statement))
+            return [row for statement in share for row in session.rows(statement)]
 
-    if len(statements) == 1:
-        return list(snapshot.session.rows(statements[0]))
-    with ThreadPoolExecutor(len(statements) - 1, thread_name_prefix="qbcd-read") as pool:
-        others = [pool.submit(elsewhere, statement) for statement in statements[1:]]
-        rows = list(snapshot.session.rows(statements[0]))
-        for other in others:
+    here, *others = shares
+    if not others:
+        return [row for statement in here for row in snapshot.session.rows(statement)]
+    with ThreadPoolExecutor(len(others), thread_name_prefix="qbcd-read") as pool:
+        beside = [pool.submit(elsewhere, share) for share in others]
+        rows = [row for statement in here for row in snapshot.session.rows(statement)]
+        for other in beside:
             rows += other.result()
     return rows
 
@@ -108,13 +120,13 @@ def row_frame(
     source: Source, spark: SparkSession, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange], *,
     typed: bool, connections: int,
 ) -> DataFrame:  # fmt: skip
-    """The rows of `asked` as a JDBC read pinned to the snapshot: a query, to be evaluated once, into the stage."""
-    stream = strategy.plan.stream
-    jdbc_url, options = source.jdbc(stream)
-    query = source.connector.jdbc_query(strategy.images(asked, typed=typed).sql)
-    readers = ranges.predicates(asked, connections)
-    pins = source.connector.snapshot_pins(snapshot.name)
-    return explained(  # Spark asks for the columns at once, and that may fail like any other statement
-        lambda: read_query(spark, jdbc_url, options, query, predicates=readers, init=pins),
-        lambda error: source.explain(error, stream),
-    )
+    """The rows of `asked` as one JDBC read, each range by one statement: a query, to be evaluated once, into the stage.
+
+    Every reader has statements of its own, over its ranges alone: a condition on the ranges' ids would not keep every
+    database from reading them all for each reader.
+    """
+    connector, readers = source.connector, ranges.readers(asked, connections)
+    parts = [part for own in ranges.statements(asked, readers, connector.ranges_per_statement) for part in own]
+    pins = connector.session_pins() if snapshot.name is None else connector.snapshot_pins(snapshot.name)
+    queries = [strategy.images(part, typed=typed).sql for part in parts]
+    return source_rows(spark, source, strategy.plan.stream, queries, init=pins, at_once=readers)

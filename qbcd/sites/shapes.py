@@ -15,6 +15,7 @@ _WIRE = {
     "int16": "smallint",
     "int32": "int",
     "int64": "bigint",
+    "uint64": "decimal(20,0)",
     "float32": "float",
     "float64": "double",
     "binary": "binary",
@@ -33,18 +34,23 @@ def row_fields(travels: Sequence[Travel], *, typed: bool = False) -> list[tuple[
     return [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint"), *values, *extra]
 
 
-def batch_fields(travels: Sequence[Travel]) -> list[tuple[str, str]]:
-    """(name, type) of a row of a batch: the staged event, and what the replica needs of it."""
+def event_fields(travels: Sequence[Travel]) -> list[tuple[str, str]]:
+    """(name, type) of a staged event; both sites stage alike."""
     images = [(f"{side}_{i}", wire_type(t)) for side in ("b", "a") for i, t in enumerate(travels)]
-    event = [
+    about = [
         ("op", "string"),
         ("reason", "string"),
         ("pair_id", "string"),
         ("ordinal", "bigint"),
         ("changed", "string"),
     ]
+    return [*about, *images]
+
+
+def batch_fields(travels: Sequence[Travel]) -> list[tuple[str, str]]:
+    """(name, type) of a row of a batch: the staged event, and what the replica needs of it."""
     replica = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint"), ("batch_seq", "bigint")]
-    return [*event, *images, *replica]
+    return [*event_fields(travels), *replica]
 
 
 def ddl(fields: Sequence[tuple[str, str]]) -> str:

@@ -1,4 +1,4 @@
-"""Reads of a source through Spark's JDBC: one query, split by predicates, every reader on the same pins.
+"""Reads of a source through Spark's JDBC: one query, split by predicates, or one a reader; all on the same pins.
 
 A DataFrame made here is a query, not data: each action on it asks the source again. Callers write it to the stage
 once and compute from there.
@@ -71,6 +71,28 @@ def read_query(
         if predicates is None:
             return spark.read.format("jdbc").options(**settings).option("url", jdbc_url).option("dbtable", table).load()
         return spark.read.jdbc(jdbc_url, table, predicates=list(predicates), properties=settings)
+
+
+def read_queries(
+    spark: SparkSession, jdbc_url: str, options: Mapping[str, str], queries: Sequence[str], *, init: Sequence[str],
+    at_once: int,
+) -> DataFrame:  # fmt: skip
+    """A DataFrame of the rows of all `queries`, a connection each, as one Spark job; see `read_query`.
+
+    Args:
+        spark: The session.
+        jdbc_url: JDBC URL without user and password.
+        options: As for `read_query`.
+        queries: SELECTs of the same columns, one at least.
+        init: Statements that every reader's session runs first.
+        at_once: How many of them are read at the same time.
+    """
+    # Spark asks the source for the columns of each: one after the other, since a thread would leave one behind in Java.
+    frames = [read_query(spark, jdbc_url, options, query, init=init) for query in queries]
+    whole = frames[0]
+    for frame in frames[1:]:
+        whole = whole.unionAll(frame)
+    return whole.coalesce(at_once) if len(frames) > at_once else whole
 
 
 @contextmanager

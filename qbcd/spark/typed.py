@@ -16,6 +16,7 @@ _PLAIN = {
     "int16": "smallint",
     "int32": "int",
     "int64": "bigint",
+    "uint64": "decimal(20,0)",
     "float32": "float",
     "float64": "double",
     "text": "string",

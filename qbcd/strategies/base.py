@@ -39,7 +39,7 @@ class Strategy(ABC):
 
     name: ClassVar[str]
     site: ClassVar[Literal["database", "spark"]]
-    consistency: ClassVar[Consistency]
+    consistency: Consistency  # of a batch; a class says it, or its instances where the connector decides
     needs: ClassVar[str]
     sees: ClassVar[str]
     misses: ClassVar[str]

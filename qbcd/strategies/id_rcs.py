@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qbcd.model import KeyRange, Statement
+from qbcd.connectors.base import Connector
+from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.base import Estimate, Strategy
 
@@ -22,10 +23,13 @@ class IdRcs(Strategy):
 
     name = "id_rcs"
     site = "spark"
-    consistency = "snapshot"
     needs = "SELECT on the table, and a key that the database can order; nothing is written to the source"
     sees = "every insert, update and delete, with old and new values, as the net change between two polls"
     misses = "states between two polls (a row inserted and deleted again leaves no event)"
+
+    def __init__(self, connector: Connector, plan: StreamPlan) -> None:
+        super().__init__(connector, plan)
+        self.consistency = "snapshot" if connector.exports_snapshots else "range"
 
     def estimate(self) -> Estimate:
         """R*N + size(aux) + delta*M (paper, table 3): one scan of digests; aux and replica live outside the source."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbcd import hooks
-from qbcd.sites import spark as spark_site
+from qbcd.sites import upkeep
 from tests.support.project import opened, poll
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def kill_at(
     Args:
         nth: The visit to `point` at which it dies.
         own_spark: The child starts its own Java machine.
-        constants: Of :mod:`qbcd.sites.spark`, by name, to be set in the child.
+        constants: Of :mod:`qbcd.sites.upkeep`, by name, to be set in the child.
 
     Returns:
         The dead process's id.
@@ -87,7 +87,7 @@ def _doomed(
     constants: dict[str, int],
 ) -> None:  # fmt: skip
     for name, value in constants.items():
-        setattr(spark_site, name, value)
+        setattr(upkeep, name, value)
     visits = 0
 
     def die() -> None:

@@ -1,45 +1,47 @@
-"""Polls among writers: pgbench changes what is being read, and no poll may tear, lose or repeat anything."""
+"""Polls among writers, who change what is being read: no poll may tear, lose or repeat anything."""
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy.engine import make_url
 
+from qbcd import ranges
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import TornRead
 from qbcd.run import plan_of
 from qbcd.sites import SparkSite
 from qbcd.sites.reading import checksums, snapshot_of
-from tests.support import sql, wait_until
-from tests.support.oracle import Copy, batches
+from tests.support.oracle import batches, copy_of
+from tests.support.places import Place, over, server_of
 from tests.support.project import config, opened, poll
+from tests.support.writers import Work, writers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CLIENTS = 4
-RATE = 500  # transactions a second: between two polls they touch every range, and the polls still get a turn
 SECONDS = 8  # at least
 ROUNDS = 3  # at least
 
-WORK = """
+ROWS = 3000
+TABLES = {
+    "postgresql": """
 CREATE TABLE work (
   id bigint, part text, amount numeric(12,2), at timestamptz, tags integer[], flag boolean, x double precision, j jsonb,
   PRIMARY KEY (part, id)
-);
-INSERT INTO work SELECT g, 'p' || g % 3, g / 7.0, '2024-01-01'::timestamptz + g * interval '1 hour', ARRAY[g, NULL],
-  g % 2 = 0, g / 3.0, jsonb_build_object('g', g) FROM generate_series(1, 3000) g
-"""
-# Keys of rows that are moved or made there belong to one client, so that no two writers ever want the same new key.
+)""",
+    "elsewhere": """
+CREATE TABLE work (
+  id bigint, part varchar(40), amount decimal(12,2), at timestamp(6) NULL, tags text, flag boolean, x double, j json,
+  PRIMARY KEY (part, id)
+)""",
+}
 SCRIPT = """
 \\set id random(1, 600)
 \\set own 1000000 * (:client_id + 1) + random(1, 100)
@@ -73,42 +75,60 @@ COMMIT;
 """
 
 
-@contextmanager
-def writers(server: EmbeddedPostgres, database: str, script: str, folder: Path) -> Iterator[None]:
-    """pgbench at work as long as the block; no client may have given up, and no session is left."""
-    file = folder / "work.pgbench"
-    file.write_text(script)
-    command = [
-        str(server.bin / "pgbench"), "--no-vacuum", "--client", str(CLIENTS), "--time", "600",
-        "--rate", str(RATE), "--max-tries", "50",
-        "--file", str(file), "--host", server.host, "--port", str(server.port), "--username", "postgres",
-        str(make_url(database).database),
-    ]  # fmt: skip
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        yield
-        assert process.poll() is None, process.communicate()[0]
-    finally:
-        process.kill()
-        output, _ = process.communicate(timeout=60)
-    assert "aborted" not in output, output
-    at_work = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'pgbench' AND datname = current_database()"
-    wait_until(lambda: not sql(database, at_work), what="the end of pgbench's sessions")
+def act(rng: Random, client: int) -> list[str]:
+    """What `SCRIPT` does, for a server that pgbench does not know."""
+    row, own, v, kind = rng.randint(1, 600), 1_000_000 * (client + 1) + rng.randint(1, 100), rng.randint(1, 100_000), 0
+    kind = rng.randint(1, 12)
+    if kind <= 3:
+        json = """'{"v": [1, null]}'"""
+        values = f"{own}, 'p{v % 3}', {v} / 100.0, now(6), '[{v}]', NULL, {v} / 7e0, {json}"
+        return [f"INSERT IGNORE INTO work VALUES ({values})"]
+    if kind <= 7:
+        sets = f"amount = {v} / 100.0, at = sysdate(6), tags = left(concat('{v},', tags), 99), x = {v} * 0.1e0"
+        return [f"UPDATE work SET {sets} WHERE id = {row}"]
+    if kind <= 8:
+        return [f"DELETE FROM work WHERE id = {own}"]
+    if kind <= 9:
+        return [f"UPDATE IGNORE work SET id = {own} WHERE id = {row}"]
+    if kind <= 10:
+        values = f"{row}, 'p{row % 3}', NULL, now(6), '', TRUE, NULL, NULL"
+        return [f"INSERT IGNORE INTO work VALUES ({values})"]
+    if kind <= 11:
+        many = f"UPDATE work SET j = json_object('v', {v}) WHERE id BETWEEN {row} AND {row + 5}"
+        return ["BEGIN", many, f"DELETE FROM work WHERE id = {own}", "ROLLBACK"]
+    flip, gone = f"UPDATE work SET flag = NOT flag WHERE id = {row}", f"DELETE FROM work WHERE id = {row}"
+    moved = f"UPDATE work SET part = uuid() WHERE id = {own}"
+    return ["BEGIN", flip, "SAVEPOINT half", gone, "ROLLBACK TO half", moved, "COMMIT"]
 
 
-def test_polls_among_writers(server: EmbeddedPostgres, database: str, workspace: Path, spark: SparkSession) -> None:
-    sql(database, WORK)
+def make_work(place: Place) -> None:
+    place.sql(TABLES["postgresql" if place.kind == "postgresql" else "elsewhere"])
+    tags = "ARRAY[{}]" if place.kind == "postgresql" else "'[{}]'"
+    rows = (
+        f"({g}, 'p{g % 3}', {g} / 7.0, timestamp '2024-01-01 00:00:00', {tags.format(g)}, {g % 2 == 0}, {g} / 3e0, "
+        f"'{{\"g\": {g}}}')"
+        for g in range(1, ROWS + 1)
+    )
+    place.sql(f"INSERT INTO work VALUES {', '.join(rows)}")
+
+
+@over()
+def test_polls_among_writers(
+    request: pytest.FixtureRequest, place: Place, workspace: Path, spark: SparkSession
+) -> None:
+    make_work(place)
     guards = {"guards": {"max_delete_fraction": 0.5, "allow_empty": False}}
     streams = {"m": "mds", "r": {"type": "id_rcs", "rows_per_range": 200}}
-    data = config(database, *({"name": n, "table": "public.work", "strategy": s, **guards} for n, s in streams.items()))
-    copies = {n: Copy(database, "work", ["part", "id"], name=n) for n in streams}
+    table = {"table": place.table("work"), **guards}
+    data = config(place.url, *({"name": n, "strategy": s, **table} for n, s in streams.items()))
+    copies = {n: copy_of(place.url, "work", ["part", "id"], name=n) for n in streams}
     with opened(data, workspace, spark) as project:
         for name in streams:
             project.stream(name).prepare()
             copies[name].take_baseline()
         found: Counter[str] = Counter()
         started = time.monotonic()
-        with writers(server, database, SCRIPT, workspace):
+        with writers(server_of(request, place.kind), place, Work(SCRIPT, act), workspace):
             while time.monotonic() - started < SECONDS or min(found.values()) < ROUNDS:
                 for outcome in poll(project):
                     assert outcome.report is not None
@@ -127,10 +147,8 @@ def test_polls_among_writers(server: EmbeddedPostgres, database: str, workspace:
 # -- the bank: no transfer changes the sum -----------------------------------------------------------------------------
 
 ACCOUNTS = 4000
-BANK = f"""
-CREATE TABLE bank (id integer PRIMARY KEY, cents bigint);
-INSERT INTO bank SELECT g, 1000 FROM generate_series(1, {ACCOUNTS}) g
-"""
+RANGE = 500  # accounts
+READS = 20
 TRANSFER = f"""
 \\set a random(1, {ACCOUNTS})
 \\set b random(1, {ACCOUNTS})
@@ -140,21 +158,38 @@ UPDATE bank SET cents = cents - :cents WHERE id = :a;
 UPDATE bank SET cents = cents + :cents WHERE id = :b;
 COMMIT;
 """
-READS = 20
+# From one end of a range to the other, so that the sum of no range changes.
+WITHIN = TRANSFER.replace(f"b random(1, {ACCOUNTS})", f"b (:a - 1) / {RANGE} * {RANGE} + random(1, {RANGE})")
+
+
+def within(rng: Random, client: int) -> list[str]:
+    """What `WITHIN` does, for a server that pgbench does not know."""
+    start, cents = rng.randrange(0, ACCOUNTS, RANGE), rng.randint(1, 100)
+    one, other = (start + rng.randint(1, RANGE) for _ in "ab")
+    moves = (f"UPDATE bank SET cents = cents {n:+d} WHERE id = {i}" for i, n in ((one, -cents), (other, cents)))
+    return ["BEGIN", *moves, "COMMIT"]
+
+
+@pytest.fixture(autouse=True)
+def _many_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So few rows as the bank has would not be worth more than one."""
+    monkeypatch.setattr(ranges, "ROWS_PER_READER", RANGE)
 
 
 class Bank:
     """The stream over the bank, and its staged reads one by one."""
 
-    def __init__(self, database: str, folder: Path, spark: SparkSession) -> None:
-        sql(database, BANK)
-        table = {"name": "b", "table": "public.bank", "strategy": {"type": "id_rcs", "rows_per_range": 500}}
+    def __init__(self, place: Place, folder: Path, spark: SparkSession) -> None:
+        place.sql("CREATE TABLE bank (id integer PRIMARY KEY, cents bigint)")
+        place.insert("bank", [(i, 1000) for i in range(1, ACCOUNTS + 1)])
+        strategy = {"type": "id_rcs", "rows_per_range": RANGE}
+        table = {"name": "b", "table": place.table("bank"), "strategy": strategy}
         self.spark = spark
-        self.project = opened(config(database, table, source={"connections": 4}), folder, spark)
+        self.project = opened(config(place.url, table, source={"connections": 4}), folder, spark)
         self.project.stream("b").prepare()
 
-    def sums(self, reads: int) -> list[tuple[int, int]]:
-        """(accounts, cents) of `reads` reads of all ranges, each as a poll stages it."""
+    def sums(self, reads: int, by: Sequence[str] = ()) -> list[tuple[int, int]]:
+        """(accounts, cents) of `reads` reads of all ranges, or of all groups `by` of it, each as a poll stages it."""
         stream = self.project.work("b")
         site = stream.site
         assert isinstance(site, SparkSite)
@@ -167,34 +202,47 @@ class Bank:
             for _ in range(reads):
                 with snapshot_of(stream.source, plan, held.row.checkpoint) as snapshot:
                     now = checksums(stream.source, strategy, snapshot, known, 4)
-                    fetched = site._fetch(strategy, snapshot, now, stream.settings, held)
-                rows = site.replica.part_rows(plan, fetched).selectExpr("count(*)", "sum(c1)").head()
-                assert rows is not None
-                found.append((int(rows[0]), int(rows[1])))
+                    fetched = site.fetch(strategy, snapshot, now, stream.settings, held)
+                rows = site.replica.part_rows(plan, fetched).groupBy(*by).agg({"*": "count", "c1": "sum"}).collect()
+                found += [(int(row["count(1)"]), int(row["sum(c1)"])) for row in rows]
                 site.files.discard(fetched)
         return found
 
 
-def test_pinned_reads_do_not_tear(
-    server: EmbeddedPostgres, database: str, workspace: Path, spark: SparkSession
-) -> None:
-    bank = Bank(database, workspace, spark)
-    with bank.project, writers(server, database, TRANSFER, workspace):
+def test_pinned_reads_do_not_tear(server: EmbeddedPostgres, place: Place, workspace: Path, spark: SparkSession) -> None:
+    bank = Bank(place, workspace, spark)
+    with bank.project, writers(server, place, Work(TRANSFER, within), workspace):
         assert bank.sums(READS) == [(ACCOUNTS, 1000 * ACCOUNTS)] * READS
         fetched = []
         for _ in range(2):
             (outcome,) = poll(bank.project, "b")
             assert outcome.report is not None
             fetched.append(outcome.report.cost.dirty)
-        assert fetched == [ACCOUNTS // 500] * 2, "transfers touched every range"
+        assert fetched == [ACCOUNTS // RANGE] * 2, "transfers touched every range"
+
+
+# Where no snapshot can be exported, each range is still of one state.
+@over()
+def test_a_range_does_not_tear(
+    request: pytest.FixtureRequest, place: Place, workspace: Path, spark: SparkSession
+) -> None:
+    bank, whole = Bank(place, workspace, spark), (RANGE, 1000 * RANGE)
+    with bank.project:
+        with writers(server_of(request, place.kind), place, Work(WITHIN, within), workspace):
+            assert bank.sums(READS // 4, ["range_id"]) == [whole] * (READS // 4 * (ACCOUNTS // RANGE))
+            (outcome,) = poll(bank.project, "b")
+            assert outcome.report is not None
+            assert outcome.report.cost.dirty == ACCOUNTS // RANGE, "transfers touched every range"
+        poll(bank.project, "b")
+        assert bank.project.stream("b").verify() == []
 
 
 def test_control_reads_without_the_pin_tear(
-    server: EmbeddedPostgres, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    server: EmbeddedPostgres, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bank = Bank(database, workspace, spark)
+    bank = Bank(place, workspace, spark)
     monkeypatch.setattr(PostgreSQL, "snapshot_pins", lambda self, name: self.session_pins())
-    with bank.project, writers(server, database, TRANSFER, workspace):
+    with bank.project, writers(server, place, Work(TRANSFER, within), workspace):
         assert set(bank.sums(READS)) != {(ACCOUNTS, 1000 * ACCOUNTS)}
         mark = bank.project.work("b").site.row()
         with pytest.raises(TornRead):

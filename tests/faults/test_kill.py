@@ -7,20 +7,19 @@ the same, and the way back is a batch of its own (protocol.md C and D; rules 1, 
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import Refused
 from qbcd.hooks import POINTS
 from qbcd.sites import Files, SparkSite
 from qbcd.state import Owner
 from tests.faults.child import kill_at
-from tests.support import sql
+from tests.support.places import new_place, over, server_of
 from tests.support.scene import STREAM, Scene, same_events
 
 if TYPE_CHECKING:
@@ -48,6 +47,12 @@ def cases() -> tuple[list[Case], list[Case]]:
 
 
 PAIRWISE, REST = cases()
+# What the database has a hand in: the source's reads and, for MDS, the one transaction and what is left in it.
+IN_THE_SOURCE = {
+    "mds": ("after_snapshot", "before_commit", "after_commit", "after_publish"),
+    "id_rcs": ("after_checksums", "after_stage", "after_commit"),
+}
+ELSEWHERE = [case for case in PAIRWISE if case[0] in IN_THE_SOURCE[case[1]]]
 
 
 def test_the_chosen_cases_cover_every_pair() -> None:
@@ -57,61 +62,52 @@ def test_the_chosen_cases_cover_every_pair() -> None:
 
 
 class Stage:
-    """The scenes of this module, one a strategy and sink, each made when it is first asked for."""
+    """The scenes of this module, one a kind of database, strategy and sink, each made when it is first asked for."""
 
-    def __init__(self, server: EmbeddedPostgres, folder: Path, spark: SparkSession) -> None:
-        self.server, self.folder, self.spark = server, folder, spark
-        self.scenes: dict[tuple[str, str], Scene] = {}
+    def __init__(self, request: pytest.FixtureRequest, folder: Path, spark: SparkSession) -> None:
+        self.request, self.folder, self.spark = request, folder, spark
+        self.scenes: dict[tuple[str, str, str], Scene] = {}
+        self.left = ExitStack()
 
-    def scene(self, strategy: str, sink: str) -> Scene:
-        if (strategy, sink) not in self.scenes:
-            name = f"t_{uuid.uuid4().hex}"
-            sql(self.server.url, f"CREATE DATABASE {name}")
+    def scene(self, kind: str, strategy: str, sink: str) -> Scene:
+        if (kind, strategy, sink) not in self.scenes:
+            place = self.left.enter_context(new_place(server_of(self.request, kind), kind))
             sinks = {"changes": {"type": sink, "path": "out/changes"}}
-            folder = self.folder / f"{strategy}-{sink}"
+            folder = self.folder / f"{kind}-{strategy}-{sink}"
             folder.mkdir()
-            scene = Scene(self.server.url_of(name), folder, strategy, self.spark, sinks=sinks, baseline="events")
+            scene = Scene(place.url, folder, strategy, self.spark, sinks=sinks, baseline="events")
+            self.scenes[kind, strategy, sink] = self.left.enter_context(scene)
             scene.make_table()
             scene.prepare()
-            self.scenes[strategy, sink] = scene
-        return self.scenes[strategy, sink]
+        return self.scenes[kind, strategy, sink]
 
 
 @pytest.fixture(scope="module")
-def stage(server: EmbeddedPostgres, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def stage(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stage]:
     """Streams that live through all kills of this module: what a case leaves behind, the next must bear."""
-    made = Stage(server, tmp_path_factory.mktemp("kills"), spark)
-    yield made
-    for scene in made.scenes.values():
-        scene.project.close()
+    made = Stage(request, tmp_path_factory.mktemp("kills"), spark)
+    with made.left:
+        yield made
 
 
-@pytest.mark.parametrize(("point", "strategy", "sink", "reverted"), PAIRWISE)
-def test_kill(point: str, strategy: str, sink: str, reverted: bool, stage: Stage) -> None:
-    killed_and_restarted(stage.scene(strategy, sink), point, reverted)
+@over("point, strategy, sink, reverted", PAIRWISE, elsewhere=ELSEWHERE, new=False)
+def test_kill(kind: str, point: str, strategy: str, sink: str, reverted: bool, stage: Stage) -> None:
+    killed_and_restarted(stage.scene(kind, strategy, sink), point, reverted)
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize(("point", "strategy", "sink", "reverted"), REST)
-def test_kill_rest(point: str, strategy: str, sink: str, reverted: bool, stage: Stage) -> None:
-    killed_and_restarted(stage.scene(strategy, sink), point, reverted)
+@over("point, strategy, sink, reverted", REST, new=False)
+def test_kill_rest(kind: str, point: str, strategy: str, sink: str, reverted: bool, stage: Stage) -> None:
+    killed_and_restarted(stage.scene(kind, strategy, sink), point, reverted)
 
 
-@pytest.mark.parametrize(
-    ("point", "strategy"),
-    [
-        pytest.param("mid_publish", "id_rcs", marks=pytest.mark.campaign),
-        *(
-            pytest.param(point, strategy, marks=pytest.mark.campaign)
-            for point in POINTS[COMMITTED - 1 :]
-            for strategy in STRATEGIES
-            if (point, strategy) != ("mid_publish", "id_rcs")
-        ),
-    ],
-)
-def test_kill_with_its_spark(point: str, strategy: str, stage: Stage) -> None:
+@pytest.mark.campaign
+@over("point, strategy", [(p, s) for p in POINTS[COMMITTED - 1 :] for s in STRATEGIES], new=False)
+def test_kill_with_its_spark(kind: str, point: str, strategy: str, stage: Stage) -> None:
     """The Java machine dies with its Python, as it does in production."""
-    killed_and_restarted(stage.scene(strategy, "jsonl"), point, reverted=True, own_spark=True)
+    killed_and_restarted(stage.scene(kind, strategy, "jsonl"), point, reverted=True, own_spark=True)
 
 
 def killed_and_restarted(scene: Scene, point: str, reverted: bool, *, own_spark: bool = False) -> None:
@@ -172,10 +168,10 @@ def rubbish(scene: Scene) -> list[str]:
     return left
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_reset_after_a_kill_begins_a_new_epoch(strategy: str, stage: Stage) -> None:
+@over("strategy", STRATEGIES, elsewhere=["mds"], new=False)
+def test_reset_after_a_kill_begins_a_new_epoch(kind: str, strategy: str, stage: Stage) -> None:
     """Rule A3: numbers go on, and no event of the new epoch has an id of the old one."""
-    scene = stage.scene(strategy, "jsonl")
+    scene = stage.scene(kind, strategy, "jsonl")
     scene.change()
     kill_at("after_commit", scene.data, scene.folder, scene.spark)
     with pytest.raises(Refused, match="1 batches are not delivered"):
@@ -197,8 +193,11 @@ def test_reset_after_a_kill_begins_a_new_epoch(strategy: str, stage: Stage) -> N
     assert not ids & range_ids(scene)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("point", ["after_lease", "before_commit", "after_commit"])
+@over(
+    "point, strategy",
+    [(p, s) for p in ("after_lease", "before_commit", "after_commit") for s in STRATEGIES],
+    elsewhere=[("before_commit", "mds"), ("after_commit", "id_rcs")],
+)
 def test_a_baseline_killed_half_way(
     point: str, strategy: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from qbcd.errors import DeliveryError, GuardTripped, StateConflict
-from qbcd.sites import Files, SparkSite
-from qbcd.sites import spark as spark_site
+from qbcd.sites import Files, SparkSite, upkeep
 from qbcd.strategies.mds import outbox_name
 from tests.faults.child import kill_at
 from tests.support import sql
+from tests.support.places import over
 from tests.support.scene import STREAM, Scene
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def unblock(folder: Path) -> None:
 
 
 # Rule 17: a confirmation is for one version and one number of deletes, and is used up.
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@over("strategy", STRATEGIES, elsewhere=["mds"])
 def test_a_confirmation_counts_once(strategy: str, database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, strategy, spark, **GUARDED) as scene:
         scene.begin()
@@ -157,7 +157,7 @@ def test_a_confirmation_counts_once(strategy: str, database: str, workspace: Pat
 
 
 # Rule 17: a guard stops detection, not the delivery of what is staged; and an emptied source is asked about.
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@over("strategy", STRATEGIES, elsewhere=["mds"])
 def test_staged_batches_go_out_while_a_guard_holds(
     strategy: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:
@@ -194,7 +194,7 @@ def test_compaction_killed_before_its_commit(
         scene.check()
         assert list(files_of(scene).root.glob("segment-*")) == []
         assert [h.seq for h in scene.sealed()] == [1, 2, 3], "the replica rests on them"
-        monkeypatch.setattr(spark_site, "COMPACT_BATCHES", 1)
+        monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
         scene.poll()
         assert scene.sealed() == []
         (left,) = files_of(scene).root.iterdir()
@@ -206,11 +206,11 @@ def test_compaction_killed_before_its_commit(
 
 
 # Rule 23: a batch goes when every sink has it and the replica does not rest on it; oldest first.
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@over("strategy", STRATEGIES, elsewhere=["mds"])
 def test_retention_waits_for_every_sink(
     strategy: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark_site, "COMPACT_BATCHES", 1)
+    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
     with Scene(database, workspace, strategy, spark, retain="0s", sinks=TWO_SINKS) as scene:
         scene.begin()
         blocked = block(scene, "lake")
@@ -224,14 +224,15 @@ def test_retention_waits_for_every_sink(
         assert scene.sealed() == []
         assert len(scene.check("changes")) == len(scene.check("lake")) == 3
         if strategy == "mds":
-            assert sql(database, f'SELECT count(*) FROM qbcd."{outbox_name(STREAM)}"') == [(0,)]
+            outbox = f"{scene.place.own_schema}.{scene.place.quote(outbox_name(STREAM))}"
+            assert sql(database, f"SELECT count(*) FROM {outbox}") == [(0,)]
 
 
 # Rule 23: what a reader has pinned stays until its pin ends.
 def test_a_pin_keeps_files(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark_site, "COMPACT_BATCHES", 1)
+    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
     with Scene(database, workspace, "id_rcs", spark, retain="0s") as scene:
         scene.make_table()
         scene.prepare()

@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy.engine import make_url
 
 from qbcd import hooks
-from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import DeliveryError, StateConflict
 from qbcd.sites import base
 from qbcd.state import LeaseKeeper
 from tests.faults.test_protocol_batches import TWO_SINKS, block, unblock
-from tests.support import sql
 from tests.support.pausing import at, paused
+from tests.support.places import Place, over
 from tests.support.project import opened
 from tests.support.scene import STREAM, Scene, same_events
 
@@ -86,12 +84,13 @@ def test_a_sink_that_is_down(strategy: str, database: str, workspace: Path, spar
 
 
 # Rule 20: a publisher that was overtaken changes nothing, wherever it stood.
-@pytest.mark.parametrize(
-    ("strategy", "sink", "point"),
+@over(
+    "strategy, sink, point",
     [
         ("mds", "jsonl", "before_publish"), ("mds", "parquet", "mid_publish"), ("id_rcs", "jsonl", "mid_publish"),
         ("id_rcs", "parquet", "after_publish"),
     ],
+    elsewhere=[("mds", "parquet", "mid_publish")],
 )  # fmt: skip
 def test_a_stale_publisher(
     strategy: str, sink: str, point: str, database: str, workspace: Path, spark: SparkSession,
@@ -151,19 +150,18 @@ def test_a_number_given_twice(database: str, workspace: Path, spark: SparkSessio
 
 
 # Rule 21: the site comes back from an older copy than what sinks acknowledged.
-def test_a_site_that_went_back(server: EmbeddedPostgres, database: str, workspace: Path, spark: SparkSession) -> None:
-    name = make_url(database).database
-    with Scene(database, workspace, "mds", spark) as scene:
+@over()
+def test_a_site_that_went_back(place: Place, workspace: Path, spark: SparkSession) -> None:
+    with Scene(place.url, workspace, "mds", spark) as scene:
         scene.begin()
         scene.project.close()
-        sql(server.url, f"CREATE DATABASE {name}_b TEMPLATE {name}")
+        backup = place.copy_to(f"{place.name}_b")
         scene.project = opened(scene.data, workspace, spark)
         scene.change()
         scene.poll()
         files = scene.files()
         scene.project.close()
-        sql(server.url, f"DROP DATABASE {name} WITH (FORCE)")
-        sql(server.url, f"ALTER DATABASE {name}_b RENAME TO {name}")
+        place.take_over(backup)
         scene.project = opened(scene.data, workspace, spark)
         scene.change()
         for work in (scene.poll, scene.project.stream(STREAM).verify, lambda: scene.poll(accept_source=True)):
@@ -187,7 +185,7 @@ def test_a_sink_that_is_added(strategy: str, database: str, workspace: Path, spa
 
 
 # Rule 22: `poll()` in Python acknowledges a batch when the next one is asked for, and hands it out again otherwise.
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@over("strategy", STRATEGIES, elsewhere=["mds"])
 def test_a_python_consumer_that_stops(strategy: str, database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, strategy, spark) as scene:
         scene.make_table()

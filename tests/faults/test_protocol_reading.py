@@ -2,44 +2,54 @@
 
 from __future__ import annotations
 
+import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psycopg2
 import pytest
-from sqlalchemy.engine import make_url
 
-from qbcd.connectors.postgresql import PostgreSQL, session
+from qbcd.connectors import mysql_family, postgresql
+from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import SchemaChanged, SourceChanged, SourceError, StateConflict
-from tests.support import connect, sql, wait_until
+from tests.support import sql, wait_until
 from tests.support.pausing import AFTER_PLAN, at
+from tests.support.places import Place, over
 from tests.support.scene import STREAM, Scene
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STRATEGIES = ("mds", "id_rcs")
-REWRITES = ("TRUNCATE t", pytest.param("ALTER TABLE t ALTER COLUMN id TYPE bigint", marks=pytest.mark.campaign))
+PINNED = (("mds", "after_snapshot"), ("id_rcs", "after_snapshot"), ("id_rcs", "after_checksums"))
+REWRITES: dict[str, Callable[[Place], str]] = {
+    "truncate": lambda place: "TRUNCATE TABLE t",
+    "retype": lambda place: place.retype("t", "id", "bigint"),
+}
 
 
 # Rule 9: a rewrite in front of a pinned reader would show it an empty table.
-@pytest.mark.parametrize(
-    ("strategy", "point"), [("mds", "after_snapshot"), ("id_rcs", "after_snapshot"), ("id_rcs", "after_checksums")]
+@over(
+    "rewrite, strategy, point",
+    [
+        *(("truncate", *case) for case in PINNED),
+        *(pytest.param("retype", *case, marks=pytest.mark.campaign) for case in PINNED),
+    ],
+    elsewhere=[("truncate", "mds", "after_snapshot"), ("truncate", "id_rcs", "after_checksums")],
 )
-@pytest.mark.parametrize("rewrite", REWRITES)
 def test_a_rewrite_under_a_pinned_reader_is_kept_out(
-    rewrite: str, strategy: str, point: str, database: str, workspace: Path, spark: SparkSession
+    rewrite: str, strategy: str, point: str, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
     refused = []
 
     def rewritten() -> None:
-        with pytest.raises(psycopg2.errors.LockNotAvailable):
-            sql(database, f"SET lock_timeout = '200ms'; {rewrite}")
+        with pytest.raises(place.barred, match=r"(?i)lock.*timeout"):
+            place.sql(f"{place.impatient}; {REWRITES[rewrite](place)}")
         refused.append(rewrite)
 
-    with Scene(database, workspace, strategy, spark) as scene:
+    with Scene(place.url, workspace, strategy, spark) as scene:
         scene.begin()
         scene.change()
         with at(point, rewritten):
@@ -49,21 +59,23 @@ def test_a_rewrite_under_a_pinned_reader_is_kept_out(
 
 
 # Rule 9, the other way round: somebody who waits for the table keeps our own readers out, while he waits for us.
+@over()
 def test_a_rewrite_that_waits_does_not_hang_the_poll(
-    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "LOCK_TIMEOUT", 1)
-    waiting = threading.Thread(target=sql, args=(database, "TRUNCATE t"), daemon=True)
+    for module in (postgresql.session, mysql_family.session):
+        monkeypatch.setattr(module, "LOCK_TIMEOUT", 1)
+    waiting = threading.Thread(target=place.sql, args=("TRUNCATE TABLE t",), daemon=True)
 
     def queue_up() -> None:
         waiting.start()
-        wait_until(lambda: bool(sql(database, "SELECT 1 FROM pg_locks WHERE NOT granted AND mode ~ 'AccessExcl'")))
+        wait_until(place.someone_waits)
 
-    with Scene(database, workspace, "id_rcs", spark) as scene:
+    with Scene(place.url, workspace, "id_rcs", spark) as scene:
         scene.begin()
         scene.change()
         mark = scene.mark()
-        with at("after_checksums", queue_up), pytest.raises(SourceError, match="lock timeout"):
+        with at("after_checksums", queue_up), pytest.raises(SourceError, match=r"(?i)lock (wait )?timeout"):
             scene.poll()
         waiting.join(30)
         assert not waiting.is_alive()
@@ -86,56 +98,57 @@ def test_control_without_the_lock_rows_seem_gone(
             scene.check()
 
 
-DDL = {
-    "ALTER TABLE t DROP COLUMN n": "'n' was dropped",
-    "ALTER TABLE t ALTER COLUMN v TYPE varchar(99)": "'v' of public.t is",
-    "ALTER TABLE t RENAME COLUMN v TO w; ALTER TABLE t ADD v integer": "'v' of public.t is",
-    "DROP TABLE t": "public.t",
+# By name: the DDL and what is said of it.
+DDL: dict[str, tuple[Callable[[Place], str], str]] = {
+    "drop": (lambda place: "ALTER TABLE t DROP COLUMN n", "'n' was dropped"),
+    "retype": (lambda place: place.retype("t", "v", "varchar(99)"), "'v' of {table} is"),
+    "swap": (lambda place: "ALTER TABLE t RENAME COLUMN v TO w; ALTER TABLE t ADD v integer", "'v' of {table} is"),
+    "gone": (lambda place: "DROP TABLE t", "{table}"),
 }
 
 
 # Rule 9: the catalog is looked at again after the lock, in the transaction that reads.
-@pytest.mark.parametrize("ddl", DDL)
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@over("strategy, ddl", [(s, d) for s in STRATEGIES for d in DDL], elsewhere=[("mds", "drop"), ("id_rcs", "retype")])
 def test_ddl_between_plan_and_transaction(
-    strategy: str, ddl: str, database: str, workspace: Path, spark: SparkSession
+    strategy: str, ddl: str, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
-    with Scene(database, workspace, strategy, spark) as scene:
+    made, said = DDL[ddl]
+    with Scene(place.url, workspace, strategy, spark) as scene:
         scene.make_table()
         scene.prepare()
         scene.change()
         mark = scene.mark()
-        with at(AFTER_PLAN, lambda: sql(database, ddl)), pytest.raises(SchemaChanged, match=DDL[ddl]):
+        message = re.escape(said.format(table=place.table("t")))
+        with at(AFTER_PLAN, lambda: place.sql(made(place))), pytest.raises(SchemaChanged, match=message):
             scene.poll()
         assert scene.mark() == mark
         assert scene.files() == {}
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@over("strategy", STRATEGIES, elsewhere=["mds"])
 def test_ddl_that_ends_while_the_poll_waits_for_the_lock(
-    strategy: str, database: str, workspace: Path, spark: SparkSession
+    strategy: str, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
-    with Scene(database, workspace, strategy, spark) as scene, connect(database, autocommit=True) as conn:
+    with Scene(place.url, workspace, strategy, spark) as scene, place.connect(autocommit=True) as conn:
         scene.make_table()
         scene.prepare()
         scene.change()
-        cursor = conn.cursor()
 
         def begin() -> None:
-            cursor.execute("BEGIN; ALTER TABLE t DROP COLUMN n")
+            place.run(conn, f"{place.ddl_held[0]}; ALTER TABLE t DROP COLUMN n")
             threading.Thread(target=end, daemon=True).start()
 
         def end() -> None:
-            wait_until(lambda: bool(sql(database, "SELECT 1 FROM pg_locks WHERE NOT granted AND mode ~ 'AccessShare'")))
-            cursor.execute("COMMIT")
+            wait_until(place.someone_waits)
+            place.run(conn, place.ddl_held[1])
 
         with at(AFTER_PLAN, begin), pytest.raises(SchemaChanged, match="'n' was dropped"):
             scene.poll()
 
 
 # Rule 10: whatever is written after the snapshot belongs to the next poll, whole; also when a value comes back (A-B-A).
-@pytest.mark.parametrize(
-    ("strategy", "points"),
+@over(
+    "strategy, points",
     [
         ("mds", ("after_snapshot", "after_fetch", "after_stage")),
         ("id_rcs", ("after_checksums", "after_fetch")),
@@ -164,13 +177,13 @@ def test_writes_during_a_poll(
 
 
 # Rule 16: another server, or another database of it, is not gone on with unasked.
-def test_another_server(server: EmbeddedPostgres, database: str, workspace: Path, spark: SparkSession) -> None:
-    name = f"{make_url(database).database}_b"
-    with Scene(database, workspace, "id_rcs", spark) as scene:
+@over()
+def test_another_server(place: Place, workspace: Path, spark: SparkSession) -> None:
+    with Scene(place.url, workspace, "id_rcs", spark, table="t") as scene:
         scene.begin()
-        sql(server.url, f"CREATE DATABASE {name} TEMPLATE {make_url(database).database}")
+    other = place.copy_to(f"{place.name}_b")
     try:
-        moved = Scene(server.url_of(name), workspace, "id_rcs", spark)
+        moved = Scene(other.url, workspace, "id_rcs", spark, table="t")
         with moved:
             moved.base, moved.changes = scene.base, scene.changes
             moved.change()
@@ -185,7 +198,7 @@ def test_another_server(server: EmbeddedPostgres, database: str, workspace: Path
             assert len(moved.check()) == 3
             assert moved.project.stream(STREAM).verify() == []
     finally:
-        sql(server.url, f"DROP DATABASE {name} WITH (FORCE)")
+        other.drop()
 
 
 # Rules 16 and 21: the source comes back from a backup that is older than what qbcd saw of it.

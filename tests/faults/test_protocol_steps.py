@@ -16,6 +16,7 @@ from qbcd.sites import base
 from qbcd.state import LeaseKeeper, LeaseLost, StreamStore, lease
 from tests.support import sql
 from tests.support.pausing import AFTER_PLAN, paused
+from tests.support.places import Place, over
 from tests.support.proxy import Cut, proxy_to
 from tests.support.scene import STREAM, Scene
 
@@ -26,13 +27,14 @@ STRATEGIES = ("mds", "id_rcs")
 
 
 # Rules 1 and 2: who writes holds the lease.
-@pytest.mark.parametrize(
-    ("strategy", "point"),
+@over(
+    "strategy, point",
     [
         ("mds", "after_lease"), ("mds", AFTER_PLAN), ("mds", "before_commit"), ("mds", "before_publish"),
         ("id_rcs", "after_snapshot"), ("id_rcs", "after_commit"),
         pytest.param("id_rcs", "after_stage", marks=pytest.mark.campaign),
     ],
+    elsewhere=[("mds", "before_commit"), ("id_rcs", "after_snapshot")],
 )  # fmt: skip
 def test_two_pollers(strategy: str, point: str, database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, strategy, spark) as scene:
@@ -60,12 +62,13 @@ def faint(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 # that only the step itself can stop it: by the version where another poller has moved the stream, by the token alone
 # where that one found nothing to move.
 @pytest.mark.parametrize(("blind", "moved"), [(False, True), (True, True), (True, False)])
-@pytest.mark.parametrize(
-    ("strategy", "point"),
+@over(
+    "strategy, point",
     [
         ("mds", "after_lease"), ("mds", AFTER_PLAN), ("id_rcs", "before_commit"),
         pytest.param("id_rcs", AFTER_PLAN, marks=pytest.mark.campaign),
     ],
+    elsewhere=[("mds", AFTER_PLAN)],
 )  # fmt: skip
 def test_a_paused_holder_cannot_commit(
     strategy: str, point: str, blind: bool, moved: bool, database: str, workspace: Path, spark: SparkSession,
@@ -95,6 +98,7 @@ def test_a_paused_holder_cannot_commit(
 
 
 # Rule 1: in the source the step in hand holds the stream's row, so that nobody can take over before it has ended.
+@over()
 def test_a_paused_step_in_the_source(
     database: str, workspace: Path, spark: SparkSession, faint: pytest.MonkeyPatch
 ) -> None:
@@ -117,6 +121,7 @@ def test_a_paused_step_in_the_source(
 
 
 # Rule 1: two hosts, two state databases, one schema `qbcd`.
+@over()
 def test_a_foreign_project(database: str, tmp_path: Path, spark: SparkSession) -> None:
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     ours.mkdir()
@@ -137,8 +142,8 @@ def test_a_foreign_project(database: str, tmp_path: Path, spark: SparkSession) -
 
 
 # Rule 4: an unanswered commit may be done or not; the next poll reads which, and neither loses nor repeats.
-@pytest.mark.parametrize(
-    ("strategy", "cut", "reverted"),
+@over(
+    "strategy, cut, reverted",
     [
         ("mds", "reply", True), ("mds", "request", False), ("id_rcs", "reply", False), ("id_rcs", "request", True),
         *(
@@ -146,12 +151,12 @@ def test_a_foreign_project(database: str, tmp_path: Path, spark: SparkSession) -
             for case in (("mds", "reply", False), ("mds", "request", True), ("id_rcs", "reply", True))
         ),
     ],
+    elsewhere=[("mds", "reply", True), ("mds", "request", False)],
 )  # fmt: skip
 def test_a_lost_commit(
-    strategy: str, cut: Cut, reverted: bool, database: str, workspace: Path, spark: SparkSession
+    strategy: str, cut: Cut, reverted: bool, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
-    url = make_url(database)
-    with proxy_to(int(url.port or 0)) as proxy, scene_behind(proxy.port, strategy, database, workspace, spark) as scene:
+    with proxy_to(place) as proxy, scene_behind(proxy.port, strategy, place, workspace, spark) as scene:
         scene.begin()
         old, mark = scene.source(), scene.mark()
         scene.change()
@@ -170,21 +175,20 @@ def test_a_lost_commit(
         assert len(scene.check()) == 1 + (cut == "reply") + ((cut == "reply") == reverted)
 
 
-def scene_behind(port: int, strategy: str, database: str, workspace: Path, spark: SparkSession) -> Scene:
+def scene_behind(port: int, strategy: str, place: Place, workspace: Path, spark: SparkSession) -> Scene:
     """A scene whose site commits through the proxy: in the source for MDS, in a state database for ID/RCS."""
-    behind = make_url(database).set(port=port)
+    behind = make_url(place.url).set(port=port)
     if strategy == "mds":
-        return Scene(database, workspace, strategy, spark, source_url=behind.render_as_string())
-    name = f"{behind.database}_state"
-    sql(database, f"DROP DATABASE IF EXISTS {name}")
-    sql(database, f"CREATE DATABASE {name}")
-    return Scene(database, workspace, strategy, spark, state=behind.set(database=name).render_as_string())
+        return Scene(place.url, workspace, strategy, spark, source_url=behind.render_as_string())
+    state = place.at(f"{place.name}_state")
+    state.create()
+    return Scene(place.url, workspace, strategy, spark, state=behind.set(database=state.name).render_as_string())
 
 
 # Rules 4 and 20: the sink holds the batch, the acknowledgement's reply is lost.
-def test_a_lost_acknowledgement(database: str, workspace: Path, spark: SparkSession) -> None:
-    url = make_url(database)
-    with proxy_to(int(url.port or 0)) as proxy, scene_behind(proxy.port, "id_rcs", database, workspace, spark) as scene:
+@over()
+def test_a_lost_acknowledgement(place: Place, workspace: Path, spark: SparkSession) -> None:
+    with proxy_to(place) as proxy, scene_behind(proxy.port, "id_rcs", place, workspace, spark) as scene:
         scene.begin()
         scene.change()
         hooks.register("after_publish", lambda: proxy.arm("request"))
@@ -201,10 +205,9 @@ def test_a_lost_acknowledgement(database: str, workspace: Path, spark: SparkSess
 
 
 # Rule 4: a baseline whose commit was not answered.
-@pytest.mark.parametrize("cut", ["request", "reply"])
-def test_a_lost_baseline(cut: Cut, database: str, workspace: Path, spark: SparkSession) -> None:
-    url = make_url(database)
-    with proxy_to(int(url.port or 0)) as proxy, scene_behind(proxy.port, "mds", database, workspace, spark) as scene:
+@over("cut", ["request", "reply"], elsewhere=["reply"])
+def test_a_lost_baseline(cut: Cut, place: Place, workspace: Path, spark: SparkSession) -> None:
+    with proxy_to(place) as proxy, scene_behind(proxy.port, "mds", place, workspace, spark) as scene:
         scene.make_table()
         hooks.register("before_commit", lambda: proxy.arm(cut))
         with pytest.raises(SourceError):
@@ -274,7 +277,7 @@ def test_the_source_commits_synchronously(
 
 
 # Rules 3 and 18: what was never prepared, or is to be forgotten with batches waiting.
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@over("strategy", STRATEGIES, elsewhere=["mds"])
 def test_no_poll_before_the_baseline(strategy: str, database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, strategy, spark) as scene:
         scene.make_table()

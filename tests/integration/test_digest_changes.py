@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support import sql
-from tests.support.drawing import MORE_SETUP, NOT_NULL, POOL, quote
-from tests.support.oracle import Copy, batches, events, net
+from tests.support.oracle import batches, copy_of, events, net
+from tests.support.pg_pool import MORE_SETUP, NOT_NULL, VALUES_OF
 from tests.support.pg_source import digest, probe, reading
 from tests.support.project import config, opened, poll
 
@@ -108,7 +108,7 @@ def test_every_change_is_found_and_no_other(database: str, workspace: Path, spar
         put(database, quiet + 2 * i + 1, {})
     out = workspace / "out/changes"
     with opened(config(database, *streams("public.w")), workspace, spark) as project:
-        copies = [Copy(database, "public.w", ["id"], name=name) for name in STREAMS]
+        copies = [copy_of(database, "public.w", ["id"], name=name) for name in STREAMS]
         for name, copy in zip(STREAMS, copies, strict=True):
             project.stream(name).prepare()
             copy.take_baseline()
@@ -145,7 +145,7 @@ def update(url: str, row: int, values: dict[str, str | None]) -> None:
 def test_swaps_in_every_type_are_found(database: str, workspace: Path, spark: SparkSession) -> None:
     """Rows 2i and 2i+1 swap their values of column i, twice over: two values, and a value with NULL."""
     sql(database, MORE_SETUP)
-    kinds = list(POOL)
+    kinds = list(VALUES_OF)
     columns = ", ".join(f"c{i} {t}{' DEFAULT 0' if t == 'needed' else ''}" for i, t in enumerate(kinds))
     needed = {f"c{kinds.index(t)}": value for t, value in (("needed", "7"), ('"Needed.text"', "x"))}
     sql(database, f"CREATE TABLE s (id int PRIMARY KEY, {columns})")
@@ -163,12 +163,12 @@ def test_swaps_in_every_type_are_found(database: str, workspace: Path, spark: Sp
             sql(database, statement, [2 * n + row, *names.values()])
     out = workspace / "out/changes"
     with opened(config(database, *streams("public.s")), workspace, spark) as project:
-        copies = [Copy(database, "public.s", ["id"], name=name) for name in STREAMS]
+        copies = [copy_of(database, "public.s", ["id"], name=name) for name in STREAMS]
         for name, copy in zip(STREAMS, copies, strict=True):
             project.stream(name).prepare()
             copy.take_baseline()
         for n, (i, *_) in enumerate(pairs):
-            c = quote(f"c{i}")
+            c = f"c{i}"
             swap = f"UPDATE s a SET {c} = b.{c} FROM s b WHERE a.id IN (%s, %s) AND b.id IN (%s, %s) AND a.id <> b.id"
             sql(database, swap, [2 * n, 2 * n + 1] * 2)
         poll(project, *STREAMS)
@@ -183,7 +183,7 @@ def test_swaps_in_every_type_are_found(database: str, workspace: Path, spark: Sp
 def distinct_values(url: str, sql_type: str) -> tuple[str, str]:
     """Two values of a type that differ by their text, the nearest to each other that the pool has."""
     base = sql_type.split(" COLLATE")[0]
-    for one, two in zip(POOL[sql_type], POOL[sql_type][1:], strict=False):
+    for one, two in zip(VALUES_OF[sql_type], VALUES_OF[sql_type][1:], strict=False):
         query = f"SELECT ROW(%s::{base})::record *<> ROW(%s::{base})::record"
         equal = base in ("numeric", "real", "double precision")
         if equal:

@@ -157,6 +157,7 @@ KINDS: list[tuple[Travel, list[Any], list[Any], list[Any]]] = [
     (Travel("boolean"), [True, False, None], [True, False, None], [True, False, None]),
     (Travel("int16"), [-32768, 32767], [-32768, 32767], [-32768, 32767]),
     (Travel("int64"), [-(2**63), 2**63 - 1], [-(2**63), 2**63 - 1], [-(2**63), 2**63 - 1]),
+    (Travel("uint64"), [Decimal(0), Decimal(2**64 - 1)], [0, 2**64 - 1], [Decimal(0), Decimal(2**64 - 1)]),
     (Travel("decimal", 38, 10), ["9999999999999999999999999999.0000000001", "1.0000000000"],
      ["9999999999999999999999999999.0000000001", "1.0000000000"],
      [Decimal("9999999999999999999999999999.0000000001"), Decimal(1)]),

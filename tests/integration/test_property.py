@@ -13,10 +13,10 @@ import pytest
 
 import qbcd
 from qbcd.errors import UnsupportedType
-from tests.support import sql
-from tests.support.drawing import POOL, DrawnTable, draw_tables
-from tests.support.histories import EVERY_STEP, History, set_up
-from tests.support.oracle import Copy, batches, net
+from tests.support.drawing import DrawnTable, draw_tables
+from tests.support.histories import EVERY_STEP, History
+from tests.support.oracle import batches, copy_of, net
+from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ TABLES = 4
 class Captured:
     """A drawn table with one stream and one copy a strategy."""
 
-    def __init__(self, rng: Random, url: str, table: DrawnTable, number: int, folder: Path) -> None:
+    def __init__(self, rng: Random, table: DrawnTable, number: int, folder: Path) -> None:
         self.table, self.folder = table, folder
-        self.history = History(rng, url, table)
+        self.history = History(rng, table)
         self.history.fill(rng.choice([1, 2, 7, 25, 60]))
         per_range = {"type": "id_rcs", "rows_per_range": rng.choice([1, 3, 5, 7])}
         self.streams = [
@@ -39,9 +39,12 @@ class Captured:
             for strategy in STRATEGIES
         ]
         self.copies = [
-            Copy(url, table.quoted, table.key, table.pertinent, table.where, stream["name"], self._unique)
+            copy_of(
+                table.place.url, table.quoted, table.key, columns=table.pertinent, where=table.where,
+                name=stream["name"], unique=self._unique, texts=table.types,
+            )
             for stream in self.streams
-        ]
+        ]  # fmt: skip
 
     @property
     def _unique(self) -> list[str]:
@@ -74,23 +77,22 @@ def told(seed: int, tables: list[DrawnTable], at: list[str], folder: Path) -> It
         raise AssertionError(f"seed {seed}, table {at}, history in {script}: {what}") from error
 
 
-def run(seed: int, url: str, folder: Path, spark: SparkSession, rounds: int) -> tuple[Counter[str], Counter[str]]:
+def run(seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int) -> tuple[Counter[str], Counter[str]]:
     """One project over freshly drawn tables: (ops found, steps taken)."""
     rng = Random(seed)
-    tables = draw_tables(rng, TABLES)
-    assert {t for table in tables for _, t in table.columns} >= set(POOL)
-    set_up(url)
+    tables = draw_tables(rng, place, TABLES)
+    assert {t for table in tables for _, t in table.columns} >= set(tables[0].pool.values)
     at: list[str] = []
     with told(seed, tables, at, folder):
         captured = []
         for number, table in enumerate(tables):
             at[:] = [table.quoted]
-            captured.append(Captured(rng, url, table, number, folder / "out" / "changes"))
+            captured.append(Captured(rng, table, number, folder / "out" / "changes"))
         ops: Counter[str] = Counter()
         streams = [
             {**stream, "baseline": ("silent", "events")[i % 2]} for i, c in enumerate(captured) for stream in c.streams
         ]
-        with opened(config(url, *streams), folder, spark) as project:
+        with opened(config(place.url, *streams), folder, spark) as project:
             for one in captured:
                 at[:] = [one.table.quoted]
                 ops += prepare(project, one)
@@ -132,29 +134,27 @@ def change(rng: Random, history: History, *, emptied: bool) -> None:
         history.fill(rng.choice([5, 40]))
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.campaign)])
+@over("seed", [1, pytest.param(2, marks=pytest.mark.campaign)])
 def test_replay_equals_the_source_and_strategies_agree(
-    seed: int, database: str, workspace: Path, spark: SparkSession
+    seed: int, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
-    ops, steps = run(seed, database, workspace, spark, rounds=2)
+    ops, steps = run(seed, place, workspace, spark, rounds=2)
     assert set(ops) == {"c", "u", "d", "r"}, ops
     assert set(steps) >= {*EVERY_STEP, "empty"}, steps
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize(
-    "name", ["qbcd_present", "qbcd_row", "qbcd_digest", "qbcd_key_id", "qbcd_untravelled", "qbcd_0"]
-)
-def test_names_that_statements_use_are_refused(name: str, strategy: str, database: str, workspace: Path) -> None:
-    sql(database, f"CREATE TABLE t ({name} int PRIMARY KEY, a int)")
-    data = config(database, {"name": "s", "table": "public.t", "strategy": strategy})
+@over("name", ["qbcd_present", "qbcd_row", "qbcd_digest", "qbcd_key_id", "qbcd_untravelled", "qbcd_0"])
+def test_names_that_statements_use_are_refused(name: str, strategy: str, place: Place, workspace: Path) -> None:
+    place.sql(f"CREATE TABLE t ({name} int PRIMARY KEY, a int)")
+    data = config(place.url, {"name": "s", "table": place.table("t"), "strategy": strategy})
     wanted = rf"column '{name}' has a name that.*exclude: \[{name}\]"
     with opened(data, workspace) as project, pytest.raises(UnsupportedType, match=wanted):
         project.stream("s").prepare()
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("seed", range(100, 130))
-def test_many_replays(seed: int, database: str, workspace: Path, spark: SparkSession) -> None:
-    ops, _ = run(seed, database, workspace, spark, rounds=6)
+@over("seed", range(100, 130))
+def test_many_replays(seed: int, place: Place, workspace: Path, spark: SparkSession) -> None:
+    ops, _ = run(seed, place, workspace, spark, rounds=6)
     assert ops["u"] > 0, ops

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qbcd.sites import upkeep
 from qbcd.state import ProjectState, StoredRange
 from tests.support import sql
-from tests.support.oracle import Copy, batches
+from tests.support.oracle import batches, copy_of
 from tests.support.project import config, opened, poll
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def cost_of(project: qbcd.Project) -> Any:
 
 def test_a_table_that_was_empty_at_prepare(database: str, spark: SparkSession, workspace: Path) -> None:
     sql(database, "CREATE TABLE log (id bigint PRIMARY KEY, line text)")
-    copy = Copy(database, "public.log", ["id"])
+    copy = copy_of(database, "public.log", ["id"])
     with opened(config(database, TABLE), workspace, spark) as project:
         project.stream("log").prepare()
         first = ranges_of(workspace)
@@ -67,11 +68,9 @@ def test_a_table_that_was_empty_at_prepare(database: str, spark: SparkSession, w
 
 
 def test_compaction_after_many_cuts(database: str, spark: SparkSession, workspace: Path, monkeypatch: Any) -> None:
-    import qbcd.sites.spark as site
-
-    monkeypatch.setattr(site, "COMPACT_SEGMENTS", 2)
+    monkeypatch.setattr(upkeep, "COMPACT_SEGMENTS", 2)
     sql(database, "CREATE TABLE log (id bigint PRIMARY KEY, line text)")
-    copy = Copy(database, "public.log", ["id"])
+    copy = copy_of(database, "public.log", ["id"])
     with opened(config(database, TABLE), workspace, spark) as project:
         project.stream("log").prepare()
         for batch in range(4):

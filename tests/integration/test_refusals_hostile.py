@@ -11,7 +11,7 @@ import pytest
 import qbcd
 from qbcd.demo.server import EmbeddedPostgres
 from tests.support import connect
-from tests.support.oracle import Copy, batches
+from tests.support.oracle import batches, copy_of
 from tests.support.project import config
 from tests.support.refusals import STRATEGIES, Place, new_place, new_role, polled
 
@@ -49,7 +49,7 @@ def test_hostile_names_are_names_and_nothing_else(place: Place, spark: SparkSess
     where = f"{columns[0]} IS NOT NULL AND {columns[2]} NOT LIKE '%(epoch)s;--'"
     tables = [{"name": s, "table": table, "strategy": s, "where": where} for s in STRATEGIES]
     with qbcd.Project.from_dict(config(place.admin, *tables), spark=spark, base_dir=place.folder) as project:
-        copy = Copy(place.admin, table, KEY)
+        copy = copy_of(place.admin, table, KEY)
         for stream in STRATEGIES:
             project.stream(stream).prepare()
             assert polled(project, stream) == []

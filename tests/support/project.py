@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import qbcd
 from qbcd.job import Outcome
+from tests.support.places import place_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -16,7 +17,7 @@ def config(url: str, *tables: dict[str, Any], sinks: dict[str, Any] | None = Non
     """A configuration of one source, one jsonl sink and `tables`."""
     return {
         "version": 1,
-        "sources": {"shop": {"url": url, **more.pop("source", {})}},
+        "sources": {"shop": {**place_of(url).source, **more.pop("source", {})}},
         "sinks": sinks or {"changes": {"type": "jsonl", "path": "out/changes"}},
         "defaults": {"sinks": list(sinks or ["changes"]), "guards": {"max_delete_fraction": 1.0, "allow_empty": True}},
         "tables": [{"source": "shop", **t} for t in tables],

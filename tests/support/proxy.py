@@ -1,4 +1,4 @@
-"""A TCP proxy before a PostgreSQL server that loses a commit, or only the reply to it, when it is told to."""
+"""A TCP proxy before a database server that loses a commit, or only the reply to it, when it is told to."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Literal
 
+from tests.support.places import Place
+
 Cut = Literal["request", "reply"]
 
 
 class Proxy:
     """Forwards connections to `port` of this machine.
 
+    Args:
+        port: The server's.
+        commit: What a commit looks like on the wire.
+
     Attributes:
         port: Where it listens.
         cuts: How many connections were cut.
     """
 
-    def __init__(self, port: int) -> None:
-        self._target = port
+    def __init__(self, port: int, commit: bytes) -> None:
+        self._target, self._commit = port, commit
         self._armed: Cut | None = None
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -69,7 +75,7 @@ class Proxy:
 
     def _take(self, data: bytes) -> Cut | None:
         with self._lock:
-            if self._armed is None or b"COMMIT\x00" not in data:
+            if self._armed is None or self._commit not in data:
                 return None
             cut, self._armed = self._armed, None
             self.cuts += 1
@@ -84,9 +90,9 @@ def _end(*sockets: socket.socket) -> None:
 
 
 @contextmanager
-def proxy_to(port: int) -> Iterator[Proxy]:
-    """A proxy to `port`."""
-    made = Proxy(port)
+def proxy_to(place: Place) -> Iterator[Proxy]:
+    """A proxy to a place's server."""
+    made = Proxy(int(place.host.rpartition(":")[2]), place.commit)
     try:
         yield made
     finally:

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-import psycopg2
 import pytest
 
 import qbcd
-from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import QbcdError
-from tests.support import connect, sql
+from tests.support import places
+from tests.support.places import FIRST, place_of
 
 STRATEGIES = ("mds", "id_rcs")
 # What a refused attempt may leave: the lease's token, a line of history, and what a guard wants confirmed.
 _MAY_MOVE = frozenset({"lease", "qbcd_lease", "qbcd_history", "qbcd_refusal", "qbcd_pin", "pin"})
 _TOKENS = frozenset({"fencing_token", "seal"})
-
-_TABLES = """
-SELECT n.nspname, c.relname, c.relkind::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND c.relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY 1, 2
-"""
 
 
 @dataclass(frozen=True)
@@ -46,20 +38,8 @@ def traces(url: str, folder: Path) -> Traces:
 
 
 def _source(url: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    with connect(url) as conn, conn.cursor() as cur:
-        cur.execute(_TABLES)
-        for schema, name, kind in cur.fetchall():
-            found[f"{schema}.{name}"] = kind
-            if kind == "r" and not (schema.startswith("qbcd") and name in _MAY_MOVE):
-                quoted = psycopg2.extensions.quote_ident
-                cur.execute(
-                    f"SELECT to_jsonb(t) FROM ONLY {quoted(schema, cur)}.{quoted(name, cur)} t ORDER BY t::text"
-                )
-                found[f"{schema}.{name}"] = [_without_tokens(row[0]) for row in cur.fetchall()]
-        cur.execute("SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' ORDER BY 1")
-        found["schemas"] = cur.fetchall()
-    return found
+    found = place_of(url).contents(_MAY_MOVE)
+    return {name: [_without_tokens(row) for row in rows] for name, rows in found.items()}
 
 
 def _state(folder: Path) -> dict[str, Any]:
@@ -98,22 +78,27 @@ class Place:
     folder: Path
 
     @property
+    def there(self) -> places.Place:
+        """The database by itself, for what is said in its words."""
+        return place_of(self.admin)
+
+    @property
     def host(self) -> str:
         """Host and port, as messages name them."""
-        return urlsplit(self.admin).netloc.rpartition("@")[2]
+        return self.there.host
 
     @property
     def database(self) -> str:
         """The database's name."""
-        return urlsplit(self.admin).path[1:]
+        return self.there.name
 
     def url_as(self, role: str, password: str = "") -> str:
         """URL of another role."""
-        return f"postgresql://{role}{':' + password if password else ''}@{self.host}/{self.database}"
+        return self.there.url_as(role, password)
 
     def sql(self, text: str, params: Any = None) -> list[tuple[Any, ...]]:
         """Runs SQL as the superuser."""
-        return sql(self.admin, text, params)
+        return self.there.sql(text, params)
 
     def refused(self, action: Callable[[], object], kind: type[QbcdError], code: int) -> str:
         """Runs `action`, which must be refused by an error of exactly `kind` and move nothing.
@@ -145,26 +130,16 @@ class Place:
 
 
 @contextmanager
-def new_place(server: EmbeddedPostgres, folder: Path) -> Iterator[Place]:
-    """A fresh database and project folder."""
-    name = f"t_{uuid.uuid4().hex}"
+def new_place(server: Any, folder: Path, kind: str = FIRST) -> Iterator[Place]:
+    """A fresh database of a running server, and a project folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    sql(server.url, f"CREATE DATABASE {name}")
-    try:
-        yield Place(server.url_of(name), folder)
-    finally:
-        sql(server.url, f"DROP DATABASE {name} WITH (FORCE)")
+    with places.new_place(server, kind) as made:
+        yield Place(made.url, folder)
 
 
-@contextmanager
-def new_role(place: Place, attributes: str = "") -> Iterator[str]:
+def new_role(place: Place) -> AbstractContextManager[str]:
     """A login role without rights in the place's database, dropped afterwards."""
-    role = f"r_{uuid.uuid4().hex[:12]}"
-    place.sql(f"CREATE ROLE {role} LOGIN {attributes}")
-    try:
-        yield role
-    finally:
-        place.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
+    return place.there.user()
 
 
 def polled(project: qbcd.Project, stream: str, **options: Any) -> list[dict[str, int]]:

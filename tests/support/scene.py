@@ -15,8 +15,8 @@ from qbcd.job import Outcome
 from qbcd.model import BatchHeader
 from qbcd.run import Stream
 from qbcd.sites import Site
-from tests.support import sql
 from tests.support.oracle import batches as jsonl_batches
+from tests.support.places import place_of
 from tests.support.project import config, opened, poll
 
 if TYPE_CHECKING:
@@ -24,17 +24,13 @@ if TYPE_CHECKING:
 
 STREAM = "s"
 ROWS = 12
-TABLE = f"""
-DROP TABLE IF EXISTS t;
-CREATE TABLE t (id integer PRIMARY KEY, v text, n integer DEFAULT 0);
-INSERT INTO t SELECT g, 'old ' || g, 0 FROM generate_series(1, {ROWS}) g
-"""
+TABLE = "DROP TABLE IF EXISTS t; CREATE TABLE t (id integer PRIMARY KEY, v text, n integer DEFAULT 0)"
 # One of each: insert, update, delete, and a key that changes; `{n}` makes every call's values its own.
 CHANGE = """
-INSERT INTO t VALUES (100 + {n}, 'new {n}');
+INSERT INTO t (id, v) VALUES (100 + {n}, 'new {n}');
 UPDATE t SET v = 'changed {n}' WHERE id IN (2, 7);
-DELETE FROM t WHERE id = (SELECT min(id) FROM t WHERE id > 2 AND id <> 7);
-UPDATE t SET id = 1000 + {n} WHERE id = (SELECT max(id) FROM t WHERE id < 1000)
+DELETE FROM t WHERE id = (SELECT i FROM (SELECT min(id) AS i FROM t WHERE id > 2 AND id <> 7) AS s);
+UPDATE t SET id = 1000 + {n} WHERE id = (SELECT i FROM (SELECT max(id) AS i FROM t WHERE id < 1000) AS s)
 """
 
 Seen = dict[tuple[int, int], list[dict[str, Any]]]  # (epoch, batch_seq) -> events
@@ -53,10 +49,10 @@ class Scene:
         self, url: str, folder: Path, strategy: str, spark: SparkSession, *, sinks: dict[str, Any] | None = None,
         state: str = "", source_url: str = "", **more: Any,
     ) -> None:  # fmt: skip
-        self.url, self.folder, self.spark = url, folder, spark
+        self.place, self.folder, self.spark = place_of(url), folder, spark
         self.sinks = sinks or {"changes": {"type": "jsonl", "path": "out/changes"}}
         how = {"type": "id_rcs", "rows_per_range": 4} if strategy == "id_rcs" else strategy
-        table = {"name": STREAM, "table": "public.t", "strategy": how, **more}
+        table = {"name": STREAM, "table": self.place.table("t"), "strategy": how, **more}
         self.data = config(source_url or url, table, sinks=self.sinks, **({"state": state} if state else {}))
         self.changes = 0
         self.base: list[tuple[Any, ...]] = []  # what a consumer loads before the first batch
@@ -71,21 +67,24 @@ class Scene:
     # -- the source --------------------------------------------------------------------------------------------------
     def make_table(self) -> None:
         """Makes the table anew."""
-        sql(self.url, TABLE)
+        self.place.sql(TABLE)
+        self.place.insert("t", [(i, f"old {i}", 0) for i in range(1, ROWS + 1)])
 
     def change(self) -> None:
         """Inserts, updates, deletes and changes a key, in one transaction."""
         self.changes += 1
-        sql(self.url, CHANGE.format(n=self.changes))
+        self.place.sql(CHANGE.format(n=self.changes))
 
     def source(self) -> list[tuple[Any, ...]]:
         """The table's rows, by key."""
-        return sql(self.url, "SELECT id, v, n FROM t ORDER BY id")
+        return self.place.sql("SELECT id, v, n FROM t ORDER BY id")
 
     def put(self, rows: list[tuple[Any, ...]]) -> None:
         """Puts the table back to `rows`, in one transaction."""
-        text = json.dumps([dict(zip(("id", "v", "n"), row, strict=True)) for row in rows])
-        sql(self.url, "DELETE FROM t; INSERT INTO t SELECT * FROM json_populate_recordset(null::t, %s)", (text,))
+        with self.place.connect() as conn:
+            self.place.run(conn, "DELETE FROM t")
+            for row in rows:
+                self.place.run(conn, "INSERT INTO t VALUES (%s, %s, %s)", row)
 
     # -- the stream --------------------------------------------------------------------------------------------------
     def again(self) -> qbcd.Project:

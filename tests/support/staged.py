@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _WIRE = {
     "boolean": "boolean", "int16": "smallint", "int32": "int", "int64": "bigint",
-    "float32": "float", "float64": "double", "binary": "binary",
+    "uint64": "decimal(20,0)", "float32": "float", "float64": "double", "binary": "binary",
 }  # fmt: skip
 
 

@@ -128,7 +128,8 @@ def canonical_text(column: Column, value: exp.Expression) -> exp.Expression:
     """The database's own text of a value under the pins; bytes as ``0x..``, floats with all their digits."""
     base = column.base_type
     if base in types.BINARIES:
-        return _whole(sql("concat('0x', hex({v}))", v=value), value)
+        digits = sql("concat('0x', hex({v}))", v=value)
+        return _whole(digits, value) if types.is_long(column) else digits
     if base in types.GEOMETRIES:
         return _whole(sql("hex({v})", v=value), value)
     if base == "json":

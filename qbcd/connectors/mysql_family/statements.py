@@ -80,7 +80,9 @@ def range_bounds(relation: str, key: Sequence[Column], key_names: Sequence[str],
     if rows_per_range < 1:
         raise ValueError("a range holds one row at least")
     inner = [_ordered(column, name) for column, name in zip(key, key_names, strict=True)]
-    named = ", ".join(f"{value} AS {name}" for value, name in zip(inner, key_names, strict=True))
+    named = ", ".join(
+        value if value == f"t.{name}" else f"{value} AS {name}" for value, name in zip(inner, key_names, strict=True)
+    )
     columns = [exp.Var(this=f"o.{name}") for name in key_names]
     texts = ", ".join(
         f"{_sql(bound_text(c, value))} AS k{i}" for i, (c, value) in enumerate(zip(key, columns, strict=True))
@@ -183,7 +185,7 @@ def _compare(key: Sequence[Column], left: Sequence[str], operator: str, right: S
 
 
 def _one(column: Column, left: str, operator: str, right: str) -> str:
-    """A comparison with a bound. Only equality finds an enum's number in an index, so that order is a list of numbers."""
+    """A comparison with a bound. An index finds numbers of an enum only by equality, so that its order is a list."""
     members = types.members(column)
     if column.base_type not in types.CHOICES:
         return f"{left} {operator} {right}"

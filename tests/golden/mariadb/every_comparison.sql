@@ -986,7 +986,7 @@ WHERE
 
 -- id_rcs: bounds
 SELECT convert(o.`region` USING utf8mb4) AS k0, convert(o.`code` USING utf8mb4) AS k1, cast(o.`level` AS CHAR) AS k2, nullif(concat(o.`weight` + 0e0), 'null') AS k3, cast(o.`grade` AS CHAR) AS k4
-FROM (SELECT t.`region` AS `region`, t.`code` AS `code`, t.`level` AS `level`, t.`weight` AS `weight`, cast(t.`grade` AS UNSIGNED) AS `grade`, row_number() OVER (ORDER BY t.`region`, t.`code`, t.`level`, t.`weight`, cast(t.`grade` AS UNSIGNED)) AS qbcd_row
+FROM (SELECT t.`region`, t.`code`, t.`level`, t.`weight`, cast(t.`grade` AS UNSIGNED) AS `grade`, row_number() OVER (ORDER BY t.`region`, t.`code`, t.`level`, t.`weight`, cast(t.`grade` AS UNSIGNED)) AS qbcd_row
 FROM (SELECT
   `region`,
   `code`,

@@ -312,7 +312,7 @@ WHERE
 
 -- id_rcs: bounds
 SELECT cast(o.`order_id` AS CHAR) AS k0
-FROM (SELECT t.`order_id` AS `order_id`, row_number() OVER (ORDER BY t.`order_id`) AS qbcd_row
+FROM (SELECT t.`order_id`, row_number() OVER (ORDER BY t.`order_id`) AS qbcd_row
 FROM (SELECT
   `order_id`
 FROM `shop`.`orders`

@@ -246,7 +246,7 @@ WHERE
 
 -- id_rcs: bounds
 SELECT cast(o.`team` AS CHAR) AS k0, cast(o.`person` AS CHAR) AS k1
-FROM (SELECT t.`team` AS `team`, t.`person` AS `person`, row_number() OVER (ORDER BY t.`team`, t.`person`) AS qbcd_row
+FROM (SELECT t.`team`, t.`person`, row_number() OVER (ORDER BY t.`team`, t.`person`) AS qbcd_row
 FROM (SELECT
   `team`,
   `person`

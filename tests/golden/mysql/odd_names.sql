@@ -430,7 +430,7 @@ WHERE
 
 -- id_rcs: bounds
 SELECT cast(o.`se``lect` AS CHAR) AS k0, cast(o.`%(x)s` AS CHAR) AS k1
-FROM (SELECT t.`se``lect` AS `se``lect`, t.`%(x)s` AS `%(x)s`, row_number() OVER (ORDER BY t.`se``lect`, t.`%(x)s`) AS qbcd_row
+FROM (SELECT t.`se``lect`, t.`%(x)s`, row_number() OVER (ORDER BY t.`se``lect`, t.`%(x)s`) AS qbcd_row
 FROM (SELECT
   `se``lect`,
   `%(x)s`

@@ -312,7 +312,7 @@ WHERE
 --   epoch = 5
 SELECT
   o.op,
-  coalesce(concat('0x', hex(COALESCE(o.`a_tenant`, o.`b_tenant`))), exp(length(COALESCE(o.`a_tenant`, o.`b_tenant`)) + @@max_allowed_packet)) AS k0,
+  concat('0x', hex(COALESCE(o.`a_tenant`, o.`b_tenant`))) AS k0,
   cast(COALESCE(o.`a_id`, o.`b_id`) AS CHAR) AS k1
 FROM `qbcd`.`outbox_restricted_7a0d9159` AS o
 WHERE
@@ -381,8 +381,8 @@ WHERE
   o.epoch = 5 AND o.batch_seq = 2
 
 -- id_rcs: bounds
-SELECT coalesce(concat('0x', hex(o.`tenant`)), exp(length(o.`tenant`) + @@max_allowed_packet)) AS k0, cast(o.`id` AS CHAR) AS k1
-FROM (SELECT t.`tenant` AS `tenant`, t.`id` AS `id`, row_number() OVER (ORDER BY t.`tenant`, t.`id`) AS qbcd_row
+SELECT concat('0x', hex(o.`tenant`)) AS k0, cast(o.`id` AS CHAR) AS k1
+FROM (SELECT t.`tenant`, t.`id`, row_number() OVER (ORDER BY t.`tenant`, t.`id`) AS qbcd_row
 FROM (SELECT
   `tenant`,
   `id`

@@ -1,0 +1,143 @@
+"""Where a comparison runs: a throw-away server, its table, its changes, and its own driver for the other side."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import psycopg2
+import pymysql
+from sqlalchemy import make_url
+
+from qbcd.demo.server import EmbeddedPostgres
+from tests.support.maria_server import MariaServer
+
+
+class Place(ABC):
+    """A database with one table of about 200 bytes a row.
+
+    Args:
+        url: SQLAlchemy URL of the database.
+    """
+
+    table: str
+    create_sql: str
+    change_sql: str
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    @abstractmethod
+    def connect(self) -> Any:
+        """A connection of the database's own driver, in autocommit, without parallel workers."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """The server for people."""
+
+    def create(self, rows: int) -> None:
+        """Makes the table anew with `rows` rows."""
+        self._run(self.create_sql.format(rows=rows))
+
+    def change(self, *, updates: int, deletes: int, inserts: int) -> None:
+        """Changes the newest rows."""
+        self._run(self.change_sql.format(updates=updates, deletes=deletes, inserts=inserts))
+
+    def one(self, query: str) -> Any:
+        """The first value of a query."""
+        with closing(self.connect()) as conn, conn.cursor() as cursor:
+            cursor.execute(query)
+            return cursor.fetchall()[0][0]
+
+    def _run(self, statements: str) -> None:
+        with closing(self.connect()) as conn, conn.cursor() as cursor:
+            for statement in statements.split(";\n"):
+                if statement.strip():
+                    cursor.execute(statement)
+
+
+class PostgresPlace(Place):
+    """An embedded PostgreSQL."""
+
+    table = "public.orders"
+    create_sql = """
+CREATE TABLE public.orders (
+  id bigint PRIMARY KEY, customer text NOT NULL, quantity int, amount numeric(12, 2), placed_at timestamptz,
+  weight double precision, note text
+);
+INSERT INTO public.orders
+SELECT i, 'customer-' || (i::bigint * 7919) % 100003, i % 97, (i % 100000) / 100.0,
+       timestamptz '2024-01-01 00:00:00+00' + i * interval '1 second', i / 3.0, repeat(md5(i::text), 4)
+FROM generate_series(1, {rows}) AS i;
+VACUUM ANALYZE public.orders;
+"""
+    change_sql = """
+UPDATE public.orders SET quantity = quantity + 1 WHERE id > (SELECT max(id) FROM public.orders) - {updates};
+DELETE FROM public.orders WHERE id IN (SELECT id FROM public.orders ORDER BY id DESC OFFSET {updates} LIMIT {deletes});
+INSERT INTO public.orders SELECT max(id) OVER () + row_number() OVER (), customer, quantity, amount, placed_at, weight,
+  note FROM (SELECT * FROM public.orders ORDER BY id DESC LIMIT {inserts}) AS newest;
+"""
+
+    @classmethod
+    @contextmanager
+    def start(cls) -> Iterator[Place]:
+        """A server for the length of the block."""
+        settings = {"shared_buffers": "1GB", "max_connections": 50, "max_wal_size": "4GB", "jit": False}
+        with EmbeddedPostgres.start(settings=settings) as server:
+            yield cls(server.url)
+
+    def connect(self) -> Any:
+        conn = psycopg2.connect(self.url, options="-c max_parallel_workers_per_gather=0")
+        conn.autocommit = True
+        return conn
+
+    def version(self) -> str:
+        return f"PostgreSQL {self.one('SHOW server_version')}"
+
+
+class MariaPlace(Place):
+    """A throw-away MariaDB, of the installed package."""
+
+    table = "bench.orders"
+    create_sql = """
+CREATE DATABASE IF NOT EXISTS bench;
+CREATE TABLE bench.orders (
+  id bigint PRIMARY KEY, customer varchar(40) NOT NULL, quantity int, amount decimal(12, 2), placed_at timestamp(6),
+  weight double, note varchar(200)
+) CHARACTER SET utf8mb4;
+INSERT INTO bench.orders
+SELECT seq, concat('customer-', (seq * 7919) % 100003), seq % 97, (seq % 100000) / 100.0,
+       timestamp'2024-01-01 00:00:00' + INTERVAL seq SECOND, seq / 3e0, repeat(md5(seq), 4)
+FROM seq_1_to_{rows};
+ANALYZE TABLE bench.orders;
+"""
+    change_sql = """
+SELECT max(id) INTO @last FROM bench.orders;
+UPDATE bench.orders SET quantity = quantity + 1 WHERE id > @last - {updates};
+DELETE o FROM bench.orders AS o
+JOIN (SELECT id FROM bench.orders ORDER BY id DESC LIMIT {deletes} OFFSET {updates}) AS d ON d.id = o.id;
+INSERT INTO bench.orders SELECT @last + row_number() OVER (ORDER BY id), customer, quantity, amount, placed_at, weight,
+  note FROM (SELECT * FROM bench.orders ORDER BY id DESC LIMIT {inserts}) AS newest;
+"""
+
+    @classmethod
+    @contextmanager
+    def start(cls) -> Iterator[Place]:
+        """A server for the length of the block."""
+        with MariaServer.start(settings={"innodb_buffer_pool_size": "1G"}) as server:
+            yield cls(server.url_of("mysql"))
+
+    def connect(self) -> Any:
+        url = make_url(self.url)
+        return pymysql.connect(
+            host=url.host or "", port=url.port or 0, user=url.username, autocommit=True, charset="utf8mb4",
+            init_command="SET time_zone = '+00:00', collation_connection = utf8mb4_bin",
+        )  # fmt: skip
+
+    def version(self) -> str:
+        return f"MariaDB {self.one('SELECT version()')}"
+
+
+PLACES: dict[str, type[PostgresPlace] | type[MariaPlace]] = {"postgresql": PostgresPlace, "mariadb": MariaPlace}

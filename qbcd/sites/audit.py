@@ -1,0 +1,100 @@
+"""Looks at a Spark site that change nothing: what a poll would run, and what replica and source differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from qbcd import ranges
+from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
+from qbcd.sites import compare
+from qbcd.sites.base import Difference, Settings, Step
+from qbcd.sites.looking import filled
+from qbcd.sites.reading import checksums
+from qbcd.state import StoredRange, StreamRow
+from qbcd.strategies import IdRcs
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from qbcd.sites.base import Held
+    from qbcd.sites.spark import SparkSite
+
+_READ: Mapping[Consistency, str] = {
+    "snapshot": "pinned to the same snapshot",
+    "range": "each range by one statement, in the state that it then has",
+}
+
+
+def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[Step]:
+    """The statements of a poll, in order; runs none."""
+    strategy = site.strategy(plan)
+    known: Sequence[KeyRange] = []
+    if row and row.prepared:
+        with site.reading() as conn:
+            known = site.store.ranges(conn, site.stream)
+    place = f"source {site.source.name}, read only"
+    if not known:
+        bounds = Step("pick the ranges (once, at prepare)", place, strategy.bounds(settings.rows_per_range))
+        return [bounds, *_poll_steps(site, strategy, [KeyRange(1, None, None)], settings, place)]
+    return _poll_steps(site, strategy, known, settings, place)
+
+
+def _poll_steps(
+    site: SparkSite, strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str
+) -> list[Step]:
+    connector = site.source.connector
+    shares = ranges.statements(known, settings.connections, connector.ranges_per_statement)
+    asked = [(i, part) for i, share in enumerate(shares, 1) for part in share]
+    pins = "; ".join(connector.session_pins())
+    return [
+        Step("settings of every session", place, Statement(pins)),
+        *(
+            Step(f"checksums, connection {i} of {len(shares)}", place, strategy.checksums(part))
+            for i, part in asked
+        ),
+        Step(
+            f"rows of the ranges that differ (here: the first), by Spark, {_READ[strategy.consistency]}", place,
+            strategy.images(known[:1], typed=settings.typed),
+        ),
+    ]  # fmt: skip
+
+
+def verify(site: SparkSite, plan: StreamPlan, held: Held) -> list[Difference]:
+    """Compares every range with the replica's own rows, and the rows of those that differ.
+
+    Where every statement sees a state of its own, what differs is read again, and must differ then too (protocol.md
+    19): the lease keeps the replica as it is, while rows may have moved between the reads of two ranges.
+    """
+    strategy = site.strategy(plan)
+    settings = Settings(sinks=(), typed=False, requested={})
+    with site.reading() as conn:
+        known = site.store.ranges(conn, site.stream)
+    with ExitStack() as stages, site.remembered(plan, held, settings) as snapshot:
+
+        def differing(asked: Sequence[StoredRange]) -> DataFrame:
+            fetched = site.fetch(strategy, snapshot, asked, settings, held)
+            stages.callback(site.files.discard, fetched)
+            with site.reading() as conn:
+                old = site.replica.rows(conn, plan, asked)
+            return compare.differences(old, site.replica.part_rows(plan, fetched), plan, by_value=False)
+
+        site.check_key(snapshot.session, plan)
+        now = checksums(site.source, strategy, snapshot, known, settings.connections)
+        with site.reading() as conn:
+            own = filled(site.stream, known, compare.sums(site.replica.rows(conn, plan, known)))
+        dirty = ranges.differing(own, now)
+        found = differing(dirty) if dirty else None
+        if found is not None and snapshot.name is None:
+            ids = {r["range_id"] for r in found.select("range_id").distinct().collect()}
+            dirty = [r for r in dirty if r.range_id in ids]
+            found = differing(dirty).join(found.select("key_id"), "key_id", "left_semi") if dirty else None
+        return _listed(found, len(plan.key)) if found is not None else []
+
+
+def _listed(changes: DataFrame, key: int) -> list[Difference]:
+    """The first 1000 of `changes`, by the first `key` columns."""
+    keys = [f"CAST(COALESCE(a_{i}, b_{i}) AS STRING) AS k{i}" for i in range(key)]
+    rows = changes.selectExpr("op", *keys).limit(1000).collect()
+    return [Difference(r["op"], ", ".join(str(v) for v in r[1:])) for r in rows]

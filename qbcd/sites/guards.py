@@ -1,0 +1,90 @@
+"""What stops a poll, and how it says so: delete guards and their one-shot confirmation, unsafe keys, values, places."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy.engine import Connection
+
+from qbcd.errors import GuardTripped, QbcdError, Refused, UnsafeKey, UnsupportedType
+from qbcd.model import StreamPlan
+from qbcd.state import ProjectState, Refusal
+
+if TYPE_CHECKING:
+    from qbcd.sites.base import Held, Settings
+
+DELETES = "deletes"
+ACCEPTED_SOURCE = "the changed source was accepted"
+ACCEPTED_DELETES = "the deletes were accepted"
+
+
+def check_guards(
+    project: ProjectState, settings: Settings, held: Held, *, deletes: int, before: int, after: int
+) -> None:
+    """Stops a poll that would deliver more deletes than the guards allow (protocol.md 17).
+
+    Args:
+        deletes: Deletes found, or known from range counts to come.
+        before: Rows of the replica before the poll.
+        after: Rows of the source now.
+
+    Raises:
+        GuardTripped: Unless a confirmation for this version and number of deletes was given.
+    """
+    stream = held.row.stream
+    emptied = before > 0 and after == 0 and not settings.allow_empty
+    if not emptied and deletes <= settings.max_delete_fraction * before:
+        return
+    refusal = project.get_refusal(stream)
+    if settings.accept_deletes and refusal and refusal.version == held.row.version and deletes <= refusal.amount:
+        held.confirmed = refusal
+        if ACCEPTED_DELETES not in held.notes:
+            held.notes.append(ACCEPTED_DELETES)
+        return
+    what = (
+        f"the source is empty now and held {before} rows before"
+        if emptied
+        else f"this poll would deliver {deletes} deletes of {before} rows, more than guards.max_delete_fraction "
+        f"{settings.max_delete_fraction:g} allows"
+    )
+    project.put_refusal(stream, Refusal(DELETES, held.row.version, before if emptied else deletes, what))
+    raise GuardTripped(
+        what, stream=stream, remedy=f"nothing was changed; if this is right: qbcd run {stream} --once --accept-deletes"
+    )
+
+
+def confirm(project: ProjectState, settings: Settings, held: Held, conn: Connection | None = None) -> None:
+    """Uses up the confirmation that let this step through the guards, in the step's own transaction where it can be.
+
+    Raises:
+        GuardTripped: Another process used it first.
+    """
+    refusal, held.confirmed = held.confirmed, None
+    if refusal is None:
+        return
+    if not project.consume_refusal(held.row.stream, DELETES, refusal.version, refusal.amount, conn=conn):
+        raise GuardTripped("the confirmation was used already", stream=held.row.stream, remedy="poll again")
+
+
+def untravelled_error(plan: StreamPlan, positions: list[int]) -> QbcdError:
+    """The refusal of a poll whose values no typed sink can take."""
+    column = plan.captured[positions[0]].name
+    return UnsupportedType(
+        f"column {column!r} holds a value that a typed sink cannot hold (infinite or far dates, NaN in a decimal, "
+        "arrays that are not one-dimensional)",
+        stream=plan.stream, remedy=f"set  types: {{{column}: text}}  for this table, then qbcd reset {plan.stream}",
+    )  # fmt: skip
+
+
+def key_error(plan: StreamPlan) -> UnsafeKey:
+    """The refusal of a key that does not identify rows."""
+    return UnsafeKey(
+        f"key ({', '.join(c.name for c in plan.key)}) has duplicate or NULL values in "
+        f"{plan.table.schema}.{plan.table.name}",
+        stream=plan.stream, remedy="choose a key that is unique and never NULL, or mend the rows",
+    )  # fmt: skip
+
+
+def not_prepared(stream: str) -> Refused:
+    """The refusal of what needs a baseline."""
+    return Refused("is not prepared", stream=stream, remedy=f"qbcd prepare {stream}")

@@ -1,0 +1,125 @@
+"""Which ranges a poll fetches: those that differ from the replica's, cut anew where they have outgrown their size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from qbcd import hooks, ranges
+from qbcd.errors import TornRead
+from qbcd.model import KeyRange
+from qbcd.sites.guards import check_guards
+from qbcd.sites.reading import Snapshot, checksums, without_digest
+from qbcd.state import StoredRange
+from qbcd.strategies import IdRcs
+
+if TYPE_CHECKING:
+    from qbcd.sites.base import Held, Settings, Site
+
+SPLIT_AT = 2  # times `rows_per_range`: a range that differs and holds more is cut anew
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look at the checksums asks for.
+
+    Counts and checksums in it choose what is read and are never kept: what is kept is what the rows were that came.
+
+    Attributes:
+        asked: The ranges to fetch, in key order: those that stay as they are and, in their parents' places, children.
+        parents: Ranges that are cut anew.
+        children: What they are cut into; their rows are an estimate.
+        after: Rows of the source now.
+    """
+
+    asked: tuple[StoredRange, ...]
+    parents: tuple[StoredRange, ...]
+    children: tuple[StoredRange, ...]
+    after: int
+
+    @property
+    def kept(self) -> tuple[StoredRange, ...]:
+        """The ranges to fetch that stay as they are, with the source's counts and checksums of now."""
+        new = {r.range_id for r in self.children}
+        return tuple(r for r in self.asked if r.range_id not in new)
+
+
+def look(
+    site: Site, strategy: IdRcs, snapshot: Snapshot, known: Sequence[StoredRange], settings: Settings, held: Held
+) -> Look:
+    """What has to be fetched: ranges that differ, cut anew where they have outgrown their size.
+
+    After a change of meaning the bounds themselves may have lost their order, so everything is cut anew.
+    """
+    before, first_id = int(held.row.checkpoint["rows"]), held.row.next_range_id
+    if snapshot.rebase:
+        new = tuple(cut(site, strategy, snapshot, settings, first_id))
+        return Look(new, tuple(known), new, before)
+    site.progress(f"checksums of {len(known):,} ranges")
+    now = checksums(site.source, strategy, snapshot, known, settings.connections)
+    hooks.reach("after_checksums")
+    dirty, after = ranges.differing(known, now), sum(r.rows for r in now)
+    if dirty and snapshot.name is not None:
+        # Counts of one state tell now what the rows would. Of several they may miss rows that moved: the rows decide.
+        lost = sum(max(0, old.rows - new.rows) for old, new in ranges.pairs(known, dirty))
+        check_guards(site.project, settings, held, deletes=lost, before=before, after=after)
+    asked: list[StoredRange] = []
+    parents: list[StoredRange] = []
+    children: list[StoredRange] = []
+    for one in dirty:
+        if one.rows <= SPLIT_AT * settings.rows_per_range:
+            asked.append(one)
+            continue
+        own = cut(site, strategy, snapshot, settings, first_id + len(children), within=one)
+        if len(own) == 1:  # bounds come from another state than counts, where there is no snapshot
+            asked.append(one)
+            continue
+        parents.append(one)
+        children += own
+        asked += own
+    return Look(tuple(asked), tuple(parents), tuple(children), after)
+
+
+def cut(
+    site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings, first_id: int, within: KeyRange | None = None
+) -> list[StoredRange]:
+    """Ranges of about `rows_per_range` rows over the table or one range of it, bounds picked by the source."""
+    site.progress("building key ranges")
+    bounds = snapshot.session.rows(strategy.bounds(settings.rows_per_range, within))
+    bare = ranges.build([tuple(str(v) for v in row) for row in bounds], first_id=first_id, within=within)
+    return [StoredRange(r.range_id, r.lo, r.hi, rows=settings.rows_per_range) for r in bare]
+
+
+def filled(stream: str, asked: Sequence[StoredRange], sums: Mapping[int, tuple[int, int | None]]) -> list[StoredRange]:
+    """`asked` with the count and checksum of rows read; a range without rows has none.
+
+    Raises:
+        TornRead: A row has no digest.
+    """
+    counted = []
+    for one in asked:
+        rows, checksum = sums.get(one.range_id, (0, 0))
+        if checksum is None:
+            raise without_digest(stream, one.range_id)
+        counted.append(replace(one, rows=rows, checksum=checksum))
+    return counted
+
+
+def check_torn(stream: str, asked: Look, read: Mapping[int, StoredRange]) -> None:
+    """Holds the rows that were read against what the checksums counted in the same snapshot.
+
+    Raises:
+        TornRead: They are others.
+    """
+    parts = [(r, [read[r.range_id]]) for r in asked.kept]
+    if asked.parents:
+        whole = StoredRange(0, None, None, sum(r.rows for r in asked.parents), sum(r.checksum for r in asked.parents))
+        parts.append((whole, [read[r.range_id] for r in asked.children]))
+    for counted, found in parts:
+        if (counted.rows, counted.checksum) != (sum(r.rows for r in found), sum(r.checksum for r in found)):
+            raise TornRead(
+                f"{len(found)} ranges from {found[0].range_id} on brought {sum(r.rows for r in found)} rows where "
+                f"the checksum counted {counted.rows}: the readers did not see one snapshot",
+                stream=stream, remedy="poll again",
+            )  # fmt: skip

@@ -1,0 +1,66 @@
+"""Upkeep of a Spark site, under the lease: batches folded into the replica, delivered ones and stray files let go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qbcd import hooks
+from qbcd.model import StreamPlan
+from qbcd.sites.files import Part
+from qbcd.sites.replica import travels_of
+from qbcd.sites.shapes import row_fields
+
+if TYPE_CHECKING:
+    from qbcd.sites.base import Held, Settings
+    from qbcd.sites.spark import SparkSite
+
+COMPACT_FRACTION = 0.1  # of the replica's rows, standing in batches, before they are folded in
+COMPACT_BATCHES = 50
+COMPACT_SEGMENTS = 20
+
+
+def collect(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -> None:
+    """Folds large batches into the replica, drops expired batches, sweeps files that nothing names."""
+    changed = compact(site, plan, held)
+    store, stream = site.store, site.stream
+    with site.writing() as conn:
+        store.lock(conn, stream, site.project.project_id, held.row.version, held.row.fencing_token)
+        folded = site.replica.folded_through(conn)
+        if folded:
+            store.mark_folded(conn, stream, folded)
+        through = site.delivered_through(conn, settings)
+        for header in store.expired_batches(conn, stream, through, settings.retain.total_seconds()):
+            store.delete_batch(conn, stream, header.epoch, header.seq)
+            changed = True
+        if site.swept and not changed:  # nothing was let go since the last sweep of this process
+            return
+        store.expire_pins(conn, stream)
+        pins = store.pins(conn, stream)
+        named = {s.segment_id for s in store.segments(conn, stream)}
+        named |= {Part.of_location(h.location).part_id for h in store.batches(conn, stream)}
+    if not pins:
+        site.files.sweep(named, held)
+        site.swept = True
+
+
+def compact(site: SparkSite, plan: StreamPlan, held: Held) -> bool:
+    """Folds the batches into one new segment when they, or the segments, have become many; True when it did."""
+    store, stream, row = site.store, site.stream, held.row
+    with site.reading() as conn:
+        segments = store.segments(conn, stream)
+        known, folded = store.ranges(conn, stream), site.replica.folded_through(conn)
+        pending = store.batches(conn, stream, folded) if folded else []
+        rows, grown = int(row.checkpoint["rows"]), sum(h.size for h in pending)
+        large = grown > max(1000, COMPACT_FRACTION * rows) or len(pending) >= COMPACT_BATCHES
+        if not large and len(segments) <= COMPACT_SEGMENTS:
+            return False
+        whole = site.replica.rows(conn, plan, known)
+    part = site.files.write(whole, row_fields(travels_of(plan)), "segment", held)
+    hooks.reach("before_commit")
+    with site.writing() as conn:
+        moved = site.replica.replace_all(
+            conn, row, part, epoch=row.epoch, rows=rows, folded=row.last_batch_seq, ranges=known
+        )
+        advanced = site.commit(conn, moved, held, None, dict(row.checkpoint))
+    held.row = advanced
+    return True

@@ -1,0 +1,60 @@
+"""What a poll holds in the source: no writer waits for it, at no point of the protocol; DDL does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.pausing import at
+from tests.support.places import Place, over
+from tests.support.scene import Scene
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+POINTS = ("after_snapshot", "after_fetch", "after_stage", "before_commit")
+
+
+@over("strategy", ["mds", "id_rcs"])
+def test_an_update_of_captured_rows_does_not_wait(
+    place: Place, workspace: Path, spark: SparkSession, strategy: str
+) -> None:
+    """Every row of the table is updated, others come and go, while the poll stands still; the next poll finds all."""
+    with Scene(place.url, workspace, strategy, spark) as scene:
+        scene.begin()
+        for n, point in enumerate(POINTS):
+            scene.change()
+            wrote: list[int] = []
+
+            def write(n: int = n, wrote: list[int] = wrote) -> None:
+                with place.connect() as conn:
+                    place.run(conn, place.impatient)
+                    place.run(conn, "UPDATE t SET n = n + 1")
+                    place.run(conn, f"INSERT INTO t VALUES ({5000 + n}, 'meanwhile', 0)")
+                    place.run(conn, "DELETE FROM t WHERE id = 1")
+                wrote.append(n)
+
+            with at(point, write):
+                scene.poll()
+            assert wrote == [n], f"{point} was not reached"
+            scene.poll()
+            scene.check()
+
+
+@over("strategy", ["mds", "id_rcs"])
+def test_ddl_waits_until_the_table_was_read(place: Place, workspace: Path, spark: SparkSession, strategy: str) -> None:
+    """TRUNCATE cannot slip between the look at the catalog and the look at the rows (protocol.md 9)."""
+    with Scene(place.url, workspace, strategy, spark) as scene:
+        scene.begin()
+        scene.change()
+
+        def truncate() -> None:
+            with pytest.raises(place.barred), place.connect() as conn:
+                place.run(conn, place.impatient)
+                place.run(conn, "TRUNCATE TABLE t")
+
+        with at("after_snapshot", truncate):
+            scene.poll()
+        scene.check()

@@ -1,0 +1,70 @@
+"""Before Spark's first read of a source it must have read one value there, and not the name of its column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy.engine import URL
+
+from qbcd.connectors import CONNECTORS
+from qbcd.connectors.mariadb import MariaDB
+from qbcd.errors import Refused
+from qbcd.spark import source as reads
+from tests.support.places import Place
+from tests.support.project import config, opened, poll
+from tests.support.scene import Scene
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Unquoted(MariaDB):
+    """MariaDB by the URL that suggests itself, for which Spark knows no dialect."""
+
+    def jdbc_url(self, url: URL, properties: Mapping[str, str] | None = None, **more: Any) -> str:
+        return super().jdbc_url(url, properties, **more).replace("jdbc:mysql:", "jdbc:mariadb:")
+
+
+@pytest.mark.parametrize("database", ["mariadb"], indirect=True)
+@pytest.mark.parametrize("strategy", ["id_rcs", "mds"])
+def test_column_names_for_values_are_refused(
+    strategy: str, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, v text, n integer DEFAULT 0)")
+    place.insert("t", [(1, "one", 0), (2, "two", 0)])
+    table = {"name": "s", "table": place.table("t"), "strategy": strategy, "baseline": "events"}
+    data = config(place.url, table)
+    monkeypatch.setitem(CONNECTORS, "mariadb", Unquoted)
+    with opened(data, workspace, spark) as project:
+        with pytest.raises(Refused, match=r"reads \[\('c0',\)\] through jdbc:mariadb: from source shop .*'value'"):
+            project.stream("s").prepare()
+        row = project.work("s").site.row()
+        assert strategy == "mds" or row is None or not row.prepared
+        assert not list((workspace / "out").rglob("*.jsonl"))
+    monkeypatch.setitem(CONNECTORS, "mariadb", MariaDB)
+    with opened(data, workspace, spark) as project:
+        project.stream("s").prepare()
+        poll(project, "s")
+        assert project.stream("s").verify() == []
+        assert len(list((workspace / "out").rglob("*.jsonl"))) == 1
+
+
+def test_one_look_for_a_source(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, check = [], reads.check_canary
+
+    def counted(read: Any, *where: Any) -> None:
+        looks.append(read)
+        check(read, *where)
+
+    monkeypatch.setattr(reads, "check_canary", counted)
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        scene.change()
+        scene.poll()
+        scene.check()
+    assert looks == [[("value",)]]

@@ -1,0 +1,27 @@
+"""No module outside the connectors (and the demo) knows a database by name: what differs is a fact or a primitive."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import qbcd
+
+PACKAGE = Path(qbcd.__file__).parent
+NAMES = re.compile("mariadb|mysql|postgres")
+
+
+def naming(folder: Path) -> list[str]:
+    """``path:line`` of every line that names a database."""
+    return [
+        f"{path.relative_to(folder)}:{number}"
+        for path in sorted(folder.rglob("*.py"))
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if NAMES.search(line)
+    ]
+
+
+def test_databases_are_named_in_connectors_and_demo_alone() -> None:
+    found = naming(PACKAGE)
+    assert [place for place in found if place.split("/")[0] not in ("connectors", "demo")] == []
+    assert any(place.startswith("connectors/") for place in found), "the search itself finds nothing"

@@ -1,0 +1,43 @@
+"""How ranges are shared out among connections, statements and readers."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from qbcd import ranges
+from qbcd.model import KeyRange
+
+
+def some(counts: list[int]) -> list[KeyRange]:
+    """Ranges with these row counts; ids out of order, as after cuts."""
+    ids = list(range(len(counts)))
+    random.Random(len(counts)).shuffle(ids)
+    return [KeyRange(i, None, None, rows=n) for i, n in zip(ids, counts, strict=True)]
+
+
+@pytest.mark.parametrize("connections", [1, 2, 3, 8])
+@pytest.mark.parametrize("most", [1, 3, 200])
+@pytest.mark.parametrize("counts", [[0], [5] * 10, [0] * 7, [2000, 0, 0, 1, 2000, 9000, 3], [1] * 500])
+def test_statements_keep_the_order_and_their_size(counts: list[int], most: int, connections: int) -> None:
+    asked = some(counts)
+    cut = ranges.statements(asked, connections, most)
+    assert [r for own in cut for part in own for r in part] == asked
+    assert len(cut) <= connections
+    assert all(own for own in cut)
+    assert all(1 <= len(part) <= most for own in cut for part in own)
+    assert all(len(own) == -(-sum(map(len, own)) // most) for own in cut), "more statements than it takes"
+
+
+def test_shares_have_about_as_many_rows() -> None:
+    halves = ranges.statements(some([2000] * 10 + [1] * 10), 2, 200)
+    assert [sum(r.rows for part in own for r in part) for own in halves] == [12000, 8010]
+
+
+@pytest.mark.parametrize(
+    ("rows", "connections", "expected"),
+    [(0, 4, 1), (ranges.ROWS_PER_READER, 4, 1), (ranges.ROWS_PER_READER + 1, 4, 2), (10**9, 4, 4), (10**9, 1, 1)],
+)
+def test_a_reader_has_enough_to_do(rows: int, connections: int, expected: int) -> None:
+    assert ranges.readers(some([rows]), connections) == expected
