@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy.exc import DataError, DBAPIError, NotSupportedError, ProgrammingError
+from sqlalchemy.exc import DBAPIError
 
 from qbcd import hooks
 from qbcd.catalog.remembered import check_requested, check_shape
@@ -198,9 +198,9 @@ def probe_restriction(stream: Stream, session: Session, plan: StreamPlan) -> Non
     except DBAPIError as error:
         said = stream.source.explain(error, stream.name)
         said.where = said.where or stream.config.place("where")
-        # What is no fault of the text: the connection, a lock, a right that the role lacks.
-        of_text = isinstance(error, (ProgrammingError, DataError, NotSupportedError))
-        if not of_text or (isinstance(said, Refused) and not isinstance(said, SchemaChanged)):
+        if not stream.source.connector.is_of_text(error) or (
+            isinstance(said, Refused) and not isinstance(said, SchemaChanged)
+        ):
             raise said from error
         raise ConfigError(
             f"the restriction is refused: {said.what}", stream=stream.name, where=said.where,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.engine import URL, Connection
+from sqlalchemy.exc import DataError, DBAPIError, NotSupportedError, ProgrammingError
 from sqlglot import exp
 
 from qbcd.errors import QbcdError, UnsupportedPrimitive
@@ -151,6 +152,10 @@ class Connector(ABC):
     @abstractmethod
     def explain_error(self, error: BaseException, *, stream: str, source: str) -> QbcdError:
         """The one message for a driver's error: host, role, privilege, row security, time-out, lost column."""
+
+    def is_of_text(self, error: DBAPIError) -> bool:
+        """Whether the text of a statement is at fault, and not the connection, a lock or a right."""
+        return isinstance(error, (ProgrammingError, DataError, NotSupportedError))
 
     # -- catalog -----------------------------------------------------------------------------------------------------
     @abstractmethod

@@ -57,6 +57,7 @@ def source_of(url: str, *, statement_timeout: int = 0) -> Source:
 
 def test_nothing_of_the_servers_defaults_reaches_a_session(maria: Place, spark: SparkSession) -> None:
     """Both drivers: an uncommitted row is not there, limits and zones do not count, double quotes are texts."""
+    limited = "SELECT x FROM t"
     query = (
         'SELECT (SELECT count(*) FROM t) AS n, "a\\tb" AS quoted, concat(1 / 3) AS third, @@time_zone AS zone, '
         "(SELECT group_concat(x ORDER BY x) FROM (SELECT x FROM t) AS d) AS all_rows, @@tx_read_only AS ro, "
@@ -68,9 +69,11 @@ def test_nothing_of_the_servers_defaults_reaches_a_session(maria: Place, spark: 
         maria.run(writer, "INSERT INTO t VALUES (4)")
         with source.read("s") as session:
             native = [str(value) for value in session.one(query)]
+            assert len(session.rows(limited)) == 3
         url, options = source.jdbc("s")
         frame = read_query(spark, url, options, query, init=source.connector.session_pins())
         [row] = frame.collect()
+        assert read_query(spark, url, options, limited, init=source.connector.session_pins()).count() == 3
         assert native == ["3", "a\tb", "0.3333", "+00:00", "1,2,3", "1", "86400", "0"]
         assert [str(value) for value in row] == native
         writer.rollback()

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from sqlalchemy.engine import URL, Connection
+from sqlalchemy.exc import DBAPIError
 from sqlglot import exp
 
 from qbcd.connectors.base import Connector, HighWater, JdbcDriver, Privileges
@@ -93,6 +94,9 @@ class MySQLFamily(Connector):
 
     def explain_error(self, error: BaseException, *, stream: str, source: str) -> QbcdError:
         return errors.explain_error(error, stream=stream, source=source)
+
+    def is_of_text(self, error: DBAPIError) -> bool:
+        return errors.is_of_text(error)
 
     # -- catalog -----------------------------------------------------------------------------------------------------
     def probe_table(self, conn: Connection, schema: str, name: str) -> Table | None:

@@ -125,6 +125,12 @@ def explain_error(error: BaseException, *, stream: str, source: str) -> QbcdErro
     return _other(message, stream, source)
 
 
+def is_of_text(error: BaseException) -> bool:
+    """Whether the server says that a statement's text is at fault; drivers file such errors under several classes."""
+    number, _ = _said(getattr(error, "orig", None) or error)
+    return number > 0 and _NUMBERS.get(number, _other) in (_other, _schema)
+
+
 def _said(error: BaseException) -> tuple[int, str]:
     """The server's number (0 where unknown), and the first line of its message without rows and connection numbers."""
     arguments = error.args

@@ -66,7 +66,8 @@ def pins(spelling: Spelling) -> tuple[str, ...]:
         "explicit_defaults_for_timestamp = ON",
         "sql_auto_is_null = OFF",
         "sql_safe_updates = OFF",
-        "sql_select_limit = DEFAULT",
+        "sql_big_selects = ON",
+        "sql_select_limit = 18446744073709551615",
         f"lock_wait_timeout = {LOCK_TIMEOUT}",
         f"innodb_lock_wait_timeout = {LOCK_TIMEOUT}",
         f"wait_timeout = {IDLE_TIMEOUT}",
@@ -116,8 +117,7 @@ def connect_args(
 def variables(spelling: Spelling, read_only: bool, statement_timeout: int) -> list[str]:
     """Session variables that a session has from its start."""
     name, units = spelling.time_limit
-    settings = [f"{name}={statement_timeout * units}"] if statement_timeout else []
-    return [f"{spelling.read_only}={int(read_only)}", *settings]
+    return [f"{spelling.read_only}={int(read_only)}", f"{name}={statement_timeout * units}"]  # 0 is no limit
 
 
 def engine_options(*, read_only: bool) -> dict[str, Any]:
