@@ -49,12 +49,17 @@ class Spelling:
 
 
 def pins(spelling: Spelling) -> tuple[str, ...]:
-    """The one statement that makes a session's results independent of its settings.
+    """The one statement that makes a session's results independent of its settings."""
+    return (f"SET {', '.join(pinned(spelling))}",)
+
+
+def pinned(spelling: Spelling) -> tuple[str, ...]:
+    """Session variables, each with its value.
 
     Strict, so that no value is cut when it is copied; with invalid dates allowed, since the source may hold them. What
     users' restrictions know stays as it is by default: double quotes delimit texts, backslashes escape.
     """
-    settings = (
+    return (
         f"sql_mode = '{SQL_MODE}'",
         "time_zone = '+00:00'",
         "character_set_client = utf8mb4",
@@ -74,7 +79,6 @@ def pins(spelling: Spelling) -> tuple[str, ...]:
         f"net_write_timeout = {IDLE_TIMEOUT}",
         *spelling.extra,
     )
-    return (f"SET {', '.join(settings)}",)
 
 
 def sqlalchemy_url(url: URL, driver: str) -> URL:
@@ -154,11 +158,13 @@ def jdbc_url(
     for name, value in settings.items():
         if any(c in value for c in "&#?\\\"'"):
             raise ConfigError(f"{name} {value!r} holds a character that a JDBC URL cannot carry")
-    # A statement sees what was committed, whatever the server's default is. Spark asks for a query's columns before it
-    # runs the pins, so that the query must be read in their way from the start.
-    own_session = [f"{spelling.isolation}='REPEATABLE-READ'", f"sql_mode='{SQL_MODE}'"]
-    own_session += variables(spelling, True, statement_timeout)
-    settings["sessionVariables"] = ",".join(own_session)
+    # Spark asks for a query's columns before it runs the pins, so that they must hold from the start; and a statement
+    # sees what was committed, whatever the server's default is.
+    from_start = [*pinned(spelling), f"{spelling.isolation} = 'REPEATABLE-READ'"]
+    from_start += variables(spelling, True, statement_timeout)
+    text = ",".join(setting.replace(" = ", "=") for setting in from_start)
+    # MySQL's driver decodes the values of its URL, MariaDB's takes them as they are
+    settings["sessionVariables"] = quote(text, safe="=,'") if driver_class == MYSQL_DRIVER_CLASS else text
     address = f"[{host.strip('[]')}]" if ":" in host else host
     place = f"{address}:{url.port or DEFAULT_PORT}/{quote(_database(url), safe='')}"
     return f"jdbc:mysql://{place}?{'&'.join(f'{name}={value}' for name, value in settings.items())}"
