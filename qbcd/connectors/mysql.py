@@ -50,4 +50,5 @@ class MySQL(MySQLFamily):
     def grants_of(self, conn: Connection) -> list[str]:
         roles = str(conn.exec_driver_sql("SELECT current_role()").scalar_one())
         using = "" if roles == "NONE" else f" USING {roles}"
-        return [str(row[0]) for row in conn.exec_driver_sql(f"SHOW GRANTS FOR CURRENT_USER(){using}")]
+        sql = f"SHOW GRANTS FOR CURRENT_USER(){using}"  # a role's host may be a percent sign
+        return [str(row[0]) for row in conn.exec_driver_sql(sql, execution_options={"no_parameters": True})]

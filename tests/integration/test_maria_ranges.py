@@ -20,7 +20,7 @@ from tests.support.maria_source import (
     ranges_of,
     reading,
     text,
-)
+)  # fmt: skip
 from tests.support.maria_values import ONLY_MARIADB, VALUES, literal
 from tests.support.places import Place, new_place, server_of
 
@@ -70,22 +70,14 @@ def filled(place: Place, name: str, sql_types: Sequence[str]) -> None:
 
 
 class Ordered:
-    """The rows of a table as the server itself orders them, and the bound of each.
-
-    Attributes:
-        rows: HEX of each row's key, in key order.
-        bounds: What a bound at each row is remembered as; none of the first row.
-    """
+    """`rows` of a table, by HEX of the key, as the server itself orders them; the bound of each but the first."""
 
     def __init__(self, session: Session, key: list[Column], name: str) -> None:
         self.key, self.name = key, name
         names = ", ".join(f"t.{c.name}" for c in key)
         order = ", ".join(f"cast(t.{c.name} AS UNSIGNED)" if c.base_type == "set" else f"t.{c.name}" for c in key)
-        self.hexed = (
-            "concat_ws(',', "
-            + ", ".join(f"hex(concat('', {text(MARIA.canonical_text(c, named('t', c.name)))}))" for c in key)
-            + ")"
-        )
+        texts = [text(MARIA.canonical_text(c, named("t", c.name))) for c in key]
+        self.hexed = f"concat_ws(',', {', '.join(f'hex({value})' for value in texts)})"
         self.rows = [r.place for r in session.rows(f"SELECT {self.hexed} AS place FROM {name} t ORDER BY {order}")]
         statement = MARIA.range_bounds(f"(SELECT {names} FROM {name} t)", key, rows_per_range=1)
         self.bounds = [tuple(r) for r in session.rows(statement)]
@@ -192,6 +184,17 @@ def test_ranges_that_make_no_sense_are_refused(place: Place) -> None:
     ):
         with pytest.raises(ValueError, match="no bound of key column"):
             MARIA.bound(column, wrong)
+
+
+def test_bounds_of_characters_with_two_codes(place: Place) -> None:
+    """Both are one character in Unicode, so that a bound in Unicode would put both into one range."""
+    place.sql("CREATE TABLE codes (k varchar(9) CHARACTER SET cp932 COLLATE cp932_bin PRIMARY KEY)")
+    place.sql("INSERT INTO codes VALUES (_cp932 X'8754'), (_cp932 X'FA4A'), (_cp932 X'FA4B')")
+    with reading(place) as session:
+        key = key_of(probe(session, place, "codes"))
+        bounds = [tuple(r) for r in session.rows(MARIA.range_bounds("codes", key, rows_per_range=1))]
+        statement = MARIA.per_range(["count(*) AS n"], "codes", key, ranges_of(bounds), aggregate=True)
+        assert [(r.range_id, r.n) for r in session.rows(statement)] == [(10, 1), (11, 1), (12, 1)]
 
 
 def test_long_keys_are_ordered_by_all_of_their_characters(place: Place) -> None:

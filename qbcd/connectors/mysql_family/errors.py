@@ -72,6 +72,12 @@ def _packet(message: str, stream: str, source: str) -> QbcdError:
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
+def _out_of_range(message: str, stream: str, source: str) -> QbcdError:
+    if "exp(" in message:  # how a statement of ours stops where the server made NULL of a value (`forms`)
+        return _packet("a value is longer than max_allowed_packet lets the server work on", stream, source)
+    return _other(message, stream, source)
+
+
 def _family(message: str, stream: str, source: str) -> QbcdError:
     remedy = "begin the source's url with mariadb:// for MariaDB, with mysql:// for MySQL"
     return ConfigError(f"source {source} is another kind of server than its url says: {message}", remedy=remedy)
@@ -90,7 +96,8 @@ _NUMBERS: dict[int, _Maker] = {
     1146: _schema, 1054: _schema, 1051: _schema, 1412: _schema, 1356: _schema,
     1969: _timeout, 3024: _timeout, 1317: _timeout,
     1205: _lock, 1213: _lock, 1099: _lock,
-    1193: _family, 1665: _binlog, 1118: _wide, 1117: _wide, 1071: _wide, 1153: _packet, 1301: _packet,
+    1193: _family, 1690: _out_of_range, 1665: _binlog,
+    1118: _wide, 1117: _wide, 1071: _wide, 1153: _packet, 1301: _packet,
 }  # fmt: skip
 # What the JDBC driver's text tells, where no number is left.
 _WORDS: tuple[tuple[str, _Maker], ...] = (

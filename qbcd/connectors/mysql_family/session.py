@@ -72,6 +72,7 @@ def pinned(spelling: Spelling) -> tuple[str, ...]:
         "sql_auto_is_null = OFF",
         "sql_safe_updates = OFF",
         "sql_big_selects = ON",
+        "max_sort_length = 65536",  # bytes of a key that a sort looks at
         "sql_select_limit = 18446744073709551615",
         f"lock_wait_timeout = {LOCK_TIMEOUT}",
         f"innodb_lock_wait_timeout = {LOCK_TIMEOUT}",
