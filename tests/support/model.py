@@ -47,7 +47,7 @@ _CLOCKS = [dt.datetime(2024, 3, 31, 2, 30), dt.datetime(2024, 1, 1, 0, 0, 0, 1),
 SHAPES: Mapping[str, Shape] = {
     "whole": Shape("integer", "integer", [0, 1, -1, 2147483647, -2147483648]),
     "big": Shape("bigint", "bigint", [0, 9007199254740993, -9223372036854775808, 9223372036854775807]),
-    "money": Shape("numeric(12,2)", "decimal(12,2)", [Decimal("-0.01"), Decimal("100.50"), Decimal("9999999999.99")], str),
+    "money": Shape("numeric(12,2)", "decimal(12,2)", [Decimal(v) for v in ("-0.01", "100.50", "9999999999.99")], str),
     "ratio": Shape("double precision", "double", [0.1, -2.5, 1e22, 1.7976931348623157e308, 5e-324]),
     "word": Shape("varchar(300)", "varchar(300)", _TEXTS),
     "long": Shape("text", "text", [*_TEXTS, "y" * 70_000]),

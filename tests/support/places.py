@@ -235,7 +235,8 @@ def over(
     """
     listed = [name.strip() for name in names.split(",") if name.strip()]
     made = []
-    for case in cases if listed else [()]:
+    every: Iterable[Any] = cases if listed else [()]
+    for case in every:
         given = isinstance(case, ParameterSet)
         marks, values = (case.marks, case.values) if given else ((), case if len(listed) != 1 else (case,))
         plain = values[0] if len(values) == 1 else tuple(values)
