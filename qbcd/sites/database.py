@@ -265,10 +265,7 @@ class DatabaseSite(Site):
         return Mds(self.source.connector, plan, self.source.schema)
 
     def _enter(self, session: Session, plan: StreamPlan, held: Held) -> None:
-        """Locks the stream's row (project, version, token) and keeps DDL away from the table (protocol.md 1 and 9).
-
-        What the comparison needs of table and server is looked at under that lock.
-        """
+        """Locks the stream's row, keeps DDL from the table, asks whether it can be compared here (protocol 1, 9)."""
         row = held.row
         self.store.lock(session.connection, self.stream, self.project.project_id, row.version, row.fencing_token)
         connector = self.source.connector
