@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.model import SHAPES, Model, Restriction, changes
+from tests.support.model import SHAPES, Model, Restriction
 from tests.support.oracle import batches, net
 from tests.support.places import Place, configured, over
 from tests.support.project import config, opened, poll
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STRATEGIES: dict[str, Any] = {"mds": "mds", "id_rcs": {"type": "id_rcs", "rows_per_range": 5}}
-# Nobody is to be executed, expanded or folded by what they spell.
+# Nothing is to be executed, expanded, folded or taken for a name of qbcd's own by what it spells.
 HOSTILE = {
-    "id": 'i"d`', "part": "p'art; --", "whole": "w%s", "big": "%(epoch)s", "money": ":epoch", "ratio": "{{ 7 * 7 }}",
-    "word": "back\\slash", "long": "select", "raw": "a.b", "day": "ümläut Ж", "moment": "$1 ?",
+    "id": "range_id",
+    "part": "p'art; --", "whole": "w%s", "big": "%(epoch)s", "money": ":epoch", "ratio": "{{ 7 * 7 }}",
+    "word": "back\\slash", "long": "select", "raw": 'a."b`', "day": "ümläut Ж", "moment": "$1 ?",
     "instant": "line\nbreak",
 }  # fmt: skip
 
@@ -35,8 +36,7 @@ def run(place: Place, folder: Path, spark: SparkSession, seed: int, rounds: int,
     model = Model(
         place, rng, place.quote(name), {names[c]: s for c, s in columns.items()}, [names["part"], names["id"]]
     )
-    for _ in range(30):
-        model.step()
+    model.steps(15)
 
     wheres: dict[str, Restriction] = {
         "all": lambda record: True,
@@ -60,7 +60,12 @@ def run(place: Place, folder: Path, spark: SparkSession, seed: int, rounds: int,
         for stream in seen:
             project.stream(stream).prepare()
         check(model.net(wheres, baseline=True))
-        for _ in changes(model, rounds):
+        for number in range(rounds):
+            if number == 0:
+                model.grow(40)  # beyond what the ranges are made for
+            elif number == rounds - 1:
+                model.empty()
+            model.steps(rng.choice([1, 6, 15]))
             poll(project, *seen)
             check(model.net(wheres))
         for stream in seen:
@@ -69,11 +74,11 @@ def run(place: Place, folder: Path, spark: SparkSession, seed: int, rounds: int,
 
 @over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(2, 12))])
 def test_events_are_those_of_the_model(seed: int, place: Place, workspace: Path, spark: SparkSession) -> None:
-    run(place, workspace, spark, seed, 3 if seed == 1 else 8, plain=True)
+    run(place, workspace, spark, seed, 2 if seed == 1 else 8, plain=True)
 
 
-@over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(2, 5))], elsewhere=[])
+@over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(2, 5))])
 def test_events_are_those_of_the_model_under_hostile_names(
     seed: int, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
-    run(place, workspace, spark, seed, 3, plain=False)
+    run(place, workspace, spark, seed, 1 if seed == 1 else 4, plain=False)

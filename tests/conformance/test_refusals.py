@@ -111,7 +111,7 @@ UNPLANNED: dict[str, tuple[dict[str, Any], type[QbcdError], tuple[str, ...]]] = 
     "no such table": ({"table": "ordes"}, ConfigError, ("tables[0].table: ", 'did you mean "{schema}.orders"?')),
     "no such schema": (
         {"schema": "no_such", "table": "orders"}, ConfigError,
-        ("tables[0].table: ", "does not exist", "{schema}.orders"),
+        ("tables[0].table: ", "table no_such.orders does not exist"),
     ),
     "no such column": ({"columns": ["regoin"]}, ConfigError, ('tables[0].columns: column "regoin"', '"region"?')),
     "no such exclusion": ({"exclude": ["regoin"]}, ConfigError, ('tables[0].exclude: column "regoin"', '"region"?')),

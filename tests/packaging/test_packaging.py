@@ -55,7 +55,8 @@ env.filters.update({name: str for name in env.filters if name not in DEFAULT_FIL
 for name in env.list_templates():
     source = env.loader.get_source(env, name)[0]
     wanted = meta.find_undeclared_variables(env.parse(source))
-    text = env.get_template(name).render({variable: Anything() for variable in wanted})
+    # the one variable that names another template, which is rendered by itself too
+    text = env.get_template(name).render({variable: Anything() for variable in wanted} | {"pairs": "full_join"})
     assert text.strip() and "{%" not in text, name
     print(name)
 """

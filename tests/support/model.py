@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from random import Random
@@ -50,7 +50,7 @@ SHAPES: Mapping[str, Shape] = {
     "money": Shape("numeric(12,2)", "decimal(12,2)", [Decimal(v) for v in ("-0.01", "100.50", "9999999999.99")], str),
     "ratio": Shape("double precision", "double", [0.1, -2.5, 1e22, 1.7976931348623157e308, 5e-324]),
     "word": Shape("varchar(300)", "varchar(300)", _TEXTS),
-    "long": Shape("text", "text", [*_TEXTS, "y" * 70_000]),
+    "long": Shape("text", "longtext", [*_TEXTS, "y" * 70_000]),
     "raw": Shape("bytea", "longblob", [b"", b"\0", b"\0\0", b"\xff'\\"], lambda v: base64.b64encode(v).decode()),
     "day": Shape("date", "date", [dt.date(2024, 2, 29), dt.date(1970, 1, 1), dt.date(9999, 12, 31)], str),
     "moment": Shape("timestamp", "datetime(6)", [*_CLOCKS, dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31)], _moment),
@@ -82,11 +82,17 @@ class Model:
         place.sql(f"CREATE TABLE {name} ({', '.join(types)}, PRIMARY KEY ({', '.join(map(place.quote, key))}))")
 
     # -- changes: each is one transaction ----------------------------------------------------------------------------
-    def step(self) -> None:
-        """One random change."""
+    def steps(self, number: int) -> None:
+        """`number` random changes."""
         steps = (self.insert, self.insert, self.update, self.update, self.delete, self.rekey, self.swap, self.replace,
                  self.there_and_back)  # fmt: skip
-        self.rng.choice(steps)()
+        for _ in range(number):
+            self.rng.choice(steps)()
+
+    def grow(self, rows: int) -> None:
+        """Up to `rows` new rows."""
+        for _ in range(rows):
+            self.insert()
 
     def insert(self) -> None:
         """A new row, where its key is free."""
@@ -192,13 +198,3 @@ class Model:
 
     def _escaped(self, column: str) -> str:
         return self.place.quote(column).replace("%", "%%")
-
-
-def changes(model: Model, rounds: int) -> Iterator[None]:
-    """Between two polls each: a few steps, now and then an emptied table."""
-    for number in range(rounds):
-        if number == rounds - 1:
-            model.empty()
-        for _ in range(model.rng.choice([1, 6, 15])):
-            model.step()
-        yield

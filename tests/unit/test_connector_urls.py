@@ -120,7 +120,7 @@ def test_connectors_are_found_by_the_urls_database() -> None:
     assert isinstance(connector_for("postgresql://h/d"), PostgreSQL)
     assert isinstance(connector_for(make_url("postgresql+psycopg2://h/d")), PostgreSQL)
     for text, hint in [("postgres://u:CANARY@h/d", 'did you mean "postgresql"'), ("oracle://h/d",
-    "there are postgresql"),
+    "there are mariadb, mysql, postgresql"),
                        ("CANARY", "DATABASE://")]:  # fmt: skip
         with pytest.raises(ConfigError, match=hint) as raised:
             connector_for(text)
