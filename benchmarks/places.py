@@ -49,7 +49,7 @@ class Place(ABC):
         """The first value of a query."""
         with closing(self.connect()) as conn, conn.cursor() as cursor:
             cursor.execute(query)
-            return cursor.fetchall()[0][0]
+            return cursor.fetchall()[0][0] if cursor.description else None
 
     def _run(self, statements: str) -> None:
         with closing(self.connect()) as conn, conn.cursor() as cursor:
@@ -102,7 +102,6 @@ class MariaPlace(Place):
 
     table = "bench.orders"
     create_sql = """
-CREATE DATABASE IF NOT EXISTS bench;
 CREATE TABLE bench.orders (
   id bigint PRIMARY KEY, customer varchar(40) NOT NULL, quantity int, amount decimal(12, 2), placed_at timestamp(6),
   weight double, note varchar(200)
@@ -127,12 +126,14 @@ INSERT INTO bench.orders SELECT @last + row_number() OVER (ORDER BY id), custome
     def start(cls) -> Iterator[Place]:
         """A server for the length of the block."""
         with MariaServer.start(settings={"innodb_buffer_pool_size": "1G"}) as server:
-            yield cls(server.url_of("mysql"))
+            cls(server.url_of("mysql")).one("CREATE DATABASE bench")
+            yield cls(server.url_of("bench"))
 
     def connect(self) -> Any:
         url = make_url(self.url)
         return pymysql.connect(
-            host=url.host or "", port=url.port or 0, user=url.username, autocommit=True, charset="utf8mb4",
+            host=url.host or "", port=url.port or 0, user=url.username, database=url.database, autocommit=True,
+            charset="utf8mb4",
             init_command="SET time_zone = '+00:00', collation_connection = utf8mb4_bin",
         )  # fmt: skip
 

@@ -53,7 +53,7 @@ _TIMES: dict[str, list[str]] = {
     "timestamp": _STAMPS,
     "timestamp(6)": [*_STAMPS, "2024-01-01 00:00:00.000001", "2024-01-01 00:00:00.000002"],
     "time": ["00:00:00", "-00:00:01", "838:59:59", "-838:59:59", "24:00:00"],
-    "time(6)": ["00:00:00.000001", "-00:00:00.000001", "838:59:59.999999", "24:00:00", "12:00:00.1"],
+    "time(6)": ["00:00:00.000001", "-00:00:00.000001", "838:59:59.000000", "24:00:00", "12:00:00.1"],
 }
 _STRINGS: dict[str, list[str]] = {
     "char(5)": ["", "a", "A", "ä", "a b", "abcde", "🙂", "null"],
@@ -168,5 +168,5 @@ MYSQL_POOL = Pool(
     names=[name for name in ODD_NAMES if name == name.rstrip() and name != "X"],
 )  # fmt: skip
 MARIA_POOL = replace(
-    MYSQL_POOL, values={**MYSQL_POOL.values, **_MORE}, wide_keys=[*WIDE_KEYS, *_MORE]
+    MYSQL_POOL, values={**MYSQL_POOL.values, "time(6)": [*_TIMES["time(6)"], "838:59:59.999999"], **_MORE}, wide_keys=[*WIDE_KEYS, *_MORE]
 )  # fmt: skip
