@@ -167,6 +167,5 @@ MYSQL_POOL = Pool(
     # no name may end with a blank, and names that differ by case alone are one
     names=[name for name in ODD_NAMES if name == name.rstrip() and name != "X"],
 )  # fmt: skip
-MARIA_POOL = replace(
-    MYSQL_POOL, values={**MYSQL_POOL.values, "time(6)": [*_TIMES["time(6)"], "838:59:59.999999"], **_MORE}, wide_keys=[*WIDE_KEYS, *_MORE]
-)  # fmt: skip
+_MARIA_VALUES = {**MYSQL_POOL.values, "time(6)": [*_TIMES["time(6)"], "838:59:59.999999"], **_MORE}
+MARIA_POOL = replace(MYSQL_POOL, values=_MARIA_VALUES, wide_keys=[*WIDE_KEYS, *_MORE])
