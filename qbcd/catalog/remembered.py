@@ -39,7 +39,8 @@ def check_shape(source: Source, session: Session, stream: str, checkpoint: Mappi
     table = source.connector.probe_table(session.connection, schema, name)
     remedy = f"qbcd reset {stream}, then prepare it again; or undo the change at the source"
     if table is None:
-        raise SchemaChanged(f"{schema}.{name} is gone", stream=stream, remedy=remedy)
+        told = f"{schema}.{name} is gone, or the role may not see it any more"
+        raise SchemaChanged(told, stream=stream, remedy=remedy)
     for column, sql_type, collation, _, _ in checkpoint["shape"]["columns"]:
         now = table.column(column)
         if now is None:

@@ -17,7 +17,11 @@ class MariaDB(MySQLFamily):
         read_only="tx_read_only",
         isolation="tx_isolation",
         time_limit=("max_statement_time", 1),
-        extra=("idle_transaction_timeout = 0", "idle_readonly_transaction_timeout = 0"),
+        extra=(
+            "idle_transaction_timeout = 0",
+            "idle_readonly_transaction_timeout = 0",
+            "explicit_defaults_for_timestamp = ON",  # as newer servers have it: a time-stamp is no clock of its own
+        ),
     )
     oldest = (10, 6)
     no_pad = "collation_name LIKE '%%nopad%%'"

@@ -49,7 +49,9 @@ def compile_sql(
     parsed: Any = sqlglot.parse_one(canonical)
     tree = connector.statement_form(parsed.transform(lambda node: _expand(node, connector, plan)))
     where = plan.where if plan else ""
-    text = tree.sql(dialect=connector.dialect, unsupported_level=sqlglot.ErrorLevel.RAISE, pretty=True)
+    # Pretty printing would indent the second line of a name that has two.
+    pretty = plan is None or not any("\n" in name for name in (plan.table.name, *(c.name for c in plan.captured)))
+    text = tree.sql(dialect=connector.dialect, unsupported_level=sqlglot.ErrorLevel.RAISE, pretty=pretty)
     # The user's own text goes in last, so that no parser rewrites it; the newlines end a comment that slipped by.
     text = text.replace(_RESTRICTION, f"(\n{where}\n)" if where else "TRUE")
     return _bind(text, dict(params or {}))

@@ -7,6 +7,7 @@ replica holds are shipped. Range checksums are sums of sound 64-bit row digests 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from qbcd.connectors.base import Connector
 from qbcd.model import KeyRange, Statement, StreamPlan
@@ -38,11 +39,13 @@ class IdRcs(Strategy):
 
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement:
         """The first key of every range but the first, in the table or one range, picked and spelled by the source."""
-        keys, connector = self._relation("row_keys"), self.connector
+        keys, connector, columns = self._relation("row_keys"), self.connector, self.plan.key
         if within is not None:
-            names = [f"t.{connector.quote(c.name)}" for c in self.plan.key]
-            keys = f"({connector.per_range(names, keys, self.plan.key, [within], aggregate=False)})"
-        return Statement(self.connector.range_bounds(keys, self.plan.key, rows_per_range=rows_per_range))
+            # under names of our own: a key column may be called range_id
+            names = [f"t.{connector.quote(c.name)} AS qbcd_{i}" for i, c in enumerate(columns)]
+            keys = f"({connector.per_range(names, keys, columns, [within], aggregate=False)})"
+            columns = tuple(replace(c, name=f"qbcd_{i}") for i, c in enumerate(columns))
+        return Statement(connector.range_bounds(keys, columns, rows_per_range=rows_per_range))
 
     def checksums(self, ranges: Sequence[KeyRange]) -> Statement:
         """Rows (range_id, n, digests, checksum) of `ranges`; n = digests or a digest was NULL."""

@@ -17,7 +17,7 @@ from qbcd.strategies.base import Estimate, Strategy, images, prefixed, table_nam
 
 OUTBOX_KEY = ("epoch", "batch_seq", "ordinal")
 OWN_COLUMNS = (
-    ("epoch", "bigint"), ("batch_seq", "bigint"), ("ordinal", "bigint"), ("op", "char(1)"),
+    ("epoch", "bigint"), ("batch_seq", "bigint"), ("ordinal", "bigint"), ("op", "varchar(1)"),
     ("reason", "varchar(40)"), ("pair_id", "varchar(64)"), ("changed", "text"),
 )  # fmt: skip
 

@@ -49,8 +49,8 @@ def cases() -> tuple[list[Case], list[Case]]:
 PAIRWISE, REST = cases()
 # What the database has a hand in: the source's reads and, for MDS, the one transaction and what is left in it.
 IN_THE_SOURCE = {
-    "mds": ("after_snapshot", "before_commit", "after_commit", "after_publish"),
-    "id_rcs": ("after_checksums", "after_stage", "after_commit"),
+    "mds": ("before_commit", "after_commit"),
+    "id_rcs": ("after_checksums", "after_commit"),
 }
 ELSEWHERE = [case for case in PAIRWISE if case[0] in IN_THE_SOURCE[case[1]]]
 

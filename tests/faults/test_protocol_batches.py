@@ -157,7 +157,7 @@ def test_a_confirmation_counts_once(strategy: str, database: str, workspace: Pat
 
 
 # Rule 17: a guard stops detection, not the delivery of what is staged; and an emptied source is asked about.
-@over("strategy", STRATEGIES, elsewhere=["mds"])
+@over("strategy", STRATEGIES, elsewhere=[])
 def test_staged_batches_go_out_while_a_guard_holds(
     strategy: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:
@@ -206,7 +206,7 @@ def test_compaction_killed_before_its_commit(
 
 
 # Rule 23: a batch goes when every sink has it and the replica does not rest on it; oldest first.
-@over("strategy", STRATEGIES, elsewhere=["mds"])
+@over("strategy", STRATEGIES, elsewhere=[])
 def test_retention_waits_for_every_sink(
     strategy: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,7 +34,7 @@ STRATEGIES = ("mds", "id_rcs")
         ("id_rcs", "after_snapshot"), ("id_rcs", "after_commit"),
         pytest.param("id_rcs", "after_stage", marks=pytest.mark.campaign),
     ],
-    elsewhere=[("mds", "before_commit"), ("id_rcs", "after_snapshot")],
+    elsewhere=[("mds", "before_commit")],
 )  # fmt: skip
 def test_two_pollers(strategy: str, point: str, database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, strategy, spark) as scene:

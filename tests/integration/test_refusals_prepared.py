@@ -107,7 +107,7 @@ def refused_while(place: Place, project: qbcd.Project, stream: str, kind: type[Q
         (
             "ALTER TABLE orders RENAME TO orders_of_old",
             "ALTER TABLE orders_of_old RENAME TO orders",
-            f"stream STREAM: public.orders is gone ({RESET})",
+            f"stream STREAM: public.orders is gone, or the role may not see it any more ({RESET})",
         ),
     ],
 )

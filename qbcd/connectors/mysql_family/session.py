@@ -68,7 +68,6 @@ def pinned(spelling: Spelling) -> tuple[str, ...]:
         "lc_time_names = 'en_US'",
         "default_week_format = 0",
         "div_precision_increment = 4",
-        "explicit_defaults_for_timestamp = ON",
         "sql_auto_is_null = OFF",
         "sql_safe_updates = OFF",
         "sql_big_selects = ON",

@@ -10,7 +10,7 @@ CREATE TABLE IF NOT EXISTS `qbcd`.`outbox_key_only_67a0ea19` (
   `epoch` bigint NOT NULL,
   `batch_seq` bigint NOT NULL,
   `ordinal` bigint NOT NULL,
-  `op` char(1) NULL,
+  `op` varchar(1) NULL,
   `reason` varchar(40) NULL,
   `pair_id` varchar(64) NULL,
   `changed` text NULL,

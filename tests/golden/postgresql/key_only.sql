@@ -10,7 +10,7 @@ CREATE TABLE IF NOT EXISTS "qbcd"."outbox_key_only_67a0ea19" (
   "epoch" bigint,
   "batch_seq" bigint,
   "ordinal" bigint,
-  "op" char(1),
+  "op" varchar(1),
   "reason" varchar(40),
   "pair_id" varchar(64),
   "changed" text,

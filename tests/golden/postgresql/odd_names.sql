@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS "qbcd"."outbox_odd_names_3c8f564f" (
   "epoch" bigint,
   "batch_seq" bigint,
   "ordinal" bigint,
-  "op" char(1),
+  "op" varchar(1),
   "reason" varchar(40),
   "pair_id" varchar(64),
   "changed" text,

@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS "qbcd"."outbox_simple_a7a39b72" (
   "epoch" bigint,
   "batch_seq" bigint,
   "ordinal" bigint,
-  "op" char(1),
+  "op" varchar(1),
   "reason" varchar(40),
   "pair_id" varchar(64),
   "changed" text,
