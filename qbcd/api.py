@@ -256,10 +256,12 @@ class Project(Assembly):
             told: Called after every poll.
             stop: Set it to end after the step in hand.
         """
+        stop = stop or threading.Event()
+        self.stopping = stop.is_set
         wanted = list(streams) or [c.name for c in self.config.streams]
         work = [self.work(n, accept_deletes=accept_deletes, accept_source=accept_source) for n in wanted]
         run = run_once if once else run_always
-        return run(work, told, stop or threading.Event())
+        return run(work, told, stop)
 
 
 def open(path: str | os.PathLike[str] = "qbcd.yaml", spark: SparkSession | None = None) -> Project:

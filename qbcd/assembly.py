@@ -44,6 +44,7 @@ class Assembly:
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
         self.progress: Callable[[str, str], None] = lambda stream, what: None  # told what a long step is at
+        self.stopping: Callable[[], bool] = lambda: False  # asked between the steps of a long poll
         drivers = sorted({driver.driver_class for driver, _ in self.drivers()})
         self._spark = SparkProvider(config.spark, self._jars, drivers, session=spark)
 
@@ -107,13 +108,16 @@ class Assembly:
             max_delete_fraction=config.guards.max_delete_fraction,
             allow_empty=config.guards.allow_empty,
             retain=config.retain,
-            rows_per_range=int(config.options.get("rows_per_range", 2000)),
+            every=config.every,
+            key_change=config.key_change,
+            rows_per_range=int(config.options.get("rows_per_range") or 2000),
             connections=self.config.sources[config.source].connections,
             accept_deletes=accept_deletes,
             accept_source=accept_source,
         )
         site = self._site(config)
         site.progress = lambda what: self.progress(name, what)
+        site.stopping = self.stopping
         return Stream(config, self.source(config.source), site, self.state, sinks, settings)
 
     @contextmanager

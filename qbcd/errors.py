@@ -80,6 +80,10 @@ class SourceChanged(Refused):
     """The server is another one than remembered, or older than remembered."""
 
 
+class UnsafeWatermark(Refused):
+    """It is not known how far the source's time-stamps are complete."""
+
+
 class GuardTripped(Refused):
     """The poll would deliver more deletes than the stream's guards allow."""
 

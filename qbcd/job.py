@@ -64,7 +64,7 @@ def poll(stream: Stream) -> Outcome:
     run = Run(
         stream.name, started, time.time(), how,
         epoch=header.epoch if header else 0, batch_seq=header.seq if header else 0,
-        counts=dict(header.counts) if header else {}, message=message,
+        counts=report.counts, message=message,
     )  # fmt: skip
     _record(stream, run, report.cost)
     return Outcome(stream.name, report=report)

@@ -205,6 +205,7 @@ class BatchHeader:
         columns: Key and pertinent columns of the rows, with how they travel.
         key: Names of the key columns.
         location: Where the rows are, for the site alone (table rows or files).
+        before: Old values are known, so that updates and deletes have an image of what was.
     """
 
     stream: str
@@ -221,6 +222,7 @@ class BatchHeader:
     key: tuple[str, ...]
     columns: tuple[tuple[str, Travel], ...]
     location: Mapping[str, Any] = field(default_factory=dict)
+    before: bool = True
 
     @property
     def size(self) -> int:
@@ -247,6 +249,12 @@ class Cost:
     dirty: int = 0
     seconds: float = 0.0
     spark: bool = False
+
+    def __add__(self, other: Cost) -> Cost:
+        """Of both together."""
+        mine, theirs = asdict(self), asdict(other)
+        added = {name: mine[name] + theirs[name] for name in mine if name != "spark"}
+        return Cost(**added, spark=self.spark or other.spark)
 
 
 def travel_from_json(data: Mapping[str, Any]) -> Travel:

@@ -8,6 +8,7 @@ process dies. A sink that is down delays its own deliveries and nothing else.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +23,7 @@ from qbcd.config import StreamConfig
 from qbcd.errors import ConfigError, DeliveryError, QbcdError, Refused, SchemaChanged
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sinks import Sink, SinkBatch
-from qbcd.sites import Difference, Held, Settings, Site, not_prepared
+from qbcd.sites import Detection, Difference, Held, Settings, Site, not_prepared
 from qbcd.spark.jdbc import explained, spark_failure
 from qbcd.sql import check_operators, check_restriction, restriction_probe, restriction_remedy
 from qbcd.state import ProjectState, StreamRow
@@ -54,19 +55,37 @@ class Report:
     """What one run of a stream did.
 
     Attributes:
-        header: The batch that was found, or None.
+        headers: The batches that were found, in order.
         delivered: Batches that reached a sink, once per sink.
         failures: By sink, why it took no more.
         lifted: What the look at the source let pass because the user said so; stands in the history.
     """
 
     stream: str
-    header: BatchHeader | None = None
+    headers: list[BatchHeader] = field(default_factory=list)
     cost: Cost = field(default_factory=Cost)
     warnings: list[str] = field(default_factory=list)
     delivered: int = 0
     failures: dict[str, DeliveryError] = field(default_factory=dict)
     lifted: list[str] = field(default_factory=list)
+
+    @property
+    def header(self) -> BatchHeader | None:
+        """The last batch that was found, or None."""
+        return self.headers[-1] if self.headers else None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Events of all batches that were found, per op."""
+        return dict(sum((Counter(h.counts) for h in self.headers), Counter()))
+
+    def add(self, found: Detection) -> None:
+        """Takes in what one look brought."""
+        self.headers += [found.header] if found.header else []
+        self.cost += found.cost
+        new = [warning for warning in found.warnings if warning not in self.lifted]
+        self.warnings += new
+        self.lifted += new
 
 
 def run_stream(stream: Stream) -> Report:
@@ -82,12 +101,10 @@ def run_stream(stream: Stream) -> Report:
         enroll(stream, held.row)
         deliver(stream, held, report)
         plan, report.warnings = plan_of(stream, held.row)
-        found = stream.site.detect(plan, stream.settings, held)
-        report.header, report.cost = found.header, found.cost
-        report.warnings += found.warnings
-        report.lifted += found.warnings
-        if found.header:
-            deliver(stream, held, report)
+        for found in stream.site.detect(plan, stream.settings, held):
+            report.add(found)
+            if found.header:
+                deliver(stream, held, report)
         report.warnings += removed_sinks(stream)
         stream.site.collect(plan, held, stream.settings)
     return report
@@ -110,7 +127,7 @@ def prepare_stream(stream: Stream) -> Report:
             raise Refused("another process has just prepared it", stream=stream.name, remedy="qbcd status")
         enroll(stream, held.row)
         found = stream.site.prepare(plan, stream.settings, held)
-        report.header, report.cost = found.header, found.cost
+        report.add(found)
         deliver(stream, held, report)
     return report
 
@@ -177,7 +194,7 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
             if row and frozen:  # where the table changed since prepare, that is the cause to name
                 check_shape(source, session, stream.name, row.checkpoint)
             raise
-        stream.site.strategy(plan).check()
+        stream.site.strategy(plan).check(lambda option: config.place("strategy", option))
         check_operators(plan, source.connector.dialect, place=config.place("where"))
         if frozen is None:
             probe_restriction(stream, session, plan)

@@ -9,16 +9,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from qbcd.catalog.source import Session, Source
-from qbcd.config import StreamConfig
+from qbcd.config import StreamConfig, settled
 from qbcd.errors import ConfigError, MissingPrivilege, Refused, UnsafeKey, UnsupportedType
 from qbcd.model import Column, StreamPlan, Table
 
 # Names that statements give to columns of their own, beside captured ones.
-RESERVED = re.compile(r"qbcd_(present|row|digest|key_id|untravelled|\d+)")
+RESERVED = re.compile(r"qbcd_(present|row|digest|key_id|untravelled|in|gone|stored|op|flag|mark|\d+)")
 
 
 def requested(config: StreamConfig) -> dict[str, Any]:
-    """What the user wrote about a stream's plan, as JSON-ready data; frozen at prepare."""
+    """What the user wrote about a stream's plan, as JSON-ready data; frozen at prepare.
+
+    ``options`` is there only where the strategy has options that decide what is captured, since streams prepared
+    before there were any remember none.
+    """
+    options = settled(config.strategy, config.options)
     return {
         "source": config.source,
         "table": [config.table_schema, config.table_name],
@@ -28,6 +33,7 @@ def requested(config: StreamConfig) -> dict[str, Any]:
         "types": dict(config.types),
         "where": config.where or "",
         "strategy": config.strategy,
+        **({"options": options} if options else {}),
     }
 
 

@@ -103,7 +103,9 @@ def _tell(output: Output, outcome: Outcome, *, always: bool) -> None:
 def _line(report: Report) -> str:
     found = "no change"
     if report.header:
-        found = f"batch {report.header.seq}: {words.events(report.header.counts)}"
+        numbers = [str(h.seq) for h in report.headers]
+        which = f"batch {numbers[0]}" if len(numbers) == 1 else f"batches {numbers[0]} to {numbers[-1]}"
+        found = f"{which}: {words.events(report.counts)}"
     elif report.delivered:
         found = f"no change, {words.counted(report.delivered, 'earlier delivery', 'earlier deliveries')} made"
     return f"[bold]{escape(report.stream)}[/]: {found} [dim]({words.cost(report.cost)})[/]"
@@ -121,7 +123,7 @@ def _data(output: Output, outcome: Outcome) -> dict[str, Any]:
         "outcome": "failed" if report.failures else "ok" if header else "empty",
         "epoch": header.epoch if header else None,
         "batch_seq": header.seq if header else None,
-        "counts": dict(header.counts) if header else {},
+        "counts": report.counts,
         "delivered": report.delivered,
         "failures": {sink: output.masked(str(error)) for sink, error in report.failures.items()},
         "warnings": [output.masked(warning) for warning in report.warnings],

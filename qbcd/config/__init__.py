@@ -5,7 +5,7 @@ from __future__ import annotations
 from qbcd.config.document import Document, InvalidConfig
 from qbcd.config.loader import config_from_dict, load_config
 from qbcd.config.models import DefaultsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
-from qbcd.config.options import SinkConfig, StrategyConfig
+from qbcd.config.options import SinkConfig, StrategyConfig, settled
 from qbcd.config.schema import json_schema
 from qbcd.config.streams import GuardsConfig, StreamConfig
 from qbcd.config.template import TEMPLATE, write_template
@@ -27,5 +27,6 @@ __all__ = [
     "config_from_dict",
     "json_schema",
     "load_config",
+    "settled",
     "write_template",
 ]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -28,7 +28,9 @@ from pydantic_core import PydanticCustomError
 NAME_PATTERN = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}")
 NAME_RULE = "1 to 100 of A-Z a-z 0-9 _ . -, with no leading dot"
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_Strings = TypeVar("_Strings", list[str], tuple[str, ...])
+
+_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(r"([0-9]{1,9})\s*(ms|s|m|h|d)")
 _LONGEST = timedelta(days=36500)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
@@ -61,7 +63,13 @@ def wrong(
 
 
 class Section(BaseModel):
-    """A mapping of the configuration: frozen, unknown keys refused, a known key without value counts as not written."""
+    """A mapping of the configuration: frozen, unknown keys refused, a known key without value counts as not written.
+
+    Attributes:
+        example: What is told to one who left out a key that must be there.
+    """
+
+    example: ClassVar[str] = "add it"
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -85,12 +93,19 @@ def _duration(value: Any) -> timedelta:
     elif isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**10:
         length = timedelta(seconds=value)
     elif isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
-        length = timedelta(seconds=int(match[1]) * _UNITS[match[2]])
+        length = timedelta(milliseconds=int(match[1]) * _MILLISECONDS[match[2]])
     else:
         raise wrong("not a duration", "write it as 500ms, 30s, 5m, 1h or 7d; a whole number is seconds")
     if length > _LONGEST:
         raise wrong("this duration is longer than a century", "write a shorter one")
     return length
+
+
+def in_words(length: timedelta) -> str:
+    """A length of time as users write it, in the largest unit that gives a whole number."""
+    milliseconds = length // timedelta(milliseconds=1)
+    whole = [(milliseconds // size, unit) for unit, size in _MILLISECONDS.items() if milliseconds % size == 0]
+    return "".join(map(str, whole[-1])) if milliseconds else "0s"
 
 
 def _positive(value: timedelta) -> timedelta:
@@ -164,27 +179,39 @@ def _table(value: str) -> str:
     return value.strip()
 
 
-def _filled(value: str) -> str:
+def filled(value: str) -> str:
+    """`value`, which is not blank.
+
+    Raises:
+        PydanticCustomError: It is.
+    """
     if not value.strip():
         raise wrong("the text is empty", "fill it in or remove the key")
     return value
 
 
-def _distinct(values: list[str]) -> list[str]:
+def distinct(values: _Strings) -> _Strings:
+    """`values`, none of which is there twice.
+
+    Raises:
+        PydanticCustomError: One is.
+    """
     if len(set(values)) < len(values):
         twice = next(n for n, value in enumerate(values) if value in values[:n])
         raise wrong("<value> is there twice", "remove one", at=twice, value=values[twice])
     return values
 
 
-_DURATION_SCHEMA = {"anyOf": [{"type": "string", "pattern": r"^\s*[0-9]{1,9}\s*(ms|s|m|h|d)\s*$"}, {"type": "integer"}]}
+DURATION_SCHEMA = {"anyOf": [{"type": "string", "pattern": r"^\s*[0-9]{1,9}\s*(ms|s|m|h|d)\s*$"}, {"type": "integer"}]}
 
-Duration = Annotated[timedelta, BeforeValidator(_duration), WithJsonSchema(_DURATION_SCHEMA)]
-Interval = Annotated[timedelta, BeforeValidator(_duration), AfterValidator(_positive), WithJsonSchema(_DURATION_SCHEMA)]
+Duration = Annotated[timedelta, BeforeValidator(_duration), WithJsonSchema(DURATION_SCHEMA)]
+Interval = Annotated[Duration, AfterValidator(_positive)]
 Whole = Annotated[int, BeforeValidator(_number)]
+Count = Annotated[int, Field(ge=1, le=10_000_000), BeforeValidator(_number)]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]
+Rate = Annotated[float, Field(ge=0.001, le=10_000, allow_inf_nan=False), BeforeValidator(_number)]
 ScalarText = Annotated[str, BeforeValidator(_scalar_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
-Filled = Annotated[str, AfterValidator(_filled)]
-Names = Annotated[list[Filled], AfterValidator(_distinct)]
+Filled = Annotated[str, AfterValidator(filled)]
+Names = Annotated[list[Filled], AfterValidator(distinct)]
 TableName = Annotated[str, AfterValidator(_table)]
 LocalPath = Annotated[Path, BeforeValidator(_local_path), WithJsonSchema({"type": "string"})]

@@ -27,7 +27,7 @@ from qbcd.config.document import (
 )
 from qbcd.config.fields import Section
 from qbcd.config.models import DefaultsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
-from qbcd.config.options import TAGGED
+from qbcd.config.options import NESTED, TAGGED
 from qbcd.config.rules import check_rules
 from qbcd.config.secrets import expand
 from qbcd.config.streams import GuardsConfig
@@ -134,7 +134,7 @@ def _problem(document: Document, details: ErrorDetails) -> Problem:
         remedy = did_you_mean(str(loc[-1]), known, f"known are {', '.join(known)}")
         return Problem(path, f"unknown key {quoted(str(loc[-1]))}", remedy)
     if kind == "missing":
-        return Problem(path, f"`{loc[-1]}` is missing", "add it")
+        return Problem(path, f"`{loc[-1]}` is missing", _model_at(loc[:-1]).example)
     if kind == "literal_error":
         return Problem(path, "this value is not known here", f"expected {context['expected']}")
     bound = {"greater_than_equal": "ge", "less_than_equal": "le"}.get(kind)
@@ -176,7 +176,8 @@ def _model_at(loc: tuple[str | int, ...]) -> type[Section]:
     """The model of the mapping at a location as pydantic gives it."""
     tag = _tagged(loc)
     if tag is not None:
-        return TAGGED[str(loc[tag])]
+        # a mapping below a strategy's options is named by its key
+        return TAGGED[str(loc[tag])] if len(loc) == tag + 1 else NESTED[str(loc[tag + 1])]
     if loc[:1] == ("sources",):
         return SourceConfig if len(loc) == 2 else JdbcConfig
     if loc[-1:] == ("guards",):

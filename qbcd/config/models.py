@@ -32,7 +32,7 @@ from qbcd.config.fields import (
     wrong,
 )
 from qbcd.config.options import AnySink, AnyStrategy
-from qbcd.config.streams import Baseline, GuardsConfig, StreamConfig
+from qbcd.config.streams import Baseline, GuardsConfig, KeyChange, StreamConfig
 from qbcd.config.urls import BadUrl, has_password_parameter, is_memory_database, parse_url
 from qbcd.errors import ConfigError
 
@@ -141,6 +141,7 @@ class DefaultsConfig(Section):
     strategy: AnyStrategy | None = None
     baseline: Baseline | None = None
     guards: GuardsConfig | None = None
+    key_change: KeyChange | None = None
 
 
 class TableConfig(DefaultsConfig):
@@ -245,6 +246,7 @@ class ProjectConfig(Section):
             sinks=tuple(self._inherit(table, "sinks", ())),
             retain=self._inherit(table, "retain", DEFAULT_RETAIN),
             guards=self._guards(table),
+            key_change=self._inherit(table, "key_change", "off") == "pair",
             index=index,
             document=self._document,
         )

@@ -1,156 +1,43 @@
-"""Strategies and sinks as the configuration names them, each with the options of its type.
-
-A sink of another type is accepted when an installed package offers it in the entry-point group ``qbcd.sinks``.
-"""
+"""Strategies and sinks by name: what the loader, the rules and the JSON Schema ask about them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from qbcd.config.fields import Section
+from qbcd.config.sink_options import BUILT_SINKS, SINK_OPTIONS, AnySink, SinkConfig
+from qbcd.config.strategy_options import (
+    BUILT_STRATEGIES,
+    PLANNED_STRATEGIES,
+    STRATEGY_OPTIONS,
+    AnyStrategy,
+    StrategyConfig,
+)
+from qbcd.config.strategy_values import Pace, Sweep
 
-from qbcd.config.fields import LocalPath, Section, Whole, wrong
-
-BUILT_STRATEGIES = ("mds", "id_rcs")
-PLANNED_STRATEGIES = ("ts", "tdi", "atdi", "tlcs", "id", "vbd", "auto")
-BUILT_SINKS = ("jsonl", "parquet", "console")
-SINK_GROUP = "qbcd.sinks"
-_OTHER = "other"
-
-
-class StrategyConfig(Section):
-    """A strategy and its options; ``type`` is its name."""
-
-    type: str
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Every option with its value, defaults filled in."""
-        return {name: getattr(self, name) for name in type(self).model_fields if name != "type"}
-
-
-class MdsOptions(StrategyConfig):
-    """Options of the strategy that compares with a replica inside the source database: none."""
-
-    type: Literal["mds"] = "mds"
-
-
-class IdRcsOptions(StrategyConfig):
-    """Options of the strategy that compares range checksums.
-
-    Attributes:
-        rows_per_range: Rows that a range of the key holds when ranges are built.
-    """
-
-    type: Literal["id_rcs"] = "id_rcs"
-    rows_per_range: Whole = Field(default=2000, ge=1, le=10_000_000)
-
-
-def _strategy(value: Any) -> Any:
-    if isinstance(value, StrategyConfig):
-        return value
-    as_name = isinstance(value, str)
-    spelled = {"type": value} if as_name else value
-    if not isinstance(spelled, Mapping) or not isinstance(spelled.get("type"), str):
-        raise wrong("a strategy is a name, or a mapping with `type` and options", "write `strategy: id_rcs`")
-    name, at = spelled["type"], None if as_name else "type"
-    built = " and ".join(BUILT_STRATEGIES)
-    if name in PLANNED_STRATEGIES:
-        what = f"strategy {name} is not built yet"
-        raise wrong(what, f"this version has {built}", at=at, not_built=True)
-    if name not in BUILT_STRATEGIES:
-        choices = (*BUILT_STRATEGIES, *PLANNED_STRATEGIES)
-        raise wrong("there is no strategy <value>", f"this version has {built}", at=at, value=name, choices=choices)
-    return spelled
-
-
-class SinkConfig(Section):
-    """A sink and its options; ``type`` names the kind."""
-
-    type: str
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Every option with its value, defaults filled in."""
-        return {name: getattr(self, name) for name in type(self).model_fields if name != "type"}
-
-
-class JsonlSink(SinkConfig):
-    """A file of JSON lines per batch under `path`."""
-
-    type: Literal["jsonl"]
-    path: LocalPath
-
-
-class ParquetSink(SinkConfig):
-    """A folder of Parquet files per batch under `path`."""
-
-    type: Literal["parquet"]
-    path: LocalPath
-
-
-class ConsoleSink(SinkConfig):
-    """A table per batch on the terminal, of at most `limit` rows."""
-
-    type: Literal["console"]
-    limit: Whole = Field(default=20, ge=1, le=100_000)
-
-
-class OtherSink(SinkConfig):
-    """A sink of an installed package; its options are judged by that package."""
-
-    settings: dict[str, Any] = Field(default_factory=dict, repr=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _gather(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
-        return {"type": data.get("type"), "settings": {key: item for key, item in data.items() if key != "type"}}
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options as written."""
-        return dict(self.settings)
-
-
-def _sink(value: Any) -> Any:
-    if isinstance(value, SinkConfig):
-        return value
-    if not isinstance(value, Mapping) or not isinstance(value.get("type"), str):
-        raise wrong("a sink is a mapping with `type` and options", "write {type: jsonl, path: out/changes}")
-    name = value["type"]
-    if name not in BUILT_SINKS:
-        installed = sorted({point.name for point in entry_points(group=SINK_GROUP)})
-        if name not in installed:
-            choices = (*BUILT_SINKS, *installed)
-            remedy = f"there are {', '.join(choices)}"
-            raise wrong("there is no sink type <value>", remedy, at="type", value=name, choices=choices)
-    return value
-
-
-def _sink_tag(value: Any) -> str:
-    name = value.get("type") if isinstance(value, Mapping) else value.type
-    return name if name in BUILT_SINKS else _OTHER
-
-
-AnyStrategy = Annotated[
-    Annotated[MdsOptions | IdRcsOptions, Discriminator("type")],
-    BeforeValidator(_strategy),
+__all__ = [
+    "BUILT_SINKS",
+    "BUILT_STRATEGIES",
+    "NESTED",
+    "PLANNED_STRATEGIES",
+    "STRATEGY_OPTIONS",
+    "TAGGED",
+    "AnySink",
+    "AnyStrategy",
+    "SinkConfig",
+    "StrategyConfig",
+    "settled",
 ]
-AnySink = Annotated[
-    Annotated[
-        Annotated[JsonlSink, Tag("jsonl")]
-        | Annotated[ParquetSink, Tag("parquet")]
-        | Annotated[ConsoleSink, Tag("console")]
-        | Annotated[OtherSink, Tag(_OTHER)],
-        Discriminator(_sink_tag),
-    ],
-    BeforeValidator(_sink),
-]
-TAGGED: dict[str, type[Section]] = {
-    "mds": MdsOptions, "id_rcs": IdRcsOptions, "jsonl": JsonlSink, "parquet": ParquetSink, "console": ConsoleSink,
-    _OTHER: OtherSink,
-}  # fmt: skip
+
+TAGGED: dict[str, type[Section]] = {**STRATEGY_OPTIONS, **SINK_OPTIONS}
+NESTED: dict[str, type[Section]] = {"deletes": Sweep, "pace": Pace}
+
+
+def settled(strategy: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that decide what a strategy captures, as JSON-ready data; they are frozen at prepare."""
+    return {name: _plain(options.get(name)) for name in STRATEGY_OPTIONS[strategy].meaning}
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

@@ -8,6 +8,7 @@ from qbcd.config.document import Document, Problem, did_you_mean, dotted
 from qbcd.config.fields import NAME_PATTERN, NAME_RULE
 from qbcd.config.models import ProjectConfig, TableConfig
 from qbcd.config.options import BUILT_STRATEGIES
+from qbcd.config.strategy_rules import check_strategies
 from qbcd.config.urls import is_local, literal_password
 
 RESERVED_SINK = "python"
@@ -15,7 +16,10 @@ RESERVED_SINK = "python"
 
 def check_rules(config: ProjectConfig, document: Document) -> list[Problem]:
     """Everything that is wrong between the sections of a configuration whose sections are right by themselves."""
-    return [*_names(config), *_secrets(config, document), *_tables(config, document), *_shared_folders(config)]
+    return [
+        *_names(config), *_secrets(config, document), *_tables(config, document), *_shared_folders(config),
+        *check_strategies(config),
+    ]  # fmt: skip
 
 
 def _names(config: ProjectConfig) -> Iterator[Problem]:
@@ -55,8 +59,8 @@ def _tables(config: ProjectConfig, document: Document) -> Iterator[Problem]:
             remedy = _near(document, (*here, "source"), table.source, list(config.sources))
             yield Problem((*here, "source"), what, remedy)
         if table.strategy is None and config.defaults.strategy is None:
-            built = " or ".join(f"`strategy: {name}`" for name in BUILT_STRATEGIES)
-            yield Problem((*here, "strategy"), "`strategy` is missing", f"write {built}, here or under `defaults`")
+            remedy = f"write one of {', '.join(BUILT_STRATEGIES)}, here or under `defaults`"
+            yield Problem((*here, "strategy"), "`strategy` is missing", remedy)
 
 
 def _stream_name(document: Document, index: int, table: TableConfig, seen: dict[str, int]) -> Iterator[Problem]:

@@ -11,8 +11,9 @@ from qbcd.config.document import Document
 from qbcd.config.fields import Fraction, Section
 
 Baseline = Literal["events", "silent"]
+KeyChange = Literal["pair", "off"]
 
-_INHERITED = ("every", "sinks", "retain", "strategy", "baseline", "guards")
+_INHERITED = ("every", "sinks", "retain", "strategy", "baseline", "guards", "key_change")
 
 
 class GuardsConfig(Section):
@@ -38,6 +39,7 @@ class StreamConfig:
         types: Columns that travel otherwise than by their type.
         where: The restriction, verbatim, or an empty string.
         strategy: The strategy's name; `options` are its own.
+        key_change: Whether a delete and an insert of equal content are marked as a pair.
     """
 
     name: str
@@ -56,6 +58,7 @@ class StreamConfig:
     sinks: tuple[str, ...]
     retain: timedelta
     guards: GuardsConfig
+    key_change: bool = False
     index: int = field(default=0, repr=False, compare=False)
     document: Document = field(default_factory=lambda: Document("", Path(), {}), repr=False, compare=False)
 

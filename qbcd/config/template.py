@@ -51,14 +51,22 @@ tables:
     source: shop
     # How changes are found.
     # id_rcs: compares checksums of key ranges and fetches only the ranges that differ; writes nothing to the source.
-    # mds:    keeps a copy of the table in the source and compares there; needs the right to create the schema.
+    # The others keep what they saw in the source and need the right to create the schema there.
+    # mds:    compares with a copy of the table.
+    # id:     the same range by range, in short transactions; for large tables.
+    # tlcs:   compares a checksum of every row; old values are not kept.
+    # ts:     reads rows by a time-stamp that every change moves; sees deletes only where told to look for them.
+    # tdi:    reads by time-stamp, and rows are marked as deleted by a flag. atdi: the same from an index alone.
     strategy: id_rcs
+    # strategy: {type: ts, timestamp: updated_at, zone: UTC, deletes: {every: 1h}}
+    # strategy: {type: tdi, timestamp: updated_at, delete_flag: is_deleted, retention: 7d}
     # key: [order_id]          # default: the primary key
     # columns: [status, amount]  # default: all; or exclude: [comment]
     # types: {amount: text}    # how a column travels, where not by its type
     # where: region = 'EU'     # one condition in the database's own SQL
     # baseline: events         # deliver the rows found at prepare as well; default: silent
     # guards: {max_delete_fraction: 0.5, allow_empty: false}   # a poll that would delete more is refused
+    # key_change: pair         # a delete and an insert of equal content are marked as one change of key
 """
 
 

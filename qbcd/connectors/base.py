@@ -9,76 +9,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import DataError, DBAPIError, NotSupportedError, ProgrammingError
 from sqlglot import exp
 
+from qbcd.connectors.facts import Counter, HighWater, Index, JdbcDriver, Privileges
+from qbcd.connectors.marks import Marks
 from qbcd.errors import QbcdError, UnsupportedPrimitive
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
 
-
-@dataclass(frozen=True)
-class JdbcDriver:
-    """The JDBC driver of a database and how its jar is known.
-
-    Attributes:
-        maven: ``group:artifact:version``.
-        jar_names: Glob patterns of jar file names, best first.
-        debian: Debian's package that brings the jar under /usr/share/java.
-        safe_from: First release without known security holes, of each release line that has one; older jars are
-            passed over.
-    """
-
-    driver_class: str
-    maven: str
-    jar_names: tuple[str, ...]
-    debian: str
-    safe_from: tuple[str, ...] = ()
+__all__ = ["Connector", "Counter", "HighWater", "Index", "JdbcDriver", "Privileges"]
 
 
-@dataclass(frozen=True)
-class Privileges:
-    """What the role may do, as far as a plan needs to know.
-
-    Attributes:
-        select: It may read every column asked for.
-        schema_usage: It may use the table's schema at all.
-        lock: It may keep DDL away from the table (`lock_against_rewrite`).
-    """
-
-    select: bool
-    missing_columns: tuple[str, ...]
-    create_schema: bool
-    own_schema: bool
-    role: str
-    schema_usage: bool = True
-    lock: bool = True
-
-
-@dataclass(frozen=True)
-class HighWater:
-    """How far time-stamps that the source itself wrote are complete (protocol.md 6), read before the rows.
-
-    Attributes:
-        clock: The source's clock before the look, as its own text in UTC.
-        oldest: Start of the oldest transaction or statement that was open at the look, or None where none was.
-        held: Why the mark may not move at all now, or an empty string.
-        blind: What the look cannot see, so that only an explicit `lag` bounds what is missed; or an empty string.
-    """
-
-    clock: str
-    oldest: str | None
-    held: str = ""
-    blind: str = ""
-
-
-class Connector(ABC):
+class Connector(Marks, ABC):
     """Facts and primitives of one database."""
 
-    name: str
     dialect: str  # sqlglot's name
     driver: JdbcDriver
     other_drivers: tuple[JdbcDriver, ...] = ()  # that serve where the user brings their jar
@@ -194,14 +141,6 @@ class Connector(ABC):
     def clock_ms(self, conn: Connection) -> int:
         """The source's clock, milliseconds since 1970 UTC."""
 
-    def high_water(self, conn: Connection) -> HighWater:
-        """How far time-stamps are complete; in a transaction of its own, that ends before the rows are read.
-
-        Raises:
-            sqlalchemy.exc.DBAPIError: The role may not see other sessions, where the database says so by an error.
-        """
-        raise UnsupportedPrimitive(self.name, "high_water")
-
     @abstractmethod
     def override_travel(self, column: Column, kind: str) -> Column:
         """The column with `types: {column: kind}` applied.
@@ -292,6 +231,27 @@ class Connector(ABC):
     @abstractmethod
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
         """A statement for the first key of every range but the first, in key order, as canonical text k0..kn."""
+
+    def page_bounds(self, table: Table, key: Sequence[Column], where: str, *, pages_per_range: int) -> str:
+        """As `range_bounds`, where each range but the last touches `pages_per_range` pages of the table's storage.
+
+        Pages are counted as rows in key order come to them (paper, figure 7), so that a page to which they come back
+        counts again.
+
+        Args:
+            table: A stored table.
+            key: Key columns.
+            where: The user's restriction, verbatim, or an empty string.
+            pages_per_range: One at least.
+
+        Raises:
+            UnsupportedPrimitive: The database does not show on which page a row lies, or the table has no pages.
+        """
+        raise UnsupportedPrimitive(self.name, "page_bounds")
+
+    def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
+        """The condition that the key of relation `alias` lies in a range; TRUE where both ends are open."""
+        raise UnsupportedPrimitive(self.name, "key_between")
 
     # -- DDL of qbcd's own tables ------------------------------------------------------------------------------------
     @abstractmethod

@@ -33,6 +33,13 @@ class MariaDB(MySQLFamily):
         "WHERE command NOT IN ('Sleep', 'Daemon', 'Binlog Dump') AND id <> connection_id()"
     )
 
+    applying = (
+        ("SHOW GLOBAL STATUS LIKE 'Slaves_running'", "this server is a replica, which writes what its master wrote"),
+        ("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'", "this server is a node of a Galera cluster, whose nodes all write"),
+        ("SELECT @@read_only AS value", "this server is read-only, as a replica is"),
+    )
+    index_exists = "IF NOT EXISTS "
+
     def is_own(self, version: str) -> bool:
         return "mariadb" in version.lower()
 

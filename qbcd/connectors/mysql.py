@@ -44,6 +44,18 @@ class MySQL(MySQLFamily):
         "WHERE command NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID') AND id <> connection_id()"
     )
 
+    applying = (
+        (
+            "SELECT service_state = 'ON' AS value FROM performance_schema.replication_applier_status",
+            "this server is a replica, which writes what its source wrote",
+        ),
+        (
+            "SELECT member_id <> '' AS value FROM performance_schema.replication_group_members",
+            "this server is a member of a replication group, whose members may all write",
+        ),
+        ("SELECT @@read_only AS value", "this server is read-only, as a replica is"),
+    )
+
     def is_own(self, version: str) -> bool:
         return "mariadb" not in version.lower()
 

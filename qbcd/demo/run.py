@@ -175,7 +175,7 @@ class Demo:
         for name in ("applied", "found", ""):
             table.add_column(name, justify="right")
         for stream, report in reports.items():
-            counts = dict(report.header.counts) if report.header else {}
+            counts = report.counts
             wanted = _expected(applied[stream])
             for op in [op for op in OPS if wanted.get(op) or counts.get(op)] or [""]:
                 same = wanted.get(op, 0) == counts.get(op, 0)

@@ -38,6 +38,8 @@ class Settings:
 
     Attributes:
         sinks: Names of the sinks that a new batch is meant for.
+        every: How often the stream is polled; an open batch is sealed after it at the latest.
+        key_change: Deletes and inserts of equal content are marked as a change of key.
         typed: Some sink needs every value in its type's range.
         requested: What the user wrote about the plan; a change needs `reset`.
         accept_deletes: Lift the delete guard once.
@@ -51,6 +53,8 @@ class Settings:
     max_delete_fraction: float = 0.5
     allow_empty: bool = False
     retain: timedelta = timedelta(days=7)
+    every: timedelta = timedelta(seconds=30)
+    key_change: bool = False
     rows_per_range: int = 2000
     connections: int = 2
     accept_deletes: bool = False
@@ -113,6 +117,7 @@ class Site(ABC):
         self.project = project
         self.store = store
         self.progress: Callable[[str], None] = lambda what: None  # told what a long step is at
+        self.stopping: Callable[[], bool] = lambda: False  # asked between the steps of a long poll
 
     # -- the store ---------------------------------------------------------------------------------------------------
     @abstractmethod
@@ -208,8 +213,11 @@ class Site(ABC):
         """Takes the baseline in one step; with `baseline_events` its rows are batch 1."""
 
     @abstractmethod
-    def detect(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
-        """Finds what changed and commits batch, replica and checkpoint in one step."""
+    def detect(self, plan: StreamPlan, settings: Settings, held: Held) -> Iterator[Detection]:
+        """Finds what changed, in one step or several, each of which commits batch, replica and checkpoint together.
+
+        Yields what each sealed batch brought, and what else the poll cost; a batch can be published at once.
+        """
 
     @abstractmethod
     def staged(self, header: BatchHeader) -> DataFrame:

@@ -134,7 +134,10 @@ class SparkSite(Site):
         return Detection(header, cost)
 
     # -- detect ------------------------------------------------------------------------------------------------------
-    def detect(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
+    def detect(self, plan: StreamPlan, settings: Settings, held: Held) -> Iterator[Detection]:
+        yield self._detected(plan, settings, held)
+
+    def _detected(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
         started = time.monotonic()
         strategy = self.strategy(plan)
         with self.reading() as conn:

@@ -64,7 +64,8 @@ def event_lines(staged: DataFrame, header: BatchHeader) -> DataFrame:
 def _event(header: BatchHeader, image: Callable[[Sequence[Field]], Column]) -> list[tuple[str, Column]]:
     """The fields of an event in order; `image` makes an object of columns."""
     op = fn.col("op")
-    has_before, has_after = op.isin("u", "d"), op != fn.lit("d")
+    has_before = op.isin("u", "d") & fn.lit(header.before)
+    has_after = op != fn.lit("d")
     before, after = _fields(header, "b"), _fields(header, "a")
     places = [[name for name, _ in header.columns].index(name) for name in header.key]
     values: dict[str, Column] = {

@@ -2,37 +2,64 @@
 
 Primitives of canonical SQL (all expand through the connector):
 
-========================  ====================================================================================
-``QBCD_DISTINCT('c',x,y)``  whether two values of column c differ, NULL-safe
-``QBCD_EQUAL('k', x, y)``   whether two values of key column k are one key, by the column's own equality
-``QBCD_DIGEST()``           the row's digest over key and pertinent columns, read from the columns in scope
-``QBCD_KEY_ID()``           the key's binary identity
-``QBCD_TRAVEL('c', x)``     value x of column c in wire form
-``QBCD_TEXT('c', x)``       value x of column c as text that casts back to it
-``QBCD_TRAVELS('c', x)``    whether a typed sink can hold x; TRUE where every value can
-``QBCD_RESTRICTION()``      the user's restriction in brackets, verbatim; TRUE where there is none
-``:name``                   a bound value
-========================  ====================================================================================
+============================  =========================================================================================
+``QBCD_DISTINCT('c', x, y)``  whether two values of column c differ, NULL-safe
+``QBCD_EQUAL('k', x, y)``     whether two values of key column k are one key, by the column's own equality
+``QBCD_DIGEST()``             the row's digest over key and pertinent columns, read from the columns in scope
+``QBCD_DIGEST_OF('c', x, ..)``  the digest of values x .. as those of columns c ..
+``QBCD_KEY_ID()``             the key's binary identity
+``QBCD_TRAVEL('c', x)``       value x of column c in wire form
+``QBCD_TEXT('c', x)``         value x of column c as text that casts back to it
+``QBCD_TRAVELS('c', x)``      whether a typed sink can hold x; TRUE where every value can
+``QBCD_MARK('c', x)``         the watermark over column c that text x holds
+``QBCD_MARK_TEXT('c', x)``    value x of column c as the text of a watermark
+``QBCD_CHANGED_SINCE(x)``     whether the system says that the row was written at or after the mark in text x
+``QBCD_FLAGGED('c', x)``      whether value x of delete flag c says deleted, by the strategy's ``deleted_value``
+``QBCD_WITHIN('a')``          the key of relation a, or of the one in scope, is within the range; TRUE without one
+``QBCD_RESTRICTION()``        the user's restriction in brackets, verbatim; TRUE where there is none
+``:name``                     a bound value
+============================  =========================================================================================
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import sqlglot
 from sqlglot import exp
 
 from qbcd.connectors.base import Connector
-from qbcd.model import Column, Statement, StreamPlan
+from qbcd.model import Column, KeyRange, Statement, StreamPlan
 
-_RESTRICTION = "QBCD_USER_RESTRICTION"
-_PARAMETER = re.compile(r"\bQBCD_BOUND_(\w+?)_QBCD\b")
+Tree = exp.Expression
+_DELETED = True  # what a delete flag says where the strategy's options do not tell
+
+# Of a column and one value.
+_VALUES: Mapping[str, Callable[[Connector, Column, Tree], Tree]] = {
+    "QBCD_TEXT": lambda connector, column, x: connector.canonical_text(column, x),
+    "QBCD_TRAVEL": lambda connector, column, x: connector.travel_form(column, x),
+    "QBCD_TRAVELS": lambda connector, column, x: connector.travels(column, x) or exp.true(),
+    "QBCD_MARK": lambda connector, column, x: connector.mark(column, x),
+    "QBCD_MARK_TEXT": lambda connector, column, x: connector.mark_text(column, x),
+}
+# Of a column and two values.
+_PAIRS: Mapping[str, Callable[[Connector, Column, Tree, Tree], Tree]] = {
+    "QBCD_DISTINCT": lambda connector, column, x, y: connector.null_safe_distinct(column, x, y),
+    "QBCD_EQUAL": lambda connector, column, x, y: connector.key_equal(column, x, y),
+}
+# What goes in when the text is made: bound values, and text that no parser may rewrite.
+_LATE = re.compile(r"\bQBCD_(?:BOUND_(?P<bound>\w+?)|VERBATIM_(?P<verbatim>\d+))_QBCD\b")
 
 
 def compile_sql(
-    canonical: str, connector: Connector, plan: StreamPlan | None, params: Mapping[str, Any] | None = None
+    canonical: str,
+    connector: Connector,
+    plan: StreamPlan | None,
+    params: Mapping[str, Any] | None = None,
+    *,
+    within: KeyRange | None = None,
 ) -> Statement:
     """The statement in the connector's dialect.
 
@@ -41,62 +68,102 @@ def compile_sql(
         connector: Whose dialect and primitives.
         plan: Names the columns that the primitives speak of, and the restriction; None where no primitive is used.
         params: Values of the statement's ``:name`` placeholders; exactly those that it uses.
+        within: The range of keys to which ``QBCD_WITHIN`` keeps, None for all.
 
     Raises:
         qbcd.errors.UnsupportedPrimitive: The connector lacks a primitive.
         ValueError: A placeholder has no value, or a value no placeholder.
     """
     parsed: Any = sqlglot.parse_one(canonical)
-    tree = connector.statement_form(parsed.transform(lambda node: _expand(node, connector, plan)))
-    where = plan.where if plan else ""
+    expansion = _Expansion(connector, plan, within)
+    tree = connector.statement_form(parsed.transform(expansion.of))
     # Pretty printing would indent the second line of a name that has two.
     pretty = plan is None or not any("\n" in name for name in (plan.table.name, *(c.name for c in plan.captured)))
     text = tree.sql(dialect=connector.dialect, unsupported_level=sqlglot.ErrorLevel.RAISE, pretty=pretty)
-    # The user's own text goes in last, so that no parser rewrites it; the newlines end a comment that slipped by.
-    text = text.replace(_RESTRICTION, f"(\n{where}\n)" if where else "TRUE")
-    return _bind(text, dict(params or {}))
+    return _filled(text, expansion.verbatim, dict(params or {}))
 
 
-def _expand(node: exp.Expression, connector: Connector, plan: StreamPlan | None) -> exp.Expression:
-    if isinstance(node, exp.Placeholder) and node.name:
-        return exp.Var(this=f"QBCD_BOUND_{node.name}_QBCD")
-    if not isinstance(node, exp.Anonymous) or not str(node.this).upper().startswith("QBCD_"):
-        return node
-    primitive, args = str(node.this).upper(), list(node.expressions)
-    if plan is None:
-        raise ValueError(f"{primitive} needs a stream's plan")
-    if primitive == "QBCD_RESTRICTION":
-        return exp.Var(this=_RESTRICTION)
-    if primitive == "QBCD_DIGEST":
-        return connector.row_digest([(c, exp.column(c.name, quoted=True)) for c in plan.captured])
-    if primitive == "QBCD_KEY_ID":
-        return connector.key_identity([(c, exp.column(c.name, quoted=True)) for c in plan.key])
-    column = _column(plan, args[0].name)
-    if primitive == "QBCD_DISTINCT":
-        return connector.null_safe_distinct(column, args[1], args[2])
-    if primitive == "QBCD_EQUAL":
-        return connector.key_equal(column, args[1], args[2])
-    if primitive == "QBCD_TEXT":
-        return connector.canonical_text(column, args[1])
-    if primitive == "QBCD_TRAVEL":
-        return connector.travel_form(column, args[1])
-    if primitive == "QBCD_TRAVELS":
-        return connector.travels(column, args[1]) or exp.true()
-    raise ValueError(f"canonical SQL has no primitive {primitive}")
+class _Expansion:
+    """The expansion of one statement's primitives.
+
+    Attributes:
+        verbatim: Texts that stand in the finished statement as they are, by the numbers of their places.
+    """
+
+    def __init__(self, connector: Connector, plan: StreamPlan | None, within: KeyRange | None) -> None:
+        self._connector = connector
+        self._plan = plan
+        self._within = within
+        self.verbatim: list[str] = []
+
+    def of(self, node: Tree) -> Tree:
+        """What takes the place of `node`: itself where it is no primitive and no placeholder."""
+        if isinstance(node, exp.Placeholder) and node.name:
+            return exp.Var(this=f"QBCD_BOUND_{node.name}_QBCD")
+        if not isinstance(node, exp.Anonymous) or not str(node.this).upper().startswith("QBCD_"):
+            return node
+        primitive = str(node.this).upper()
+        if self._plan is None:
+            raise ValueError(f"{primitive} needs a stream's plan")
+        args: list[Any] = [argument.transform(self.of) for argument in node.expressions]
+        return self._of_row(primitive, args, self._plan) or self._of_values(primitive, args, self._plan)
+
+    def _of_row(self, primitive: str, args: list[Tree], plan: StreamPlan) -> Tree | None:
+        """A primitive that speaks of the whole row."""
+        if primitive == "QBCD_RESTRICTION":
+            # The newlines end a comment that slipped by.
+            return self._verbatim(f"(\n{plan.where}\n)") if plan.where else exp.true()
+        if primitive == "QBCD_WITHIN":
+            if self._within is None:
+                return exp.true()
+            return self._verbatim(f"({self._connector.key_between(plan.key, args[0].name, self._within)})")
+        if primitive == "QBCD_DIGEST":
+            return self._connector.row_digest([(c, exp.column(c.name, quoted=True)) for c in plan.captured])
+        if primitive == "QBCD_DIGEST_OF":
+            named = zip(args[::2], args[1::2], strict=True)
+            return self._connector.row_digest([(_column(plan, name.name), value) for name, value in named])
+        if primitive == "QBCD_KEY_ID":
+            return self._connector.key_identity([(c, exp.column(c.name, quoted=True)) for c in plan.key])
+        if primitive == "QBCD_CHANGED_SINCE":
+            return self._connector.changed_since_mark(args[0])
+        return None
+
+    def _of_values(self, primitive: str, args: list[Tree], plan: StreamPlan) -> Tree:
+        """A primitive that speaks of values of a column."""
+        if primitive not in (*_VALUES, *_PAIRS, "QBCD_FLAGGED"):
+            raise ValueError(f"canonical SQL has no primitive {primitive}")
+        column = _column(plan, args[0].name)
+        if primitive == "QBCD_FLAGGED":
+            said = plan.option("deleted_value")
+            return self._connector.flag_form(column, args[1], _DELETED if said is None else said)
+        if primitive in _PAIRS:
+            return _PAIRS[primitive](self._connector, column, args[1], args[2])
+        return _VALUES[primitive](self._connector, column, args[1])
+
+    def _verbatim(self, text: str) -> Tree:
+        self.verbatim.append(text)
+        return exp.Var(this=f"QBCD_VERBATIM_{len(self.verbatim) - 1}_QBCD")
 
 
 def _column(plan: StreamPlan, name: str) -> Column:
-    for column in plan.captured:
-        if column.name == name:
-            return column
-    raise ValueError(f"stream {plan.stream} captures no column {name!r}")
+    """A captured column, or another one of the table: a watermark or a flag need not be captured."""
+    found = next((c for c in plan.captured if c.name == name), None) or plan.table.column(name)
+    if found is None:
+        raise ValueError(f"stream {plan.stream} captures no column {name!r}")
+    return found
 
 
-def _bind(text: str, params: dict[str, Any]) -> Statement:
-    used = set(_PARAMETER.findall(text))
+def _filled(text: str, verbatim: list[str], params: dict[str, Any]) -> Statement:
+    """The statement with what goes in last, in one pass, so that nothing in a user's text is taken for a place."""
+    used = {place["bound"] for place in _LATE.finditer(text) if place["bound"]}
     if used != set(params):
         raise ValueError(f"placeholders {sorted(used)} do not match values {sorted(params)}")
-    if not params:
-        return Statement(text)
+
+    def fill(place: re.Match[str]) -> str:
+        if place["bound"]:
+            return f"%({place['bound']})s"
+        inserted = verbatim[int(place["verbatim"])]
+        return inserted.replace("%", "%%") if params else inserted
+
     # pyformat: a literal percent sign is doubled, also in the user's restriction.
-    return Statement(_PARAMETER.sub(r"%(\1)s", text.replace("%", "%%")), params)
+    return Statement(_LATE.sub(fill, text.replace("%", "%%") if params else text), params)

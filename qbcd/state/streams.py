@@ -126,6 +126,10 @@ class StreamRows:
             stream=stream,
         )
 
+    def now(self, conn: Connection) -> float:
+        """The store's clock, in seconds."""
+        return float(conn.execute(select(facts_of(conn).clock)).scalar_one())
+
     # -- writing -----------------------------------------------------------------------------------------------------
     def register(self, conn: Connection, project_id: str, stream: str) -> StreamRow:
         """The stream's row, made where there is none.

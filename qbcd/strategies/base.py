@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -40,19 +41,23 @@ class Strategy(ABC):
     name: ClassVar[str]
     site: ClassVar[Literal["database", "spark"]]
     consistency: Consistency  # of a batch; a class says it, or its instances where the connector decides
-    needs: ClassVar[str]
-    sees: ClassVar[str]
-    misses: ClassVar[str]
+    needs: str  # these three too: options may decide
+    sees: str
+    misses: str
 
     def __init__(self, connector: Connector, plan: StreamPlan) -> None:
         self.connector = connector
         self.plan = plan
 
-    def check(self) -> None:
+    def check(self, place: Callable[[str], str] | None = None) -> None:
         """Whether the connector can carry this plan; asked when the plan is made, before anything is.
+
+        Args:
+            place: Where in the configuration an option of the strategy stands.
 
         Raises:
             Refused: It cannot.
+            ConfigError: An option does not fit the table.
         """
         return  # by default it can
 

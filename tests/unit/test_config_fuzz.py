@@ -23,11 +23,15 @@ KEYS = st.sampled_from(
     """version state workdir spark master conf driver_jar sources shop url user password schema jdbc
     fetchsize properties connections sinks changes type path limit defaults tables name source table query
     key columns exclude types
-    where strategy baseline every retain guards max_delete_fraction allow_empty rows_per_range x""".split()  # noqa: SIM905
+    where strategy baseline every retain guards max_delete_fraction
+    allow_empty rows_per_range key_change
+    timestamp zone margin lag replica deletes counter delete_flag deleted_value purge retention create_index checksums
+    checksum_column pages_per_range pace target per_second per_poll max_staleness x""".split()  # noqa: SIM905
 )
 SECRET = "${env:SHOP_PASSWORD}"
 TEXTS = [
-    "1", "shop", "orders", "changes", "jsonl", "console", "mds", "id_rcs", "30s", "anydb://h/d", "${x}", "s3://x",
+    "1", "shop", "orders", "changes", "jsonl", "console", "mds", "id_rcs", "ts", "tdi", "tlcs", "id", "30s", "xmin",
+    "UTC", "anydb://h/d", "${x}", "s3://x",
     SECRET, f"a{SECRET}", f"anydb://u:{SECRET}@h/d", f"{SECRET}://h", f"anydb://{SECRET}", f"anydb://u:{CANARY}@h/d",
     f"anydb://h/d?password={SECRET}",
 ]  # fmt: skip
@@ -46,12 +50,21 @@ def base() -> dict[str, Any]:
     table = {"source": "shop", "table": "t", "strategy": "mds", "sinks": ["changes"], "guards": {}}
     source = {"url": "anydb://h/d", "jdbc": {"properties": {}}}
     sinks = {"changes": {"type": "console"}}
-    return {"version": 1, "sources": {"shop": source}, "sinks": sinks, "tables": [table], "defaults": {}, "spark": {}}
+    strategies: list[dict[str, Any]] = [
+        {"type": "ts", "timestamp": "changed", "deletes": {"every": "1h"}},
+        {"type": "tdi", "timestamp": "changed", "delete_flag": "gone"},
+        {"type": "tlcs"},
+        {"type": "id", "pace": {"per_second": 1}},
+    ]
+    tables = [table, *({**table, "name": item["type"], "strategy": item} for item in strategies)]
+    return {"version": 1, "sources": {"shop": source}, "sinks": sinks, "tables": tables, "defaults": {}, "spark": {}}
 
 
 PLACES: list[tuple[str | int, ...]] = [
     (), ("sources",), ("sources", "shop"), ("sources", "shop", "jdbc"), ("sources", "shop", "jdbc", "properties"),
     ("sinks",), ("sinks", "changes"), ("tables", 0), ("tables", 0, "guards"), ("defaults",), ("spark",),
+    ("tables", 1, "strategy"), ("tables", 2, "strategy"), ("tables", 3, "strategy"), ("tables", 4, "strategy"),
+    ("tables", 1, "strategy", "deletes"), ("tables", 4, "strategy", "pace"),
 ]  # fmt: skip
 
 
@@ -68,7 +81,7 @@ def loads_or_config_error(action: Any) -> None:
 
 
 @settings(
-    max_examples=400, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=600, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(place=st.sampled_from(PLACES), key=KEYS, value=VALUES)
 def test_no_value_anywhere_breaks_the_loader_or_shows_a_secret(
@@ -84,7 +97,10 @@ def test_no_value_anywhere_breaks_the_loader_or_shows_a_secret(
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_secret_in_any_value_stays_unseen(place: tuple[str | int, ...], tmp_path: Path) -> None:
-    keys = "version state workdir strategy source sinks name table key type path baseline every url user where"
+    keys = (
+        "version state workdir strategy source sinks name table key type path baseline every url user where timestamp "
+        "zone lag replica deletes delete_flag deleted_value checksums checksum_column pace per_second per_poll"
+    )
     for key in keys.split():
         for value in ("${env:SHOP_PASSWORD}", ["${env:SHOP_PASSWORD}"] * 2, {"type": "${env:SHOP_PASSWORD}"}):
             data = base()

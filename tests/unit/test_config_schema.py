@@ -11,6 +11,7 @@ import yaml
 
 from qbcd.config import TEMPLATE, config_from_dict, json_schema, load_config, write_template
 from qbcd.config.models import ProjectConfig
+from qbcd.config.options import BUILT_STRATEGIES
 from qbcd.errors import ConfigError
 
 TYPES: dict[str, Any] = {
@@ -68,6 +69,21 @@ def holds_object(root: dict[str, Any], word: str, rule: Any, node: dict[str, Any
     return len(value) >= rule if word == "minProperties" else True
 
 
+STRATEGIES: list[Any] = [
+    "id",
+    "tlcs",
+    {"type": "ts", "timestamp": "changed", "zone": "-03:30", "margin": 2, "lag": "5m", "replica": "keys",
+     "deletes": {"every": "1h"}, "counter": "table"},
+    {"type": "ts", "timestamp": ["changed", "made"], "deletes": "only", "zone": "${env:ZONE}"},
+    {"type": "tdi", "timestamp": "changed", "delete_flag": "gone", "deleted_value": "Y", "purge": True,
+     "retention": "1d", "create_index": True},
+    {"type": "atdi", "timestamp": "changed", "delete_flag": "gone", "deleted_value": 1},
+    {"type": "tlcs", "checksums": "column", "checksum_column": "chk", "deletes": False},
+    {"type": "id", "rows_per_range": 500, "pace": {"per_second": 0.5}, "per_poll": 10, "max_staleness": "1h"},
+    {"type": "id", "pages_per_range": 50, "pace": {"target": "100ms"}},
+]  # fmt: skip
+
+
 def example() -> dict[str, Any]:
     """The documented example, less what is not built."""
     return {
@@ -111,6 +127,10 @@ def example() -> dict[str, Any]:
                 "guards": {"max_delete_fraction": 0.3, "allow_empty": False},
             },
             {"source": "shop", "table": "public.planes", "strategy": {"type": "mds"}},
+            *(
+                {"source": "shop", "table": f"public.t{number}", "strategy": strategy}
+                for number, strategy in enumerate(STRATEGIES)
+            ),
         ],
     }  # fmt: skip
 
@@ -120,6 +140,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", "secret")
     monkeypatch.setenv("SHOP_URL", "anydb://reader@db.example/shop")
     monkeypatch.setenv("CONNECTIONS", "3")
+    monkeypatch.setenv("ZONE", "+14:00")
 
 
 def test_the_schema_takes_the_documented_example(tmp_path: Path) -> None:
@@ -127,6 +148,11 @@ def test_the_schema_takes_the_documented_example(tmp_path: Path) -> None:
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert fits(schema, schema, example())
     assert config_from_dict(example(), tmp_path).sources["shop"].connections == 3
+
+
+def test_the_schema_shows_defaults_as_users_write_them() -> None:
+    properties = json_schema()["$defs"]["TsOptions"]["properties"]
+    assert (properties["margin"]["default"], properties["replica"]["default"]) == ("1s", "source")
 
 
 def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
@@ -156,7 +182,23 @@ def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
         (("sinks", "changes", "path"), ...),
         (("sinks", "screen", "limits"), 5),
         (("defaults", "every"), "30 parsecs"),
-        (("tables", 0, "strategy"), "tdi"),
+        (("tables", 0, "strategy"), "vbd"),
+        (("tables", 0, "strategy"), "ts"),
+        (("tables", 0, "strategy"), {"timestamp": "changed"}),
+        (("tables", 0, "strategy"), {"type": "ts"}),
+        (("tables", 0, "strategy"), {"type": "tdi", "timestamp": "changed"}),
+        (("tables", 0, "strategy"), {"type": "ts", "timestamp": []}),
+        (("tables", 0, "strategy"), {"type": "ts", "timestamp": "changed", "zone": "Europe/Berlin"}),
+        (("tables", 0, "strategy"), {"type": "ts", "timestamp": "changed", "replica": "spark"}),
+        (("tables", 0, "strategy"), {"type": "ts", "timestamp": "changed", "deletes": {"evry": "1h"}}),
+        (("tables", 0, "strategy"), {"type": "ts", "timestamp": "changed", "deletes": True}),
+        (("tables", 0, "strategy"), {"type": "ts", "timestamp": "changed", "counter": "row"}),
+        (("tables", 0, "strategy"), {"type": "tdi", "timestamp": "t", "delete_flag": "f", "deleted_value": 0.5}),
+        (("tables", 0, "strategy"), {"type": "id", "pages_per_range": 0}),
+        (("tables", 0, "strategy"), {"type": "id", "pace": {"per_second": 0}}),
+        (("tables", 0, "strategy"), {"type": "id", "pace": {"speed": 1}}),
+        (("tables", 0, "strategy"), {"type": "tlcs", "checksums": "remote"}),
+        (("tables", 0, "key_change"), True),
         (("tables", 0, "strategy"), {"rows_per_range": 5}),
         (("tables", 0, "strategy"), {"type": "mds", "rows_per_range": 5}),
         (("tables", 0, "table"), ...),
@@ -185,15 +227,21 @@ def test_the_template_loads_and_fits_the_schema(tmp_path: Path) -> None:
 
 
 def test_every_commented_key_of_the_template_loads(tmp_path: Path) -> None:
-    text = re.sub(
-        r"^( *)# (?!qbcd: |Next|id_rcs|mds:)(?=(?:  )*[a-z_]+:(?: \S|$))", r"\1", TEMPLATE, flags=re.MULTILINE
-    )
+    told = "|".join(["qbcd: ", "Next", *(f"{name}:" for name in BUILT_STRATEGIES)])
+    text = re.sub(rf"^( *)# (?!{told})(?=(?:  )*[a-z_]+:(?: \S|$))", r"\1", TEMPLATE, flags=re.MULTILINE)
     text = text.replace("    password: ${file:/run/secrets/shop}\n", "")
+    first, *others = re.findall(r"^    strategy: .*\n", text, flags=re.MULTILINE)
+    text = text.replace("".join(others), "")
+    for other in others:
+        (tmp_path / "other.yaml").write_text(text.replace(first, other))
+        assert f"type: {load_config(tmp_path / 'other.yaml').streams[0].strategy}," in other
+    assert len(others) == 2
     (tmp_path / "qbcd.yaml").write_text(text)
     config: ProjectConfig = load_config(tmp_path / "qbcd.yaml")
     assert set(config.sinks) == {"changes", "lake", "screen"}
     assert config.streams[0].baseline == "events"
     assert config.streams[0].columns == ("status", "amount")
+    assert config.streams[0].key_change is True
     assert config.spark.conf == {"spark.driver.memory": "2g"}
 
 

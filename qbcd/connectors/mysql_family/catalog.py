@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from qbcd.connectors.base import Privileges
+from qbcd.connectors.facts import Privileges
 from qbcd.connectors.mysql_family.forms import DIALECT
 from qbcd.connectors.mysql_family.types import make_column
 from qbcd.model import Table
@@ -120,14 +120,14 @@ def privileges(
     rows = rows_of(conn, COLUMNS.format(no_pad="0"), {"schema": table.schema, "name": table.name})
     readable = {r["name"] for r in rows if "select" in str(r["privileges"]).lower().split(",")}
     missing = tuple(c for c in columns if c not in readable)
-    own = all(_granted(grants, r, schema) for r in ("CREATE", "DROP", "SELECT", "INSERT", "UPDATE", "DELETE"))
+    own = all(granted(grants, r, schema) for r in ("CREATE", "DROP", "SELECT", "INSERT", "UPDATE", "DELETE"))
     role = str(conn.exec_driver_sql("SELECT current_user()").scalar_one())
     # A column that the role may not read is no different from one that is not there.
-    whole = _granted(grants, "SELECT", table.schema, table.name)
+    whole = granted(grants, "SELECT", table.schema, table.name)
     return Privileges(not missing, missing, own, own, role, lock=whole)
 
 
-def _granted(grants: Sequence[str], right: str, schema: str, table: str = "") -> bool:
+def granted(grants: Sequence[str], right: str, schema: str, table: str = "") -> bool:
     """Whether a grant holds `right` on all databases, on one whose pattern `schema` matches, or on `table` itself."""
     for grant in grants:
         found = _GRANT.match(grant)

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any, ClassVar
 
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import DBAPIError
 from sqlglot import exp
 
-from qbcd.connectors.base import Connector, HighWater, JdbcDriver, Privileges
-from qbcd.connectors.mysql_family import catalog, errors, forms, highwater, session, statements, types
-from qbcd.errors import ConfigError, QbcdError, Refused
+from qbcd.connectors.base import Connector
+from qbcd.connectors.facts import Counter, HighWater, Index, JdbcDriver, Privileges
+from qbcd.connectors.mysql_family import (
+    access,
+    catalog,
+    errors,
+    forms,
+    highwater,
+    marks,
+    server,
+    session,
+    statements,
+    types,
+)
+from qbcd.errors import ConfigError, QbcdError, UnsupportedPrimitive
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
 
 
@@ -27,6 +40,8 @@ class MySQLFamily(Connector):
         identity: SQL of what names the server, beside its database.
         position: Name of the status variable with the redo log's position, which never falls on one server.
         running: SQL of the age in microseconds of the oldest statement that another session runs.
+        applying: Queries for `value`, by which the server writes what another one wrote before, and what that means.
+        index_exists: What CREATE INDEX says so as to leave an index of that name as it is.
     """
 
     dialect = forms.DIALECT
@@ -51,6 +66,8 @@ class MySQLFamily(Connector):
     identity: ClassVar[str]
     position: ClassVar[str]
     running: ClassVar[str]
+    applying: ClassVar[tuple[tuple[str, str], ...]]
+    index_exists: ClassVar[str] = ""
 
     @abstractmethod
     def is_own(self, version: str) -> bool:
@@ -140,38 +157,37 @@ class MySQLFamily(Connector):
 
     def lock_against_rewrite(self, table: Table) -> str | None:
         # To have read a table keeps its definition until the transaction ends.
-        return f"SELECT 1 FROM {self.quote(table.schema)}.{self.quote(table.name)} LIMIT 0"
+        return f"SELECT 1 FROM {self._named(table)} LIMIT 0"
+
+    def _named(self, table: Table) -> str:
+        return f"{self.quote(table.schema)}.{self.quote(table.name)}"
 
     def check_in_source(self, conn: Connection, table: Table, *, stream: str) -> None:
-        for name, engine in catalog.engines(conn, table).items():
-            if not engine:
-                raise Refused(
-                    f"{name} does not show its storage engine; a comparison in the source needs InnoDB", stream=stream,
-                    remedy="grant the role SHOW VIEW and SELECT on what the view reads, or use strategy id_rcs",
-                )  # fmt: skip
-            if engine.lower() != "innodb":
-                raise Refused(
-                    f"{name} is stored by engine {engine}; a comparison in the source needs InnoDB", stream=stream,
-                    remedy=f"ALTER TABLE {name} ENGINE = InnoDB, or use strategy id_rcs",
-                )  # fmt: skip
-        names = "@@log_bin AS log, @@binlog_format AS format, @@innodb_flush_log_at_trx_commit AS flush"
-        row = catalog.rows_of(conn, f"SELECT {names}")[0]
-        if row["log"] and str(row["format"]).upper() == "STATEMENT":
-            raise Refused(
-                "the server writes its binary log by statements (binlog_format = STATEMENT), which it refuses to do at "
-                "READ COMMITTED", stream=stream, remedy="set binlog_format to ROW or MIXED, or use strategy id_rcs",
-            )  # fmt: skip
-        if int(row["flush"]) != 1:
-            raise Refused(
-                f"innodb_flush_log_at_trx_commit is {row['flush']}: the server may lose a commit whose changes were "
-                "delivered already", stream=stream, remedy="set it to 1, or use strategy id_rcs",
-            )  # fmt: skip
+        server.check_in_source(conn, table, stream)
 
     def clock_ms(self, conn: Connection) -> int:
         return int(conn.exec_driver_sql("SELECT floor(unix_timestamp(sysdate(6)) * 1000)").scalar_one())
 
     def high_water(self, conn: Connection) -> HighWater:
         return highwater.high_water(conn, self.running)
+
+    def not_only_writer(self, conn: Connection, table: Table) -> str:
+        return access.not_only_writer(conn, table, self.applying)
+
+    def counter_problem(self, conn: Connection, table: Table, column: Column) -> Counter:
+        return access.counter_problem(conn, table, column)
+
+    def indexes(self, conn: Connection, table: Table) -> list[Index]:
+        return access.indexes(conn, table)
+
+    def index_only(self, conn: Connection, table: Table, sql: str) -> str:
+        return access.index_only(conn, table, sql, self._named(table))
+
+    def write_rights(self, conn: Connection, table: Table, *, update: Sequence[str] = (), delete: bool = False) -> str:
+        return access.write_rights(conn, table, update, delete, self.grants_of(conn))
+
+    def index_right(self, conn: Connection, table: Table) -> str:
+        return access.index_right(conn, table, self.grants_of(conn))
 
     def override_travel(self, column: Column, kind: str) -> Column:
         return types.override_travel(column, kind)
@@ -207,6 +223,24 @@ class MySQLFamily(Connector):
     def bound(self, column: Column, text: str) -> exp.Expression:
         return statements.bound(column, text)
 
+    def mark_kind(self, column: Column) -> str:
+        return marks.mark_kind(column)
+
+    def mark_unit(self, column: Column) -> timedelta:
+        return marks.mark_unit(column)
+
+    def mark(self, column: Column, text: exp.Expression) -> exp.Expression:
+        return marks.mark(column, text)
+
+    def mark_text(self, column: Column, value: exp.Expression) -> exp.Expression:
+        return marks.mark_text(column, value)
+
+    def flag_form(self, column: Column, value: exp.Expression, literal: bool | int | str) -> exp.Expression:
+        return marks.flag_form(column, value, literal)
+
+    def flag_problem(self, column: Column, literal: bool | int | str) -> str:
+        return marks.flag_problem(column, literal)
+
     # -- statements --------------------------------------------------------------------------------------------------
     def image_type(self, column: Column) -> str:
         """Texts and bytes leave the row, of which a page holds two, where that makes it shorter."""
@@ -237,6 +271,19 @@ class MySQLFamily(Connector):
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
         names = [self.quote(c.name) for c in key]
         return statements.range_bounds(relation, key, names, rows_per_range=rows_per_range)
+
+    def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
+        columns = [f"{alias}.{self.quote(c.name)}" if alias else self.quote(c.name) for c in key]
+        return statements.key_between(key, columns, within)
+
+    def create_index(self, name: str, table: Table, columns: Sequence[str], included: Sequence[str]) -> str:
+        """An index over all of them: these servers have no columns that are only included."""
+        listed = [table.column(c) for c in dict.fromkeys([*columns, *included])]
+        problem = types.index_problem([c for c in listed if c is not None])
+        if problem:
+            raise UnsupportedPrimitive(self.name, f"index over {problem}")
+        keys = ", ".join(self.quote(c.name) for c in listed if c is not None)
+        return f"CREATE INDEX {self.index_exists}{self.quote(name)} ON {self._named(table)} ({keys})"
 
     def grants(self, schema: str, role: str) -> list[str]:
         user, _, host = role.rpartition("@")

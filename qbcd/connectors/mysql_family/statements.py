@@ -54,9 +54,12 @@ def bound(column: Column, text: str) -> exp.Expression:
         return exp.Var(this=f"X'{_hex(column, text)}'")
     if base in types.STRINGS and column.fact("charset") not in types.ROUND_TRIP:
         return exp.Var(this=f"_{column.fact('charset')} X'{_hex(column, text)}'")
-    if _PLAIN.fullmatch(text):
-        return exp.Var(this=f"'{text}'")
-    return exp.Var(this=f"_utf8mb4 X'{text.encode().hex().upper()}'")
+    return exp.Var(this=literal_text(text))
+
+
+def literal_text(text: str) -> str:
+    """SQL of a text, whatever a session takes backslashes for."""
+    return f"'{text}'" if _PLAIN.fullmatch(text) else f"_utf8mb4 X'{text.encode().hex().upper()}'"
 
 
 def _number(column: Column, text: str, pattern: re.Pattern[str]) -> exp.Expression:
@@ -216,6 +219,12 @@ def _literals(key: Sequence[Column], values: Sequence[str]) -> list[str]:
 
 def _sql(tree: exp.Expression) -> str:
     return tree.sql(dialect=forms.DIALECT)
+
+
+def key_between(key: Sequence[Column], columns: Sequence[str], within: KeyRange) -> str:
+    """The condition that a key, given as SQL of its columns, lies in a range."""
+    _check(key, [within])
+    return _within(key, columns, within.lo, within.hi)
 
 
 # -- qbcd's own tables -----------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ Facts of a column (`Column.fact`):
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -50,8 +50,10 @@ PREFIXED = frozenset({"tinytext", "text", "mediumtext", "longtext", "tinyblob", 
 ROUND_TRIP = frozenset({"utf8mb4", "utf8mb3", "utf8", "latin1", "ascii"})
 # Bytes above which a value enters the digest by a hash of its own.
 LONG = 255
+OTHER_OCTETS = 9  # that a number, a time or an address needs at most; a decimal a little more
 POINTER = 40  # bytes that a row counts for a value stored beside it
 MAX_DECIMAL_DIGITS = 38
+INDEX_COLUMNS, INDEX_BYTES = 16, 3072  # of one index of InnoDB
 # Collations whose weights do not tell keys apart as their `=` does, found by comparing all pairs of 249 texts under
 # every collation of MariaDB 10.11 and MySQL 9.7.
 _WEIGHTLESS = re.compile(
@@ -125,6 +127,17 @@ def key_problem(column: Column) -> str:
     if column.base_type in STRINGS and _WEIGHTLESS.fullmatch(column.collation):
         return f"collation {column.collation} gives equal keys other weights, or other keys equal ones"
     return ""
+
+
+def index_problem(columns: Sequence[Column]) -> str:
+    """Why whole values of these columns do not go into one index, or an empty string."""
+    for column in columns:
+        if column.base_type in PREFIXED or column.base_type in GEOMETRIES or column.base_type == "json":
+            return f"column {column.name}, whose type {column.sql_type} it holds in part at most"
+    if len(columns) > INDEX_COLUMNS:
+        return f"{len(columns)} columns; it holds {INDEX_COLUMNS}"
+    size = sum(int(c.fact("octets") or 0) or OTHER_OCTETS for c in columns)
+    return f"columns of {size} bytes together; it holds {INDEX_BYTES}" if size > INDEX_BYTES else ""
 
 
 def override_travel(column: Column, kind: str) -> Column:

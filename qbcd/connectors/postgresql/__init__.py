@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy.engine import URL, Connection
 from sqlglot import exp
 
-from qbcd.connectors.base import Connector, HighWater, JdbcDriver, Privileges
-from qbcd.connectors.postgresql import catalog, errors, forms, highwater, session, statements, types
-from qbcd.errors import QbcdError
+from qbcd.connectors.base import Connector
+from qbcd.connectors.facts import Counter, HighWater, Index, JdbcDriver, Privileges
+from qbcd.connectors.postgresql import access, catalog, errors, forms, highwater, marks, session, statements, types
+from qbcd.errors import QbcdError, UnsupportedPrimitive
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
 
 
@@ -80,7 +82,10 @@ class PostgreSQL(Connector):
     def lock_against_rewrite(self, table: Table) -> str | None:
         if table.kind not in catalog.LOCKABLE:
             return None
-        return f"LOCK TABLE {self.quote(table.schema)}.{self.quote(table.name)} IN ACCESS SHARE MODE"
+        return f"LOCK TABLE {self._named(table)} IN ACCESS SHARE MODE"
+
+    def _named(self, table: Table) -> str:
+        return f"{self.quote(table.schema)}.{self.quote(table.name)}"
 
     def export_snapshot(self, conn: Connection) -> str:
         return str(conn.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one())
@@ -91,6 +96,55 @@ class PostgreSQL(Connector):
 
     def high_water(self, conn: Connection) -> HighWater:
         return highwater.high_water(conn)
+
+    def not_only_writer(self, conn: Connection, table: Table) -> str:
+        return access.not_only_writer(conn, table)
+
+    def mark_kind(self, column: Column) -> str:
+        return marks.mark_kind(column)
+
+    def mark_unit(self, column: Column) -> timedelta:
+        return marks.mark_unit(column)
+
+    def mark(self, column: Column, text: exp.Expression) -> exp.Expression:
+        return marks.mark(column, text)
+
+    def mark_text(self, column: Column, value: exp.Expression) -> exp.Expression:
+        return marks.mark_text(column, value)
+
+    def counter_problem(self, conn: Connection, table: Table, column: Column) -> Counter:
+        return access.counter_problem(conn, table, column)
+
+    def system_mark(self, conn: Connection) -> str:
+        return marks.system_mark(conn)
+
+    def system_mark_problem(self, conn: Connection, mark: str, table: Table | None = None) -> str:
+        return marks.system_mark_problem(conn, mark, table)
+
+    def changed_since_mark(self, mark: exp.Expression) -> exp.Expression:
+        return marks.changed_since_mark(mark)
+
+    def flag_form(self, column: Column, value: exp.Expression, literal: bool | int | str) -> exp.Expression:
+        return marks.flag_form(column, value, literal)
+
+    def flag_problem(self, column: Column, literal: bool | int | str) -> str:
+        return marks.flag_problem(column, literal)
+
+    def indexes(self, conn: Connection, table: Table) -> list[Index]:
+        return access.indexes(conn, table)
+
+    def create_index(self, name: str, table: Table, columns: Sequence[str], included: Sequence[str]) -> str:
+        quoted, beside = [self.quote(c) for c in columns], [self.quote(c) for c in included]
+        return statements.create_index(self.quote(name), self._named(table), quoted, beside)
+
+    def index_only(self, conn: Connection, table: Table, sql: str) -> str:
+        return access.index_only(conn, table, sql)
+
+    def write_rights(self, conn: Connection, table: Table, *, update: Sequence[str] = (), delete: bool = False) -> str:
+        return access.write_rights(conn, table, update, delete)
+
+    def index_right(self, conn: Connection, table: Table) -> str:
+        return access.index_right(conn, table)
 
     def override_travel(self, column: Column, kind: str) -> Column:
         return types.override_travel(column, kind)
@@ -143,6 +197,16 @@ class PostgreSQL(Connector):
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
         names = [self.quote(c.name) for c in key]
         return statements.range_bounds(relation, key, names, rows_per_range=rows_per_range)
+
+    def page_bounds(self, table: Table, key: Sequence[Column], where: str, *, pages_per_range: int) -> str:
+        if table.kind not in ("table", "partitioned", "matview"):
+            raise UnsupportedPrimitive(self.name, f"page_bounds of a {table.kind}")
+        names = [self.quote(c.name) for c in key]
+        return statements.page_bounds(self._named(table), key, names, where, pages_per_range=pages_per_range)
+
+    def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
+        columns = [f"{alias}.{self.quote(c.name)}" if alias else self.quote(c.name) for c in key]
+        return statements.key_between(key, columns, within)
 
     def grants(self, schema: str, role: str) -> list[str]:
         own, to = self.quote(schema), self.quote(role)

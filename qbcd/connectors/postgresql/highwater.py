@@ -1,34 +1,52 @@
 """How far time-stamps that PostgreSQL wrote are complete: its clock first, then open transactions, then prepared ones.
 
 Each is a statement of its own, in this order (protocol.md 6): a transaction that begins after the clock was read can
-only write later times.
+only write later times, and one that is prepared between the looks is seen by the second of them.
 """
 
 from __future__ import annotations
 
 from sqlalchemy.engine import Connection
 
-from qbcd.connectors.base import HighWater
+from qbcd.connectors.facts import HighWater
 
-# A session that the role may not look into has no state; one whose tracking is off says so. Both hide their start.
-_OPEN = """
-SELECT min(xact_start)::text AS oldest,
-       count(*) FILTER (WHERE backend_type <> 'walsender' AND (state IS NULL OR state = 'disabled')) AS hidden
-FROM pg_stat_activity
-WHERE datid IS NOT NULL AND pid <> pg_backend_pid()
+HIDDEN = "{} sessions do not show when they began (pg_read_all_stats shows those of other roles)"
+_TEXT = "'YYYY-MM-DD HH24:MI:SS.US'"
+_CLOCK = f"SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', {_TEXT})"
+# The server keeps what it once said of its sessions until the transaction ends.
+_FRESH = "SELECT pg_stat_clear_snapshot()"
+# A statement takes its time before its transaction shows, hence query_start; walsenders run theirs for days, and show no
+# transaction, though they may write. Parallel workers show their leader's start. Vacuum by itself writes no row. The
+# start of a session is hidden where the role may not look into it, where it does not report, or where it began to
+# report only after its transaction had begun.
+_OPEN = f"""
+SELECT to_char(min(CASE WHEN a.state = 'active' AND a.backend_type <> 'walsender'
+                        THEN least(a.xact_start, a.query_start) ELSE a.xact_start END) AT TIME ZONE 'UTC',
+               {_TEXT}) AS oldest,
+       count(*) FILTER (
+         WHERE a.state = 'disabled'
+            OR a.backend_start IS NULL AND a.backend_type IS DISTINCT FROM 'walsender'
+            OR a.xact_start IS NULL AND (
+                 a.backend_xid IS NOT NULL
+                 OR a.state LIKE 'idle in transaction%%' AND a.backend_type <> 'walsender')) AS hidden
+FROM pg_stat_activity a JOIN pg_database d ON d.oid = a.datid
+WHERE d.datname = current_database() AND a.pid <> pg_backend_pid()
+  AND a.backend_type IS DISTINCT FROM 'autovacuum worker'
 """
+_PREPARED = "SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()"
 
 
 def high_water(conn: Connection) -> HighWater:
     """See :meth:`~qbcd.connectors.base.Connector.high_water`."""
-    clock = str(conn.exec_driver_sql("SELECT clock_timestamp()::text").scalar_one())
+    clock = str(conn.exec_driver_sql(_CLOCK).scalar_one())
     if conn.exec_driver_sql("SELECT pg_is_in_recovery()").scalar_one():
         return HighWater(clock, None, blind="this server is a standby, which does not show the primary's transactions")
-    row = conn.exec_driver_sql(_OPEN).one()
-    prepared = conn.exec_driver_sql("SELECT count(*) FROM pg_prepared_xacts").scalar_one()
+    conn.exec_driver_sql(_FRESH)
+    row = conn.exec_driver_sql(_OPEN, ()).one()
+    prepared = conn.exec_driver_sql(_PREPARED).scalar_one()
     return HighWater(
         clock,
         row.oldest,
         held=f"{prepared} prepared transactions are open" if prepared else "",
-        blind=f"{row.hidden} sessions do not show when they began (pg_read_all_stats shows them)" if row.hidden else "",
+        blind=HIDDEN.format(row.hidden) if row.hidden else "",
     )

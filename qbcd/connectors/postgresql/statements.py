@@ -94,6 +94,58 @@ def range_bounds(relation: str, key: Sequence[Column], key_names: Sequence[str],
     )
 
 
+def page_bounds(
+    table: str, key: Sequence[Column], key_names: Sequence[str], where: str, *, pages_per_range: int
+) -> str:
+    """As `range_bounds`, by the pages that rows in key order touch one after another.
+
+    Args:
+        table: Quoted name of a stored table.
+        key: Key columns.
+        key_names: Their quoted names.
+        where: The user's restriction or an empty string.
+        pages_per_range: One at least.
+
+    Raises:
+        ValueError: `pages_per_range` is not positive.
+    """
+    if pages_per_range < 1:
+        raise ValueError("a range holds one page at least")
+    keys = [f"q{i}" for i in range(len(key))]
+    listed = ", ".join(keys)
+    named = ", ".join(f"t.{name} AS q{i}" for i, name in enumerate(key_names))
+    texts = ", ".join(
+        f"{_sql(forms.canonical_text(c, exp.column(q, table='o')))} AS k{i}"
+        for i, (c, q) in enumerate(zip(key, keys, strict=True))
+    )
+    restricted = f" WHERE (\n{where}\n)" if where else ""
+    return (
+        f"SELECT {texts}\n"
+        f"FROM (SELECT {listed}, part, lag(part) OVER (ORDER BY {listed}) AS earlier\n"
+        f"FROM (SELECT {listed}, (sum(turned) OVER (ORDER BY {listed}) - 1) / {pages_per_range} AS part\n"
+        f"FROM (SELECT {listed}, CASE WHEN stored = lag(stored) OVER w AND page = lag(page) OVER w THEN 0 ELSE 1 END "
+        "AS turned\n"
+        f"FROM (SELECT {named}, t.tableoid AS stored, (t.ctid::text::point)[0]::bigint AS page\n"
+        f"FROM {table} AS t{restricted}) AS pages\n"
+        f"WINDOW w AS (ORDER BY {listed})) AS turns) AS parts) AS o\n"
+        f"WHERE o.part > o.earlier ORDER BY {', '.join(f'o.{q}' for q in keys)}"
+    )
+
+
+def key_between(key: Sequence[Column], columns: Sequence[str], within: KeyRange) -> str:
+    """The condition that a key, given as SQL of its columns, lies in a range."""
+    _check(key, [within])
+    low = [_compare(key, columns, ">=", _literals(key, within.lo))] if within.lo is not None else []
+    high = [_compare(key, columns, "<", _literals(key, within.hi))] if within.hi is not None else []
+    return " AND ".join(low + high) or "TRUE"
+
+
+def create_index(name: str, table: str, columns: Sequence[str], included: Sequence[str]) -> str:
+    """CREATE INDEX IF NOT EXISTS; all names are quoted SQL, and the index goes to the table's schema."""
+    beside = f" INCLUDE ({', '.join(included)})" if included else ""
+    return f"CREATE INDEX IF NOT EXISTS {name} ON {table} USING btree ({', '.join(columns)}){beside}"
+
+
 def create_table(name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:
     """CREATE TABLE IF NOT EXISTS; `name` and column names are quoted SQL."""
     lines = [f"{column} {sql_type}" for column, sql_type in columns]

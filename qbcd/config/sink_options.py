@@ -1,0 +1,105 @@
+"""Sinks as the configuration names them, each with the options of its type.
+
+A sink of another type is accepted when an installed package offers it in the entry-point group ``qbcd.sinks``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from qbcd.config.fields import LocalPath, Section, Whole, wrong
+
+BUILT_SINKS = ("jsonl", "parquet", "console")
+SINK_GROUP = "qbcd.sinks"
+_OTHER = "other"
+
+
+class SinkConfig(Section):
+    """A sink and its options; ``type`` names the kind."""
+
+    type: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Every option with its value, defaults filled in."""
+        return {name: getattr(self, name) for name in type(self).model_fields if name != "type"}
+
+
+class JsonlSink(SinkConfig):
+    """A file of JSON lines per batch under `path`."""
+
+    type: Literal["jsonl"]
+    path: LocalPath
+
+
+class ParquetSink(SinkConfig):
+    """A folder of Parquet files per batch under `path`."""
+
+    type: Literal["parquet"]
+    path: LocalPath
+
+
+class ConsoleSink(SinkConfig):
+    """A table per batch on the terminal, of at most `limit` rows."""
+
+    type: Literal["console"]
+    limit: Whole = Field(default=20, ge=1, le=100_000)
+
+
+class OtherSink(SinkConfig):
+    """A sink of an installed package; its options are judged by that package."""
+
+    settings: dict[str, Any] = Field(default_factory=dict, repr=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {"type": data.get("type"), "settings": {key: item for key, item in data.items() if key != "type"}}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options as written."""
+        return dict(self.settings)
+
+
+SINK_OPTIONS: dict[str, type[SinkConfig]] = {
+    "jsonl": JsonlSink, "parquet": ParquetSink, "console": ConsoleSink, _OTHER: OtherSink,
+}  # fmt: skip
+
+
+def _sink(value: Any) -> Any:
+    if isinstance(value, SinkConfig):
+        return value
+    if not isinstance(value, Mapping) or not isinstance(value.get("type"), str):
+        raise wrong("a sink is a mapping with `type` and options", "write {type: jsonl, path: out/changes}")
+    name = value["type"]
+    if name not in BUILT_SINKS:
+        installed = sorted({point.name for point in entry_points(group=SINK_GROUP)})
+        if name not in installed:
+            choices = (*BUILT_SINKS, *installed)
+            remedy = f"there are {', '.join(choices)}"
+            raise wrong("there is no sink type <value>", remedy, at="type", value=name, choices=choices)
+    return value
+
+
+def _sink_tag(value: Any) -> str:
+    name = value.get("type") if isinstance(value, Mapping) else value.type
+    return name if name in BUILT_SINKS else _OTHER
+
+
+AnySink = Annotated[
+    Annotated[
+        Annotated[JsonlSink, Tag("jsonl")]
+        | Annotated[ParquetSink, Tag("parquet")]
+        | Annotated[ConsoleSink, Tag("console")]
+        | Annotated[OtherSink, Tag(_OTHER)],
+        Discriminator(_sink_tag),
+    ],
+    BeforeValidator(_sink),
+]

@@ -1,0 +1,271 @@
+"""The options of each strategy, and what they must hold among themselves.
+
+Fields are named as users write them; `StrategyConfig.options` has plain Python values under the names that strategies
+ask for. What an option must hold against other keys of its table is judged in `qbcd.config.rules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, model_validator
+
+from qbcd.config.fields import Count, Filled, Interval, Section, Whole, wrong
+from qbcd.config.strategy_values import ONLY, Columns, Deletes, FixedZone, Pace, Scalar, not_built
+
+PLANNED_STRATEGIES = ("vbd", "auto")
+DEFAULT_PAGES = 200
+DEFAULT_TARGET = timedelta(milliseconds=500)
+
+
+class StrategyConfig(Section):
+    """A strategy and its options; ``type`` is its name.
+
+    Attributes:
+        meaning: The options that decide what is captured; they are settled at prepare, all others may change.
+    """
+
+    meaning: ClassVar[tuple[str, ...]] = ()
+
+    type: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Every option with its value, defaults filled in."""
+        return {name: getattr(self, name) for name in type(self).model_fields if name != "type"}
+
+    @property
+    def without_old_values(self) -> str:
+        """Why a deleted row has no values under these options; empty where it has."""
+        return ""
+
+
+class MdsOptions(StrategyConfig):
+    """Options of the strategy that compares with a replica inside the source database: none."""
+
+    type: Literal["mds"] = "mds"
+
+
+class IdRcsOptions(StrategyConfig):
+    """Options of the strategy that compares range checksums.
+
+    Attributes:
+        rows_per_range: Rows that a range of the key holds when ranges are built.
+    """
+
+    type: Literal["id_rcs"] = "id_rcs"
+    rows_per_range: Whole = Field(default=2000, ge=1, le=10_000_000)
+
+
+class WatermarkOptions(StrategyConfig):
+    """What all strategies that read by time-stamp have in common (paper section 3.2).
+
+    Attributes:
+        timestamp: The columns of ``coalesce(a, b, ..)``, or the row version that the database keeps itself.
+        zone: What a time-stamp without zone was written in, ``UTC`` or ``+HH:MM``.
+        margin: How far the watermark stays behind the oldest open transaction and the clock.
+        lag: Where open transactions cannot be seen: how far the watermark stays behind the clock. A change that
+            commits later than that is lost.
+    """
+
+    timestamp: Columns
+    zone: FixedZone | None = None
+    margin: Interval = timedelta(seconds=1)
+    lag: Interval | None = None
+
+    @model_validator(mode="after")
+    def _lag_beyond_margin(self) -> WatermarkOptions:
+        if self.lag is not None and self.lag <= self.margin:
+            what = "`lag` must be longer than `margin`, which is 1s where it is not given"
+            raise wrong(what, "write as lag how long the longest transaction may take", at="lag")
+        return self
+
+
+class TsOptions(WatermarkOptions):
+    """Options of the strategy that reads what its time-stamp says is new (paper section 3.2.1).
+
+    Attributes:
+        replica: Where the rows seen last are kept: all values, keys only, or nothing.
+        deletes: When deleted rows are looked for; never without it.
+        counter: ``table`` where the user vouches that an integer time-stamp grows over the whole table.
+    """
+
+    meaning = ("timestamp", "zone", "replica", "counter")
+    example = "write {type: ts, timestamp: updated_at}"
+
+    type: Literal["ts"] = "ts"
+    replica: Annotated[
+        Literal["source", "keys", "none"],
+        BeforeValidator(not_built("spark", "a replica under Spark", "keep it in the source, or use id_rcs")),
+    ] = "source"
+    deletes: Deletes | None = None
+    counter: Literal["table"] | None = None
+
+    @model_validator(mode="after")
+    def _sweep_against_keys(self) -> TsOptions:
+        if self.deletes is not None and self.replica == "none":
+            what = "without a replica there is nothing to find deleted rows by"
+            raise wrong(what, "write `replica: keys`, or remove `deletes`", at="deletes")
+        return self
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Every option; `deletes` is an interval, ``only``, or None."""
+        return {**super().options, "deletes": self.deletes and (self.deletes.every or ONLY)}
+
+    @property
+    def without_old_values(self) -> str:
+        """With less than a full replica."""
+        kept = {"keys": "the replica holds keys only", "none": "there is no replica"}
+        return kept.get(self.replica, "")
+
+
+class FlagOptions(WatermarkOptions):
+    """What both strategies with a delete flag take (paper section 3.2.2).
+
+    Attributes:
+        delete_flag: Column that marks a row as deleted.
+        deleted_value: What it holds then.
+        purge: Whether qbcd removes flagged rows once their batch is durable.
+        retention: How long the application leaves flagged rows in place; None for ever.
+        create_index: Whether `prepare` creates the covering index.
+    """
+
+    meaning = ("timestamp", "zone", "delete_flag", "deleted_value")
+
+    delete_flag: Filled
+    deleted_value: Scalar = True
+    purge: bool = False
+    retention: Interval | None = None
+    create_index: bool = False
+
+    @model_validator(mode="after")
+    def _two_columns(self) -> FlagOptions:
+        if self.delete_flag in self.timestamp:
+            raise wrong("the delete flag is a time-stamp as well", "name another column", at="delete_flag")
+        return self
+
+
+class TdiOptions(FlagOptions):
+    """Options of the strategy with time-stamp and delete flag."""
+
+    example = "write {type: tdi, timestamp: updated_at, delete_flag: is_deleted}"
+
+    type: Literal["tdi"] = "tdi"
+
+
+class AtdiOptions(FlagOptions):
+    """Options of the strategy that reads time-stamp and delete flag from a covering index."""
+
+    example = "write {type: atdi, timestamp: updated_at, delete_flag: is_deleted}"
+
+    type: Literal["atdi"] = "atdi"
+
+
+class RangeOptions(StrategyConfig):
+    """What strategies that visit the source range by range have in common (paper sections 3.4 and 3.5).
+
+    Attributes:
+        pages_per_range: Pages that a range touches when ranges are built, unless `rows_per_range` is given.
+        pace: How fast ranges are visited.
+        per_poll: Ranges that one poll visits; None for all.
+        max_staleness: Age that no range exceeds when `per_poll` is set.
+    """
+
+    pages_per_range: Count | None = None
+    rows_per_range: Count | None = None
+    pace: Pace = Field(default_factory=Pace)
+    per_poll: Count | None = None
+    max_staleness: Interval | None = None
+
+    @model_validator(mode="after")
+    def _together(self) -> RangeOptions:
+        if self.pages_per_range is not None and self.rows_per_range is not None:
+            what = "`pages_per_range` and `rows_per_range` cannot both be given"
+            raise wrong(what, "remove one", at="rows_per_range")
+        if self.max_staleness is not None and self.per_poll is None:
+            what = "`max_staleness` is a bound for polls that visit some ranges only"
+            raise wrong(what, "add `per_poll`, or remove it", at="max_staleness")
+        return self
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Every option; `pace` is split into `target` and `per_second`, one of which is None."""
+        values = super().options
+        pace: Pace = values.pop("pace")
+        if self.rows_per_range is None and self.pages_per_range is None:
+            values["pages_per_range"] = DEFAULT_PAGES
+        target = pace.target if pace.per_second is not None else pace.target or DEFAULT_TARGET
+        return {**values, "target": target, "per_second": pace.per_second}
+
+
+class TlcsOptions(RangeOptions):
+    """Options of the strategy that compares a checksum per row (paper section 3.3).
+
+    Attributes:
+        checksums: Where they are kept: in a table of qbcd's own, or in a column of the captured table.
+        checksum_column: That column.
+        deletes: Whether keys are compared as well, to find deleted rows.
+    """
+
+    meaning = ("checksums", "checksum_column", "deletes")
+
+    type: Literal["tlcs"] = "tlcs"
+    checksums: Annotated[
+        Literal["table", "column"],
+        BeforeValidator(not_built("remote", "comparing checksums under Spark", "use `checksums: table`, or id_rcs")),
+    ] = "table"
+    checksum_column: Filled | None = None
+    deletes: bool = True
+
+    @model_validator(mode="after")
+    def _column_named(self) -> TlcsOptions:
+        if self.checksums == "column" and self.checksum_column is None:
+            raise wrong("`checksum_column` is missing", "name the column that holds the checksums", at="checksums")
+        if self.checksums != "column" and self.checksum_column is not None:
+            what = "`checksum_column` goes with `checksums: column` only"
+            raise wrong(what, "write `checksums: column`, or remove it", at="checksum_column")
+        return self
+
+    @property
+    def without_old_values(self) -> str:
+        """Always."""
+        return "keys and checksums are all that it keeps"
+
+
+class IdOptions(RangeOptions):
+    """Options of the strategy that compares the table with a replica in the source, range by range."""
+
+    type: Literal["id"] = "id"
+
+
+AnyOptions = Annotated[
+    MdsOptions | IdRcsOptions | TsOptions | TdiOptions | AtdiOptions | TlcsOptions | IdOptions, Discriminator("type")
+]
+STRATEGY_OPTIONS: dict[str, type[StrategyConfig]] = {
+    "mds": MdsOptions, "id_rcs": IdRcsOptions, "ts": TsOptions, "tdi": TdiOptions, "atdi": AtdiOptions,
+    "tlcs": TlcsOptions, "id": IdOptions,
+}  # fmt: skip
+BUILT_STRATEGIES = tuple(STRATEGY_OPTIONS)
+
+
+def _strategy(value: Any) -> Any:
+    if isinstance(value, StrategyConfig):
+        return value
+    as_name = isinstance(value, str)
+    spelled = {"type": value} if as_name else value
+    if not isinstance(spelled, Mapping) or not isinstance(spelled.get("type"), str):
+        raise wrong("a strategy is a name, or a mapping with `type` and options", "write `strategy: id_rcs`")
+    name, at = spelled["type"], None if as_name else "type"
+    remedy = f"this version has {', '.join(BUILT_STRATEGIES[:-1])} and {BUILT_STRATEGIES[-1]}"
+    if name in PLANNED_STRATEGIES:
+        raise wrong(f"strategy {name} is not built yet", remedy, at=at, not_built=True)
+    if name not in BUILT_STRATEGIES:
+        choices = (*BUILT_STRATEGIES, *PLANNED_STRATEGIES)
+        raise wrong("there is no strategy <value>", remedy, at=at, value=name, choices=choices)
+    return spelled
+
+
+AnyStrategy = Annotated[AnyOptions, BeforeValidator(_strategy)]

@@ -1,0 +1,74 @@
+"""What a strategy's options must hold against the other keys of the tables that use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from qbcd.config.document import KeyPath, Problem
+from qbcd.config.fields import in_words
+from qbcd.config.models import DEFAULT_EVERY, ProjectConfig, TableConfig
+from qbcd.config.strategy_options import FlagOptions, StrategyConfig, TlcsOptions, TsOptions
+
+# How much longer than the longest time between two looks a flagged row must stay (a poll may fail, or be late)
+RETENTION_FACTOR = 3
+
+
+def check_strategies(config: ProjectConfig) -> list[Problem]:
+    """Everything that a strategy and its table hold against each other; once where several tables inherit it."""
+    found: dict[Problem, None] = {}
+    for index, table in enumerate(config.tables):
+        strategy = table.strategy or config.defaults.strategy
+        if strategy is None:
+            continue
+        here: KeyPath = ("tables", index)
+        options = (*here, "strategy") if table.strategy is not None else ("defaults", "strategy")
+        found.update(dict.fromkeys(_restriction(table, strategy, here)))
+        found.update(dict.fromkeys(_pairing(config, table, strategy, here)))
+        found.update(dict.fromkeys(_retention(config, table, strategy, options)))
+        found.update(dict.fromkeys(_checksum_column(table, strategy, options)))
+    return list(found)
+
+
+def _restriction(table: TableConfig, strategy: StrategyConfig, here: KeyPath) -> Iterator[Problem]:
+    if isinstance(strategy, TsOptions) and strategy.replica == "none" and table.where is not None:
+        what = "with `replica: none` a row that leaves the restriction cannot be told from one that was never in it"
+        yield Problem((*here, "where"), what, "write `replica: keys`, or remove `where`")
+
+
+def _pairing(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, here: KeyPath) -> Iterator[Problem]:
+    key_change = table.key_change or config.defaults.key_change
+    reason = strategy.without_old_values
+    if key_change == "pair" and reason:
+        what = f"a change of key cannot be paired by strategy {strategy.type}: deleted rows have no values ({reason})"
+        own = "remove `key_change`" if table.key_change else "write `key_change: off` for this table"
+        full = ", or `replica: source`" if isinstance(strategy, TsOptions) else ", or take another strategy"
+        yield Problem((*here, "key_change"), what, own + full)
+
+
+def _retention(
+    config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, options: KeyPath
+) -> Iterator[Problem]:
+    if not isinstance(strategy, FlagOptions) or strategy.retention is None:
+        return
+    every = table.every or config.defaults.every or DEFAULT_EVERY
+    name, longest = max(("every", every), ("lag", strategy.lag or timedelta(0)), key=lambda item: item[1])
+    if strategy.retention < RETENTION_FACTOR * longest:
+        # no lengths of the file's own: they may have come through placeholders
+        given = f", which is {in_words(DEFAULT_EVERY)} where it is not given" if name == "every" else ""
+        yield Problem(
+            (*options, "retention"),
+            f"flagged rows may be gone before a poll has seen them: this is less than {RETENTION_FACTOR} times `{name}`"
+            f"{given}",
+            f"let the application keep them longer and say so here, write a shorter `{name}`, or remove `retention` "
+            "where they stay for ever",
+        )
+
+
+def _checksum_column(table: TableConfig, strategy: StrategyConfig, options: KeyPath) -> Iterator[Problem]:
+    if not isinstance(strategy, TlcsOptions) or strategy.checksum_column is None:
+        return
+    for key, names in (("key", table.key), ("columns", table.columns)):
+        if strategy.checksum_column in (names or ()):
+            what = f"the column of the checksums is listed in `{key}`: it would be part of its own checksum"
+            yield Problem((*options, "checksum_column"), what, f"name another column, or take it out of `{key}`")

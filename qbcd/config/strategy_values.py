@@ -1,0 +1,128 @@
+"""Types of values that options of strategies have: columns of a time-stamp, fixed zones, flags, pace and sweep."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSchema, model_validator
+
+from qbcd.config.fields import DURATION_SCHEMA, Filled, Interval, Rate, Section, distinct, filled, wrong
+
+ONLY = "only"
+SYSTEM_VERSION = "xmin"
+
+_OFFSET = re.compile(r"[+-](?:0[0-9]|1[0-3]):[0-5][0-9]|\+14:00")
+_NAMED_ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*")
+_SAME_AS_UTC = ("utc", "z", "gmt", "+00", "+0", "-00:00", "etc/utc", "zulu")
+_WIDEST = 2**63
+
+
+def _columns(value: Any) -> Any:
+    if isinstance(value, str):
+        return [filled(value)]
+    if not isinstance(value, (list, tuple)):
+        raise wrong("expected a column, or a list of columns", "write updated_at, or [updated_at, created_at]")
+    if not value:
+        raise wrong("nothing is listed here", "add at least one")
+    return value
+
+
+def _one_meaning(names: tuple[str, ...]) -> tuple[str, ...]:
+    if SYSTEM_VERSION in names and len(names) > 1:
+        raise wrong("<value> cannot be combined with columns", "name it alone", at=names.index(SYSTEM_VERSION),
+                    value=SYSTEM_VERSION)  # fmt: skip
+    return names
+
+
+def _zone(value: Any) -> str:
+    if value in ("UTC", "+00:00"):
+        return "UTC"
+    if isinstance(value, str) and _OFFSET.fullmatch(value) and value != "-00:00":
+        return value
+    if isinstance(value, str) and _NAMED_ZONE.fullmatch(value) and value.lower() not in _SAME_AS_UTC:
+        raise wrong(
+            "only a fixed offset can be given: a clock that steps back with summer time cannot carry a watermark",
+            "write UTC or +02:00 if the writers keep that all year; otherwise use a column with time zone",
+        )
+    raise wrong("not a zone", "write UTC, or a fixed offset such as +02:00")
+
+
+def _scalar(value: Any) -> bool | int | str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and -_WIDEST <= value < _WIDEST:
+        return value
+    raise wrong("a flag's value is a boolean, a whole number or text", "write true, 1 or 'Y'")
+
+
+def not_built(value: str, what: str, remedy: str) -> Callable[[Any], Any]:
+    """A validator that refuses `value` as planned and lets all others pass."""
+
+    def check(given: Any) -> Any:
+        if given == value:
+            raise wrong(f"{what} is not built yet", remedy, not_built=True)
+        return given
+
+    return check
+
+
+class Sweep(Section):
+    """When deleted rows are looked for.
+
+    Attributes:
+        every: None where every poll is a sweep and nothing else.
+    """
+
+    every: Interval | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spelled(cls, data: Any) -> Any:
+        if data == ONLY:
+            return {}
+        if not isinstance(data, dict) or all(item is None for item in data.values()):
+            raise wrong("`deletes` says when to look for deleted rows", "write {every: 1h}, or `only`")
+        return data
+
+
+class Pace(Section):
+    """How fast ranges are visited.
+
+    Attributes:
+        target: How long the transaction of one range should take; ranges are sized by it.
+        per_second: Ranges per second, instead.
+    """
+
+    target: Interval | None = None
+    per_second: Rate | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Pace:
+        if self.target is not None and self.per_second is not None:
+            raise wrong("`target` and `per_second` cannot both be given", "remove one", at="per_second")
+        return self
+
+
+_NAME_SCHEMA = {"type": "string"}
+_SWEEP_SCHEMA = {
+    "type": "object", "properties": {"every": DURATION_SCHEMA}, "required": ["every"], "additionalProperties": False,
+}  # fmt: skip
+
+Columns = Annotated[
+    tuple[Filled, ...],
+    BeforeValidator(_columns),
+    AfterValidator(distinct),
+    AfterValidator(_one_meaning),
+    WithJsonSchema({"anyOf": [_NAME_SCHEMA, {"type": "array", "items": _NAME_SCHEMA, "minItems": 1}]}),
+]
+FixedZone = Annotated[
+    str,
+    PlainValidator(_zone),
+    WithJsonSchema({"type": "string", "pattern": rf"^(UTC|{_OFFSET.pattern})$"}),
+]
+Scalar = Annotated[
+    bool | int | str, PlainValidator(_scalar), WithJsonSchema({"type": ["boolean", "integer", "string"]})
+]
+Deletes = Annotated[Sweep, WithJsonSchema({"anyOf": [{"enum": [ONLY]}, _SWEEP_SCHEMA]})]

@@ -1,0 +1,133 @@
+"""The part of a connector for sources that allow more than SELECT: watermarks, delete flags, indexes, writes.
+
+A connector that states none of it serves the strategies that only query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from sqlalchemy.engine import Connection
+from sqlglot import exp
+
+from qbcd.connectors.facts import Counter, HighWater, Index
+from qbcd.errors import UnsupportedPrimitive
+from qbcd.model import Column, Table
+
+
+class Marks:
+    """Primitives over columns that say when, or whether still, a row is; and over what makes reading them cheap."""
+
+    name: str
+
+    # -- how far a watermark may go ------------------------------------------------------------------------------------
+    def high_water(self, conn: Connection) -> HighWater:
+        """How far time-stamps are complete; in a transaction of its own, that ends before the rows are read.
+
+        Raises:
+            sqlalchemy.exc.DBAPIError: The role may not see other sessions, where the database says so by an error.
+        """
+        raise UnsupportedPrimitive(self.name, "high_water")
+
+    def not_only_writer(self, conn: Connection, table: Table) -> str:
+        """Why rows of `table` come from elsewhere than this node's own transactions; or an empty string."""
+        raise UnsupportedPrimitive(self.name, "not_only_writer")
+
+    # -- columns as watermarks -----------------------------------------------------------------------------------------
+    def mark_kind(self, column: Column) -> str:
+        """What a watermark over `column` is.
+
+        Returns:
+            ``zoned`` for an instant, ``zoneless`` for a time of a zone that the column does not know, ``counter`` for a
+            whole number; an empty string where values of this type are no watermark.
+        """
+        return ""
+
+    def mark_unit(self, column: Column) -> timedelta:
+        """The step between two neighbouring values of a clock column; zero for a counter."""
+        raise UnsupportedPrimitive(self.name, "mark_unit")
+
+    def mark(self, column: Column, text: exp.Expression) -> exp.Expression:
+        """A watermark from its text, as what compares exactly with `column`, by the column's index.
+
+        Args:
+            column: One that has a `mark_kind`.
+            text: Yields ``YYYY-MM-DD HH:MM:SS.ffffff``, in UTC for a zoned column and in the column's own zone for a
+                zoneless one; a whole number for a counter; or what `mark_text` gave.
+        """
+        raise UnsupportedPrimitive(self.name, "mark")
+
+    def mark_text(self, column: Column, value: exp.Expression) -> exp.Expression:
+        """A value of `column` as the text from which `mark` makes it again; NULL stays NULL."""
+        raise UnsupportedPrimitive(self.name, "mark_text")
+
+    def counter_problem(self, conn: Connection, table: Table, column: Column) -> Counter:
+        """Whether the catalog vouches that `column` grows over the whole of `table`, or knows that it does not.
+
+        Neither is the case of a plain whole number: nothing vouches for it, and nothing speaks against it.
+        """
+        raise UnsupportedPrimitive(self.name, "counter_problem")
+
+    # -- row versions of the system's own ------------------------------------------------------------------------------
+    def system_mark(self, conn: Connection) -> str:
+        """The mark of the present state: whatever was not yet committed is at or past it.
+
+        It is read in an earlier statement than the snapshot of the rows. No transaction, also no prepared one, can
+        later make visible what lies before the mark.
+        """
+        raise UnsupportedPrimitive(self.name, "system_mark")
+
+    def system_mark_problem(self, conn: Connection, mark: str, table: Table | None = None) -> str:
+        """Why rows since `mark` cannot be told, or an empty string.
+
+        Args:
+            conn: A session.
+            mark: Of an earlier poll; empty where there is none yet.
+            table: The table that is read, where its kind is in question too.
+        """
+        raise UnsupportedPrimitive(self.name, "system_mark_problem")
+
+    def changed_since_mark(self, mark: exp.Expression) -> exp.Expression:
+        """Whether the row of the one table in scope was written at or after `mark`; it may say so of older rows too."""
+        raise UnsupportedPrimitive(self.name, "changed_since_mark")
+
+    # -- delete flags --------------------------------------------------------------------------------------------------
+    def flag_form(self, column: Column, value: exp.Expression, literal: bool | int | str) -> exp.Expression:
+        """Whether delete flag `value` of `column` says deleted; never NULL, and a NULL flag is not deleted."""
+        raise UnsupportedPrimitive(self.name, "flag_form")
+
+    def flag_problem(self, column: Column, literal: bool | int | str) -> str:
+        """Why `column` cannot be a delete flag that says deleted by `literal`, or an empty string."""
+        raise UnsupportedPrimitive(self.name, "flag_problem")
+
+    # -- indexes and rights --------------------------------------------------------------------------------------------
+    def indexes(self, conn: Connection, table: Table) -> list[Index]:
+        """The usable indexes of `table`; none of a view, the whole table's of a partitioned one."""
+        raise UnsupportedPrimitive(self.name, "indexes")
+
+    def create_index(self, name: str, table: Table, columns: Sequence[str], included: Sequence[str]) -> str:
+        """DDL of an index over `columns` from which `included` can be read too; all are plain names.
+
+        It keeps writers of the table waiting while it runs.
+
+        Raises:
+            UnsupportedPrimitive: The columns do not go into one index.
+        """
+        raise UnsupportedPrimitive(self.name, "create_index")
+
+    def index_only(self, conn: Connection, table: Table, sql: str) -> str:
+        """What keeps `sql`, a statement without parameters, from reading `table` by index alone; or an empty string.
+
+        The answer is the planner's. Of a small table it says whether an index could do, since the planner itself
+        reads such a table whole.
+        """
+        raise UnsupportedPrimitive(self.name, "index_only")
+
+    def write_rights(self, conn: Connection, table: Table, *, update: Sequence[str] = (), delete: bool = False) -> str:
+        """What the role lacks to update columns `update` of `table` and to delete its rows; or an empty string."""
+        raise UnsupportedPrimitive(self.name, "write_rights")
+
+    def index_right(self, conn: Connection, table: Table) -> str:
+        """Why the role may not create an index on `table`, or an empty string."""
+        raise UnsupportedPrimitive(self.name, "index_right")

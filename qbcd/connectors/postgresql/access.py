@@ -1,0 +1,217 @@
+"""What PostgreSQL's catalog tells of who writes a table, of its counters and indexes, and of rights on it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from qbcd.connectors.facts import Counter, Index
+from qbcd.connectors.postgresql.catalog import rows_of
+from qbcd.model import Column, Table
+
+# The table with what is read in its place: what a view selects from, children and partitions.
+_FAMILY = """
+WITH RECURSIVE family(oid) AS (
+  SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = %(schema)s AND c.relname = %(name)s
+  UNION
+  SELECT b.oid FROM family f CROSS JOIN LATERAL (
+    SELECT i.inhrelid FROM pg_inherits i WHERE i.inhparent = f.oid
+    UNION ALL
+    SELECT d.refobjid FROM pg_rewrite r JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+    WHERE r.ev_class = f.oid AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> f.oid
+  ) AS b(oid)
+)
+"""
+_MEMBERS = f"""{_FAMILY}
+SELECT n.nspname AS schema, c.relname AS name, c.relkind::text AS kind,
+       pg_relation_size(c.oid) / current_setting('block_size')::bigint AS pages, c.relallvisible AS visible
+FROM family f JOIN pg_class c ON c.oid = f.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY c.oid
+"""
+# A subscription may name a partition, or a table above it.
+_SUBSCRIBED = f"""{_FAMILY}, wider(oid) AS (
+  SELECT oid FROM family UNION SELECT i.inhparent FROM pg_inherits i JOIN wider w ON w.oid = i.inhrelid
+)
+SELECT DISTINCT s.subname AS name FROM pg_subscription_rel r JOIN pg_subscription s ON s.oid = r.srsubid
+WHERE r.srrelid IN (SELECT oid FROM wider) ORDER BY 1
+"""
+_ORIGINS = "SELECT roname AS name FROM pg_replication_origin WHERE roname !~ '^pg_[0-9]+' ORDER BY 1"
+
+# Sequences behind a column of the table or of what is read with it, and defaults that are more than one of them.
+_COUNTERS = f"""{_FAMILY}
+SELECT c.relname AS owner, c.relkind::text AS kind, a.attidentity::text <> '' AS is_identity,
+       pg_get_expr(e.adbin, e.adrelid) AS made_by, s.seqrelid::bigint AS sequence,
+       q.relname AS name, s.seqcache AS cache, s.seqcycle AS cycles, s.seqincrement AS step
+FROM family f JOIN pg_class c ON c.oid = f.oid
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = %(column)s AND NOT a.attisdropped
+LEFT JOIN pg_attrdef e ON e.adrelid = c.oid AND e.adnum = a.attnum
+LEFT JOIN pg_depend d ON
+  (d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid
+   AND d.refobjsubid = a.attnum AND d.deptype = 'i' AND a.attidentity::text <> '')
+  OR (d.classid = 'pg_attrdef'::regclass AND d.objid = e.oid AND d.refclassid = 'pg_class'::regclass
+      AND d.refobjid IN (SELECT seqrelid FROM pg_sequence))
+LEFT JOIN pg_sequence s ON s.seqrelid = CASE WHEN d.classid = 'pg_class'::regclass THEN d.objid ELSE d.refobjid END
+LEFT JOIN pg_class q ON q.oid = s.seqrelid
+ORDER BY c.relispartition, c.oid
+"""
+_NEXTVAL = re.compile(r"nextval\('(?:[^']|'')+'::regclass\)")
+
+_INDEXES = """
+SELECT x.relname AS name, m.amname = 'btree' AS ordered, i.indisunique AS is_unique, i.indpred IS NOT NULL AS partial,
+       i.indnkeyatts AS keys,
+       ARRAY(SELECT coalesce(a.attname::text, '') FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(num, n)
+             LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num AND k.num <> 0
+             ORDER BY k.n) AS columns
+FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid JOIN pg_am m ON m.oid = x.relam
+JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND i.indisvalid AND i.indisready ORDER BY i.indexrelid
+"""
+
+_RIGHTS = """
+SELECT current_user::text AS role, has_table_privilege(c.oid, 'DELETE') AS may_delete,
+       ARRAY(SELECT u.name FROM unnest(%(columns)s::text[]) AS u(name) WHERE NOT EXISTS (
+         SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = u.name AND NOT a.attisdropped
+           AND has_column_privilege(c.oid, a.attnum, 'UPDATE'))) AS missing,
+       pg_has_role(c.relowner, 'USAGE') AS owns, has_schema_privilege(n.oid, 'CREATE') AS creates,
+       pg_relation_is_updatable(c.oid, FALSE) AS writable
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %(schema)s AND c.relname = %(name)s
+"""
+_UPDATABLE, _DELETABLE = 4, 16  # bits of pg_relation_is_updatable
+HIDDEN_SHARE = 10  # an index reads the table too where more than one page in so many is not all-visible
+
+
+def _named(table: Table) -> dict[str, Any]:
+    return {"schema": table.schema, "name": table.name}
+
+
+def not_only_writer(conn: Connection, table: Table) -> str:
+    """See :meth:`~qbcd.connectors.base.Connector.not_only_writer`."""
+    if conn.exec_driver_sql("SELECT pg_is_in_recovery()").scalar_one():
+        return "this server is a standby, which is written by its primary"
+    for member in rows_of(conn, _MEMBERS, _named(table)):
+        if member["kind"] == "f":
+            return f"{member['schema']}.{member['name']} is a foreign table, which is written elsewhere"
+        if member["kind"] == "m":
+            return f"{member['schema']}.{member['name']} is a materialized view, whose rows are older than they show"
+    for found in rows_of(conn, _SUBSCRIBED, _named(table)):
+        return f"subscription {found['name']} writes to {table.schema}.{table.name} what another server wrote before"
+    for found in rows_of(conn, _ORIGINS):
+        return f"replication origin {found['name']} shows that another server's changes are written here"
+    return ""
+
+
+def counter_problem(conn: Connection, table: Table, column: Column) -> Counter:
+    """See :meth:`~qbcd.connectors.base.Connector.counter_problem`."""
+    sequences: set[int] = set()
+    vouched = table.kind in ("table", "partitioned")
+    for row in rows_of(conn, _COUNTERS, {**_named(table), "column": column.name}):
+        if row["kind"] not in ("r", "p"):
+            vouched = False
+        if row["sequence"] is None:
+            # A partition without a default is filled through the table above it, or with numbers of the user's own.
+            vouched = vouched and bool(sequences) and row["made_by"] is None
+            continue
+        for is_so, why in (
+            (row["cache"] > 1, f"caches {row['cache']} numbers a session, which then come late"),
+            (row["cycles"], "begins again at its end"),
+            (row["step"] < 0, f"counts down, by {-row['step']}"),
+        ):
+            if is_so:
+                return Counter(False, f"sequence {row['name']}, which numbers column {column.name}, {why}")
+        sequences.add(row["sequence"])
+        vouched = vouched and (bool(row["is_identity"]) or _NEXTVAL.fullmatch(str(row["made_by"])) is not None)
+    return Counter(vouched and len(sequences) == 1)
+
+
+def indexes(conn: Connection, table: Table) -> list[Index]:
+    """See :meth:`~qbcd.connectors.base.Connector.indexes`."""
+    found = []
+    for row in rows_of(conn, _INDEXES, _named(table)):
+        columns, keys = tuple(row["columns"]), int(row["keys"])
+        flags = bool(row["ordered"]), bool(row["is_unique"]), bool(row["partial"])
+        found.append(Index(row["name"], columns[:keys], columns[keys:], *flags))
+    return found
+
+
+# -- what a plan reads -----------------------------------------------------------------------------------------------
+def index_only(conn: Connection, table: Table, sql: str) -> str:
+    """See :meth:`~qbcd.connectors.base.Connector.index_only`.
+
+    Where the plan reads the table itself, it is made again with scans of whole tables switched off, in a savepoint: the
+    planner reads a small table whole, whatever its indexes.
+    """
+    members = rows_of(conn, _MEMBERS, _named(table))
+    family = {(m["schema"], m["name"]) for m in members}
+    spoiling = _spoiling(_plan(conn, sql), family)
+    if spoiling:
+        with conn.begin_nested() as savepoint:
+            conn.exec_driver_sql("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
+            spoiling = _spoiling(_plan(conn, sql), family)
+            savepoint.rollback()
+    if spoiling:
+        return spoiling
+    stored = [m for m in members if m["kind"] in ("r", "m")]
+    pages = sum(int(m["pages"]) for m in stored)
+    hidden = sum(max(0, int(m["pages"]) - int(m["visible"])) for m in stored)
+    return f"{hidden} of {pages} pages are not all-visible: VACUUM" if hidden * HIDDEN_SHARE > pages else ""
+
+
+def _plan(conn: Connection, sql: str) -> Mapping[str, Any]:
+    explained = f"EXPLAIN (FORMAT JSON, VERBOSE) {sql}"
+    made = conn.exec_driver_sql(explained, execution_options={"no_parameters": True}).scalar_one()
+    plan: Mapping[str, Any] = (json.loads(made) if isinstance(made, str) else made)[0]["Plan"]
+    return plan
+
+
+def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield node
+    for below in node.get("Plans", ()):
+        yield from _nodes(below)
+
+
+def _spoiling(plan: Mapping[str, Any], family: set[tuple[str, str]]) -> str:
+    for node in _nodes(plan):
+        place = (node.get("Schema"), node.get("Relation Name"))
+        if place not in family or node["Node Type"] in ("Index Only Scan", "ModifyTable"):
+            continue
+        by = f" by {node['Index Name']}, which lacks a column" if node["Node Type"] == "Index Scan" else ""
+        return f"{node['Node Type']} on {place[0]}.{place[1]}{by}"
+    return ""
+
+
+# -- rights ----------------------------------------------------------------------------------------------------------
+def write_rights(conn: Connection, table: Table, update: Sequence[str], delete: bool) -> str:
+    """See :meth:`~qbcd.connectors.base.Connector.write_rights`."""
+    row, place = _rights(conn, table, update), f"{table.schema}.{table.name}"
+    lacking = []
+    if table.kind not in ("table", "partitioned"):
+        for asked, bit, word in ((update, _UPDATABLE, "updated"), (delete, _DELETABLE, "deleted from")):
+            if asked and not int(row["writable"]) & bit:
+                lacking.append(f"{place} is a {table.kind} that cannot be {word}")
+    if row["missing"]:
+        lacking.append(f"role {row['role']} may not UPDATE {', '.join(row['missing'])} of {place}")
+    if delete and not row["may_delete"]:
+        lacking.append(f"role {row['role']} may not DELETE from {place}")
+    return "; ".join(lacking)
+
+
+def index_right(conn: Connection, table: Table) -> str:
+    """See :meth:`~qbcd.connectors.base.Connector.index_right`."""
+    if table.kind not in ("table", "partitioned", "matview"):
+        return f"{table.schema}.{table.name} is a {table.kind}, which has no indexes of its own"
+    row = _rights(conn, table, ())
+    if not row["owns"]:
+        return f"role {row['role']} does not own {table.schema}.{table.name}"
+    return "" if row["creates"] else f"role {row['role']} may not CREATE in schema {table.schema}"
+
+
+def _rights(conn: Connection, table: Table, columns: Sequence[str]) -> dict[str, Any]:
+    found = rows_of(conn, _RIGHTS, {**_named(table), "columns": list(columns)})
+    if not found:
+        raise LookupError(f"{table.schema}.{table.name} is gone")
+    return found[0]

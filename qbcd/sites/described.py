@@ -1,0 +1,100 @@
+"""What a poll of a site in the source will run, in words and statements, and what `verify` compares; runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from qbcd.errors import Refused
+from qbcd.marks import Window
+from qbcd.model import KeyRange, Statement, StreamPlan
+from qbcd.sites.base import Step
+from qbcd.state import StoredRange, StreamRow
+from qbcd.strategies import InSource, Part, Stamped, Tdi
+from qbcd.strategies.outbox import OPEN
+
+if TYPE_CHECKING:
+    from qbcd.sites.database import DatabaseSite
+
+NEVER = Window("1970-01-01 00:00:00.000000", "1970-01-01 00:00:01.000000")
+FIRST_COUNTER = Window("0", "1")
+
+
+def explain(site: DatabaseSite, plan: StreamPlan, row: StreamRow | None) -> list[Step]:
+    """The statements of a poll, in order."""
+    strategy, place = site.strategy(plan), f"source {site.source.name}, one transaction"
+    prepared = row if row and row.prepared else None
+    number = (prepared.epoch, prepared.last_batch_seq + 1) if prepared else (0, 1)
+    steps: list[Step] = []
+    if strategy.way == "window":
+        assert isinstance(strategy, Stamped)
+        steps += _window(strategy, Part(*number), _next_window(strategy, prepared), place)
+    if strategy.way == "whole":
+        part = Part(*number)
+        steps.append(Step("find the changes, into the outbox", place, strategy.differences(part)))
+        steps += _apply(strategy, part, place)
+    if strategy.way == "ranges" or (strategy.way == "window" and plan.option("deletes")):
+        within, of = _some_range(site, prepared)
+        part = Part(number[0], OPEN)
+        title = "look for keys that are gone" if isinstance(strategy, Stamped) else "find the changes"
+        each = f"source {site.source.name}, a transaction for each step ({of})"
+        steps.append(Step(f"{title} in one range, into the outbox", each, strategy.differences(part, within)))
+        steps += _apply(strategy, part, each)
+    return steps
+
+
+def _window(strategy: Stamped, part: Part, window: Window, place: str) -> list[Step]:
+    steps = []
+    if isinstance(strategy, Tdi) and strategy.purges:
+        own = place.replace("one transaction", "a transaction of its own, before the look")
+        steps.append(Step("remove flagged rows that were reported", own, strategy.purge_rows(window.lo or window.hi)))
+        steps.append(Step("list flagged rows for the next purge", place, strategy.note_flagged(window)))
+    steps.append(Step("read the window, into the outbox", place, strategy.look(part, window)))
+    return [*steps, *_apply(strategy, part, place)]
+
+
+def _apply(strategy: InSource, part: Part, place: str) -> list[Step]:
+    titles = ["take old images out of the replica", "put new images into the replica"]
+    statements = strategy.apply(part)
+    if len(statements) % 2:
+        titles = [*titles[: len(statements) - 1], "write the checksums back"]
+    return [
+        Step("count them for the guards", place, strategy.counts(part)),
+        *(Step(title, place, statement) for title, statement in zip(titles, statements, strict=True)),
+    ]
+
+
+def _next_window(strategy: Stamped, row: StreamRow | None) -> Window:
+    """The window that begins where the last poll ended; its end is only known when the source is looked at."""
+    plain = FIRST_COUNTER if strategy.kind in ("counter", "system") else NEVER
+    mark = row.checkpoint.get("mark") if row else None
+    return Window(mark["at"], mark["at"]) if mark and mark["at"] is not None else plain
+
+
+def _some_range(site: DatabaseSite, row: StreamRow | None) -> tuple[KeyRange, str]:
+    known: list[StoredRange] = []
+    if row:
+        with site.reading() as conn:
+            known = site.store.ranges(conn, site.stream)
+    if not known:
+        return KeyRange(1, None, None), "ranges are cut at prepare"
+    return known[len(known) // 2], f"{len(known):,} ranges"
+
+
+def comparison(strategy: InSource, row: StreamRow) -> list[Callable[[Part], Statement]]:
+    """What finds every difference between table and replica; rows past the watermark are pending, not different.
+
+    Raises:
+        Refused: There is no replica to compare with.
+    """
+    if strategy.keeps == "nothing":
+        raise Refused("it keeps no replica, so there is nothing to compare", stream=strategy.plan.stream,
+                      remedy="replica: keys, or checksums: table, keep something")  # fmt: skip
+    if not isinstance(strategy, Stamped):
+        return [strategy.differences]
+    mark = row.checkpoint.get("mark")
+    gone: Callable[[Part], Statement] = strategy.sweep
+    if not mark or mark["at"] is None:
+        return [gone]
+    window = Window(None, mark["at"])
+    return [lambda part: strategy.look(part, window, repeats=False), gone]

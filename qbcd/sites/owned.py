@@ -1,0 +1,130 @@
+"""qbcd's own tables of a stream in the source: made at prepare, perhaps by a DBA, and dropped at reset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from qbcd.catalog.source import Session
+from qbcd.connectors.base import Connector, Index
+from qbcd.errors import MissingPrivilege
+from qbcd.model import StreamPlan, Table
+from qbcd.strategies import Atdi, InSource, Stamped, Tdi
+from qbcd.strategies.in_source import own_tables, sql_name
+
+if TYPE_CHECKING:
+    from qbcd.sites.base import Held
+    from qbcd.sites.database import DatabaseSite
+
+
+def create(site: DatabaseSite, plan: StreamPlan) -> None:
+    """Makes schema, store and tables, and the index that the user asks for; repeatable."""
+    strategy, source = site.strategy(plan), site.source
+    with site.reading() as conn:  # looked at again by each poll; here nothing is made
+        source.connector.check_in_source(conn, plan.table, stream=site.stream)
+    try:
+        with site.writing() as conn:
+            site.store.create(conn)
+            site.store.foreign_project(conn, site.project.project_id)
+        with source.write(site.stream) as session:
+            _make_tables(site, session, strategy)
+    except MissingPrivilege as error:
+        raise MissingPrivilege(
+            f"no right to create tables in schema {source.schema} of source {source.name} ({error.what})",
+            stream=site.stream,
+            remedy="qbcd prepare --dry-run prints the DDL for a DBA; strategy id_rcs needs only SELECT",
+        ) from error
+    if plan.option("create_index"):
+        _make_index(site, plan)
+
+
+def ddl(site: DatabaseSite, plan: StreamPlan) -> list[str]:
+    """All DDL that `create` runs or that a DBA may want to run: tables, rights, the index on the time-stamp."""
+    connector, schema = site.source.connector, site.source.schema
+    with site.reading() as conn:
+        role = connector.privileges(conn, plan.table, [c.name for c in plan.captured], schema).role
+        return [
+            *site.store.ddl(conn), *site.strategy(plan).ddl(), *connector.grants(schema, role),
+            *_index_ddl(site.strategy(plan), connector.indexes(conn, plan.table)),
+        ]  # fmt: skip
+
+
+def _index_ddl(strategy: InSource, indexes: Sequence[Index]) -> list[str]:
+    """The index that a window is read by, unless one serves, and a view that hides flagged rows from users."""
+    made = []
+    if isinstance(strategy, Stamped) and strategy.marks:
+        made += [strategy.index()] if isinstance(strategy, Atdi) or not serves(strategy, indexes) else []
+    if isinstance(strategy, Tdi):
+        made.append(strategy.view())
+    return made
+
+
+def serves(strategy: Stamped, indexes: Sequence[Index]) -> bool:
+    """Whether some index is in the order of the time-stamp."""
+    return any(i.ordered and not i.partial and i.columns[:1] == (strategy.marks[0].name,) for i in indexes)
+
+
+def stands(site: DatabaseSite, plan: StreamPlan) -> bool:
+    """Whether all that `create` makes is there, whoever made it."""
+    connector = site.source.connector
+    with site.reading() as conn:
+        own = [table.name for table in site.strategy(plan).tables()]
+        return site.store.exists(conn) and all(connector.probe_table(conn, *table) for table in own)
+
+
+def forget(site: DatabaseSite, held: Held) -> None:
+    """Drops the stream's tables; those that a DBA made are emptied."""
+    connector, tables = site.source.connector, own_tables(site.source.schema, site.stream)
+    try:
+        _run_alone(site, [_drop(connector, table) for table in tables], held)
+    except MissingPrivilege:
+        # A DBA made the tables, and they are the DBA's to drop; their rows are ours.
+        with site.reading() as conn:
+            standing = [table for table in tables if connector.probe_table(conn, *table)]
+        _run_alone(site, [f"DELETE FROM {sql_name(connector, table)}" for table in standing], held)
+
+
+def _drop(connector: Connector, table: tuple[str, str]) -> str:
+    return f"DROP TABLE IF EXISTS {sql_name(connector, table)}"
+
+
+def _layout(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return tuple(c.name for c in table.columns), table.primary_key
+
+
+def _make_tables(site: DatabaseSite, session: Session, strategy: InSource) -> None:
+    """Makes the stream's tables; those of an earlier prepare that was never finished go, if their columns differ."""
+    probe, row = site.source.connector.probe_table, site.store.read(session.connection, site.stream)
+    tables = list(zip(strategy.tables(), strategy.ddl(), strict=True))
+    standing = {table.name: probe(session.connection, *table.name) for table, _ in tables}
+    stale = [t for t, _ in tables if (s := standing[t.name]) and _layout(s) != t.layout]
+    if stale and not (row and row.prepared):
+        for name in own_tables(site.source.schema, site.stream):
+            session.run(_drop(site.source.connector, name))
+        standing = {}
+    for table, statement in tables:
+        # IF NOT EXISTS asks for the right to create even where a DBA has made the table
+        if not standing.get(table.name):
+            session.run(statement)
+
+
+def _make_index(site: DatabaseSite, plan: StreamPlan) -> None:
+    strategy = site.strategy(plan)
+    assert isinstance(strategy, Stamped)
+    try:
+        with site.source.write(site.stream) as session:
+            session.run(strategy.index())
+    except MissingPrivilege as error:
+        raise MissingPrivilege(
+            f"no right to create the index ({error.what})", stream=site.stream,
+            remedy=f"qbcd prepare {site.stream} --dry-run prints it for a DBA; then remove create_index",
+        ) from error  # fmt: skip
+
+
+def _run_alone(site: DatabaseSite, statements: Sequence[str], held: Held) -> None:
+    """Runs repeatable statements in a transaction of their own, since DDL may commit by itself."""
+    with site.source.write(site.stream) as session:
+        row = held.row
+        site.store.lock(session.connection, site.stream, site.project.project_id, row.version, row.fencing_token)
+        for statement in statements:
+            session.run(statement)

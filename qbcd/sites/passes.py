@@ -1,0 +1,166 @@
+"""Range by range: a poll visits some key ranges in short transactions, each compared and applied by itself (ID, TLCS).
+
+    choose ranges -> steps of about `target` each -> cut and join ranges -> seal
+
+A pass is one round over all ranges; it resumes where it was stopped or killed, because each step commits which ranges
+it visited (paper, figure 7; errors C16 to C19).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from qbcd import rotation
+from qbcd.catalog.source import Session
+from qbcd.model import BatchHeader, StreamPlan
+from qbcd.rotation import Pass
+from qbcd.sites import resizing, stepping
+from qbcd.sites.guards import check_guards
+from qbcd.sites.stepping import Counts, Look
+from qbcd.state import StoredRange
+from qbcd.strategies import InSource, Part, Ranged
+
+if TYPE_CHECKING:
+    from qbcd.sites.base import Held, Settings
+    from qbcd.sites.database import DatabaseSite
+
+SEAL_AT = 100_000  # events
+TARGET = timedelta(milliseconds=500)
+FIRST_ROWS = 10_000.0  # of the first step, before it is known how long one takes
+
+
+@dataclass
+class Visited:
+    """What a poll by ranges did."""
+
+    ranges: int = 0
+    dirty: int = 0
+    rows: int = 0
+    accepted_source: bool = False
+
+
+class Visit:
+    """One poll by ranges.
+
+    Args:
+        site: Where.
+        plan: The stream's plan.
+        settings: What the user says about polls.
+        held: The stream, under its lease.
+    """
+
+    def __init__(self, site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held) -> None:
+        self.site, self.plan, self.settings, self.held = site, plan, settings, held
+        strategy = site.strategy(plan)
+        assert isinstance(strategy, Ranged)
+        self.strategy = strategy
+        self.state = Pass.of(held.row.checkpoint.get("pass"))
+        self.done = Visited()
+
+    def batches(self) -> Iterator[BatchHeader]:
+        """Visits the ranges whose turn it is; yields each batch when it is sealed."""
+        with self.site.reading() as conn:
+            known, now = self.site.store.ranges(conn, self.site.stream), self.site.store.now(conn)
+        self.state = self._begun(known, now)
+        due = self._due(known, now)
+        self.done.ranges, began = len(due), time.monotonic()
+        for _ in self._steps(due):
+            opened = stepping.waiting(self.held)
+            late = time.monotonic() - began >= self.settings.every.total_seconds()
+            if opened and (opened.size >= SEAL_AT or late):
+                began = time.monotonic()
+                yield from self._sealed()
+        if due:
+            resizing.resize(self.site, self.strategy, self.held)
+        yield from self._sealed()
+
+    def _sealed(self) -> Iterator[BatchHeader]:
+        header = stepping.seal(self.site, self.settings, self.held)
+        if header:
+            yield header
+
+    # -- which ranges ------------------------------------------------------------------------------------------------
+    def _begun(self, known: Sequence[StoredRange], now: float) -> Pass:
+        """The pass to go on with, or a new one, before which the guards look at the table's size."""
+        if self.state.began and not rotation.finished({r.range_id: r.last_visited for r in known}, self.state):
+            return self.state
+        rows = int(self.held.row.checkpoint["rows"])
+        fresh = Pass(began=now, rows=rows, heat=self.state.heat)
+        if self.strategy.keeps == "nothing" or not rows:
+            return fresh
+        with self.site.source.read(self.site.stream) as session:
+            count = int(session.one(self.strategy.row_count()).n)
+        lost = max(0, rows - count)
+        if lost:
+            check_guards(self.site.project, self.settings, self.held, deletes=lost, before=rows, after=count)
+        return fresh
+
+    def _due(self, known: Sequence[StoredRange], now: float) -> list[StoredRange]:
+        staleness: timedelta | None = self.plan.option("max_staleness")
+        overdue = None
+        if staleness is not None:  # whatever would pass the bound before the next poll has ended
+            overdue = max(0.0, (staleness - 2 * self.settings.every).total_seconds())
+        visits = {r.range_id: r.last_visited for r in known}
+        per_poll = self.plan.option("per_poll")
+        ids = set(rotation.chosen(visits, self.state, now=now, per_poll=per_poll, overdue=overdue))
+        return [r for r in known if r.range_id in ids]
+
+    # -- the steps ---------------------------------------------------------------------------------------------------
+    def _steps(self, due: Sequence[StoredRange]) -> Iterator[None]:
+        """Visits `due` in steps of the wanted length; yields after each."""
+        left, rows = list(due), FIRST_ROWS
+        rate = self.plan.option("per_second")
+        target: timedelta = self.plan.option("target") or TARGET
+        while left and not self.site.stopping():
+            step = left[:1] if rate else rotation.next_step(left, rows)
+            left = left[len(step) :]
+            began = time.monotonic()
+            self.site.progress(f"comparing ranges, {len(left):,} to go")
+            self._step(step)
+            spent = time.monotonic() - began
+            if rate:
+                time.sleep(max(0.0, 1 / float(rate) - spent))
+            else:
+                held = float(max(1, sum(r.rows for r in step)))
+                rows = rotation.paced(held, seconds=spent, target=target.total_seconds())
+            yield
+
+    def _step(self, step: Sequence[StoredRange]) -> None:
+        """One transaction: compare, apply, remember the visit."""
+        within, state = rotation.as_one(step), self.state
+
+        def follow(session: Session, strategy: InSource, part: Part, counts: Counts) -> Mapping[str, Any]:
+            events, grown = self._events(session, part, step) if counts else ({}, {})
+            changed = {r.range_id: events.get(r.range_id, 0) > 0 for r in step}
+            self.done.dirty += sum(changed.values())
+            now = max(self.site.store.now(session.connection), state.began)
+            visited = [replace(r, rows=max(0, r.rows + grown.get(r.range_id, 0)), last_visited=now) for r in step]
+            self.site.store.update_ranges(session.connection, self.site.stream, visited)
+            accepted = max(state.accepted, self.held.confirmed.amount if self.held.confirmed else 0)
+            after = replace(state.visited(changed), deletes=state.deletes + counts.get("d", 0), accepted=accepted)
+            return {"pass": after.as_json()}
+
+        look = Look(
+            [lambda strategy, part: strategy.differences(part, within)], within=within, keep_open=True, follow=follow,
+            guarded=(state.deletes, state.accepted, state.rows),
+        )  # fmt: skip
+        taken = stepping.take(self.site, self.plan, self.settings, self.held, look)
+        self.state = Pass.of(self.held.row.checkpoint["pass"])
+        self.done.rows += within.rows
+        self.done.accepted_source |= taken.accepted_source
+
+    def _events(
+        self, session: Session, part: Part, step: Sequence[StoredRange]
+    ) -> tuple[Mapping[int, int], Mapping[int, int]]:
+        """By range, the events of a part and by how many rows the range grew."""
+        events: dict[int, int] = {}
+        grown: dict[int, int] = {}
+        for statement in self.strategy.per_range(part, step):
+            for r in session.rows(statement):
+                events[r.range_id] = events.get(r.range_id, 0) + int(r.n)
+                grown[r.range_id] = grown.get(r.range_id, 0) + int(r.net)
+        return events, grown

@@ -1,0 +1,235 @@
+"""One atomic step of a site in the source: what is found goes into the outbox, the replica follows, the row advances.
+
+A poll by one statement is one step that seals its batch. A poll by ranges is many; their rows gather in the open batch,
+under no number, until :func:`seal` gives it one (architecture 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from qbcd import hooks
+from qbcd.catalog.remembered import check_server, check_shape
+from qbcd.catalog.source import Session
+from qbcd.errors import StateConflict, UnsafeKey
+from qbcd.model import BatchHeader, KeyRange, Statement, StreamPlan
+from qbcd.sites.base import new_header
+from qbcd.sites.guards import check_guards, confirm, key_error, untravelled_error
+from qbcd.state.rows import batch_from_json, batch_to_json
+from qbcd.strategies import InSource, Part
+from qbcd.strategies.outbox import OPEN, StagedBatch, outbox_name
+
+if TYPE_CHECKING:
+    from qbcd.sites.base import Held, Settings
+    from qbcd.sites.database import DatabaseSite
+
+Counts = Mapping[str, int]
+# What of a checkpoint no step makes anew.
+CARRIED = ("open", "mark", "pass", "swept", "usual")
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a step asks of the source.
+
+    Attributes:
+        find: Statements that write what they find into the outbox, each for the part that it is given.
+        before: Statements that run first, in the same transaction.
+        within: The one key range that the step is about; None for the whole table.
+        keep_open: The rows join the open batch; otherwise they are a batch of their own.
+        follow: What else belongs into the step once the replica has moved, from the step's counts; gives the entries
+            of the checkpoint that move with it, whether or not anything was found.
+        guarded: (deletes so far, deletes let pass, rows at the start) of a pass; None for a step that is a whole poll.
+    """
+
+    find: Sequence[Callable[[InSource, Part], Statement]]
+    before: Sequence[Statement] = ()
+    within: KeyRange | None = None
+    keep_open: bool = False
+    follow: Callable[[Session, InSource, Part, Counts], Mapping[str, Any]] = lambda session, strategy, part, counts: {}
+    guarded: tuple[int, int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a step brought."""
+
+    counts: Counts = field(default_factory=dict)
+    header: BatchHeader | None = None
+    accepted_source: bool = False
+
+    @property
+    def found(self) -> int:
+        """Number of events."""
+        return sum(self.counts.values())
+
+
+def take(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, look: Look) -> Taken:
+    """Takes one step; the row in `held` has advanced when it returns."""
+    with site.source.write(site.stream) as session:
+        site.enter(session, plan, held)
+        plan = plan.on(check_shape(site.source, session, site.stream, held.row.checkpoint))
+        _, changed = check_server(site.source, session, site.stream, held.row.checkpoint, accept=settings.accept_source)
+        hooks.reach("after_snapshot")
+        strategy, row = site.strategy(plan), held.row
+        check_key(session, strategy, look.within)
+        part = _part(held, look.keep_open)
+        for statement in look.before:
+            session.run(statement)
+        found = _find(session, strategy, part, look)
+        hooks.reach("after_fetch")
+        counts = settle(site, session, strategy, settings, held, part, look.guarded) if found else {}
+        moves = dict(look.follow(session, strategy, part, counts))
+        if not found and not changed and not moves:
+            return Taken()
+        header = None
+        if found:
+            header = site.header(session, plan, settings, held, row.epoch, counts)
+            if look.keep_open:
+                moves["open"], header = opened(held, header), None
+            else:
+                pair(site, session, settings, header)
+        rows = int(row.checkpoint["rows"]) + counts.get("c", 0) - counts.get("d", 0)
+        checkpoint = {**carried(held), **site.checkpoint(session, plan, settings, rows), **moves}
+        confirm(site.project, settings, held)
+        hooks.reach("before_commit")
+        advanced = site.commit(session.connection, held.row, held, header, checkpoint)
+    held.row = advanced
+    hooks.reach("after_commit")
+    return Taken(counts, header, changed)
+
+
+def check_key(session: Session, strategy: InSource, within: KeyRange | None) -> None:
+    """Counts keys that stand twice or hold NULL, where the catalog does not vouch that there are none."""
+    if strategy.plan.key_is_proven:
+        return
+    found = session.one(strategy.key_problems(within))
+    if int(found.keys_more_than_once) or int(found.keys_null):
+        raise key_error(strategy.plan)
+
+
+def _part(held: Held, keep_open: bool) -> Part:
+    row = held.row
+    if not keep_open:
+        return Part(row.epoch, row.last_batch_seq + 1)
+    waiting = row.checkpoint.get("open")
+    return Part(row.epoch, OPEN, sum(waiting["counts"].values()) if waiting else 0)
+
+
+def _find(session: Session, strategy: InSource, part: Part, look: Look) -> int:
+    found = 0
+    for make in look.find:
+        found += session.run(make(strategy, replace(part, first=part.first + found)))
+    return found
+
+
+def settle(
+    site: DatabaseSite, session: Session, strategy: InSource, settings: Settings, held: Held, part: Part,
+    guarded: tuple[int, int, int] | None = None,
+) -> Counts:  # fmt: skip
+    """Guards and replica of the changes that stand in the outbox, in the caller's transaction.
+
+    Args:
+        guarded: (deletes so far, deletes let pass, rows at the start) of a pass; None for a step that is a whole poll.
+    """
+    plan = strategy.plan
+    counts = {r.op.strip(): int(r.events) for r in session.rows(strategy.counts(part))}
+    deletes, rows = counts.get("d", 0), int(held.row.checkpoint["rows"])
+    so_far, accepted, before = guarded or (0, 0, rows)
+    if deletes and strategy.keeps != "nothing" and not 0 < so_far + deletes <= accepted:
+        after = rows + counts.get("c", 0) - deletes
+        check_guards(site.project, settings, held, deletes=so_far + deletes, before=before, after=after)
+    check_travels(session, strategy, settings, part)
+    moved = [session.run(s) for s in strategy.apply(part)]
+    updates = counts.get("u", 0)
+    expected = [deletes + updates, counts.get("c", 0) + updates]
+    if strategy.keeps != "nothing" and moved[:2] != expected:
+        raise UnsafeKey(
+            f"the key is not unique in the table: {moved[0]} old and {moved[1]} new rows for "
+            f"{tuple(expected)} changes", stream=plan.stream, remedy="choose a key that is unique",
+        )  # fmt: skip
+    hooks.reach("after_stage")
+    return counts
+
+
+def check_travels(session: Session, strategy: InSource, settings: Settings, part: Part) -> None:
+    """Refuses values that a typed sink could never take."""
+    if settings.typed:
+        flags = session.one(strategy.untravelled(part))
+        positions = [i for i, flag in enumerate(flags) if flag]
+        if positions:
+            raise untravelled_error(strategy.plan, positions)
+
+
+def carried(held: Held) -> dict[str, Any]:
+    """What the next checkpoint takes over from the present one."""
+    return {name: held.row.checkpoint[name] for name in CARRIED if held.row.checkpoint.get(name) is not None}
+
+
+# -- the open batch ----------------------------------------------------------------------------------------------------
+def opened(held: Held, header: BatchHeader) -> dict[str, Any]:
+    """The open batch with a step's events added, for the checkpoint."""
+    before = held.row.checkpoint.get("open")
+    counts = dict(before["counts"]) if before else {}
+    for op, events in header.counts.items():
+        counts[op] = counts.get(op, 0) + events
+    return batch_to_json(replace(header, seq=OPEN, counts=counts))
+
+
+def waiting(held: Held) -> BatchHeader | None:
+    """The open batch, or None."""
+    found = held.row.checkpoint.get("open")
+    return batch_from_json(found) if found else None
+
+
+def seal(site: DatabaseSite, settings: Settings, held: Held) -> BatchHeader | None:
+    """Numbers the open batch, so that it is published; None where nothing is open."""
+    batch = waiting(held)
+    if batch is None:
+        return None
+    with site.source.write(site.stream) as session:
+        row = held.row
+        site.store.lock(session.connection, site.stream, site.project.project_id, row.version, row.fencing_token)
+        header = replace(batch, seq=row.last_batch_seq + 1)
+        for statement in staged_batch(site, session, batch).seal(header.seq):
+            session.run(statement)
+        pair(site, session, settings, header)
+        hooks.reach("before_seal")
+        checkpoint = {name: value for name, value in row.checkpoint.items() if name != "open"}
+        advanced = site.commit(session.connection, row, held, header, checkpoint)
+    held.row = advanced
+    hooks.reach("after_seal")
+    return header
+
+
+def pair(site: DatabaseSite, session: Session, settings: Settings, header: BatchHeader) -> None:
+    """Marks changes of key in a batch, where the user asks for it."""
+    if settings.key_change and header.counts.get("d") and header.counts.get("c"):
+        for statement in staged_batch(site, session, header).pair_keys(header.seq):
+            session.run(statement)
+
+
+def staged_batch(site: DatabaseSite, session: Session, header: BatchHeader) -> StagedBatch:
+    """The batch's rows as the outbox holds them, with the outbox's own columns.
+
+    Raises:
+        StateConflict: The outbox is gone.
+    """
+    connector, schema, name = site.source.connector, site.source.schema, outbox_name(site.stream)
+    table = connector.probe_table(session.connection, schema, name)
+    if table is None:
+        raise StateConflict(f"its outbox {schema}.{name} is gone", stream=site.stream)
+    return StagedBatch(connector, schema, header, table)
+
+
+def first_header(
+    site: DatabaseSite, session: Session, plan: StreamPlan, settings: Settings, held: Held, epoch: int, counts: Counts
+) -> BatchHeader:
+    """The header of what was just found, by the source's clock."""
+    now, strategy = site.source.connector.clock_ms(session.connection), site.strategy(plan)
+    header = new_header(
+        plan, settings, held, epoch=epoch, ts_ms=now, counts=dict(counts), consistency=strategy.consistency
+    )
+    return replace(header, before=strategy.keeps == "rows")

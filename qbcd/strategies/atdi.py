@@ -1,0 +1,29 @@
+"""ATDI, TDI with an index that holds all that a poll reads (Carnes & Hanson 3.2.2, figures 5 and 6).
+
+The statements are those of TDI; the covering index lets the source answer them without a visit to the table. The
+replica is the paper's projected copy, as always here.
+"""
+
+from __future__ import annotations
+
+from qbcd.strategies.base import Estimate
+from qbcd.strategies.tdi import Tdi
+
+
+class Atdi(Tdi):
+    """Statements of ATDI for one stream."""
+
+    name = "atdi"
+
+    def estimate(self) -> Estimate:
+        """I*delta + delta*W + K = .014 N (paper, figures 5 and 6; error C13)."""
+        table = self.plan.table
+        read = sum(c.width for c in (*self.plan.captured, *self.marks)) + 8
+        index = round(table.pages * min(1.0, read / table.row_width)) if table.row_width and read else table.pages
+        pages = self._share(index) + self._share(self._copied_pages) + 3
+        return self._by_index("I*delta + delta*W + K, delta = 1 %, changes clustered", pages)
+
+    def index_columns(self) -> tuple[list[str], list[str]]:
+        """The time-stamp, and all else that a poll reads of the table."""
+        lead, rest = list(self.names), [self.flag, *(c.name for c in self.plan.captured)]
+        return lead, [name for name in dict.fromkeys(rest) if name not in lead]

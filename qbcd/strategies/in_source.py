@@ -1,0 +1,234 @@
+"""What the strategies of the source's own site share: a replica and an outbox beside the table, and their statements.
+
+A poll writes what it finds into the outbox and brings the replica up to date from there, never from the table again.
+Strategies differ in which rows they look at, and in how much of a row the replica keeps.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from qbcd.connectors.base import Connector
+from qbcd.errors import Refused
+from qbcd.model import KeyRange, Statement, StreamPlan
+from qbcd.sql import compile_sql, render
+from qbcd.strategies.base import Estimate, Image, Strategy, images, prefixed, table_name
+from qbcd.strategies.outbox import outbox_name
+
+OUTBOX_KEY = ("epoch", "batch_seq", "ordinal")
+OWN_COLUMNS = (
+    ("epoch", "bigint"), ("batch_seq", "bigint"), ("ordinal", "bigint"), ("op", "varchar(1)"),
+    ("reason", "varchar(40)"), ("pair_id", "varchar(64)"), ("changed", "text"), ("digest", "bigint"),
+)  # fmt: skip
+
+Keeps = Literal["rows", "keys", "digests", "nothing"]
+Way = Literal["whole", "window", "ranges"]
+Columns = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Where the rows of one step go in the outbox.
+
+    Attributes:
+        seq: The batch's number, or :data:`OPEN` while it is open.
+        first: The ordinal at which the step's rows begin.
+    """
+
+    epoch: int
+    seq: int
+    first: int = 0
+
+    @property
+    def params(self) -> dict[str, int]:
+        """Values of the placeholders that every statement about a part has."""
+        return {"epoch": self.epoch, "batch_seq": self.seq, "first": self.first}
+
+
+@dataclass(frozen=True)
+class OwnTable:
+    """A table of a stream in qbcd's schema: its columns with their types, and its primary key."""
+
+    name: tuple[str, str]
+    columns: tuple[tuple[str, str], ...]
+    key: Columns
+
+    @property
+    def layout(self) -> tuple[Columns, Columns]:
+        """(columns, primary key) by name, as a catalog gives them."""
+        return tuple(name for name, _ in self.columns), self.key
+
+
+class InSource(Strategy):
+    """Statements of a strategy whose replica and outbox are tables in the source.
+
+    Args:
+        connector: The source's dialect and primitives.
+        plan: The stream.
+        schema: qbcd's own schema in the source.
+
+    Attributes:
+        way: How a poll goes: one statement over the whole table, over a window of time-stamps, or range by range.
+        keeps: What the replica has of a row.
+    """
+
+    site = "database"
+    way: Way
+    keeps: Keeps = "rows"
+
+    def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
+        super().__init__(connector, plan)
+        self.replica = (schema, table_name("replica", plan.stream))
+        self.outbox = (schema, outbox_name(plan.stream))
+        self._images = images(plan, connector.identifier_limit)
+
+    # -- tables ------------------------------------------------------------------------------------------------------
+    def check(self, place: Callable[[str], str] | None = None) -> None:
+        """The outbox needs columns of its own and two for each captured one."""
+        width, limit = len(OWN_COLUMNS) + 2 * len(self.plan.captured), self.connector.column_limit
+        if width > limit:
+            raise Refused(
+                f"{len(self.plan.captured)} captured columns need an outbox of {width} columns, and a table of "
+                f"{self.connector.name} has {limit} at most", stream=self.plan.stream,
+                remedy="name fewer with `columns:`, or use strategy id_rcs",
+            )  # fmt: skip
+
+    def tables(self) -> list[OwnTable]:
+        """The stream's own tables: the outbox, and a replica where the strategy keeps one."""
+        found = [OwnTable(self.outbox, tuple(self._outbox_columns()), OUTBOX_KEY)]
+        if self.keeps != "nothing":
+            found.insert(0, OwnTable(self.replica, tuple(self._replica_columns()), self._key_names))
+        return found
+
+    def ddl(self) -> list[str]:
+        """CREATE TABLE of the stream's own tables; repeatable."""
+        make, name = self.connector.create_table, self.connector
+        return [make(sql_name(name, t.name), t.columns, t.key) for t in self.tables()]
+
+    @property
+    def _key_names(self) -> Columns:
+        return tuple(c.name for c in self.plan.key)
+
+    def _replica_columns(self) -> list[tuple[str, str]]:
+        kept = self.plan.captured if self.keeps == "rows" else self.plan.key
+        columns = [(c.name, self.connector.column_type(c)) for c in kept]
+        return [*columns, ("qbcd_digest", "bigint")] if self.keeps == "digests" else columns
+
+    def _outbox_columns(self) -> list[tuple[str, str]]:
+        limit, own, type_of = self.connector.identifier_limit, list(OWN_COLUMNS), self.connector.column_type
+        for i, column in enumerate(self.plan.captured):
+            if i == len(self.plan.key):
+                type_of = self.connector.image_type
+            own += [(prefixed(p, column.name, limit), type_of(column)) for p in ("b_", "a_")]
+        return own
+
+    # -- a poll ------------------------------------------------------------------------------------------------------
+    @abstractmethod
+    def differences(self, part: Part, within: KeyRange | None = None) -> Statement:
+        """Finds all that differs between table and replica, or one key range of both, into the outbox."""
+
+    def baseline(self, part: Part, *, events: bool) -> list[Statement]:
+        """Fills the replica; with `events` its rows stand in the outbox as op r too, read by the same statement."""
+        if not events:
+            return [] if self.keeps == "nothing" else [self._compiled("baseline_replica")]
+        found = [self._compiled("baseline_outbox", {"epoch": part.epoch, "batch_seq": part.seq})]
+        return found if self.keeps == "nothing" else [*found, self._part("replica_insert", part)]
+
+    def apply(self, part: Part) -> list[Statement]:
+        """Brings the replica to the state that the part describes: old images out, new ones in, as a set."""
+        if self.keeps == "nothing":
+            return []
+        return [self._part("replica_delete", part), self._part("replica_insert", part)]
+
+    def counts(self, part: Part) -> Statement:
+        """Rows (op, events) of a part."""
+        return self._part("outbox_counts", part)
+
+    def untravelled(self, part: Part) -> Statement:
+        """One row with 1 for every captured column, in order, that holds a value no typed sink can take."""
+        return self._part("outbox_untravelled", part)
+
+    def key_problems(self, within: KeyRange | None = None) -> Statement:
+        """(keys_more_than_once, keys_null) of the table; for keys that the catalog does not vouch for."""
+        return self._compiled("key_problems", within=within)
+
+    def differing_keys(self, part: Part) -> Statement:
+        """(op, k0..kn) of a part's rows, keys as canonical text."""
+        return self._part("outbox_keys", part)
+
+    # -- ranges ------------------------------------------------------------------------------------------------------
+    def per_range(self, part: Part, ranges: Sequence[KeyRange]) -> list[Statement]:
+        """Two statements, rows (range_id, n, net): a part's events by range, and by how many rows the range grew."""
+        made = []
+        for side, net in (("a", "COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0)"), ("b", "-COUNT(*)")):
+            relation = self._compiled("outbox_range_keys", side=side, **dict[str, Any](part.params)).sql
+            select = ["COUNT(*) AS n", f"{net} AS net"]
+            of_ranges = self.connector.per_range(select, f"({relation})", self.plan.key, ranges, aggregate=True)
+            made.append(Statement(of_ranges))
+        return made
+
+    # -- compiling ---------------------------------------------------------------------------------------------------
+    def _part(self, template: str, part: Part, within: KeyRange | None = None, **extra: Any) -> Statement:
+        return self._compiled(template, part.params, within, **extra)
+
+    def _compiled(
+        self, template: str, params: Mapping[str, Any] | None = None, within: KeyRange | None = None, **extra: Any
+    ) -> Statement:
+        canonical = self._canonical(template, within, **extra)
+        return compile_sql(canonical, self.connector, self.plan, params, within=within)
+
+    def _canonical(self, template: str, within: KeyRange | None, **extra: Any) -> str:
+        keys = len(self.plan.key)
+        context = {
+            "pairs": "full_join" if self.connector.full_join else "anti_join",
+            "table": self.plan.table,
+            "replica": self.replica,
+            "outbox": self.outbox,
+            "keeps": self.keeps,
+            "captured": self._images,
+            "key": self._images[:keys],
+            "kept": self._kept,
+            "after": self._images,
+            "pertinent": [i for i in self._images if i.compared],
+            "ranged": within is not None,
+            # what only some strategies have, see their own `_context`
+            "fresh": False, "checksum": "", "deletes": True, "flag": "", "exits": False, "marked": False,
+            "any_row": False,
+        }  # fmt: skip
+        return render(template, **{**context, **self._context(), **extra})
+
+    def _context(self) -> dict[str, Any]:
+        """What the strategy adds to the variables of its templates."""
+        return {}
+
+    @property
+    def _kept(self) -> list[Image]:
+        """The images that the replica has of a row."""
+        kept = {"rows": len(self._images), "nothing": 0}
+        return self._images[: kept.get(self.keeps, len(self.plan.key))]
+
+    @property
+    def _copied_pages(self) -> int:
+        """Estimated pages of the replica."""
+        table, kept = self.plan.table, self.plan.captured if self.keeps == "rows" else self.plan.key
+        width = sum(c.width for c in kept) + (8 if self.keeps == "digests" else 0)
+        return round(table.pages * min(1.0, width / table.row_width)) if table.row_width and width else table.pages
+
+    def _scan_and_copy(self, formula: str) -> Estimate:
+        """R*N + M (paper, table 3); twice where there is no FULL JOIN."""
+        times, told = (1, formula) if self.connector.full_join else (2, f"2 ({formula})")
+        table = self.plan.table
+        return Estimate(times * (table.pages + self._copied_pages), times * 2 * max(table.rows, 0), told, "nothing")
+
+
+def sql_name(connector: Connector, table: tuple[str, str]) -> str:
+    """A table's quoted name in the connector's dialect."""
+    return ".".join(connector.quote(part) for part in table)
+
+
+def own_tables(schema: str, stream: str) -> list[tuple[str, str]]:
+    """All tables that a stream can have in `schema`."""
+    return [(schema, table_name(kind, stream)) for kind in ("replica", "outbox", "purge")]

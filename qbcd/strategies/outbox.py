@@ -1,0 +1,83 @@
+"""A batch's rows in the outbox, once found: numbered, paired, read and forgotten by the batch's header alone.
+
+What stands here needs no plan of today: a batch keeps the columns under which it was staged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from qbcd.connectors.base import Connector
+from qbcd.errors import StateConflict
+from qbcd.model import BatchHeader, Statement, StreamPlan, Table
+from qbcd.sql import compile_sql, render
+from qbcd.strategies.base import images, prefixed, table_name
+
+OPEN = 0  # stands for a batch's number until it is sealed
+
+
+def outbox_name(stream: str) -> str:
+    """Name of a stream's outbox table."""
+    return table_name("outbox", stream)
+
+
+class StagedBatch:
+    """Statements about one batch of an outbox.
+
+    Args:
+        connector: The source's dialect and primitives.
+        schema: qbcd's schema in the source.
+        header: The batch; an open one has number :data:`OPEN`.
+        outbox: The outbox table as the catalog has it.
+    """
+
+    def __init__(self, connector: Connector, schema: str, header: BatchHeader, outbox: Table) -> None:
+        self.connector, self.header = connector, header
+        self.plan = _plan(header, outbox, connector.identifier_limit)
+        found = images(self.plan, connector.identifier_limit)
+        self._context = {
+            "outbox": (schema, outbox_name(header.stream)), "captured": found, "content": found[len(header.key) :],
+        }  # fmt: skip
+
+    def rows(self) -> str:
+        """The batch's rows in wire form, for a JDBC read."""
+        number = {"epoch": self.header.epoch, "batch_seq": self.header.seq}
+        return compile_sql(render("outbox_rows", **self._context, **number), self.connector, self.plan).sql
+
+    def seal(self, seq: int) -> list[Statement]:
+        """Gives the open batch its number: deletes first, then updates, then inserts, without a gap."""
+        sealing = compile_sql(
+            render("outbox_seal", **self._context), self.connector, self.plan,
+            {"epoch": self.header.epoch, "batch_seq": seq},
+        )  # fmt: skip
+        return [sealing, self.forget(OPEN)]
+
+    def pair_keys(self, seq: int) -> list[Statement]:
+        """Marks each delete and insert of equal content, where each is the only one of that content in the batch."""
+        if not self._context["content"]:
+            return []
+        epoch = self.header.epoch
+        values = {"epoch": epoch, "batch_seq": seq, "pair": f"{epoch}:{seq}:"}
+        return [
+            compile_sql(render("outbox_pair_keys", **self._context, which=which), self.connector, self.plan, values)
+            for which in ("gone", "come")
+        ]
+
+    def forget(self, seq: int) -> Statement:
+        """Deletes the rows that stand under a number."""
+        values = {"epoch": self.header.epoch, "batch_seq": seq}
+        return compile_sql(render("outbox_forget", **self._context), self.connector, None, values)
+
+
+def _plan(header: BatchHeader, outbox: Table, limit: int) -> StreamPlan:
+    """The plan under which a batch was staged, read back from its header and the outbox's own columns."""
+    captured = []
+    for name, travel in header.columns:
+        column = outbox.column(prefixed("b_", name, limit))
+        if column is None:
+            raise StateConflict(f"outbox {outbox.name} has lost column {name!r}", stream=header.stream)
+        captured.append(replace(column, name=name, travel=travel))
+    keys = len(header.key)
+    return StreamPlan(
+        header.stream, header.source, outbox, tuple(captured[:keys]), tuple(captured[keys:]), "", header.strategy
+    )

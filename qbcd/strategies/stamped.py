@@ -1,0 +1,179 @@
+"""What TS, TDI and ATDI share: a poll reads the rows whose time-stamp lies in a window, and compares them by key.
+
+The restriction is selected as a column and never filters, so that a row that leaves it is seen (architecture rule 7).
+What "time-stamp" may be: a column that grows over the whole table (an instant, a counter), several that stand for their
+coalesce, or the version that the server itself gives each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from qbcd.connectors.base import Connector
+from qbcd.errors import ConfigError
+from qbcd.marks import Window, seen_as
+from qbcd.model import Column, Consistency, KeyRange, Statement, StreamPlan
+from qbcd.strategies.base import Estimate, table_name
+from qbcd.strategies.in_source import Part, Way
+from qbcd.strategies.ranged import Ranged
+
+SYSTEM = "xmin"
+MarkKind = Literal["zoned", "zoneless", "counter", "system"]
+
+
+class Stamped(Ranged):
+    """Statements of a strategy with a watermark.
+
+    Attributes:
+        marks: The time-stamp columns, in the order of their coalesce; empty for the server's own versions.
+    """
+
+    way: Way = "window"
+    consistency: Consistency = "statement"
+    flag = ""  # column that says deleted, of strategies that have one
+
+    def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
+        super().__init__(connector, plan, schema)
+        self.names: tuple[str, ...] = tuple(plan.option("timestamp") or ())
+        self.system = self.names == (SYSTEM,) and plan.table.column(SYSTEM) is None
+        found = [] if self.system else [plan.table.column(name) for name in self.names]
+        self.marks: tuple[Column, ...] = tuple(c for c in found if c is not None)
+        self.zone: str | None = plan.option("zone")
+
+    @property
+    def kind(self) -> MarkKind:
+        """What the watermark is; only after `check`."""
+        if self.system:
+            return "system"
+        kinds: dict[str, MarkKind] = {"zoned": "zoned", "zoneless": "zoneless", "counter": "counter"}
+        return kinds[self.connector.mark_kind(self.marks[0])]
+
+    @property
+    def nullable(self) -> bool:
+        """Rows without time-stamp are possible; they are read at each poll."""
+        return bool(self.marks) and all(c.nullable for c in self.marks)
+
+    # -- what cannot be ----------------------------------------------------------------------------------------------
+    def check(self, place: Callable[[str], str] | None = None) -> None:
+        """The time-stamp columns exist, are of one kind that can carry a watermark, and their zone is known.
+
+        Raises:
+            ConfigError: They cannot.
+        """
+        super().check(place)
+        if self.system:
+            return
+        for name in self.names:
+            self._check_mark(name, place)
+        kinds = {self.connector.mark_kind(c) for c in self.marks}
+        if len(kinds) > 1:
+            raise self._wrong("timestamp", place, f"time-stamps {', '.join(self.names)} are of several kinds",
+                              "name columns of one type")  # fmt: skip
+        if kinds == {"zoneless"} and self.zone is None:
+            raise self._wrong(
+                "timestamp", place,
+                f"time-stamp {self.names[0]!r} of type {self.marks[0].sql_type} does not say in which zone it was "
+                "written",
+                "add  zone: UTC  to the strategy, or the fixed offset that your application writes:  zone: +02:00",
+            )  # fmt: skip
+        if kinds != {"zoneless"} and self.zone is not None:
+            raise self._wrong("zone", place, f"time-stamp {self.names[0]!r} of type {self.marks[0].sql_type} has no "
+                              "zone of its own to name", "remove `zone`")  # fmt: skip
+        if self.nullable and self.keeps != "rows":
+            raise self._wrong(
+                "timestamp", place,
+                f"time-stamp {self.names[0]!r} may be NULL, and rows without one would be told anew at each poll",
+                "keep a replica of the rows (replica: source), or add a column that is never NULL: [a, b]",
+            )  # fmt: skip
+
+    def _check_mark(self, name: str, place: Callable[[str], str] | None) -> None:
+        table = self.plan.table
+        column = table.column(name)
+        if column is None:
+            able = [c.name for c in table.columns if self.connector.mark_kind(c)]
+            raise self._wrong(
+                "timestamp", place, f'time-stamp column "{name}" does not exist in {table.schema}.{table.name}',
+                f"columns that could be one: {', '.join(able)}" if able else "none could be one; use id_rcs or mds",
+            )  # fmt: skip
+        if not self.connector.mark_kind(column):
+            raise self._wrong(
+                "timestamp", place, f"time-stamp column {name!r} of type {column.sql_type} cannot be a watermark",
+                "name a column of instants, or of whole numbers that grow over the whole table",
+            )  # fmt: skip
+
+    def _wrong(self, option: str, place: Callable[[str], str] | None, what: str, remedy: str) -> ConfigError:
+        where = place(option) if place else ""
+        return ConfigError(what, stream=self.plan.stream, where=where, remedy=remedy)
+
+    # -- a poll ------------------------------------------------------------------------------------------------------
+    def look(self, part: Part, window: Window, *, repeats: bool = True) -> Statement:
+        """Writes what changed among the rows of a window into the outbox.
+
+        Args:
+            part: Where the rows go.
+            window: Of the watermark.
+            repeats: Where only keys are kept, a known row in the window is an update; False tells new ones alone.
+        """
+        values = {**part.params, **self._bounds(window)}
+        return self._compiled("changes", values, pairs="window", repeats=repeats, **self._window(window))
+
+    def sweep(self, part: Part, within: KeyRange | None = None) -> Statement:
+        """Writes rows of the replica whose keys are gone into the outbox: what no time-stamp can show."""
+        return self._part("changes", part, within, pairs="gone", after=[])
+
+    def differences(self, part: Part, within: KeyRange | None = None) -> Statement:
+        """The sweep, range by range."""
+        return self.sweep(part, within)
+
+    def window_rows(self, window: Window) -> Statement:
+        """The bare read of a window, without replica: what the index on the time-stamp serves."""
+        return self._compiled("window_rows", self._bounds(window), **self._window(window))
+
+    def greatest(self) -> Statement:
+        """One row (mark): the largest value of a counter, as text."""
+        return self._compiled("greatest_mark")
+
+    def repeated(self) -> Statement:
+        """One row (rows_seen, values_seen, greatest) of a counter: whether it looks like a version of each row."""
+        return self._compiled("mark_values")
+
+    def index(self) -> str:
+        """CREATE INDEX of the one that the window is read by; repeatable."""
+        columns, included = self.index_columns()
+        return self.connector.create_index(table_name("ix", self.plan.stream), self.plan.table, columns, included)
+
+    def index_columns(self) -> tuple[list[str], list[str]]:
+        """(leading, included) columns of that index."""
+        return [c.name for c in self.marks[:1]], []
+
+    def _window(self, window: Window) -> dict[str, Any]:
+        return {"since": window.lo is not None, "nullable": self.nullable}
+
+    def _bounds(self, window: Window) -> dict[str, str]:
+        ends: dict[str, str | None] = {"lo": window.lo, "hi": window.hi}
+        if self.system:  # all that is newer than `lo`; without it, what is not newer than `hi`
+            ends["hi" if window.lo is not None else "lo"] = None
+        return {name: self._bound(mark) for name, mark in ends.items() if mark is not None}
+
+    def _bound(self, mark: str) -> str:
+        if self.kind in ("system", "counter"):
+            return mark
+        unit = max(self.connector.mark_unit(c) for c in self.marks)
+        return seen_as(mark, unit=unit, zone=self.zone)
+
+    def _context(self) -> dict[str, Any]:
+        restricted = bool(self.plan.where)
+        return {
+            "marks": [c.name for c in self.marks], "system": self.system, "counted": not self.system and bool(self.marks)
+            and self.kind == "counter", "restricted": restricted, "exits": restricted and self.keeps != "nothing",
+            "flag": self.flag,
+        }  # fmt: skip
+
+    def _share(self, pages: int) -> int:
+        """1 % of `pages`, the paper's share of a table that changes between two polls."""
+        return max(1, round(0.01 * pages)) if pages else 0
+
+    def _by_index(self, formula: str, pages: int) -> Estimate:
+        rows = max(0, round(0.01 * max(self.plan.table.rows, 0)))
+        return Estimate(pages, rows, formula, "nothing")

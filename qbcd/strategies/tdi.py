@@ -1,0 +1,104 @@
+"""TDI, time-stamp and delete flag with an index (Carnes & Hanson 3.2.2, figures 2 to 4).
+
+The application flags a row instead of deleting it, so its time-stamp tells of the delete. What an event becomes is
+decided from flag and replica (error C7); a row that came and went between two polls gives none (C6). `purge` removes
+flagged rows by key, flag and time-stamp once their batch is durable, never a row that was revived (C8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from qbcd.connectors.base import Connector
+from qbcd.marks import Window
+from qbcd.model import Statement, StreamPlan
+from qbcd.strategies.base import Estimate, table_name
+from qbcd.strategies.in_source import OwnTable
+from qbcd.strategies.stamped import Stamped
+
+MARK = "qbcd_mark"
+
+
+class Tdi(Stamped):
+    """Statements of TDI for one stream.
+
+    Attributes:
+        purges: Flagged rows are removed from the table after they were reported.
+    """
+
+    name = "tdi"
+    sees = "every insert, update and flagged delete, with old and new values, as the net change between two polls"
+    misses = (
+        "states between two polls; rows that are written without moving their time-stamp, or deleted without the flag"
+    )
+
+    def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
+        super().__init__(connector, plan, schema)
+        self.flag = str(plan.option("delete_flag"))
+        self.purges = bool(plan.option("purge"))
+        self.purge = (schema, table_name("purge", plan.stream))
+        self.needs = (
+            "SELECT on the table with a time-stamp and a delete flag that every writer sets, and an index on the "
+            "time-stamp; a sight of all sessions; a schema of qbcd's own in the source, with room for a copy of the "
+            "captured rows" + ("; DELETE on the table" if self.purges else "")
+        )
+
+    def check(self, place: Callable[[str], str] | None = None) -> None:
+        """The flag exists, and its type can say deleted.
+
+        Raises:
+            ConfigError: It cannot.
+        """
+        super().check(place)
+        table, value = self.plan.table, self.plan.option("deleted_value")
+        column = table.column(self.flag)
+        if column is None:
+            raise self._wrong(
+                "delete_flag", place, f'delete flag "{self.flag}" does not exist in {table.schema}.{table.name}',
+                f"there are {', '.join(c.name for c in table.columns[:8])}",
+            )  # fmt: skip
+        problem = self.connector.flag_problem(column, value)
+        if problem:
+            raise self._wrong(
+                "delete_flag", place, f"delete flag {self.flag!r} of type {column.sql_type}: {problem}",
+                "set `deleted_value` to a value of its type, such as true, 1 or 'T'",
+            )  # fmt: skip
+        if self.system or len(self.marks) != 1:
+            raise self._wrong("timestamp", place, "a delete flag goes with one time-stamp column", "name one column")
+
+    def tables(self) -> list[OwnTable]:
+        """The purge list beside replica and outbox."""
+        if not self.purges:
+            return super().tables()
+        mark = (MARK, self.connector.column_type(self.marks[0]))
+        columns = tuple((c.name, self.connector.column_type(c)) for c in self.plan.key)
+        return [*super().tables(), OwnTable(self.purge, (*columns, mark), (*self._key_names, MARK))]
+
+    def estimate(self) -> Estimate:
+        """(S + N + I) delta + K = .025 N (paper, 3.2.2), where changes stand together."""
+        pages = self._share(self.plan.table.pages)
+        return self._by_index("(S + N + I)*delta + K, delta = 1 %, changes clustered", 2 * pages + pages // 10 + 3)
+
+    # -- purge -------------------------------------------------------------------------------------------------------
+    def note_flagged(self, window: Window) -> Statement:
+        """Lists (key, time-stamp) of the flagged rows of a window; run before the look, which then sees them all."""
+        return self._compiled("purge_note", self._bounds(window), purge=self.purge, **self._window(window))
+
+    def purge_rows(self, before: str) -> Statement:
+        """Removes listed rows with a time-stamp before `before` that are as they were seen: flagged, not touched."""
+        return self._compiled("purge_rows", {"hi": self._bound(before)}, purge=self.purge)
+
+    def purge_done(self, before: str) -> Statement:
+        """Takes what `purge_rows` has dealt with off the list."""
+        return self._compiled("purge_done", {"hi": self._bound(before)}, purge=self.purge)
+
+    def view(self) -> str:
+        """A view that hides flagged rows from the application, for a DBA."""
+        table, quote = self.plan.table, self.connector.quote
+        name = f"{quote(table.schema)}.{quote(table.name + '_live')}"
+        live = self._compiled("live_rows").sql
+        return f"CREATE VIEW {name} AS\n{live}"
+
+    def _context(self) -> dict[str, Any]:
+        return {**super()._context(), "mark": self.names[0], "mark_column": MARK}

@@ -1,0 +1,62 @@
+"""TS, simple time-stamps (Carnes & Hanson 3.2.1): the rows that a growing column says were changed.
+
+It cannot see a delete, because a row that is gone has no time-stamp; a sweep over the keys finds those (`deletes`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qbcd.connectors.base import Connector
+from qbcd.model import StreamPlan
+from qbcd.strategies.base import Estimate
+from qbcd.strategies.in_source import Keeps
+from qbcd.strategies.stamped import Stamped
+
+KEPT: dict[str, Keeps] = {"source": "rows", "keys": "keys", "none": "nothing"}
+
+
+class Ts(Stamped):
+    """Statements of TS for one stream."""
+
+    name = "ts"
+
+    def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
+        super().__init__(connector, plan, schema)
+        self.keeps = KEPT[str(plan.option("replica") or "source")]
+        self.deletes: Any = plan.option("deletes")
+        if self.deletes == "only":
+            self.way = "ranges"
+        self.needs = (
+            "SELECT on the table with a column that grows over the whole table, best with an index on it; a sight of "
+            f"all sessions; a schema of qbcd's own in the source{_ROOM[self.keeps]}"
+        )
+        self.sees = _SEES[self.keeps] if self.deletes != "only" else "deletes only, by a sweep over the keys"
+        self.misses = "states between two polls; rows that are written without moving their time-stamp" + (
+            "; deletes" if not self.deletes else ""
+        )
+
+    def estimate(self) -> Estimate:
+        """S + delta*N (paper, 3.2.1) without an index: a scan, and the copy of the rows that changed."""
+        pages = self.plan.table.pages
+        return self._by_index("S + delta*N, delta = 1 %; with an index on the time-stamp delta*(S + N) + K",
+                              pages + self._share(pages))  # fmt: skip
+
+    def warnings(self) -> list[str]:
+        """That deletes stay unseen, where nothing looks for them."""
+        if self.deletes:
+            return []
+        return [
+            "a time-stamp cannot show a deleted row, and nothing else looks for it: this stream sees no deletes "
+            "(deletes: {every: 1h} sweeps for them; tdi reads a delete flag)"
+        ]
+
+
+_ROOM: dict[Keeps, str] = {
+    "rows": ", with room for a copy of the captured rows", "keys": ", with room for the keys", "nothing": "",
+}  # fmt: skip
+_SEES: dict[Keeps, str] = {
+    "rows": "every insert and update, with old and new values",
+    "keys": "every insert and update, without old values; rows near the watermark may come again",
+    "nothing": "new values of every row that was inserted or updated, as op u; rows near the watermark may come again",
+}

@@ -1,0 +1,162 @@
+"""The options of strategies: what streams get, and what is settled at prepare."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qbcd.catalog.remembered import check_requested
+from qbcd.catalog.resolve import requested
+from qbcd.config import StreamConfig, config_from_dict
+from qbcd.config.options import BUILT_STRATEGIES, STRATEGY_OPTIONS
+from qbcd.errors import SchemaChanged
+from tests.support.config_files import CANARY, GOOD, load, message
+
+TS = "{type: ts, timestamp: changed}"
+TDI = "{type: tdi, timestamp: changed, delete_flag: gone}"
+RANGES: dict[str, Any] = {
+    "pages_per_range": 200, "rows_per_range": None, "target": timedelta(milliseconds=500), "per_second": None,
+    "per_poll": None, "max_staleness": None,
+}  # fmt: skip
+MARKS: dict[str, Any] = {"timestamp": ("changed",), "zone": None, "margin": timedelta(seconds=1), "lag": None}
+FLAGS: dict[str, Any] = {
+    **MARKS, "delete_flag": "gone", "deleted_value": True, "purge": False, "retention": None, "create_index": False,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", CANARY)
+
+
+def stream(strategy: Any, **keys: Any) -> StreamConfig:
+    table = {"source": "shop", "table": "t", "strategy": strategy, **keys}
+    return config_from_dict({"version": 1, "sources": {"shop": {"url": "anydb://h/d"}}, "tables": [table]}).streams[0]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (TS, {**MARKS, "replica": "source", "deletes": None, "counter": None}),
+        (
+            "{type: ts, timestamp: [a, b], zone: +02:00, margin: 2s, lag: 5m, replica: keys, deletes: only}",
+            {"timestamp": ("a", "b"), "zone": "+02:00", "margin": timedelta(seconds=2), "lag": timedelta(minutes=5),
+             "replica": "keys", "deletes": "only", "counter": None},
+        ),
+        (
+            "{type: ts, timestamp: [xmin], replica: none}",
+            {**MARKS, "timestamp": ("xmin",), "replica": "none", "deletes": None, "counter": None},
+        ),
+        (
+            "{type: ts, timestamp: changed, zone: +00:00, deletes: {every: 1h}, counter: table}",
+            {**MARKS, "zone": "UTC", "replica": "source", "deletes": timedelta(hours=1), "counter": "table"},
+        ),
+        (TDI, FLAGS),
+        (TDI.replace("}", ", deleted_value: true}"), FLAGS),
+        (TDI.replace("}", ", deleted_value: 'true'}"), {**FLAGS, "deleted_value": "true"}),
+        (
+            TDI.replace("}", ", deleted_value: 1, purge: true, retention: 7d, create_index: true}"),
+            {**FLAGS, "deleted_value": 1, "purge": True, "retention": timedelta(days=7), "create_index": True},
+        ),
+        (TDI.replace("tdi", "atdi"), FLAGS),
+        ("tlcs", {**RANGES, "checksums": "table", "checksum_column": None, "deletes": True}),
+        (
+            "{type: tlcs, checksums: column, checksum_column: chk, deletes: false, rows_per_range: 10}",
+            {**RANGES, "pages_per_range": None, "rows_per_range": 10, "checksums": "column", "checksum_column": "chk",
+             "deletes": False},
+        ),
+        ("id", RANGES),
+        (
+            "{type: id, pages_per_range: 5, pace: {per_second: 20}, per_poll: 3, max_staleness: 1h}",
+            {"pages_per_range": 5, "rows_per_range": None, "target": None, "per_second": 20.0, "per_poll": 3,
+             "max_staleness": timedelta(hours=1)},
+        ),
+        ("{type: id, pace: {target: 2s}}", {**RANGES, "target": timedelta(seconds=2)}),
+        ("{type: id, pace: {}}", RANGES),
+    ],
+)  # fmt: skip
+def test_options_are_plain_values_with_defaults_filled_in(
+    tmp_path: Path, written: str, expected: dict[str, Any]
+) -> None:
+    text = GOOD.replace("strategy: id_rcs", f"strategy: {written}").replace("    where: region = 'EU'\n", "")
+    options = load(tmp_path, text).streams[0].options
+    assert options == expected
+    assert {name: type(value) for name, value in options.items()} == {k: type(v) for k, v in expected.items()}
+
+
+def test_pairing_is_inherited_and_off_by_default(tmp_path: Path) -> None:
+    assert [s.key_change for s in load(tmp_path, GOOD).streams] == [False, False]
+    general = GOOD.replace("{every:", "{key_change: pair, every:")
+    own = general.replace("    baseline: events", "    key_change: off")
+    orders, customers = load(tmp_path, own).streams
+    assert (orders.key_change, customers.key_change) == (False, True)
+    assert orders.place("key_change").endswith("qbcd.yaml:21: tables[0].key_change")
+    assert customers.place("key_change").endswith("qbcd.yaml:11: defaults.key_change")
+    assert message(tmp_path, "baseline: events", "key_change: pairs") == (
+        "qbcd.yaml:21: tables[0].key_change: this value is not known here (expected 'pair' or 'off')"
+    )
+
+
+CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"type": "ts", "timestamp": "a"}, {"timestamp": ["a", "b"]}),
+    ({"type": "ts", "timestamp": "a"}, {"zone": "UTC"}),
+    ({"type": "ts", "timestamp": "a"}, {"replica": "keys"}),
+    ({"type": "ts", "timestamp": "a"}, {"counter": "table"}),
+    ({"type": "tdi", "timestamp": "a", "delete_flag": "f"}, {"delete_flag": "g"}),
+    ({"type": "atdi", "timestamp": "a", "delete_flag": "f"}, {"deleted_value": "Y"}),
+    ({"type": "tlcs"}, {"checksums": "column", "checksum_column": "c"}),
+    ({"type": "tlcs"}, {"deletes": False}),
+]
+
+
+@pytest.mark.parametrize(("written", "change"), CHANGES)
+def test_what_decides_what_is_captured_is_settled_at_prepare(written: dict[str, Any], change: dict[str, Any]) -> None:
+    then = requested(stream(written))
+    remembered = {"requested": json.loads(json.dumps(then))}
+    check_requested("t", requested(stream(written)), remembered)
+    with pytest.raises(SchemaChanged, match="options changed in the configuration since prepare"):
+        check_requested("t", requested(stream({**written, **change})), remembered)
+
+
+FREE: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"type": "ts", "timestamp": "a"}, {"margin": "2s", "lag": "1m", "deletes": {"every": "1h"}}),
+    ({"type": "tdi", "timestamp": "a", "delete_flag": "f"}, {"purge": True, "retention": "1d", "create_index": True}),
+    ({"type": "tlcs"}, {"rows_per_range": 5, "pace": {"per_second": 1}, "per_poll": 2, "max_staleness": "1h"}),
+    ({"type": "id"}, {"pages_per_range": 5, "pace": {"target": "1s"}, "per_poll": 2, "max_staleness": "1h"}),
+    ({"type": "id_rcs"}, {"rows_per_range": 5}),
+]
+
+
+@pytest.mark.parametrize(("written", "change"), FREE)
+def test_other_options_may_change_at_any_time(written: dict[str, Any], change: dict[str, Any]) -> None:
+    remembered = {"requested": json.loads(json.dumps(requested(stream(written))))}
+    check_requested("t", requested(stream({**written, **change})), remembered)
+
+
+@pytest.mark.parametrize("name", ["mds", "id_rcs"])
+def test_streams_prepared_before_there_were_such_options_go_on(name: str) -> None:
+    before = {
+        "source": "shop", "table": ["", "t"], "key": [], "columns": [], "exclude": [], "types": {}, "where": "",
+        "strategy": name,
+    }  # fmt: skip
+    check_requested("t", requested(stream(name)), {"requested": before})
+
+
+def test_every_option_that_is_settled_is_one_of_the_strategy() -> None:
+    assert tuple(STRATEGY_OPTIONS) == BUILT_STRATEGIES
+    for options in STRATEGY_OPTIONS.values():
+        assert set(options.meaning) <= set(options.model_fields)
+
+
+@pytest.mark.parametrize("name", BUILT_STRATEGIES)
+def test_every_option_is_explained(name: str) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs/configuration.md").read_text(encoding="utf-8")
+    tables = re.findall(rf"^Of [^\n]*`{name}`[^\n]*:\n\n((?:\|[^\n]*\n)+)", page, re.MULTILINE)
+    rows = {option: bool(mark) for option, mark in re.findall(r"^\| `(\w+)`( †)? \|", "".join(tables), re.MULTILINE)}
+    options = STRATEGY_OPTIONS[name]
+    assert rows == {key: key in options.meaning for key in {*options.keys()} - {"type"}}

@@ -1,0 +1,258 @@
+"""What the options of strategies may not be, alone and beside other keys; every message is judged by its text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from qbcd.errors import NotBuilt
+from tests.support.config_files import CANARY, GOOD, failure, load, message
+
+TDI = "{type: tdi, timestamp: changed, delete_flag: gone}"
+
+
+@pytest.fixture(autouse=True)
+def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", CANARY)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (
+            "ts",
+            "strategy.timestamp: `timestamp` is missing (write {type: ts, timestamp: updated_at})",
+        ),
+        (
+            "{type: atdi, timestamp: t}",
+            "strategy.delete_flag: `delete_flag` is missing "
+            "(write {type: atdi, timestamp: updated_at, delete_flag: is_deleted})",
+        ),
+        ("{type: ts, timestamp: t, repica: keys}", 'strategy.repica: unknown key "repica" (did you mean "replica"?)'),
+        (
+            "{type: tdi, timestamp: t, delete_flag: f, retension: 1d}",
+            'strategy.retension: unknown key "retension" (did you mean "retention"?)',
+        ),
+        ("{type: id, per_pol: 5}", 'strategy.per_pol: unknown key "per_pol" (did you mean "per_poll"?)'),
+        (
+            "{type: id, delete_flag: f}",
+            'strategy.delete_flag: unknown key "delete_flag" (known are type, pages_per_range, rows_per_range, pace, '
+            "per_poll, max_staleness)",
+        ),
+        (
+            "{type: id, pace: {per_sceond: 5}}",
+            'strategy.pace.per_sceond: unknown key "per_sceond" (did you mean "per_second"?)',
+        ),
+        (
+            "{type: ts, timestamp: t, deletes: {evry: 1h}}",
+            'strategy.deletes.evry: unknown key "evry" (did you mean "every"?)',
+        ),
+        (
+            "{type: ts, timestamp: t, deletes: {every: often}}",
+            "strategy.deletes.every: not a duration (write it as 500ms, 30s, 5m, 1h or 7d; "
+            "a whole number is seconds)",
+        ),
+        (
+            "{type: ts, timestamp: t, deletes: often}",
+            "strategy.deletes: `deletes` says when to look for deleted rows (write {every: 1h}, or `only`)",
+        ),
+        (
+            "{type: ts, timestamp: t, deletes: {every: }}",
+            "strategy.deletes: `deletes` says when to look for deleted rows (write {every: 1h}, or `only`)",
+        ),
+        (
+            "{type: ts, timestamp: 5}",
+            "strategy.timestamp: expected a column, or a list of columns (write updated_at, or "
+            "[updated_at, created_at])",
+        ),
+        ("{type: ts, timestamp: []}", "strategy.timestamp: nothing is listed here (add at least one)"),
+        ("{type: ts, timestamp: ''}", "strategy.timestamp: the text is empty (fill it in or remove the key)"),
+        ("{type: ts, timestamp: [a, 5]}", "strategy.timestamp[1]: expected text (put it in quotes)"),
+        ("{type: ts, timestamp: [a, b, a]}", 'strategy.timestamp[2]: "a" is there twice (remove one)'),
+        (
+            "{type: ts, timestamp: [a, xmin]}",
+            'strategy.timestamp[1]: "xmin" cannot be combined with columns (name it alone)',
+        ),
+        (
+            "{type: tdi, timestamp: [t, f], delete_flag: f}",
+            "strategy.delete_flag: the delete flag is a time-stamp as well (name another column)",
+        ),
+        (
+            "{type: tdi, timestamp: t, delete_flag: f, deleted_value: 0.5}",
+            "strategy.deleted_value: a flag's value is a boolean, a whole number or text (write true, 1 or 'Y')",
+        ),
+        (
+            "{type: ts, timestamp: t, zone: Europe/Berlin}",
+            "strategy.zone: only a fixed offset can be given: a clock that steps back with summer time cannot carry a "
+            "watermark (write UTC or +02:00 if the writers keep that all year; otherwise use a column with time zone)",
+        ),
+        ("{type: ts, timestamp: t, zone: CET}", "strategy.zone: only a fixed offset can be given: a clock that steps"),
+        ("{type: ts, timestamp: t, zone: utc}", "strategy.zone: not a zone (write UTC, or a fixed offset such as +02"),
+        ("{type: ts, timestamp: t, zone: +15:00}", "strategy.zone: not a zone (write UTC, or a fixed offset such as"),
+        ("{type: ts, timestamp: t, zone: +2}", "strategy.zone: not a zone (write UTC, or a fixed offset such as +02"),
+        ("{type: ts, timestamp: t, margin: 0s}", "strategy.margin: the interval must be longer than 0 (write it as"),
+        (
+            "{type: ts, timestamp: t, margin: 90s, lag: 90s}",
+            "strategy.lag: `lag` must be longer than `margin`, which is 1s where it is not given "
+            "(write as lag how long the longest transaction may take)",
+        ),
+        (
+            "{type: atdi, timestamp: t, delete_flag: f, lag: 500ms}",
+            "strategy.lag: `lag` must be longer than `margin`, which is 1s where it is not given "
+            "(write as lag how long the longest transaction may take)",
+        ),
+        (
+            "{type: ts, timestamp: t, replica: none, deletes: {every: 1h}}",
+            "strategy.deletes: without a replica there is nothing to find deleted rows by "
+            "(write `replica: keys`, or remove `deletes`)",
+        ),
+        (
+            "{type: ts, timestamp: t, replica: all}",
+            "strategy.replica: this value is not known here (expected 'source', 'keys' or 'none')",
+        ),
+        ("{type: ts, timestamp: t, counter: row}", "strategy.counter: this value is not known here (expected 'table')"),
+        (
+            "{type: tlcs, checksums: column}",
+            "strategy.checksums: `checksum_column` is missing (name the column that holds the checksums)",
+        ),
+        (
+            "{type: tlcs, checksum_column: c}",
+            "strategy.checksum_column: `checksum_column` goes with `checksums: column` only "
+            "(write `checksums: column`, or remove it)",
+        ),
+        (
+            "{type: tlcs, checksums: column, checksum_column: amount}",
+            "strategy.checksum_column: the column of the checksums is listed in `columns`: it would be part of its own "
+            "checksum (name another column, or take it out of `columns`)",
+        ),
+        (
+            "{type: tlcs, checksums: column, checksum_column: order_id}",
+            "strategy.checksum_column: the column of the checksums is listed in `key`: it would be part of its own "
+            "checksum (name another column, or take it out of `key`)",
+        ),
+        (
+            "{type: id, pages_per_range: 5, rows_per_range: 5}",
+            "strategy.rows_per_range: `pages_per_range` and `rows_per_range` cannot both be given (remove one)",
+        ),
+        ("{type: id, rows_per_range: 0}", "strategy.rows_per_range: this number is too small (it is at least 1)"),
+        (
+            "{type: id, pace: {target: 1s, per_second: 2}}",
+            "strategy.pace.per_second: `target` and `per_second` cannot both be given (remove one)",
+        ),
+        ("{type: id, pace: fast}", "strategy.pace: expected a mapping (write keys and values, indented)"),
+        ("{type: id, pace: {target: 0s}}", "strategy.pace.target: the interval must be longer than 0 (write it as"),
+        (
+            "{type: tlcs, max_staleness: 1h}",
+            "strategy.max_staleness: `max_staleness` is a bound for polls that visit some ranges only "
+            "(add `per_poll`, or remove it)",
+        ),
+    ],
+)  # fmt: skip
+def test_refusals_say_where_and_what_helps(tmp_path: Path, written: str, expected: str) -> None:
+    text = message(tmp_path, "strategy: id_rcs", f"strategy: {written}")
+    start = f"qbcd.yaml:20: tables[0].{expected}"
+    assert text == start if expected.endswith(")") else text.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (
+            "{type: ts, timestamp: t, replica: spark}",
+            "qbcd.yaml:20: tables[0].strategy.replica: a replica under Spark is not built yet "
+            "(keep it in the source, or use id_rcs)",
+        ),
+        (
+            "{type: tlcs, checksums: remote}",
+            "qbcd.yaml:20: tables[0].strategy.checksums: comparing checksums under Spark is not built yet "
+            "(use `checksums: table`, or id_rcs)",
+        ),
+    ],
+)
+def test_variants_to_come_are_refused_as_such(tmp_path: Path, written: str, expected: str) -> None:
+    error = failure(tmp_path, GOOD.replace("strategy: id_rcs", f"strategy: {written}"))
+    assert isinstance(error, NotBuilt)
+    assert str(error).endswith(expected)
+
+
+def test_a_restriction_needs_a_replica(tmp_path: Path) -> None:
+    keys = "strategy: {type: ts, timestamp: t, replica: keys}"
+    assert load(tmp_path, GOOD.replace("strategy: id_rcs", keys)).streams[0].where == "region = 'EU'"
+    assert message(tmp_path, "strategy: id_rcs", keys.replace("keys", "none")) == (
+        "qbcd.yaml:19: tables[0].where: with `replica: none` a row that leaves the restriction cannot be told from one "
+        "that was never in it (write `replica: keys`, or remove `where`)"
+    )
+    inherited = GOOD.replace("    strategy: id_rcs\n", "").replace(
+        "{every:", f"{{{keys.replace('keys', 'none')}, every:"
+    )
+    assert "qbcd.yaml:19: tables[0].where: with `replica: none` a row" in str(failure(tmp_path, inherited))
+    without = inherited.replace("    where: region = 'EU'\n", "")
+    assert load(tmp_path, without).streams[0].options["replica"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("retention", "every", "lag", "told"),
+    [
+        ("90s", "30s", "", ""),
+        ("89s", "30s", "", "every"),
+        ("89999ms", "", "", "every"),
+        ("15m", "1m", ", lag: 5m", ""),
+        ("14m", "1m", ", lag: 5m", "lag"),
+        ("1d", "12h", ", lag: 5m", "every"),
+    ],
+)
+def test_flagged_rows_must_stay_longer_than_a_poll_may_take(
+    tmp_path: Path, retention: str, every: str, lag: str, told: str
+) -> None:
+    written = f"strategy: {TDI.replace('}', f', retention: {retention}{lag}}}')}\n    every: {every}"
+    text = GOOD.replace("strategy: id_rcs", written)
+    if told:
+        given = ", which is 30s where it is not given" if told == "every" else ""
+        assert str(failure(tmp_path, text)).endswith(
+            "qbcd.yaml:20: tables[0].strategy.retention: flagged rows may be gone before a poll has seen them: this is "
+            f"less than 3 times `{told}`{given} (let the application keep them longer and say so here, write a shorter "
+            f"`{told}`, or remove `retention` where they stay for ever)"
+        )
+    else:
+        assert load(tmp_path, text).streams[0].options["retention"] is not None
+
+
+def test_a_retention_that_all_tables_inherit_is_told_once(tmp_path: Path) -> None:
+    strategy = TDI.replace("}", ", retention: 1m}")
+    text = GOOD.replace("    strategy: id_rcs\n", "").replace("    every: 5m\n", "")
+    text = text.replace("    strategy: {type: id_rcs, rows_per_range: 10}\n", "").replace(
+        "{every:", f"{{strategy: {strategy}, every:"
+    )
+    assert "qbcd.yaml:11: defaults.strategy.retention: flagged rows may be gone" in str(failure(tmp_path, text))
+    assert len(str(failure(tmp_path, text)).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("strategy", "told"),
+    [
+        ("tlcs", "tlcs: deleted rows have no values (keys and checksums are all that it keeps) (remove `key_"),
+        ("{type: ts, timestamp: t, replica: keys}", "ts: deleted rows have no values (the replica holds keys only) ("),
+        ("{type: ts, timestamp: t}", ""),
+        (TDI, ""),
+        ("id", ""),
+    ],
+)  # fmt: skip
+def test_pairing_needs_old_values(tmp_path: Path, strategy: str, told: str) -> None:
+    text = GOOD.replace("strategy: id_rcs", f"strategy: {strategy}").replace("baseline: events", "key_change: pair")
+    if told:
+        expected = f"qbcd.yaml:21: tables[0].key_change: a change of key cannot be paired by strategy {told}"
+        assert expected in str(failure(tmp_path, text))
+    else:
+        assert load(tmp_path, text).streams[0].key_change
+
+
+def test_pairing_needs_old_values_where_it_is_inherited(tmp_path: Path) -> None:
+    text = GOOD.replace("strategy: id_rcs", "strategy: tlcs").replace("{every:", "{key_change: pair, every:")
+    told = str(failure(tmp_path, text)).replace(f"{tmp_path}/", "")
+    assert told == (
+        "qbcd.yaml:13: tables[0].key_change: a change of key cannot be paired by strategy tlcs: deleted rows have no "
+        "values (keys and checksums are all that it keeps) (write `key_change: off` for this table, or take another "
+        "strategy)"
+    )
+    assert not load(tmp_path, text.replace("baseline: events", "key_change: off")).streams[0].key_change
