@@ -15,6 +15,9 @@ from benchmarks.places import PLACES
 
 COMPARISONS = {
     "id_rcs_poll": "ID/RCS polls against the server's own digest scan and a Spark full outer join",
+    "blocks": "Blocks that a poll touches, by strategy, beside the paper's formulas",
+    "hot_ranges": "Ranges that changed lately first: what half a rotation finds",
+    "id_locks": "An ID pass beside writers: length of transactions, latency of writers",
 }
 
 
@@ -27,7 +30,10 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     comparison = importlib.import_module(f"benchmarks.{options.name}")
-    with tempfile.TemporaryDirectory() as folder, PLACES[options.database].start() as place:
+    if options.database not in getattr(comparison, "DATABASES", PLACES):
+        parser.error(f"{options.name} does not run on {options.database}")
+    start = PLACES[options.database].start
+    with tempfile.TemporaryDirectory() as folder, start(getattr(comparison, "SETTINGS", {})) as place:
         table: Table = comparison.measure(place, Path(folder), rows=options.rows, repeats=options.repeats)
     print(f"## {COMPARISONS[options.name]}\n")
     chosen = f"--database {options.database} --rows {options.rows} --repeats {options.repeats}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -39,11 +39,11 @@ class Place(ABC):
 
     def create(self, rows: int) -> None:
         """Makes the table anew with `rows` rows."""
-        self._run(self.create_sql.format(rows=rows))
+        self.run(self.create_sql.format(rows=rows))
 
     def change(self, *, updates: int, deletes: int, inserts: int) -> None:
         """Changes the newest rows."""
-        self._run(self.change_sql.format(updates=updates, deletes=deletes, inserts=inserts))
+        self.run(self.change_sql.format(updates=updates, deletes=deletes, inserts=inserts))
 
     def one(self, query: str) -> Any:
         """The first value of a query."""
@@ -51,7 +51,8 @@ class Place(ABC):
             cursor.execute(query)
             return cursor.fetchall()[0][0] if cursor.description else None
 
-    def _run(self, statements: str) -> None:
+    def run(self, statements: str) -> None:
+        """Statements, each of them a transaction."""
         with closing(self.connect()) as conn, conn.cursor() as cursor:
             for statement in statements.split(";\n"):
                 if statement.strip():
@@ -82,10 +83,10 @@ INSERT INTO public.orders SELECT max(id) OVER () + row_number() OVER (), custome
 
     @classmethod
     @contextmanager
-    def start(cls) -> Iterator[Place]:
+    def start(cls, settings: Mapping[str, Any]) -> Iterator[Place]:
         """A server for the length of the block."""
-        settings = {"shared_buffers": "1GB", "max_connections": 50, "max_wal_size": "4GB", "jit": False}
-        with EmbeddedPostgres.start(settings=settings) as server:
+        usual = {"shared_buffers": "1GB", "max_connections": 50, "max_wal_size": "4GB", "jit": False}
+        with EmbeddedPostgres.start(settings={**usual, **settings}) as server:
             yield cls(server.url)
 
     def connect(self) -> Any:
@@ -123,9 +124,9 @@ INSERT INTO bench.orders SELECT @last + row_number() OVER (ORDER BY id), custome
 
     @classmethod
     @contextmanager
-    def start(cls) -> Iterator[Place]:
+    def start(cls, settings: Mapping[str, Any]) -> Iterator[Place]:
         """A server for the length of the block."""
-        with MariaServer.start(settings={"innodb_buffer_pool_size": "1G"}) as server:
+        with MariaServer.start(settings={"innodb_buffer_pool_size": "1G", **settings}) as server:
             cls(server.url_of("mysql")).one("CREATE DATABASE bench")
             yield cls(server.url_of("bench"))
 

@@ -22,7 +22,7 @@ from qbcd.config import SparkConfig
 from qbcd.connectors.base import JdbcDriver
 from qbcd.errors import EnvironmentMissing, MissingPrivilege, QbcdError, Refused, UnsafeKey
 from qbcd.model import Consistency, StreamPlan
-from qbcd.run import Stream, plan_of, probe_restriction
+from qbcd.run import Stream, option_place, plan_of, probe_restriction
 from qbcd.spark.drivers import find_driver, user_cache
 from qbcd.spark.machine import Surroundings, require_java
 from qbcd.spark.session import SparkProvider
@@ -90,7 +90,10 @@ def _stream_findings(stream: Stream) -> _Found:
         yield "privileges", "ok", _privileges(stream, session, plan, row)
         if stream.site.kind == "database":
             stream.source.connector.check_in_source(session.connection, plan.table, stream=stream.name)
+        stream.site.refuse_unfit(session, plan, option_place(stream))
         yield "strategy", "ok", f"{plan.strategy}: {_SEEN[strategy.consistency]}"
+        for remark in stream.site.remarks(session, plan):
+            yield "strategy", "warning", f"{plan.strategy}: {remark}"
         if row is not None and row.prepared:
             check_requested(stream.name, stream.settings.requested, row.checkpoint)
             check_shape(stream.source, session, stream.name, row.checkpoint)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 POINTS = (
     "after_lease",
+    "after_horizon",
     "after_snapshot",
     "after_checksums",
     "after_fetch",

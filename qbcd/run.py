@@ -9,7 +9,7 @@ process dies. A sink that is down delays its own deliveries and nothing else.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,6 +121,8 @@ def prepare_stream(stream: Stream) -> Report:
     plan, report.warnings = plan_of(stream, None)
     with stream.source.read(stream.name) as session:  # looked at again under the baseline's lock; here nothing is made
         stream.site.check_key(session, plan)
+        stream.site.refuse_unfit(session, plan, option_place(stream))
+        report.warnings += stream.site.remarks(session, plan) + stream.site.strategy(plan).warnings()
     stream.site.create(plan)
     with stream.site.hold(register=True) as held:
         if held.row.prepared:
@@ -147,7 +149,7 @@ def reset_stream(stream: Stream, *, discard: bool) -> None:
         Refused: Batches wait for a sink and `discard` is not set.
     """
     with stream.site.hold(reset=True) as held:
-        waiting = max(pending(stream).values(), default=0)
+        waiting = max(pending(stream).values(), default=0) + (1 if stream.site.open_events(held.row) else 0)
         if waiting and not discard:
             raise Refused(
                 f"{waiting} batches are not delivered to every sink", stream=stream.name,
@@ -194,11 +196,17 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
             if row and frozen:  # where the table changed since prepare, that is the cause to name
                 check_shape(source, session, stream.name, row.checkpoint)
             raise
-        stream.site.strategy(plan).check(lambda option: config.place("strategy", option))
+        stream.site.strategy(plan).check(option_place(stream))
         check_operators(plan, source.connector.dialect, place=config.place("where"))
         if frozen is None:
             probe_restriction(stream, session, plan)
     return plan, warnings
+
+
+def option_place(stream: Stream) -> Callable[[str], str]:
+    """Where in the configuration an option of the stream's strategy stands, or its ``where``."""
+    place = stream.config.place
+    return lambda option: place("where") if option == "where" else place("strategy", option)
 
 
 def probe_restriction(stream: Stream, session: Session, plan: StreamPlan) -> None:

@@ -92,6 +92,15 @@ class Marks:
         """Whether the row of the one table in scope was written at or after `mark`; it may say so of older rows too."""
         raise UnsupportedPrimitive(self.name, "changed_since_mark")
 
+    def unsteady(self, conn: Connection, words: Sequence[str]) -> list[str]:
+        """Those of a restriction's words whose value can change while the row does not: the time, chance, who asks.
+
+        Args:
+            conn: A session.
+            words: In lower case; names that are called end in ``(``.
+        """
+        raise UnsupportedPrimitive(self.name, "unsteady")
+
     # -- delete flags --------------------------------------------------------------------------------------------------
     def flag_form(self, column: Column, value: exp.Expression, literal: bool | int | str) -> exp.Expression:
         """Whether delete flag `value` of `column` says deleted; never NULL, and a NULL flag is not deleted."""

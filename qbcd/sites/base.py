@@ -204,6 +204,26 @@ class Site(ABC):
         """Whether the source needs nothing made for the stream, or has it already."""
         return True
 
+    def refuse_unfit(  # noqa: B027 -- by default all that `resolve` lets pass is fit
+        self, session: Session, plan: StreamPlan, place: Callable[[str], str]
+    ) -> None:
+        """Refuses a table, a role or options that cannot carry the strategy, before anything is made.
+
+        Args:
+            place: Where in the configuration an option of the strategy (or ``where``) stands.
+
+        Raises:
+            Refused: They cannot.
+        """
+
+    def remarks(self, session: Session, plan: StreamPlan) -> list[str]:
+        """What works, and costs the source more than it needs to."""
+        return []
+
+    def open_events(self, row: StreamRow) -> int:
+        """Events of a batch that is not sealed yet, which no sink has seen."""
+        return 0
+
     @abstractmethod
     def ddl(self, plan: StreamPlan) -> list[str]:
         """The DDL on the source that `create` and `prepare` run, for a DBA; empty where the source is only read."""

@@ -19,7 +19,7 @@ from qbcd.catalog.remembered import check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, Cost, StreamPlan
-from qbcd.sites import described, owned, resizing, stepping, windows
+from qbcd.sites import described, fitness, owned, resizing, stepping, windows
 from qbcd.sites.base import Detection, Difference, Held, Settings, Site, Step, checkpoint_of, new_epoch
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.passes import Visit
@@ -73,6 +73,15 @@ class DatabaseSite(Site):
 
     def ddl(self, plan: StreamPlan) -> list[str]:
         return owned.ddl(self, plan)
+
+    def refuse_unfit(self, session: Session, plan: StreamPlan, place: Callable[[str], str]) -> None:
+        fitness.refuse_unfit(self, session, plan, place)
+
+    def remarks(self, session: Session, plan: StreamPlan) -> list[str]:
+        return fitness.remarks(self, session, plan)
+
+    def open_events(self, row: StreamRow) -> int:
+        return sum((row.checkpoint.get("open") or {"counts": {}})["counts"].values())
 
     def stands(self, plan: StreamPlan) -> bool:
         return owned.stands(self, plan)

@@ -54,10 +54,9 @@ def _window(strategy: Stamped, part: Part, window: Window, place: str) -> list[S
 
 
 def _apply(strategy: InSource, part: Part, place: str) -> list[Step]:
-    titles = ["take old images out of the replica", "put new images into the replica"]
     statements = strategy.apply(part)
-    if len(statements) % 2:
-        titles = [*titles[: len(statements) - 1], "write the checksums back"]
+    titles = [] if strategy.keeps == "nothing" else ["take old images out of the replica", "put new ones into it"]
+    titles += ["write the checksums back"] if len(statements) > len(titles) else []
     return [
         Step("count them for the guards", place, strategy.counts(part)),
         *(Step(title, place, statement) for title, statement in zip(titles, statements, strict=True)),

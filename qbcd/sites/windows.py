@@ -79,7 +79,7 @@ def _refuse_late(plan: StreamPlan, clock: str, known: str | None) -> None:
         return
     raise Refused(
         f"the table was read up to {known} and flagged rows are kept for {retention}: some may be gone unseen",
-        stream=plan.stream, remedy=f"qbcd verify {plan.stream} shows them; then qbcd reset {plan.stream} and prepare it",
+        stream=plan.stream, remedy=f"qbcd verify {plan.stream} shows them; qbcd reset {plan.stream} and prepare it",
     )  # fmt: skip
 
 

@@ -49,8 +49,6 @@ _PAIRS: Mapping[str, Callable[[Connector, Column, Tree, Tree], Tree]] = {
     "QBCD_DISTINCT": lambda connector, column, x, y: connector.null_safe_distinct(column, x, y),
     "QBCD_EQUAL": lambda connector, column, x, y: connector.key_equal(column, x, y),
 }
-# What goes in when the text is made: bound values, and text that no parser may rewrite.
-_LATE = re.compile(r"\bQBCD_(?:BOUND_(?P<bound>\w+?)|VERBATIM_(?P<verbatim>\d+))_QBCD\b")
 
 
 def compile_sql(
@@ -75,12 +73,12 @@ def compile_sql(
         ValueError: A placeholder has no value, or a value no placeholder.
     """
     parsed: Any = sqlglot.parse_one(canonical)
-    expansion = _Expansion(connector, plan, within)
+    expansion = _Expansion(connector, plan, within, _unused(canonical, plan))
     tree = connector.statement_form(parsed.transform(expansion.of))
     # Pretty printing would indent the second line of a name that has two.
     pretty = plan is None or not any("\n" in name for name in (plan.table.name, *(c.name for c in plan.captured)))
     text = tree.sql(dialect=connector.dialect, unsupported_level=sqlglot.ErrorLevel.RAISE, pretty=pretty)
-    return _filled(text, expansion.verbatim, dict(params or {}))
+    return _filled(text, expansion, dict(params or {}))
 
 
 class _Expansion:
@@ -88,18 +86,20 @@ class _Expansion:
 
     Attributes:
         verbatim: Texts that stand in the finished statement as they are, by the numbers of their places.
+        place: How the names begin that hold the place of what goes in last.
     """
 
-    def __init__(self, connector: Connector, plan: StreamPlan | None, within: KeyRange | None) -> None:
+    def __init__(self, connector: Connector, plan: StreamPlan | None, within: KeyRange | None, place: str) -> None:
         self._connector = connector
         self._plan = plan
         self._within = within
+        self.place = place
         self.verbatim: list[str] = []
 
     def of(self, node: Tree) -> Tree:
         """What takes the place of `node`: itself where it is no primitive and no placeholder."""
         if isinstance(node, exp.Placeholder) and node.name:
-            return exp.Var(this=f"QBCD_BOUND_{node.name}_QBCD")
+            return exp.Var(this=f"{self.place}_BOUND_{node.name}_END")
         if not isinstance(node, exp.Anonymous) or not str(node.this).upper().startswith("QBCD_"):
             return node
         primitive = str(node.this).upper()
@@ -142,7 +142,7 @@ class _Expansion:
 
     def _verbatim(self, text: str) -> Tree:
         self.verbatim.append(text)
-        return exp.Var(this=f"QBCD_VERBATIM_{len(self.verbatim) - 1}_QBCD")
+        return exp.Var(this=f"{self.place}_VERBATIM_{len(self.verbatim) - 1}_END")
 
 
 def _column(plan: StreamPlan, name: str) -> Column:
@@ -153,17 +153,26 @@ def _column(plan: StreamPlan, name: str) -> Column:
     return found
 
 
-def _filled(text: str, verbatim: list[str], params: dict[str, Any]) -> Statement:
+def _unused(canonical: str, plan: StreamPlan | None) -> str:
+    """A word that no name and no literal of the statement holds."""
+    word, taken = "QBCD_PLACE", [canonical, *([c.name for c in plan.captured] if plan else [])]
+    while any(word in text for text in taken):
+        word += "X"
+    return word
+
+
+def _filled(text: str, expansion: _Expansion, params: dict[str, Any]) -> Statement:
     """The statement with what goes in last, in one pass, so that nothing in a user's text is taken for a place."""
-    used = {place["bound"] for place in _LATE.finditer(text) if place["bound"]}
+    late = re.compile(rf"\b{expansion.place}_(?:BOUND_(?P<bound>\w+?)|VERBATIM_(?P<verbatim>\d+))_END\b")
+    used = {place["bound"] for place in late.finditer(text) if place["bound"]}
     if used != set(params):
         raise ValueError(f"placeholders {sorted(used)} do not match values {sorted(params)}")
 
     def fill(place: re.Match[str]) -> str:
         if place["bound"]:
             return f"%({place['bound']})s"
-        inserted = verbatim[int(place["verbatim"])]
+        inserted = expansion.verbatim[int(place["verbatim"])]
         return inserted.replace("%", "%%") if params else inserted
 
     # pyformat: a literal percent sign is doubled, also in the user's restriction.
-    return Statement(_LATE.sub(fill, text.replace("%", "%%") if params else text), params)
+    return Statement(late.sub(fill, text.replace("%", "%%") if params else text), params)

@@ -40,6 +40,7 @@ class Stamped(Ranged):
         found = [] if self.system else [plan.table.column(name) for name in self.names]
         self.marks: tuple[Column, ...] = tuple(c for c in found if c is not None)
         self.zone: str | None = plan.option("zone")
+        self.by_ranges = bool(plan.option("deletes"))
 
     @property
     def kind(self) -> MarkKind:
@@ -130,6 +131,11 @@ class Stamped(Ranged):
         """The bare read of a window, without replica: what the index on the time-stamp serves."""
         return self._compiled("window_rows", self._bounds(window), **self._window(window))
 
+    def window_text(self, window: Window) -> str:
+        """`window_rows` with its bounds as literals, for EXPLAIN."""
+        found = self.window_rows(window)
+        return found.sql % {name: f"'{value}'" for name, value in found.params.items()}
+
     def greatest(self) -> Statement:
         """One row (mark): the largest value of a counter, as text."""
         return self._compiled("greatest_mark")
@@ -165,9 +171,9 @@ class Stamped(Ranged):
     def _context(self) -> dict[str, Any]:
         restricted = bool(self.plan.where)
         return {
-            "marks": [c.name for c in self.marks], "system": self.system, "counted": not self.system and bool(self.marks)
-            and self.kind == "counter", "restricted": restricted, "exits": restricted and self.keeps != "nothing",
-            "flag": self.flag,
+            "marks": [c.name for c in self.marks], "system": self.system, "flag": self.flag, "restricted": restricted,
+            "counted": bool(self.marks) and self.kind == "counter",
+            "exits": restricted and self.keeps != "nothing",
         }  # fmt: skip
 
     def _share(self, pages: int) -> int:

@@ -24,6 +24,11 @@ def session(place: Place, url: str = "", *, write: bool = False) -> Iterator[Ses
     source.close()
 
 
+def rows(reading: Session, statement: Statement | str) -> list[tuple[Any, ...]]:
+    """All rows of a query, as plain tuples."""
+    return [tuple(row) for row in reading.rows(statement)]
+
+
 def connector_of(place: Place) -> Connector:
     return connector_for(place.url)
 

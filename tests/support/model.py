@@ -1,20 +1,15 @@
-"""A table as a Python dictionary: what its histories are, and which events a poll has to find, on every database.
-
-Values are Python's; `SHAPES` says what they are called in each database and what becomes of them in an event.
-"""
+"""A table as a Python dictionary: what its histories are, on every database, and how its changes stand in events."""
 
 from __future__ import annotations
 
-import base64
-import datetime as dt
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
 from tests.support.places import Place
+from tests.support.shapes import SHAPES, Service, Shape
 
 Record = dict[str, Any]
 Key = tuple[Any, ...]
@@ -22,40 +17,20 @@ Restriction = Callable[[Record], bool]
 
 
 @dataclass(frozen=True)
-class Shape:
-    """A kind of value.
+class Row:
+    """A row that stands in the table.
 
     Attributes:
-        first: SQL type in PostgreSQL.
-        family: SQL type in MariaDB and MySQL.
-        values: What there is to choose from.
-        told: The value in an event.
+        record: The captured columns.
+        born: Number of the insert that made it; an update leaves it, of the key too.
+        touched: Number of the last write.
+        flagged: Its delete flag.
     """
 
-    first: str
-    family: str
-    values: Sequence[Any]
-    told: Callable[[Any], Any] = lambda value: value
-
-
-def _moment(value: dt.datetime) -> str:
-    return value.isoformat(timespec="microseconds")
-
-
-_TEXTS = ["", " ", "a", "A", "a ", "ä", "null", "it's", "\\", "%s", "日本🙂", "line\nbreak", "x" * 300]
-_CLOCKS = [dt.datetime(2024, 3, 31, 2, 30), dt.datetime(2024, 1, 1, 0, 0, 0, 1), dt.datetime(1999, 12, 31, 23, 59, 59)]
-SHAPES: Mapping[str, Shape] = {
-    "whole": Shape("integer", "integer", [0, 1, -1, 2147483647, -2147483648]),
-    "big": Shape("bigint", "bigint", [0, 9007199254740993, -9223372036854775808, 9223372036854775807]),
-    "money": Shape("numeric(12,2)", "decimal(12,2)", [Decimal(v) for v in ("-0.01", "100.50", "9999999999.99")], str),
-    "ratio": Shape("double precision", "double", [0.1, -2.5, 1e22, 1.7976931348623157e308, 5e-324]),
-    "word": Shape("varchar(300)", "varchar(300)", _TEXTS),
-    "long": Shape("text", "longtext", [*_TEXTS, "y" * 70_000]),
-    "raw": Shape("bytea", "longblob", [b"", b"\0", b"\0\0", b"\xff'\\"], lambda v: base64.b64encode(v).decode()),
-    "day": Shape("date", "date", [dt.date(2024, 2, 29), dt.date(1970, 1, 1), dt.date(9999, 12, 31)], str),
-    "moment": Shape("timestamp", "datetime(6)", [*_CLOCKS, dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31)], _moment),
-    "instant": Shape("timestamptz", "timestamp(6) NULL", _CLOCKS, lambda value: _moment(value) + "Z"),
-}  # fmt: skip
+    record: Record
+    born: int
+    touched: int
+    flagged: bool = False
 
 
 class Model:
@@ -65,113 +40,124 @@ class Model:
         place: Where; its sessions are in UTC.
         rng: Where chance comes from.
         name: Of the table; quoted.
-        columns: Name of a shape by column, key columns too, in table order.
+        columns: Name of a shape by captured column, key columns too, in table order.
         key: Key columns: of shape ``whole``, or of words that no collation equates.
+        services: Further columns.
 
     Attributes:
         rows: What stands in the table.
+        writes: How many rows were written so far.
     """
 
-    def __init__(self, place: Place, rng: Random, name: str, columns: Mapping[str, str], key: Sequence[str]) -> None:
+    steps_known: tuple[str, ...] = (
+        "insert", "insert", "update", "update", "delete", "rekey", "swap", "replace", "there_and_back",
+    )  # fmt: skip
+
+    def __init__(
+        self, place: Place, rng: Random, name: str, columns: Mapping[str, str], key: Sequence[str],
+        services: Mapping[str, Service] | None = None,
+    ) -> None:  # fmt: skip
         self.place, self.rng, self.name, self.key = place, rng, name, tuple(key)
         self.shapes = {column: SHAPES[shape] for column, shape in columns.items()}
-        self.rows: dict[Key, Record] = {}
-        self._seen: dict[Key, Record] = {}
+        self.services = dict(services or {})
+        self.rows: dict[Key, Row] = {}
+        self.writes = 0
         first = place.kind == "postgresql"
-        types = [f"{place.quote(c)} {s.first if first else s.family}" for c, s in self.shapes.items()]
+        kinds: dict[str, Shape | Service] = {**self.shapes, **self.services}
+        types = [f"{place.quote(c)} {s.first if first else s.family}" for c, s in kinds.items()]
         place.sql(f"CREATE TABLE {name} ({', '.join(types)}, PRIMARY KEY ({', '.join(map(place.quote, key))}))")
 
     # -- changes: each is one transaction ----------------------------------------------------------------------------
     def steps(self, number: int) -> None:
         """`number` random changes."""
-        steps = (self.insert, self.insert, self.update, self.update, self.delete, self.rekey, self.swap, self.replace,
-                 self.there_and_back)  # fmt: skip
-        for _ in range(number):
-            self.rng.choice(steps)()
+        with self.place.connect() as conn:
+            for _ in range(number):
+                getattr(self, self.rng.choice(self.steps_known))(conn)
+                conn.commit()
 
     def grow(self, rows: int) -> None:
         """Up to `rows` new rows."""
-        for _ in range(rows):
-            self.insert()
+        with self.place.connect() as conn:
+            for _ in range(rows):
+                self.insert(conn)
+                conn.commit()
 
-    def insert(self) -> None:
+    def empty(self) -> None:
+        """Takes every row away."""
+        with self.place.connect() as conn:
+            for key in self._live():
+                self._take(conn, key)
+
+    def insert(self, conn: Any) -> None:
         """A new row, where its key is free."""
         record = {c: self._value(c) for c in self.shapes}
-        if self._key(record) not in self.rows:
-            self._apply([], [record])
+        if self._key(record) not in self._live():
+            self._put(conn, record)
 
-    def update(self) -> None:
+    def update(self, conn: Any) -> None:
         """Some columns of a row."""
         for key in self._pick(1):
             others = [c for c in self.shapes if c not in self.key]
             new = {c: self._value(c) for c in self.rng.sample(others, self.rng.choice([1, 2]))}
-            self._apply([key], [{**self.rows[key], **new}])
+            self._change(conn, key, {**self.rows[key].record, **new})
 
-    def delete(self) -> None:
+    def delete(self, conn: Any) -> None:
         """Up to three rows."""
-        self._apply(self._pick(3), [])
+        for key in self._pick(3):
+            self._take(conn, key)
 
-    def rekey(self) -> None:
+    def rekey(self, conn: Any) -> None:
         """A row under another key."""
         for key in self._pick(1):
-            record = {**self.rows[key], **{c: self._value(c) for c in self.key}}
-            if self._key(record) not in self.rows:
-                self._apply([key], [record])
+            record = {**self.rows[key].record, **{c: self._value(c) for c in self.key}}
+            if self._key(record) not in self._live():
+                self._rename(conn, key, record)
 
-    def swap(self) -> None:
+    def swap(self, conn: Any) -> None:
         """Two rows exchange one column."""
         keys = self._pick(2)
         if len(keys) == 2:
-            one, two = (self.rows[key] for key in keys)
+            one, two = (self.rows[key].record for key in keys)
             column = self.rng.choice([c for c in self.shapes if c not in self.key])
-            self._apply(keys, [{**one, column: two[column]}, {**two, column: one[column]}])
+            self._change(conn, keys[0], {**one, column: two[column]})
+            self._change(conn, keys[1], {**two, column: one[column]})
 
-    def replace(self) -> None:
+    def replace(self, conn: Any) -> None:
         """Another row under the key of one that goes."""
         for key in self._pick(1):
             new = {c: self._value(c) for c in self.shapes if c not in self.key}
-            self._apply([key], [{**self.rows[key], **new}])
+            record = {**self.rows[key].record, **new}
+            self._take(conn, key)
+            self._put(conn, record)
 
-    def there_and_back(self) -> None:
-        """A row changes, and changes back."""
+    def there_and_back(self, conn: Any) -> None:
+        """A row goes, and comes back as it was."""
         for key in self._pick(1):
-            record = self.rows[key]
-            self._apply([key], [])
-            self._apply([], [record])
+            record = self.rows[key].record
+            self._take(conn, key)
+            conn.commit()
+            self._put(conn, record)
 
-    def empty(self) -> None:
-        """Takes every row away."""
-        self._apply(list(self.rows), [])
-
-    # -- what a poll has to find -------------------------------------------------------------------------------------
-    def net(self, wheres: Mapping[str, Restriction], *, baseline: bool = False) -> dict[str, list[str]]:
-        """The net changes since the last call under each restriction, as `tests.support.oracle.net` writes them.
-
-        Args:
-            wheres: Restrictions by name.
-            baseline: The rows are those of a baseline.
-        """
-        made = {}
-        for name, where in wheres.items():
-            old, new = ({k: r for k, r in rows.items() if where(r)} for rows in (self._seen, self.rows))
-            found = [self._event("r" if baseline else "c", None, new[k]) for k in new.keys() - old.keys()]
-            found += [self._event("d", old[k], None) for k in old.keys() - new.keys()]
-            found += [self._event("u", old[k], new[k]) for k in old.keys() & new.keys() if old[k] != new[k]]
-            made[name] = sorted(json.dumps(event, ensure_ascii=False) for event in found)
-        self._seen = dict(self.rows)
-        return made
-
-    def _event(self, op: str, old: Record | None, new: Record | None) -> Record:
+    # -- what stands in an event -------------------------------------------------------------------------------------
+    def event(
+        self, op: str, old: Record | None, new: Record | None, reason: str | None = None, *, before: bool = True
+    ) -> str:
+        """An event as `tests.support.oracle.net` writes it; without `before` it tells no old values."""
         order = [*self.key, *(c for c in self.shapes if c not in self.key)]
-        before, after = (record and {c: self._told(c, record[c]) for c in order} for record in (old, new))
-        changed = [c for c in order if old[c] != new[c]] if old and new else None
-        key = {c: (after or before or {})[c] for c in self.key}
-        return {"op": op, "key": key, "before": before, "after": after, "changed": changed, "reason": None}
+        then, now = (record and {c: self._told(c, record[c]) for c in order} for record in (old, new))
+        changed = [c for c in order if old[c] != new[c]] if old and new and before else None
+        key = {c: (now or then or {})[c] for c in self.key}
+        told = {"op": op, "key": key, "before": then if before else None, "after": now, "changed": changed}
+        return json.dumps({**told, "reason": reason}, ensure_ascii=False)
 
     def _told(self, column: str, value: Any) -> Any:
         return None if value is None else self.shapes[column].told(value)
 
     # -- helpers -----------------------------------------------------------------------------------------------------
+    def _live(self) -> list[Key]:
+        """Keys of the rows that a user of the table sees."""
+        return [key for key, row in self.rows.items() if not row.flagged]
+
     def _value(self, column: str) -> Any:
         if column in self.key:
             return self.rng.randint(1, 40) if "integer" in self.shapes[column].first else self.rng.choice("pqr")
@@ -181,20 +167,88 @@ class Model:
         return tuple(record[c] for c in self.key)
 
     def _pick(self, most: int) -> list[Key]:
-        return self.rng.sample(sorted(self.rows), min(most, len(self.rows)))
+        live = sorted(self._live())
+        return self.rng.sample(live, min(most, len(live)))
 
-    def _apply(self, gone: Sequence[Key], come: Sequence[Record]) -> None:
-        columns = ", ".join(self._escaped(c) for c in self.shapes)
-        where = " AND ".join(f"{self._escaped(c)} = %s" for c in self.key)
-        name = self.name.replace("%", "%%")
-        with self.place.connect() as conn:
-            for key in gone:
-                self.place.run(conn, f"DELETE FROM {name} WHERE {where}", key)
-                del self.rows[key]
-            for record in come:
-                values = ", ".join(["%s"] * len(record))
-                self.place.run(conn, f"INSERT INTO {name} ({columns}) VALUES ({values})", list(record.values()))
-                self.rows[self._key(record)] = record
+    def _put(self, conn: Any, record: Record) -> None:
+        """A row comes under a key that is free."""
+        self.writes += 1
+        services = self._services(None)
+        columns = ", ".join(map(self._escaped, [*self.shapes, *services]))
+        values = ", ".join([*["%s"] * len(record), *services.values()])
+        self._run(conn, f"INSERT INTO {{t}} ({columns}) VALUES ({values})", record.values())
+        self.rows[self._key(record)] = Row(record, self.writes, self.writes)
+
+    def _change(self, conn: Any, key: Key, record: Record) -> None:
+        """A row gets other values, perhaps another key."""
+        self.writes += 1
+        row = replace(self.rows.pop(key), record=record, touched=self.writes, flagged=False)
+        self._update(conn, key, record, row)
+        self.rows[self._key(record)] = row
+
+    def _update(self, conn: Any, key: Key, record: Record, row: Row) -> None:
+        written = [f"{self._escaped(c)} = {v}" for c, v in self._services(row).items()]
+        sets = [*(f"{self._escaped(c)} = %s" for c in record), *written]
+        self._run(conn, f"UPDATE {{t}} SET {', '.join(sets)} WHERE {self._on_key}", [*record.values(), *key])
+
+    def _rename(self, conn: Any, key: Key, record: Record) -> None:
+        """A row comes under another key, by an update."""
+        self._change(conn, key, record)
+
+    def _take(self, conn: Any, key: Key) -> None:
+        """A row goes."""
+        self._run(conn, f"DELETE FROM {{t}} WHERE {self._on_key}", key)
+        del self.rows[key]
+
+    def _services(self, row: Row | None) -> dict[str, str]:
+        """What the service columns get: of a new row (None), or of one that is written again."""
+        gone, number = row is not None and row.flagged, self.writes
+        written = {
+            c: s.written(self.place.kind, self.rng, number=number, gone=gone, anew=row is None)
+            for c, s in self.services.items()
+        }
+        return {c: sql for c, sql in written.items() if sql is not None}
+
+    @property
+    def _on_key(self) -> str:
+        return " AND ".join(f"{self._escaped(c)} = %s" for c in self.key)
+
+    def _run(self, conn: Any, sql: str, params: Iterable[Any]) -> list[tuple[Any, ...]]:
+        return self.place.run(conn, sql.replace("{t}", self.name.replace("%", "%%")), list(params))
 
     def _escaped(self, column: str) -> str:
         return self.place.quote(column).replace("%", "%%")
+
+
+class FlaggedModel(Model):
+    """A table whose application flags rows instead of deleting them; only now and then somebody deletes one."""
+
+    steps_known = (*Model.steps_known, "vanish")
+
+    def vanish(self, conn: Any) -> None:
+        """A row is deleted and not flagged."""
+        for key in self._pick(1):
+            super()._take(conn, key)
+
+    def _take(self, conn: Any, key: Key) -> None:
+        self.writes += 1
+        row = replace(self.rows[key], touched=self.writes, flagged=True)
+        self._update(conn, key, row.record, row)
+        self.rows[key] = row
+
+    def _put(self, conn: Any, record: Record) -> None:
+        """Revives the flagged row of that key, where it still stands."""
+        key = self._key(record)
+        if key in self.rows and self._run(conn, f"SELECT 1 FROM {{t}} WHERE {self._on_key}", key):
+            self._change(conn, key, record)
+        else:
+            super()._put(conn, record)
+
+    def _rename(self, conn: Any, key: Key, record: Record) -> None:
+        self._take(conn, key)
+        self._put(conn, record)
+
+    def standing(self) -> set[Key]:
+        """Keys in the table itself, flagged or not."""
+        columns = ", ".join(map(self.place.quote, self.key))
+        return set(self.place.sql(f"SELECT {columns} FROM {self.name}"))

@@ -24,6 +24,7 @@ from qbcd.connectors.mysql_family import (
     session,
     statements,
     types,
+    unsteady,
 )
 from qbcd.errors import ConfigError, QbcdError, UnsupportedPrimitive
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
@@ -237,6 +238,9 @@ class MySQLFamily(Connector):
 
     def flag_form(self, column: Column, value: exp.Expression, literal: bool | int | str) -> exp.Expression:
         return marks.flag_form(column, value, literal)
+
+    def unsteady(self, conn: Connection, words: Sequence[str]) -> list[str]:
+        return unsteady.unsteady(conn, words)
 
     def flag_problem(self, column: Column, literal: bool | int | str) -> str:
         return marks.flag_problem(column, literal)

@@ -11,7 +11,18 @@ from sqlglot import exp
 
 from qbcd.connectors.base import Connector
 from qbcd.connectors.facts import Counter, HighWater, Index, JdbcDriver, Privileges
-from qbcd.connectors.postgresql import access, catalog, errors, forms, highwater, marks, session, statements, types
+from qbcd.connectors.postgresql import (
+    access,
+    catalog,
+    errors,
+    forms,
+    highwater,
+    marks,
+    session,
+    statements,
+    types,
+    unsteady,
+)
 from qbcd.errors import QbcdError, UnsupportedPrimitive
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
 
@@ -142,6 +153,9 @@ class PostgreSQL(Connector):
 
     def write_rights(self, conn: Connection, table: Table, *, update: Sequence[str] = (), delete: bool = False) -> str:
         return access.write_rights(conn, table, update, delete)
+
+    def unsteady(self, conn: Connection, words: Sequence[str]) -> list[str]:
+        return unsteady.unsteady(conn, words)
 
     def index_right(self, conn: Connection, table: Table) -> str:
         return access.index_right(conn, table)

@@ -82,6 +82,7 @@ SELECT current_user::text AS role, has_table_privilege(c.oid, 'DELETE') AS may_d
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %(schema)s AND c.relname = %(name)s
 """
 _UPDATABLE, _DELETABLE = 4, 16  # bits of pg_relation_is_updatable
+LACKS = ", which lacks a column"
 HIDDEN_SHARE = 10  # an index reads the table too where more than one page in so many is not all-visible
 
 
@@ -151,10 +152,10 @@ def index_only(conn: Connection, table: Table, sql: str) -> str:
     if spoiling:
         with conn.begin_nested() as savepoint:
             conn.exec_driver_sql("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
-            spoiling = _spoiling(_plan(conn, sql), family)
+            forced = _spoiling(_plan(conn, sql), family)
             savepoint.rollback()
-    if spoiling:
-        return spoiling
+        for place, why in forced.items():
+            return why if why.endswith(LACKS) else spoiling.get(place, why)
     stored = [m for m in members if m["kind"] in ("r", "m")]
     pages = sum(int(m["pages"]) for m in stored)
     hidden = sum(max(0, int(m["pages"]) - int(m["visible"])) for m in stored)
@@ -174,14 +175,17 @@ def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from _nodes(below)
 
 
-def _spoiling(plan: Mapping[str, Any], family: set[tuple[str, str]]) -> str:
+def _spoiling(plan: Mapping[str, Any], family: set[tuple[str, str]]) -> dict[str, str]:
+    """How each relation is read that is not read by index alone."""
+    found = {}
     for node in _nodes(plan):
-        place = (node.get("Schema"), node.get("Relation Name"))
-        if place not in family or node["Node Type"] in ("Index Only Scan", "ModifyTable"):
+        schema, name = str(node.get("Schema")), str(node.get("Relation Name"))
+        if (schema, name) not in family or node["Node Type"] in ("Index Only Scan", "ModifyTable"):
             continue
-        by = f" by {node['Index Name']}, which lacks a column" if node["Node Type"] == "Index Scan" else ""
-        return f"{node['Node Type']} on {place[0]}.{place[1]}{by}"
-    return ""
+        # Without a condition the index serves for nothing but its order, where a scan of the table is switched off.
+        by = f" by {node['Index Name']}{LACKS}" if node["Node Type"] == "Index Scan" and "Index Cond" in node else ""
+        found[f"{schema}.{name}"] = f"{node['Node Type']} on {schema}.{name}{by}"
+    return found
 
 
 # -- rights ----------------------------------------------------------------------------------------------------------

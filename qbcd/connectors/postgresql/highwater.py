@@ -15,9 +15,9 @@ _TEXT = "'YYYY-MM-DD HH24:MI:SS.US'"
 _CLOCK = f"SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', {_TEXT})"
 # The server keeps what it once said of its sessions until the transaction ends.
 _FRESH = "SELECT pg_stat_clear_snapshot()"
-# A statement takes its time before its transaction shows, hence query_start; walsenders run theirs for days, and show no
-# transaction, though they may write. Parallel workers show their leader's start. Vacuum by itself writes no row. The
-# start of a session is hidden where the role may not look into it, where it does not report, or where it began to
+# A statement takes its time before its transaction shows, hence query_start. Walsenders run theirs for days and show
+# no transaction, though they may write. Parallel workers show their leader's start; vacuum by itself writes no row.
+# The start of a session is hidden where the role may not look into it, where it does not report, or where it began to
 # report only after its transaction had begun.
 _OPEN = f"""
 SELECT to_char(min(CASE WHEN a.state = 'active' AND a.backend_type <> 'walsender'

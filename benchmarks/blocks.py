@@ -1,0 +1,193 @@
+"""Blocks that a poll of each strategy in the source touches, by the server's own count, beside the paper's formula.
+
+1 % of the rows change, the newest ones or such as chance picks. Each strategy polls the same changes through a stream of
+its own; the statements are those of the poll, as the server ran them (see `explained`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks import explained
+from benchmarks.explained import Blocks, Told, listening
+from benchmarks.measure import Table
+from benchmarks.places import Place
+from qbcd.api import Project
+from qbcd.strategies import InSource, Stamped, costs
+from qbcd.strategies.outbox import outbox_name
+
+DATABASES = ("postgresql",)
+SETTINGS = {"shared_buffers": "2GB", **explained.SETTINGS}
+PAGE = 8192
+SHARE = 0.01  # of the rows changes
+CREATE = """
+CREATE EXTENSION IF NOT EXISTS pg_buffercache;
+CREATE EXTENSION IF NOT EXISTS pageinspect;
+CREATE TABLE public.orders (
+  id bigint PRIMARY KEY, customer text NOT NULL, quantity int, amount numeric(12, 2), placed_at timestamptz,
+  weight double precision, note text, updated_at timestamptz NOT NULL, is_deleted boolean NOT NULL DEFAULT false
+) WITH (fillfactor = {fill});
+INSERT INTO public.orders
+SELECT i, 'customer-' || (i::bigint * 7919) % 100003, i % 97, (i % 100000) / 100.0,
+       timestamptz '2024-01-01 00:00:00+00' + i * interval '1 second', i / 3.0, left(repeat(md5(i::text), 4), 104),
+       timestamptz '2024-01-01 00:00:00+00' + i * interval '1 second'
+FROM generate_series(1, {rows}) AS i;
+VACUUM ANALYZE public.orders;
+"""
+CHANGE = "UPDATE public.orders SET quantity = quantity + 1, updated_at = clock_timestamp() WHERE {which}"
+# where PostgreSQL leaves no room in a page, new versions stand together at the end whatever the old ones did
+PATTERNS = {
+    "clustered": (100, "id > {rows} - {changed}"),
+    "random": (90, "id IN (SELECT id FROM public.orders ORDER BY md5(id::text) LIMIT {changed})"),
+}
+MARK = {"timestamp": "updated_at", "margin": "1ms"}
+FLAG = {**MARK, "delete_flag": "is_deleted"}
+NARROW = ["customer", "quantity", "amount", "placed_at"]  # about 30 % of the row, as the paper has it
+# By stream: its strategy, how it is called here, what is done before its poll.
+STREAMS: dict[str, tuple[Any, str, str]] = {
+    "mds": ("mds", "MDS", ""),
+    "ts": ({"type": "ts", **MARK}, "TS, no index", ""),
+    "tlcs": ({"type": "tlcs"}, "TLCS (b)", ""),
+    "id": ({"type": "id"}, "ID, a whole pass", ""),
+    "ts_indexed": ({"type": "ts", **MARK}, "TS, index", "index"),
+    "tdi": ({"type": "tdi", **FLAG}, "TDI", "index"),
+    "atdi": ({"type": "atdi", **FLAG}, "ATDI", "index"),
+    "atdi_vacuum": ({"type": "atdi", **FLAG}, "ATDI, after VACUUM", "vacuum"),
+}
+
+
+@dataclass
+class Sizes:
+    """Pages as they are before the poll: of the table, the replica, their keys' indexes, and the time-stamp's index."""
+
+    table: float
+    replica: float
+    key: float
+    replica_key: float
+    index: float
+    height: float
+
+
+def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
+    """Both patterns on a database of their own; nothing here is timed, so nothing is repeated."""
+    heading = ("changes", "poll", "formula", "by the formula", "blocks read", "ratio", "with the keys' indexes", "ratio",
+               "asked for", "to apply", "rest")  # fmt: skip
+    table = Table(heading, place.version())
+    for pattern in PATTERNS:
+        place.one(f"CREATE DATABASE {pattern}")
+        own = type(place)(place.url.rsplit("/", 1)[0] + f"/{pattern}")
+        table.rows += list(_pattern(own, folder / pattern, rows, pattern))
+    return table
+
+
+def _pattern(place: Place, folder: Path, rows: int, pattern: str) -> Iterator[tuple[str, ...]]:
+    fill, which = PATTERNS[pattern]
+    changed = round(rows * SHARE)
+    place.run(CREATE.format(rows=rows, fill=fill))
+    folder.mkdir()
+    with Project.from_dict(_config(place.url), base_dir=folder) as project:
+        for name in STREAMS:
+            project.stream(name).prepare()
+        place.run(CHANGE.format(which=which.format(rows=rows, changed=changed)))
+        place.run("SELECT pg_sleep(0.1)")
+        for name, (_, called, first) in STREAMS.items():
+            strategy = project.work(name).site.strategy(project.stream(name).plan())
+            assert isinstance(strategy, InSource)
+            index = _before(place, strategy, first)
+            sizes = _sizes(place, strategy, index)
+            with listening(place.url) as told:
+                [outcome] = project.run([name], once=True).outcomes
+            if outcome.error or not outcome.report or outcome.report.counts != {"u": changed}:
+                raise outcome.error or AssertionError(f"{name}: {outcome.report}")
+            yield pattern, called, *_line(strategy, sizes, told, rows, pattern)
+            if index:
+                place.run(f"DROP INDEX public.{index}")
+
+
+def _config(url: str) -> dict[str, Any]:
+    def table(name: str, strategy: Any) -> dict[str, Any]:
+        more = {"columns": NARROW} if name.startswith("atdi") else {}
+        return {"source": "shop", "table": "public.orders", "name": name, "strategy": strategy, **more}
+
+    return {
+        "version": 1, "sources": {"shop": {"url": url}},
+        "tables": [table(name, strategy) for name, (strategy, _, _) in STREAMS.items()],
+    }  # fmt: skip
+
+
+def _before(place: Place, strategy: InSource, first: str) -> str:
+    """What a poll finds in place: the strategy's own index, with the visibility map as it is or brought up to date."""
+    if not first:
+        return ""
+    assert isinstance(strategy, Stamped)
+    place.run(strategy.index().replace("%%", "%"))
+    if first == "vacuum":
+        place.run("VACUUM public.orders")
+    names = "SELECT indexname FROM pg_indexes WHERE tablename = 'orders' AND indexname <> 'orders_pkey'"
+    return str(place.one(names))
+
+
+def _sizes(place: Place, strategy: InSource, index: str) -> Sizes:
+    def pages(name: str) -> float:
+        return float(place.one(f"SELECT pg_relation_size('{name}') / {PAGE}"))
+
+    replica = ".".join(strategy.replica)
+    height = place.one(f"SELECT level + 1 FROM bt_metap('public.{index}')") if index else 0
+    return Sizes(pages("public.orders"), pages(replica), pages("public.orders_pkey"), pages(f"{replica}_pkey"),
+                 pages(f"public.{index}") if index else 0.0, float(height))  # fmt: skip
+
+
+def _line(strategy: InSource, sizes: Sizes, told: list[Told], rows: int, pattern: str) -> Iterator[str]:
+    """Formula, its pages, what was read, and what it took beside."""
+    formula, pages, indexes = _formula(strategy, sizes, rows, pattern)
+    finding = [t for t in told if _finds(t, strategy)]
+    found = sum((t.below for t in finding), Blocks())
+    own = {outbox_name(strategy.plan.stream), strategy.replica[1]}
+    applying = sum((t.blocks for t in told if t not in finding and t.relations & own), Blocks())
+    applying += sum((t.blocks for t in finding), Blocks()) - found
+    rest = sum((t.blocks for t in told if not t.relations & own), Blocks())
+    yield formula
+    yield f"{pages:,.0f}"
+    yield f"{found.read:,}"
+    yield f"{found.read / pages:.2f}"
+    yield f"{pages + indexes:,.0f}"
+    yield f"{found.read / (pages + indexes):.2f}"
+    yield f"{found.asked:,}" + (f" + {found.temp:,} temporary" if found.temp else "")
+    yield f"{applying.asked:,}"
+    yield f"{rest.asked:,}"
+
+
+def _finds(told: Told, strategy: InSource) -> bool:
+    """Whether a statement is one that finds: it writes the outbox, and reads the table."""
+    return told.plan["Node Type"] == "ModifyTable" and {"orders", outbox_name(strategy.plan.stream)} <= told.relations
+
+
+def _formula(strategy: InSource, sizes: Sizes, rows: int, pattern: str) -> tuple[str, float, float]:
+    """The paper's formula in words, its pages here, and the pages of keys' indexes, which the paper leaves out.
+
+    Random changes touch as many pages of table and replica as Yao's formula says; in the index on the time-stamp
+    changes always stand together.
+    """
+    changed = round(rows * SHARE)
+
+    def share(pages: float) -> float:
+        return costs.yao(rows, pages, changed) / pages if pattern == "random" else SHARE
+
+    s, m = sizes.table, sizes.replica
+    looked_up = share(sizes.replica_key) * sizes.replica_key
+    both = sizes.key + sizes.replica_key
+    by_index = costs.tdi(s * share(s) / SHARE, m * share(m) / SHARE, sizes.index, SHARE, sizes.height)
+    covering = costs.atdi(sizes.index, m * share(m) / SHARE, SHARE, sizes.height)
+    formulas: dict[str, Callable[[], tuple[str, float, float]]] = {
+        "mds": lambda: ("N + M", costs.mds(s, m), 0.0),
+        "ts": lambda: ("S + delta M", costs.ts(s, m, share(m)), looked_up),
+        "tlcs": lambda: ("N + delta W", costs.tlcs(s, m, share(m)), both + m * (1 - share(m))),
+        "id": lambda: ("N + M + ranges", costs.incremental(s, m, 1), both),
+        "ts_indexed": lambda: ("delta (S + M + I) + K", by_index, looked_up),
+        "tdi": lambda: ("delta (S + M + I) + K", by_index, looked_up),
+        "atdi": lambda: ("delta (I + W) + K", covering, looked_up),
+    }
+    return formulas[strategy.plan.stream.removesuffix("_vacuum")]()

@@ -1,0 +1,28 @@
+"""What in a restriction can change by itself on MariaDB and MySQL: the time, chance, the session, stored functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy.engine import Connection
+
+_BARE = frozenset({"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "utc_date",
+                   "utc_time", "utc_timestamp", "current_user", "current_role"})  # fmt: skip
+_CALLED = frozenset({
+    "now", "sysdate", "curdate", "curtime", "unix_timestamp", "rand", "random_bytes", "uuid", "uuid_short", "sys_guid",
+    "connection_id", "last_insert_id", "row_count", "found_rows", "user", "session_user", "system_user", "database",
+    "schema", "version", "sleep", "get_lock", "is_free_lock", "is_used_lock", "release_lock", "benchmark", "nextval",
+    "lastval", "setval", "load_file", *_BARE,
+})  # fmt: skip
+_STORED = """
+SELECT DISTINCT lower(routine_name) FROM information_schema.routines
+WHERE routine_type = 'FUNCTION' AND (is_deterministic = 'NO' OR sql_data_access <> 'NO SQL')
+"""
+
+
+def unsteady(conn: Connection, words: Sequence[str]) -> list[str]:
+    """See :meth:`~qbcd.connectors.marks.Marks.unsteady`."""
+    called = {word[:-1] for word in words if word.endswith("(")}
+    stored = {str(row[0]) for row in conn.exec_driver_sql(_STORED)} & called
+    found = (_CALLED & called) | stored
+    return [word.rstrip("(") for word in words if word in _BARE or word.rstrip("(") in found]

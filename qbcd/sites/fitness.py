@@ -1,0 +1,142 @@
+"""Whether a table and a role can carry a strategy of the source's own site: looked at by `check` and before `prepare`.
+
+What a poll must not go on without is looked at by each poll too, where it is read (`windows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from qbcd.catalog.source import Session
+from qbcd.errors import ConfigError, MissingPrivilege, Refused, UnsafeWatermark
+from qbcd.marks import Window
+from qbcd.model import StreamPlan
+from qbcd.sites import windows
+from qbcd.sites.owned import serves
+from qbcd.sql import check_steady
+from qbcd.strategies import Atdi, InSource, Ranged, Stamped, Tdi, Tlcs
+
+if TYPE_CHECKING:
+    from qbcd.sites.database import DatabaseSite
+
+Place = Callable[[str], str]
+STORED = ("table", "partitioned")
+ANY_WINDOW = Window("1970-01-01 00:00:00.000000", "1970-01-01 00:00:01.000000")
+ANY_NUMBERS = Window("0", "1")
+
+
+def refuse_unfit(site: DatabaseSite, session: Session, plan: StreamPlan, place: Place) -> None:
+    """Refuses what cannot work, before anything is made.
+
+    Raises:
+        UnsafeWatermark: Time-stamps of this source are no watermark for this role.
+        MissingPrivilege: The role lacks a right that the options need.
+        Refused: The table cannot be read as the strategy reads it.
+    """
+    strategy = site.strategy(plan)
+    if isinstance(strategy, Stamped) and strategy.way == "window":
+        _refuse_mark(site, session, strategy, place)
+        check_steady(session.connection, site.source.connector, plan, place=place("where"))
+    _refuse_rights(site, session, strategy, place)
+    if isinstance(strategy, Ranged) and strategy.by_ranges and plan.table.kind in STORED:
+        _refuse_unordered(site, session, strategy, place)
+
+
+def _refuse_mark(site: DatabaseSite, session: Session, strategy: Stamped, place: Place) -> None:
+    connector, conn, plan = site.source.connector, session.connection, strategy.plan
+    if strategy.system:
+        problem = connector.system_mark_problem(conn, "", plan.table)
+        if problem:
+            raise UnsafeWatermark(problem, stream=plan.stream, where=place("timestamp"),
+                                  remedy="use a time-stamp column, or id_rcs, mds or id")  # fmt: skip
+        return
+    windows.refuse_blind(site, session, plan, connector.high_water(conn).blind)
+    if strategy.kind == "counter":
+        _refuse_counter(site, session, strategy, place)
+    elif plan.option("counter"):
+        raise ConfigError(f"time-stamp {strategy.names[0]!r} is no counter", stream=plan.stream, where=place("counter"),
+                          remedy="remove `counter`")  # fmt: skip
+
+
+def _refuse_counter(site: DatabaseSite, session: Session, strategy: Stamped, place: Place) -> None:
+    """Refuses numbers that come out of order, and those that look like a version of each row (protocol.md 7, 8)."""
+    plan, column = strategy.plan, strategy.marks[0]
+    told = site.source.connector.counter_problem(session.connection, plan.table, column)
+    if told.refused:
+        raise UnsafeWatermark(
+            f"column {column.name!r} is no watermark: {told.refused}", stream=plan.stream, where=place("timestamp"),
+            remedy="use a time-stamp column, or id_rcs, mds or id",
+        )  # fmt: skip
+    if told.vouched or plan.option("counter"):
+        return
+    seen = session.one(strategy.repeated())
+    if int(seen.rows_seen) > 1 and seen.values_seen < seen.rows_seen and int(seen.greatest or 0) < int(seen.rows_seen):
+        raise UnsafeWatermark(
+            f"column {column.name!r} holds {seen.values_seen} different values up to {seen.greatest} in "
+            f"{seen.rows_seen} rows: it looks like a version of each row, which does not grow over the whole table",
+            stream=plan.stream, where=place("timestamp"),
+            remedy="if every change takes a number larger than all before it in the table, say  counter: table",
+        )  # fmt: skip
+
+
+def _refuse_rights(site: DatabaseSite, session: Session, strategy: InSource, place: Place) -> None:
+    connector, conn, table = site.source.connector, session.connection, strategy.plan.table
+    lacking, option = "", "type"
+    if isinstance(strategy, Tdi) and strategy.purges:
+        lacking, option = connector.write_rights(conn, table, delete=True), "purge"
+    elif isinstance(strategy, Tlcs) and strategy.column:
+        lacking, option = connector.write_rights(conn, table, update=[strategy.column]), "checksum_column"
+    if not lacking and isinstance(strategy, Tdi) and strategy.plan.option("create_index"):
+        lacking, option = connector.index_right(conn, table), "create_index"
+    if lacking:
+        raise MissingPrivilege(
+            f"{lacking}, which option {option} needs", stream=strategy.plan.stream, where=place(option),
+            remedy="grant it, or take the option out",
+        )  # fmt: skip
+
+
+def _refuse_unordered(site: DatabaseSite, session: Session, strategy: InSource, place: Place) -> None:
+    """Refuses a key without an index in its order: each range would read the whole table."""
+    plan = strategy.plan
+    first = plan.key[0].name
+    indexes = site.source.connector.indexes(session.connection, plan.table)
+    if any(i.ordered and not i.partial and i.columns[:1] == (first,) for i in indexes):
+        return
+    other = next((i.name for i in indexes if i.columns[:1] == (first,)), "")
+    why = f"index {other} cannot answer an interval of keys" if other else f"no index begins with {first}"
+    raise Refused(
+        f"key ({', '.join(c.name for c in plan.key)}) of {plan.table.schema}.{plan.table.name} has no index in its "
+        f"order ({why}), so that each range would read the whole table", stream=plan.stream, where=place("type"),
+        remedy="create one, or use mds or id_rcs",
+    )  # fmt: skip
+
+
+# -- what is dearer than it needs to be --------------------------------------------------------------------------------
+def remarks(site: DatabaseSite, session: Session, plan: StreamPlan) -> list[str]:
+    """What works, and costs more than it needs to."""
+    strategy = site.strategy(plan)
+    if not isinstance(strategy, Stamped) or strategy.way != "window":
+        return []
+    if strategy.system:
+        return ["no index can serve xmin: each poll reads the whole table"]
+    table = plan.table
+    indexes = site.source.connector.indexes(session.connection, table)
+    found = []
+    if table.kind in STORED and not serves(strategy, indexes):
+        found.append(
+            f"no index begins with {strategy.names[0]}: each poll reads the whole table "
+            f"(qbcd prepare {plan.stream} --dry-run prints the index)"
+        )
+    elif isinstance(strategy, Atdi):
+        found += _spoilt(site, session, strategy)
+    if strategy.nullable:
+        found.append(f"{strategy.names[0]} may be NULL; rows without it are read at each poll")
+    return found
+
+
+def _spoilt(site: DatabaseSite, session: Session, strategy: Atdi) -> list[str]:
+    """What keeps polls from being answered by the covering index alone, by the source's own plan."""
+    window = ANY_NUMBERS if strategy.kind == "counter" else ANY_WINDOW
+    problem = site.source.connector.index_only(session.connection, strategy.plan.table, strategy.window_text(window))
+    return [f"polls are not answered by an index alone: {problem}"] if problem else []

@@ -1,0 +1,72 @@
+"""The papers' cost formulas: pages that a poll touches, from sizes in pages (Carnes & Hanson 3.1 to 3.4, table 3).
+
+Symbols are the paper's, under names of their own where it uses one letter twice (error C12): N pages of the table, S of
+the table with time-stamp and flag, M and W of the copy, I of an index, `delta` the share of rows that changed, `height`
+that of an index (the paper's second K). Results are fractions; a caller rounds.
+"""
+
+from __future__ import annotations
+
+import math
+
+POINTER_BYTES = 4  # of a tuple in an index entry, and of a counter in a row of the range table, as the paper has them
+
+
+def pages(rows: float, row_bytes: int, page_bytes: int) -> float:
+    """Pages of `rows` rows of which none is cut in two."""
+    return rows / (page_bytes // row_bytes)
+
+
+def yao(rows: int, pages: float, picked: int) -> float:
+    """Expected pages that hold `picked` of `rows` rows, where each row is as likely as any other (Yao 1977).
+
+    Where changes are clustered, `picked / rows * pages` is what the paper takes for it.
+    """
+    if picked >= rows or pages <= 0:
+        return max(0.0, pages)
+    others = rows - rows / pages  # rows that do not stand on a given page
+    if picked > others:
+        return pages
+    missed = math.lgamma(others + 1) - math.lgamma(others - picked + 1)
+    missed -= math.lgamma(rows + 1) - math.lgamma(rows - picked + 1)
+    return pages * -math.expm1(missed)
+
+
+def mds(n: float, m: float, *, share: float = 1.0) -> float:
+    """R*N + M: the table, or the `share` of it that the restriction leaves, and the copy (3.1)."""
+    return share * n + m
+
+
+def ts(s: float, copy: float, delta: float) -> float:
+    """S + delta*N: a scan, and the copy of what changed (3.2.1)."""
+    return s + delta * copy
+
+
+def tdi(s: float, copy: float, index: float, delta: float, height: float) -> float:
+    """(S + N + I)*delta + K: only what changed, by an index on the time-stamp (3.2.2, figure 4)."""
+    return (s + copy + index) * delta + height
+
+
+def atdi(index: float, copy: float, delta: float, height: float) -> float:
+    """I*delta + delta*W + K: from the covering index, without a visit to the table (figures 5 and 6; error C13)."""
+    return index * delta + copy * delta + height
+
+
+def tlcs(n: float, digests: float, delta: float) -> float:
+    """N + delta*W: a scan that computes digests, and those that are written (3.3; error C15)."""
+    return n + delta * digests
+
+
+def incremental(n: float, m: float, ranges: float) -> float:
+    """N + M + the range table, over a whole pass (3.4)."""
+    return n + m + ranges
+
+
+def covering_entry(stamp_bytes: int, key_bytes: int, field_bytes: int) -> int:
+    """Bytes of an entry of ATDI's index: time-stamp and flag, tuple, key, pertinent fields (figure 5)."""
+    return stamp_bytes + POINTER_BYTES + key_bytes + field_bytes
+
+
+def range_table(n: float, pages_per_range: int, key_bytes: int, page_bytes: int) -> float:
+    """Pages of the table of ranges, each row two keys and a counter (3.4; error C18: a real one is larger)."""
+    return pages(n / pages_per_range, 2 * key_bytes + POINTER_BYTES, page_bytes)

@@ -1,0 +1,199 @@
+"""Indexes that make polls cheap, proof that they do, and rights on the source's own tables, judged by its server."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from qbcd.connectors.facts import Index
+from qbcd.errors import UnsupportedPrimitive
+from qbcd.model import Column, Travel
+from tests.support.maria_source import KINDS
+from tests.support.marking import connector_of, probed, session
+from tests.support.places import Place, over
+
+FAMILY = pytest.mark.parametrize("database", KINDS, indirect=True)
+NAME = 'a\n`b`"%s'
+
+
+def indexes(place: Place, name: str) -> dict[str, Index]:
+    table = probed(place, name)
+    with session(place) as reading:
+        return {index.name: index for index in connector_of(place).indexes(reading.connection, table)}
+
+
+@over()
+def test_an_index_that_was_asked_for_is_found_again(place: Place) -> None:
+    """Whatever it and the columns are called; a second time nothing happens where the server can be told so."""
+    place.sql(f"CREATE TABLE {place.quote(NAME)} (k integer, {place.quote('k%')} integer, {place.quote(NAME)} integer, "
+              f"flag integer, extra varchar(20), PRIMARY KEY (k, {place.quote('k%')}))")  # fmt: skip
+    table, connector = probed(place, NAME), connector_of(place)
+    made = connector.create_index("i " + NAME, table, [NAME, "flag"], ["k", "k%", "extra"])
+    for _ in range(1 if place.kind == "mysql" else 2):
+        with session(place, write=True) as writing:
+            writing.run(made)
+    found = indexes(place, NAME)
+    if place.kind == "postgresql":
+        wanted = Index("i " + NAME, (NAME, "flag"), ("k", "k%", "extra"), True, False, False)
+    else:
+        wanted = Index("i " + NAME, (NAME, "flag", "k", "k%", "extra"), (), True, False, False)
+    assert found.pop("i " + NAME) == wanted
+    (key,) = found.values()
+    assert (key.columns, key.unique, key.ordered, key.partial) == (("k", "k%"), True, True, False)
+    assert key.included == (() if place.kind == "postgresql" else (NAME, "flag", "extra"))
+    place.sql(f"CREATE VIEW v AS SELECT * FROM {place.quote(NAME)}")
+    assert indexes(place, "v") == {}
+
+
+def test_indexes_that_answer_no_interval_or_not_for_every_row(place: Place) -> None:
+    place.sql("""CREATE TABLE t (k integer PRIMARY KEY, a integer, b text, "c" integer) ;
+        CREATE INDEX hashed ON t USING hash (a); CREATE INDEX part ON t (a) WHERE b = 'x';
+        CREATE INDEX computed ON t (a, lower(b), c); CREATE UNIQUE INDEX sole ON t (c DESC) INCLUDE (b);
+        CREATE TABLE p (k integer, a integer) PARTITION BY LIST (k); CREATE INDEX whole ON p (a);
+        CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1); CREATE INDEX lone ON ONLY p (k)""")
+    found = indexes(place, "t")
+    assert found.pop("t_pkey").unique
+    assert list(found.values()) == [
+        Index("hashed", ("a",), (), False, False, False),
+        Index("part", ("a",), (), True, False, True),
+        Index("computed", ("a", "", "c"), (), True, False, False),
+        Index("sole", ("c",), ("b",), True, True, False),
+    ]
+    assert list(indexes(place, "p")) == ["whole"]  # the other one answers for no partition yet
+
+
+@FAMILY
+def test_an_index_over_beginnings_or_out_of_sight_vouches_for_nothing(place: Place) -> None:
+    ignored = "IGNORED" if place.kind == "mariadb" else "INVISIBLE"
+    place.sql(
+        f"CREATE TABLE t (k integer PRIMARY KEY, b text, c integer, INDEX begun (c, b(9)), INDEX gone (c) {ignored})"
+    )
+    assert indexes(place, "t")["begun"] == Index("begun", ("c", ""), ("k",), True, False, False)
+    assert sorted(indexes(place, "t")) == ["PRIMARY", "begun"]
+    table, connector = probed(place), connector_of(place)
+    with pytest.raises(UnsupportedPrimitive, match=r"column b, whose type text"):
+        connector.create_index("i", table, ["c"], ["b"])
+    wide = Column("w", "varchar(999)", "varchar", True, "", "typed", Travel("text"), facts=(("octets", "3996"),))
+    with pytest.raises(UnsupportedPrimitive, match="columns of 4005 bytes together"):
+        connector.create_index("i", replace(table, columns=(*table.columns, wide)), ["c"], ["w"])
+    many = [Column(f"c{i}", "int", "int", True, "", "typed", Travel("int32")) for i in range(17)]
+    with pytest.raises(UnsupportedPrimitive, match="17 columns"):
+        connector.create_index("i", replace(table, columns=tuple(many)), ["c0"], [c.name for c in many])
+
+
+# -- what a plan reads -------------------------------------------------------------------------------------------------
+def spoiled(place: Place, sql: str, name: str = "t") -> str:
+    table = probed(place, name)
+    with session(place) as reading:
+        said = connector_of(place).index_only(reading.connection, table, sql)
+        if place.kind == "postgresql":
+            assert [tuple(reading.one(f"SHOW enable_{scan}scan")) for scan in ("seq", "bitmap")] == [("on",)] * 2
+    return said
+
+
+def test_what_spoils_an_index_only_read(place: Place) -> None:
+    place.sql("""CREATE TABLE t (k integer PRIMARY KEY, ts timestamp, flag boolean, rest text)
+        WITH (autovacuum_enabled = off);
+        INSERT INTO t SELECT g, '2031-01-01', FALSE, 'x%s' FROM generate_series(1, 500) g;
+        CREATE SCHEMA other; CREATE TABLE other.t (k integer)""")
+    poll = "SELECT a.k, a.flag FROM public.t AS a LEFT JOIN other.t AS b ON a.k = b.k " \
+           "WHERE a.ts >= '2031-02-03' AND 'x%s' <> 'y%'"  # fmt: skip
+    assert spoiled(place, poll) == "Seq Scan on public.t"
+    place.sql("CREATE INDEX lean ON t (ts, k)")
+    assert spoiled(place, poll) == "Index Scan on public.t by lean, which lacks a column"
+    place.sql("CREATE INDEX fit ON t (ts) INCLUDE (k, flag); DROP INDEX lean")
+    assert spoiled(place, poll) == "4 of 4 pages are not all-visible: VACUUM"
+    place.sql("VACUUM t")
+    assert spoiled(place, poll) == ""
+    assert spoiled(place, poll.replace("a.flag", "a.rest")) == "Index Scan on public.t by fit, which lacks a column"
+    place.sql("INSERT INTO t SELECT g, '2031-01-01', FALSE, 'x' FROM generate_series(501, 1000) g")
+    assert "of 7 pages are not all-visible: VACUUM" in spoiled(place, poll)
+    place.sql("CREATE VIEW v AS SELECT k, flag, ts, rest FROM t; VACUUM t")
+    assert spoiled(place, "SELECT k FROM public.v WHERE ts >= '2031-02-03'", "v") == ""
+    assert "Index Scan" in spoiled(place, "SELECT rest FROM public.v WHERE ts >= '2031-02-03'", "v")
+
+
+def test_every_partition_is_to_be_read_by_index(place: Place) -> None:
+    place.sql("""CREATE TABLE p (k integer, ts timestamp) PARTITION BY LIST (k);
+        CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1); CREATE TABLE "p 2" PARTITION OF p FOR VALUES IN (2);
+        INSERT INTO p SELECT 1 + g % 2, '2031-01-01' FROM generate_series(1, 500) g; CREATE INDEX ON p1 (ts, k)""")
+    place.sql("VACUUM p")
+    poll = "SELECT k FROM public.p WHERE ts >= '2031-02-03'"
+    assert spoiled(place, poll, "p") == "Seq Scan on public.p 2"
+    place.sql('CREATE INDEX ON "p 2" (ts, k)')
+    assert spoiled(place, poll, "p") == ""
+
+
+@FAMILY
+def test_what_spoils_an_index_only_read_of_these_servers(place: Place) -> None:
+    place.sql(
+        "CREATE TABLE t (k integer PRIMARY KEY, ts datetime, flag integer, rest text); CREATE TABLE o (k integer)"
+    )
+    place.sql(f"INSERT INTO t VALUES {', '.join(f'({g}, 20310101000000, 0, repeat(9, 99))' for g in range(2000))}; "
+              "INSERT INTO o VALUES (1), (2); ANALYZE TABLE t")  # fmt: skip
+    table = f"{place.quote(place.name)}.`t`"
+    for alias in ("", " AS `a%s```", " AS a"):
+        name = alias.removeprefix(" AS ") or "`t`"
+        poll = f"SELECT o.k, {name}.flag FROM {table}{alias}\nLEFT JOIN o ON {name}.k = o.k " \
+               f"WHERE {name}.ts >= 20310203000000 AND 'x%s' <> 'y%'"  # fmt: skip
+        assert spoiled(place, poll) == f"access of type ALL on {place.name}.t"
+        place.sql("CREATE INDEX lean ON t (ts)")
+        assert spoiled(place, poll) == f"access of type range on {place.name}.t by lean, which lacks a column"
+        place.sql("CREATE INDEX fit ON t (ts, flag); DROP INDEX lean ON t")
+        assert spoiled(place, poll) == ""
+        place.sql("DROP INDEX fit ON t")
+
+
+# -- rights ------------------------------------------------------------------------------------------------------------
+@over()
+def test_what_a_role_lacks_to_write_and_to_index(place: Place) -> None:
+    place.sql("CREATE TABLE t (k integer PRIMARY KEY, flag integer, other integer)")
+    table, connector = probed(place), connector_of(place)
+    with place.user() as user:
+        place.grant("SELECT", "t", user)
+        role = user if place.kind == "postgresql" else f"{user}@%"
+
+        def lacking() -> tuple[str, str, str]:
+            with session(place, place.url_as(user)) as reading:
+                conn = reading.connection
+                return (
+                    connector.write_rights(conn, table, update=["flag", "other"]),
+                    connector.write_rights(conn, table, delete=True),
+                    connector.index_right(conn, table),
+                )
+
+        named = place.table("t")
+        update, delete, index = lacking()
+        assert update == f"role {role} may not UPDATE flag, other of {named}"
+        assert delete == f"role {role} may not DELETE from {named}"
+        assert role in index
+        place.grant("UPDATE (flag)", "t", user)
+        assert lacking() == (f"role {role} may not UPDATE other of {named}", delete, index)
+        place.grant("UPDATE, DELETE", "t", user)
+        assert lacking() == ("", "", index)
+        if place.kind == "postgresql":
+            place.sql(f"ALTER TABLE t OWNER TO {user}")
+            assert lacking()[2] == f"role {user} may not CREATE in schema public"
+            place.sql(f"GRANT CREATE ON SCHEMA public TO {user}")
+        else:
+            place.grant("INDEX", "t", user)
+        assert lacking() == ("", "", "")
+        with session(place, place.url_as(user), write=True) as writing:
+            writing.run(connector.create_index("i", table, ["flag"], ["k"]))
+        if place.kind == "postgresql":
+            place.sql("ALTER TABLE t OWNER TO postgres")
+
+
+@over()
+def test_a_view_is_written_where_the_server_can(place: Place) -> None:
+    place.sql("CREATE TABLE t (k integer PRIMARY KEY, flag integer); CREATE VIEW v AS SELECT * FROM t; "
+              "CREATE VIEW w AS SELECT count(*) AS flag FROM t")  # fmt: skip
+    connector = connector_of(place)
+    with session(place) as reading:
+        conn = reading.connection
+        for name, said in (("v", False), ("w", True)):
+            view = probed(place, name)
+            assert bool(connector.write_rights(conn, view, update=["flag"], delete=True)) is said
+            assert connector.write_rights(conn, view) == ""
+            assert "is a view" in connector.index_right(conn, view)

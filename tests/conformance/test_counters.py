@@ -1,0 +1,78 @@
+"""Columns that grow over a whole table: what the catalog vouches for, judged by its server."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.marking import connector_of, probed, session
+from tests.support.places import Place, over
+
+
+def counters(place: Place, table: str = "t") -> dict[str, tuple[bool, str]]:
+    described, connector = probed(place, table), connector_of(place)
+    with session(place) as reading:
+        found = {c.name: connector.counter_problem(reading.connection, described, c) for c in described.columns}
+    return {name: (counter.vouched, counter.refused) for name, counter in found.items()}
+
+
+SEQUENCES = """
+CREATE SEQUENCE plain; CREATE SEQUENCE cached CACHE 20; CREATE SEQUENCE round CYCLE;
+CREATE SEQUENCE "do""wn" INCREMENT -1;
+"""
+
+
+@over()
+def test_what_vouches_for_a_counter(place: Place) -> None:
+    if place.kind == "postgresql":
+        place.sql(
+            SEQUENCES
+            + """
+            CREATE TABLE t (k integer PRIMARY KEY, "de%f""ault" bigint DEFAULT nextval('plain'), identity bigint
+              GENERATED ALWAYS AS IDENTITY, serial serial, same bigint DEFAULT nextval('plain'),
+              bare bigint, computed bigint DEFAULT nextval('plain') % 10, constant bigint DEFAULT 7)"""
+        )
+        vouched = ['de%f"ault', "identity", "serial", "same"]
+    else:
+        place.sql("CREATE TABLE t (k bigint PRIMARY KEY AUTO_INCREMENT, bare bigint, constant bigint DEFAULT 7)")
+        vouched = ["k"]
+    found = counters(place)
+    assert [name for name, (yes, _) in found.items() if yes] == vouched
+    assert {why for _, why in found.values()} == {""}
+
+
+@over()
+def test_what_speaks_against_a_counter(place: Place) -> None:
+    if place.kind == "mysql":
+        pytest.skip("it has no sequences")
+    place.sql(SEQUENCES.replace('"', "`").replace("``", "") if place.kind == "mariadb" else SEQUENCES)
+    down = place.quote('do"wn' if place.kind == "postgresql" else "down")
+    words = "nextval('{}')" if place.kind == "postgresql" else "nextval({})"
+    place.sql(f"""CREATE TABLE t (k integer PRIMARY KEY, plain bigint DEFAULT {words.format("plain")},
+      cached bigint DEFAULT {words.format("cached")}, round bigint DEFAULT {words.format("round")},
+      down bigint DEFAULT {words.format(down)})""")
+    found = counters(place)
+    assert found["plain"] == (True, "")
+    if place.kind == "postgresql":
+        assert found["cached"] == (False, "sequence cached, which numbers column cached, caches 20 numbers a session, "
+                                          "which then come late")  # fmt: skip
+    else:
+        assert found["cached"] == (True, "")  # all sessions take from what the server cached
+    assert not found["round"][0]
+    assert "begins again at its end" in found["round"][1]
+    assert not found["down"][0]
+    assert "counts down, by 1" in found["down"][1]
+
+
+def test_a_partition_may_not_number_by_itself(place: Place) -> None:
+    place.sql("""CREATE SEQUENCE s0; CREATE SEQUENCE s1;
+        CREATE TABLE p (k integer, n bigint DEFAULT nextval('s0')) PARTITION BY LIST (k);
+        CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1)""")
+    assert counters(place, "p")["n"] == (True, "")
+    place.sql("CREATE TABLE p2 (k integer, n bigint); ALTER TABLE p ATTACH PARTITION p2 FOR VALUES IN (2)")
+    assert counters(place, "p")["n"] == (True, "")
+    place.sql("ALTER TABLE p1 ALTER n SET DEFAULT nextval('s1')")
+    assert counters(place, "p")["n"] == (False, "")
+    place.sql("ALTER SEQUENCE s1 CACHE 5")
+    assert "caches 5 numbers" in counters(place, "p")["n"][1]
+    place.sql("CREATE VIEW v AS SELECT * FROM p2")
+    assert counters(place, "v")["n"] == (False, "")

@@ -1,0 +1,84 @@
+"""Delete flags: which columns are some, and what they say, judged by its server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.marking import column_of, compiled, connector_of, plan_of, probed, rows, session
+from tests.support.places import Place, over
+
+
+def family(place: Place) -> str:
+    return "postgresql" if place.kind == "postgresql" else "family"
+
+
+FLAGS: dict[str, list[tuple[str, Any, list[str], list[str]]]] = {  # type, literal, says deleted, does not
+    "postgresql": [
+        ("boolean", True, ["true"], ["false"]), ("boolean", False, ["false"], ["true"]),
+        ("smallint", 1, ["1"], ["0", "2"]), ("bigint", -1, ["-1"], ["1"]), ("numeric(3)", 2, ["2"], ["1"]),
+        ("text", "T", ["T"], ["t", "", "T "]), ("varchar(4)", "it's", ["it's"], ["T"]), ("char(1)", "T", ["T"], ["F"]),
+        ("char(3)", "T", ["T", "T  "], ["F"]), ('text COLLATE "C"', "T", ["T"], ["t"]),
+        ("public.citext", "t", ["T", "t"], ["F"]), ("text", "%s\\", ["%s\\"], ["%%s\\"]),
+    ],
+    "family": [
+        ("tinyint(1)", True, ["1", "2"], ["0"]), ("tinyint(1)", False, ["0"], ["1"]), ("bit(1)", True, ["1"], ["0"]),
+        ("int", 1, ["1"], ["0", "2"]), ("decimal(3)", -2, ["-2"], ["2"]), ("char(1)", "T", ["T", "t"], ["F"]),
+        ("varchar(9) COLLATE utf8mb4_bin", "T", ["T"], ["t"]), ("enum('T','F')", "T", ["T"], ["F"]),
+        ("varchar(9) CHARACTER SET latin1", "ü", ["ü"], ["u "]), ("text", "%s\\'{0}", ["%s\\'{0}"], ["x"]),
+    ],
+}  # fmt: skip
+
+
+@over()
+def test_a_flag_says_deleted_by_its_literal_and_null_does_not(place: Place) -> None:
+    if place.kind == "postgresql":
+        place.sql("CREATE EXTENSION citext")
+    cases = FLAGS[family(place)]
+    for number, (sql_type, literal, yes, no) in enumerate(cases):
+        place.sql(f"CREATE TABLE f{number} (k integer PRIMARY KEY, {place.quote('fl%a')} {sql_type})")
+        for k, text in enumerate([*yes, *no, None]):
+            value: Any = None if text is None else text
+            if value is not None and sql_type.startswith("bit"):
+                value = int(value)
+            place.sql(f"INSERT INTO f{number} VALUES (%s, %s)", [k, value])
+        table, connector = probed(place, f"f{number}"), connector_of(place)
+        column = column_of(table, "fl%a")
+        assert connector.flag_problem(column, literal) == ""
+        plan = plan_of(table, deleted_value=literal)
+        with session(place) as reading:
+            query = "SELECT k, CASE WHEN QBCD_FLAGGED('fl%a', t.\"fl%a\") THEN 1 ELSE 0 END AS d, " \
+                    "CASE WHEN NOT QBCD_FLAGGED('fl%a', \"fl%a\") THEN 0 ELSE 1 END AS e FROM {t} AS t"  # fmt: skip
+            for said in (compiled(place, plan, query), compiled(place, plan, f"{query} WHERE 1 = :one", one=1)):
+                found = {int(k): (d, e) for k, d, e in rows(reading, said)}
+                assert found == {k: (int(k < len(yes)),) * 2 for k in range(len(yes) + len(no) + 1)}, sql_type
+
+
+WRONG: dict[str, list[tuple[str, Any, str]]] = {
+    "postgresql": [
+        ("boolean", "T", "true or false"), ("boolean", 1, "true or false"), ("integer", True, "whole number"),
+        ("integer", "1", "whole number"), ("text", True, "says a text"), ("text", 1, "says a text"),
+        ("date", True, "no type of a delete flag"), ("real", 1, "no type of a delete flag"),
+        ("char(1)", "yes", "cannot hold 'yes'"), ("text", "a\0", "cannot hold"),
+    ],
+    "family": [
+        ("int", True, "whole number"), ("tinyint(1)", "T", "whole number"), ("varchar(3)", 1, "says a text"),
+        ("datetime", True, "no type of a delete flag"), ("char(1)", "yes", "cannot hold 'yes'"),
+        ("double", 1, "no type of a delete flag"),
+    ],
+}  # fmt: skip
+
+
+@over()
+def test_a_flag_of_another_type_than_its_literal_is_refused(place: Place) -> None:
+    cases = WRONG[family(place)]
+    names = [f"c{i}" for i in range(len(cases))]
+    columns = ", ".join(f"{name} {case[0]}" for name, case in zip(names, cases, strict=True))
+    place.sql(f"CREATE TABLE t (k integer PRIMARY KEY, {columns})")
+    table, connector = probed(place), connector_of(place)
+    for name, (sql_type, literal, why) in zip(names, cases, strict=True):
+        column = column_of(table, name)
+        assert why in connector.flag_problem(column, literal), sql_type
+        with pytest.raises(ValueError, match="delete flag"):
+            compiled(place, plan_of(table, deleted_value=literal), f"SELECT QBCD_FLAGGED('{name}', {name}) FROM {{t}}")

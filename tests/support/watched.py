@@ -1,0 +1,219 @@
+"""Streams of strategies in the source, without sinks: polled without Spark, events read from their outboxes.
+
+All of them capture `v` and `n` of one table `t`. What a poll brought is put into a copy of the baseline at once, so that
+a test asks at any moment whether replay gives the source.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from qbcd import hooks
+from qbcd.job import Outcome
+from qbcd.strategies.outbox import outbox_name
+from tests.support.places import Place
+from tests.support.project import config, opened, poll
+
+ROWS = 12
+SETTLE = 0.01  # longer than margin and lag of `stamped`
+COLUMNS = "v varchar(40), n integer DEFAULT 0, at {at}, gone boolean NOT NULL DEFAULT false, chk bigint"
+AT = {"postgresql": "timestamptz NOT NULL DEFAULT clock_timestamp()", "": "timestamp(6) NOT NULL DEFAULT now(6)"}
+CLOCK = {"postgresql": "clock_timestamp()", "": "sysdate(6)"}
+
+Row = tuple[Any, ...]
+
+
+def word(place: Place, words: Mapping[str, str]) -> str:
+    """The place's own word, or that of all others."""
+    return words.get(place.kind, words[""])
+
+
+def stamped(place: Place, name: str, **more: Any) -> dict[str, Any]:
+    """A strategy by time-stamp `at` that lags as little as it can."""
+    flag = {"delete_flag": "gone"} if name != "ts" else {}
+    lag = {} if place.kind == "postgresql" else {"lag": "2ms"}
+    return {"type": name, "timestamp": "at", "margin": "1ms", **lag, **flag, **more}
+
+
+@dataclass(frozen=True)
+class Event:
+    """A row of an outbox; images are (id, v, n), or None where there is none."""
+
+    op: str
+    key: int
+    before: Row | None
+    after: Row | None
+    reason: str | None
+    pair_id: str | None
+
+
+def brief(found: list[list[Event]]) -> list[list[tuple[int, str]]]:
+    """Key and op of every event, by key, batch by batch."""
+    return [sorted((event.key, event.op) for event in batch) for batch in found]
+
+
+class Watched:
+    """Table `t` and streams on it.
+
+    Args:
+        strategies: Of the streams, by name.
+        key: Column `id` as DDL.
+        columns: The others as DDL; ``{at}`` stands for a time-stamp that is set when a row is inserted.
+        more: Further keys of every stream's configuration.
+
+    Attributes:
+        copies: By stream, the rows that baseline and events make.
+    """
+
+    def __init__(
+        self, place: Place, folder: Path, strategies: Mapping[str, Any], *, key: str = "integer PRIMARY KEY",
+        columns: str = COLUMNS, source_url: str = "", **more: Any,
+    ) -> None:  # fmt: skip
+        self.place, self.folder = place, folder
+        place.sql(f"CREATE TABLE t (id {key}, {columns.format(at=word(place, AT))})")
+        fixed = {"table": place.table("t"), "columns": ["v", "n"], "sinks": [], **more}
+        tables = [{"name": name, "strategy": how, **fixed} for name, how in strategies.items()]
+        self.data = config(source_url or place.url, *tables)
+        self.project = opened(self.data, folder)
+        self.names = list(strategies)
+        self.copies: dict[str, dict[int, Row]] = {}
+        self._read = dict.fromkeys(strategies, 0)
+
+    def __enter__(self) -> Watched:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.project.close()
+
+    # -- the source --------------------------------------------------------------------------------------------------
+    @property
+    def clock(self) -> str:
+        """What an application sets its time-stamp to."""
+        return word(self.place, CLOCK)
+
+    def fill(self, rows: int = ROWS) -> Watched:
+        """Puts plain rows in, and prepares every stream."""
+        for number in range(1, rows + 1):
+            self.insert(number, f"old {number}")
+        self.prepare()
+        return self
+
+    def insert(self, key: int, value: str, conn: Any = None) -> None:
+        """A row, by a transaction of its own or on `conn`."""
+        self.run(f"INSERT INTO t (id, v) VALUES ({key}, '{value}')", conn)
+
+    def update(self, key: int, value: str, conn: Any = None) -> None:
+        """A row's value and time-stamp."""
+        self.run(f"UPDATE t SET v = '{value}', at = {self.clock} WHERE id = {key}", conn)
+
+    def flag(self, key: int, gone: bool = True, conn: Any = None) -> None:
+        """Marks a row as deleted, or revives it."""
+        self.run(f"UPDATE t SET gone = {gone}, at = {self.clock} WHERE id = {key}", conn)
+
+    def delete(self, key: int, conn: Any = None) -> None:
+        """Deletes a row."""
+        self.run(f"DELETE FROM t WHERE id = {key}", conn)
+
+    def run(self, text: str, conn: Any = None) -> None:
+        """Statements, in a transaction of their own or on `conn`."""
+        if conn is None:
+            self.place.sql(text)
+        else:
+            self.place.run(conn, text)
+
+    def there(self, key: int) -> bool:
+        """Whether the table has the row, flagged or not."""
+        return bool(self.place.sql(f"SELECT 1 FROM t WHERE id = {key}"))
+
+    def source(self, live: str = "true") -> dict[int, Row]:
+        """The table's rows under a condition."""
+        return {row[0]: row for row in self.place.sql(f"SELECT id, v, n FROM t WHERE {live}")}
+
+    # -- the streams -------------------------------------------------------------------------------------------------
+    def prepare(self, *names: str) -> None:
+        """Takes baselines, by default of all streams; the copies begin with the replicas' rows."""
+        for name in names or self.names:
+            time.sleep(SETTLE)
+            self.copies[name] = self.source(self.live(name))
+            self.project.stream(name).prepare()
+
+    def live(self, name: str) -> str:
+        """What of the table a stream shows."""
+        how = next(t["strategy"] for t in self.data["tables"] if t["name"] == name)
+        return "NOT gone" if isinstance(how, dict) and "delete_flag" in how else "true"
+
+    def poll(self, name: str = "s", **options: Any) -> list[list[Event]]:
+        """One poll; gives the batches that it sealed. An error of it is raised."""
+        time.sleep(SETTLE)
+        self.outcome: Outcome = poll(self.project, name, **options)[0]
+        return self.fresh(name)
+
+    def ops(self, name: str = "s") -> list[list[tuple[int, str]]]:
+        """One poll, in brief."""
+        return brief(self.poll(name))
+
+    def mark(self, name: str = "s") -> dict[str, Any]:
+        """The stream's watermark, as its checkpoint has it."""
+        row = self.project.work(name).site.row()
+        assert row is not None
+        return dict(row.checkpoint["mark"])
+
+    def fresh(self, name: str = "s") -> list[list[Event]]:
+        """The batches sealed since the last call, put into the stream's copy."""
+        outbox = f"{self.place.quote(self.place.own_schema)}.{outbox_name(name)}"
+        rows = self.place.sql(
+            "SELECT batch_seq, op, reason, pair_id, b_id, b_v, b_n, a_id, a_v, a_n "
+            f"FROM {outbox} WHERE batch_seq > {self._read[name]} ORDER BY batch_seq, ordinal"
+        )
+        found: dict[int, list[Event]] = {}
+        for seq, op, reason, pair, *values in rows:
+            before, after = (tuple(v) if v[0] is not None else None for v in (values[:3], values[3:]))
+            key = (after or before or (None,))[0]
+            found.setdefault(seq, []).append(Event(op.strip(), key, before, after, reason, pair))
+        self._read[name] = max(found, default=self._read[name])
+        for batch in found.values():
+            self._replay(self.copies[name], batch)
+        return list(found.values())
+
+    def check(self, name: str = "s") -> None:
+        """Replay gives what the stream shows of the table."""
+        assert self.copies[name] == self.source(self.live(name))
+
+    @staticmethod
+    def _replay(rows: dict[int, Row], batch: list[Event]) -> None:
+        """Applies a batch as a set: a key stands at most once in it, and every old image is the consumer's."""
+        keys = [event.key for event in batch]
+        assert len(keys) == len(set(keys)), f"a key stands twice in a batch: {sorted(keys)}"
+        for event in batch:
+            if event.op != "c":
+                old = rows.pop(event.key, None)
+                whole = event.before is not None and event.before[1:] != (None, None)
+                assert not whole or old == event.before, f"{event}: the consumer has {old}"
+        for event in batch:
+            if event.op != "d":
+                assert event.key not in rows, f"{event}: the consumer has {rows[event.key]}"
+                assert event.after is not None
+                rows[event.key] = event.after
+
+
+@contextmanager
+def at_nth(point: str, number: int, action: Callable[[], object]) -> Iterator[list[int]]:
+    """Runs `action` when the protocol reaches `point` for the nth time; gives the list of calls, for the test to see."""
+    calls: list[int] = []
+
+    def act() -> None:
+        calls.append(len(calls) + 1)
+        if len(calls) == number:
+            action()
+
+    hooks.register(point, act)
+    try:
+        yield calls
+    finally:
+        hooks.register(point, None)
+    assert len(calls) >= number, f"{point} was reached {len(calls)} times"
