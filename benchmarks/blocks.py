@@ -1,7 +1,7 @@
 """Blocks that a poll of each strategy in the source touches, by the server's own count, beside the paper's formula.
 
-1 % of the rows change, the newest ones or such as chance picks. Each strategy polls the same changes through a stream of
-its own; the statements are those of the poll, as the server ran them (see `explained`).
+1 % of the rows change, the newest ones or such as chance picks. Each strategy polls the same changes through a stream
+of its own; the statements are those of the poll, as the server ran them (see `explained`).
 """
 
 from __future__ import annotations
@@ -73,8 +73,10 @@ class Sizes:
 
 def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
     """Both patterns on a database of their own; nothing here is timed, so nothing is repeated."""
-    heading = ("changes", "poll", "formula", "by the formula", "blocks read", "ratio", "with the keys' indexes", "ratio",
-               "asked for", "to apply", "rest")  # fmt: skip
+    heading = (
+        "changes", "poll", "formula", "by the formula", "blocks read", "ratio", "with the keys' indexes", "ratio",
+        "asked for", "to apply", "rest",
+    )  # fmt: skip
     table = Table(heading, place.version())
     for pattern in PATTERNS:
         place.one(f"CREATE DATABASE {pattern}")

@@ -1,7 +1,7 @@
 """What the server says about every statement of a real poll: EXPLAIN (ANALYZE, BUFFERS), and which blocks were touched.
 
-`auto_explain` sends the plan of each statement, as it ran, to the client. Before each, the server's cache is emptied, so
-that blocks *read* are distinct blocks, while blocks *asked for* (hit + read) count one that is needed again each time.
+`auto_explain` sends the plan of each statement, as it ran, to the client. Before each, the server's cache is emptied,
+so that blocks *read* are distinct blocks, while blocks *asked for* (hit + read) count one that is needed again anew.
 """
 
 from __future__ import annotations

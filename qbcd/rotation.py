@@ -1,11 +1,12 @@
 """Which key ranges a poll visits, and in which steps: hot ones first, quiet ones in rotation (paper, 3.4).
 
-A range's heat grows with each visit that found a change and fades with each that did not. Nothing here opens a
-connection or reads a clock.
+A range's heat grows with each visit that found changes, by the logarithm of how many, and fades from visit to visit.
+Nothing here opens a connection or reads a clock.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -14,7 +15,7 @@ from typing import Any, TypeVar
 from qbcd.model import KeyRange
 
 COOLING = 0.7  # what a visit leaves of a range's heat
-COLD = 0.05  # below which a range is quiet again: about nine visits after its last change
+COLD = 0.05  # below which a range is quiet again: about nine visits after a single change
 HOT_SHARE = 0.75  # of a poll's ranges at most, so that the rotation never stands still
 GROWTH = 2.0  # by which the work of a step may change from one to the next
 
@@ -53,11 +54,15 @@ class Pass:
         numbers = {"began": self.began, "rows": self.rows, "deletes": self.deletes, "accepted": self.accepted}
         return {**numbers, "heat": heat}
 
-    def visited(self, changed: Mapping[int, bool]) -> Pass:
-        """The pass after a visit to ranges, by id, with whether they had changed."""
+    def visited(self, events: Mapping[int, int]) -> Pass:
+        """The pass after a visit to ranges, by id, with how many changes it found there.
+
+        The number counts, since in a busy table hardly any range is unchanged; its logarithm, since one bulk load makes
+        no range hot for long.
+        """
         heat = dict(self.heat)
-        for range_id, found in changed.items():
-            value = COOLING * heat.pop(range_id, 0.0) + float(found)
+        for range_id, found in events.items():
+            value = COOLING * heat.pop(range_id, 0.0) + math.log2(1 + found)
             if value >= COLD:
                 heat[range_id] = value
         return replace(self, heat=heat)

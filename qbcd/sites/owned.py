@@ -52,11 +52,22 @@ def ddl(site: DatabaseSite, plan: StreamPlan) -> list[str]:
 def _index_ddl(strategy: InSource, indexes: Sequence[Index]) -> list[str]:
     """The index that a window is read by, unless one serves, and a view that hides flagged rows from users."""
     made = []
-    if isinstance(strategy, Stamped) and strategy.marks:
-        made += [strategy.index()] if isinstance(strategy, Atdi) or not serves(strategy, indexes) else []
+    if isinstance(strategy, Stamped) and strategy.marks and not _has_index(strategy, indexes):
+        made.append(strategy.index())
     if isinstance(strategy, Tdi):
         made.append(strategy.view())
     return made
+
+
+def _has_index(strategy: Stamped, indexes: Sequence[Index]) -> bool:
+    """Whether the table has the index: of a covering one, by all its columns."""
+    if not isinstance(strategy, Atdi):
+        return serves(strategy, indexes)
+    lead, rest = strategy.index_columns()
+    return any(
+        i.ordered and not i.partial and i.columns[:1] == tuple(lead) and {*rest} <= {*i.columns, *i.included}
+        for i in indexes
+    )
 
 
 def serves(strategy: Stamped, indexes: Sequence[Index]) -> bool:
@@ -113,7 +124,8 @@ def _make_index(site: DatabaseSite, plan: StreamPlan) -> None:
     assert isinstance(strategy, Stamped)
     try:
         with site.source.write(site.stream) as session:
-            session.run(strategy.index())
+            if not _has_index(strategy, site.source.connector.indexes(session.connection, plan.table)):
+                session.run(strategy.index())
     except MissingPrivilege as error:
         raise MissingPrivilege(
             f"no right to create the index ({error.what})", stream=site.stream,

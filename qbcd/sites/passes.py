@@ -89,7 +89,8 @@ class Visit:
         if self.state.began and not rotation.finished({r.range_id: r.last_visited for r in known}, self.state):
             return self.state
         rows = int(self.held.row.checkpoint["rows"])
-        fresh = Pass(began=now, rows=rows, heat=self.state.heat)
+        ids = {r.range_id for r in known}  # a range that was cut or joined meanwhile begins cold
+        fresh = Pass(began=now, rows=rows, heat={n: heat for n, heat in self.state.heat.items() if n in ids})
         if self.strategy.keeps == "nothing" or not rows:
             return fresh
         with self.site.source.read(self.site.stream) as session:
@@ -135,13 +136,13 @@ class Visit:
 
         def follow(session: Session, strategy: InSource, part: Part, counts: Counts) -> Mapping[str, Any]:
             events, grown = self._events(session, part, step) if counts else ({}, {})
-            changed = {r.range_id: events.get(r.range_id, 0) > 0 for r in step}
-            self.done.dirty += sum(changed.values())
+            found = {r.range_id: events.get(r.range_id, 0) for r in step}
+            self.done.dirty += sum(n > 0 for n in found.values())
             now = max(self.site.store.now(session.connection), state.began)
             visited = [replace(r, rows=max(0, r.rows + grown.get(r.range_id, 0)), last_visited=now) for r in step]
             self.site.store.update_ranges(session.connection, self.site.stream, visited)
             accepted = max(state.accepted, self.held.confirmed.amount if self.held.confirmed else 0)
-            after = replace(state.visited(changed), deletes=state.deletes + counts.get("d", 0), accepted=accepted)
+            after = replace(state.visited(found), deletes=state.deletes + counts.get("d", 0), accepted=accepted)
             return {"pass": after.as_json()}
 
         look = Look(

@@ -34,6 +34,7 @@ from qbcd.sites.base import (
 from qbcd.sites.files import Files, Part
 from qbcd.sites.guards import ACCEPTED_SOURCE, check_guards, confirm, key_error, untravelled_error
 from qbcd.sites.looking import Look, check_torn, cut, filled, look
+from qbcd.sites.pairing import paired
 from qbcd.sites.reading import Snapshot, row_frame, snapshot_of
 from qbcd.sites.replica import Replica, travels_of
 from qbcd.sites.shapes import batch_fields, row_fields
@@ -177,7 +178,7 @@ class SparkSite(Site):
             old = self.replica.rows(conn, plan, [*wanted.kept, *wanted.parents])
         changes = compare.differences(old, stage, plan, by_value=snapshot.rebase)
         before = int(held.row.checkpoint["rows"])
-        part = self._batch(plan, held, changes, 2 * sum(r.rows for r in read.values()) + before // 10)
+        part = self._batch(plan, settings, held, changes, 2 * sum(r.rows for r in read.values()) + before // 10)
         counts = compare.counts(self.replica.batch_rows(plan, part))
         total = before + counts.get("c", 0) - counts.get("d", 0)
         try:
@@ -195,16 +196,24 @@ class SparkSite(Site):
         self._switch(plan, settings, held, snapshot, fetched, wanted, read, header, total)
         return header
 
-    def _batch(self, plan: StreamPlan, held: Held, changes: DataFrame, rows: int) -> Part:
-        """Numbers the changes among about `rows` rows, and writes them as a batch's part."""
+    def _batch(self, plan: StreamPlan, settings: Settings, held: Held, changes: DataFrame, rows: int) -> Part:
+        """Numbers the changes among about `rows` rows, pairs them where asked, and writes them as a batch's part."""
         seq, fields = held.row.last_batch_seq + 1, batch_fields(travels_of(plan))
+
+        def write(batch: DataFrame) -> Part:
+            if settings.key_change:
+                batch = paired(
+                    batch, keys=len(plan.key), width=len(plan.captured), epoch=held.row.epoch, seq=seq
+                )  # fmt: skip
+            return self.files.write(batch, fields, "batch", held)
+
         if rows <= compare.ONE_TASK_ROWS:
-            return self.files.write(compare.numbered(changes, seq), fields, "batch", held)
+            return write(compare.numbered(changes, seq))
         changes = changes.persist()
         try:
             sizes = compare.groups(changes)
             numbered = compare.numbered_by_group(changes, sizes, seq) if sizes else compare.numbered(changes, seq)
-            return self.files.write(numbered, fields, "batch", held)
+            return write(numbered)
         finally:
             changes.unpersist()
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from qbcd.sites.database import DatabaseSite
 
 Mark = Mapping[str, Any]
+NEVER = "0001-01-01 00:00:00.000000"
 
 
 # -- how far -----------------------------------------------------------------------------------------------------------
@@ -213,8 +214,15 @@ def purge(site: DatabaseSite, plan: StreamPlan, held: Held) -> None:
 
 
 def _passed_by_all(site: DatabaseSite, session: Session, plan: StreamPlan, held: Held) -> str:
-    """The watermark that every stream on the table has reached."""
+    """The instant that every stream which reads the table by a clock has reached; counters and versions are none."""
     table = [plan.table.schema, plan.table.name]
     rows = [r for r in site.store.streams(session.connection) if r.prepared and r.checkpoint["shape"]["table"] == table]
-    reached = [str(r.checkpoint["mark"]["at"]) for r in rows if r.checkpoint.get("mark")]
+    reached = [str(r.checkpoint["mark"]["at"]) for r in rows if _by_clock(site, plan, r.checkpoint)]
     return min(reached, default=str(held.row.checkpoint["mark"]["at"]))
+
+
+def _by_clock(site: DatabaseSite, plan: StreamPlan, checkpoint: Mapping[str, Any]) -> bool:
+    if not checkpoint.get("mark"):
+        return False
+    columns = [plan.table.column(name) for name in checkpoint["requested"]["options"]["timestamp"]]
+    return all(c is not None and site.source.connector.mark_kind(c) in ("zoned", "zoneless") for c in columns)

@@ -90,4 +90,4 @@ class IdRcs(Strategy):
 
     def _canonical(self, template: str, **extra: bool) -> str:
         plan = self.plan
-        return render(template, table=plan.table, key=plan.key, captured=plan.captured, **extra)
+        return render(template, table=plan.table, key=plan.key, captured=plan.captured, ranged=False, **extra)

@@ -121,7 +121,7 @@ class Stamped(Ranged):
 
     def sweep(self, part: Part, within: KeyRange | None = None) -> Statement:
         """Writes rows of the replica whose keys are gone into the outbox: what no time-stamp can show."""
-        return self._part("changes", part, within, pairs="gone", after=[])
+        return self._part("changes", part, within, pairs="gone", after=[], exits=False)
 
     def differences(self, part: Part, within: KeyRange | None = None) -> Statement:
         """The sweep, range by range."""

@@ -76,3 +76,12 @@ def test_a_partition_may_not_number_by_itself(place: Place) -> None:
     assert "caches 5 numbers" in counters(place, "p")["n"][1]
     place.sql("CREATE VIEW v AS SELECT * FROM p2")
     assert counters(place, "v")["n"] == (False, "")
+
+
+def test_a_partition_that_is_split_itself_speaks_for_its_own(place: Place) -> None:
+    place.sql("""CREATE SEQUENCE s; CREATE TABLE leaf (k integer, n bigint);
+        CREATE TABLE middle (k integer, n bigint DEFAULT nextval('s')) PARTITION BY LIST (k);
+        CREATE TABLE top (k integer, n bigint) PARTITION BY LIST (k);
+        ALTER TABLE middle ATTACH PARTITION leaf FOR VALUES IN (1);
+        ALTER TABLE top ATTACH PARTITION middle FOR VALUES IN (1)""")
+    assert [counters(place, name)["n"] for name in ("middle", "top", "leaf")] == [(True, ""), (False, ""), (False, "")]

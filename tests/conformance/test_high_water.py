@@ -12,12 +12,14 @@ from typing import Any
 
 import psycopg2
 import pymysql
+import pytest
 
 from qbcd.connectors.facts import HighWater
 from qbcd.demo.server import EmbeddedPostgres
+from tests.support.maria_server import MariaServer
 from tests.support.marking import connector_of, probed, session
 from tests.support.pg_place import PostgresPlace
-from tests.support.places import Place, over
+from tests.support.places import Place, new_place, over
 
 NOW = {
     "postgresql": "SELECT to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')",
@@ -190,9 +192,9 @@ def test_a_session_that_does_not_report_is_said(place: Place) -> None:
 
 
 # -- who else writes ---------------------------------------------------------------------------------------------------
-def other_writer(place: Place, table: str = "t") -> str:
+def other_writer(place: Place, table: str = "t", url: str = "") -> str:
     described = probed(place, table)
-    with session(place) as reading:
+    with session(place, url) as reading:
         return connector_of(place).not_only_writer(reading.connection, described)
 
 
@@ -200,6 +202,11 @@ def other_writer(place: Place, table: str = "t") -> str:
 def test_a_server_by_itself_is_its_tables_only_writer(place: Place) -> None:
     place.sql("CREATE TABLE t (k integer PRIMARY KEY); CREATE VIEW v AS SELECT * FROM t")
     assert other_writer(place) == other_writer(place, "v") == ""
+    with place.user() as user:
+        place.grant("SELECT", "t", user)
+        if place.kind == "mysql":
+            place.sql(f"GRANT SELECT ON performance_schema.* TO {user}@'%'")
+        assert other_writer(place, url=place.url_as(user)) == ""
 
 
 def test_foreign_tables_and_stored_queries_are_written_elsewhere(place: Place) -> None:
@@ -272,3 +279,22 @@ def test_replication_and_standbys_are_said() -> None:
         with session(first) as reading:
             problem = connector_of(first).system_mark_problem(reading.connection, "")
         assert "standby" in problem
+
+
+@pytest.mark.usefixtures("mariadb")  # which skips where none is installed
+def test_replicas_of_these_servers_are_said() -> None:
+    with MariaServer.start(settings={"server_id": 2}) as server, new_place(server, "mariadb") as place:
+        place.sql("CREATE TABLE t (k integer PRIMARY KEY)")
+        assert other_writer(place) == ""
+        place.sql("SET GLOBAL read_only = ON")
+        assert other_writer(place) == "this server is read-only, as a replica is"
+        place.sql("SET GLOBAL read_only = OFF")
+        place.sql("CHANGE MASTER 'far' TO master_host = '127.0.0.1', master_port = 1, master_user = 'x'")
+        assert other_writer(place) == ""
+        place.sql("START SLAVE 'far'")
+        until(lambda: other_writer(place) == "this server is a replica, which writes what its master wrote")
+        place.sql("STOP SLAVE 'far'")
+    cluster = {"wsrep_on": True, "wsrep_provider": "none", "binlog_format": "ROW"}
+    with MariaServer.start(settings=cluster) as server, new_place(server, "mariadb") as place:
+        place.sql("CREATE TABLE t (k integer PRIMARY KEY)")
+        assert other_writer(place) == "this server is a node of a Galera cluster, whose nodes all write"

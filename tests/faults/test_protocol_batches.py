@@ -10,7 +10,7 @@ import pytest
 
 from qbcd.errors import DeliveryError, GuardTripped, StateConflict
 from qbcd.sites import Files, SparkSite, upkeep
-from qbcd.strategies.mds import outbox_name
+from qbcd.strategies.outbox import outbox_name
 from tests.faults.child import kill_at
 from tests.support import sql
 from tests.support.places import over

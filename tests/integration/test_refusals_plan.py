@@ -227,9 +227,10 @@ def test_a_restriction_that_only_looks_odd_is_taken(place: Place, where: str) ->
         ),
         (
             "strategy: mds",
-            "strategy: tdi",
+            "strategy: vbd",
             NotBuilt,
-            "19: tables[0].strategy: strategy tdi is not built yet (this version has mds and id_rcs)",
+            "19: tables[0].strategy: strategy vbd is not built yet "
+            "(this version has mds, id_rcs, ts, tdi, atdi, tlcs and id)",
         ),
         (
             "type: jsonl",

@@ -68,7 +68,6 @@ class Service:
     made: str
     moved: str | None = None
 
-
     def written(self, kind: str, rng: Random, *, number: int, gone: bool, anew: bool) -> str | None:
         """The SQL that an insert (`anew`) or an update writes, in a database of a kind; None for nothing."""
         sql = self.made if anew else self.moved

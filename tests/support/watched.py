@@ -24,6 +24,10 @@ SETTLE = 0.01  # longer than margin and lag of `stamped`
 COLUMNS = "v varchar(40), n integer DEFAULT 0, at {at}, gone boolean NOT NULL DEFAULT false, chk bigint"
 AT = {"postgresql": "timestamptz NOT NULL DEFAULT clock_timestamp()", "": "timestamp(6) NOT NULL DEFAULT now(6)"}
 CLOCK = {"postgresql": "clock_timestamp()", "": "sysdate(6)"}
+WAITS = {
+    "postgresql": "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
+    "": "SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
+}
 
 Row = tuple[Any, ...]
 
@@ -31,6 +35,11 @@ Row = tuple[Any, ...]
 def word(place: Place, words: Mapping[str, str]) -> str:
     """The place's own word, or that of all others."""
     return words.get(place.kind, words[""])
+
+
+def someone_waits(place: Place) -> bool:
+    """Whether a session waits for the lock of a row."""
+    return bool(place.sql(word(place, WAITS)))
 
 
 def stamped(place: Place, name: str, **more: Any) -> dict[str, Any]:

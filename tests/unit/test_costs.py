@@ -10,7 +10,7 @@ from qbcd.strategies import costs
 
 # Table 2 of the paper: pages, bytes and rows.
 N, P, T, X, A, KEY, HEIGHT, DELTA = 1000, 2048, 200, 10_000, 13, 8, 3, 0.01
-S, M, I, W = 1.1 * N, 0.3 * N, 0.1 * N, 0.1 * N
+S, M, INDEX, W = 1.1 * N, 0.3 * N, 0.1 * N, 0.1 * N
 FIELDS = 60  # 30 % of the row are pertinent
 
 
@@ -25,7 +25,7 @@ def test_the_sizes() -> None:
 def test_the_costs_at_the_defaults() -> None:
     assert costs.mds(N, M) == 1300
     assert costs.ts(S, N, DELTA) == pytest.approx(1110)
-    assert costs.tdi(S, N, I, DELTA, HEIGHT) == pytest.approx(25)
+    assert costs.tdi(S, N, INDEX, DELTA, HEIGHT) == pytest.approx(25)
     assert costs.tlcs(N, W, DELTA) == pytest.approx(1001)
     assert costs.incremental(N, N, costs.range_table(N, 10, KEY, P)) == pytest.approx(2001, abs=0.1)
 

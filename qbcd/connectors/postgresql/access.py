@@ -42,12 +42,12 @@ WHERE r.srrelid IN (SELECT oid FROM wider) ORDER BY 1
 """
 _ORIGINS = "SELECT roname AS name FROM pg_replication_origin WHERE roname !~ '^pg_[0-9]+' ORDER BY 1"
 
-# Sequences behind a column of the table or of what is read with it, and defaults that are more than one of them.
+# Sequences behind a column of the table, which comes first, and of what is read with it; and the defaults' text.
 _COUNTERS = f"""{_FAMILY}
 SELECT c.relname AS owner, c.relkind::text AS kind, a.attidentity::text <> '' AS is_identity,
        pg_get_expr(e.adbin, e.adrelid) AS made_by, s.seqrelid::bigint AS sequence,
        q.relname AS name, s.seqcache AS cache, s.seqcycle AS cycles, s.seqincrement AS step
-FROM family f JOIN pg_class c ON c.oid = f.oid
+FROM family f JOIN pg_class c ON c.oid = f.oid JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = %(column)s AND NOT a.attisdropped
 LEFT JOIN pg_attrdef e ON e.adrelid = c.oid AND e.adnum = a.attnum
 LEFT JOIN pg_depend d ON
@@ -57,12 +57,17 @@ LEFT JOIN pg_depend d ON
       AND d.refobjid IN (SELECT seqrelid FROM pg_sequence))
 LEFT JOIN pg_sequence s ON s.seqrelid = CASE WHEN d.classid = 'pg_class'::regclass THEN d.objid ELSE d.refobjid END
 LEFT JOIN pg_class q ON q.oid = s.seqrelid
-ORDER BY c.relispartition, c.oid
+ORDER BY (n.nspname, c.relname) <> (%(schema)s, %(name)s), c.oid
 """
 _NEXTVAL = re.compile(r"nextval\('(?:[^']|'')+'::regclass\)")
 
+# Ordered is an index whose first column is in it under the column's own comparisons.
 _INDEXES = """
-SELECT x.relname AS name, m.amname = 'btree' AS ordered, i.indisunique AS is_unique, i.indpred IS NOT NULL AS partial,
+SELECT x.relname AS name, m.amname = 'btree' AND NOT EXISTS (
+         SELECT FROM pg_opclass o LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+         WHERE o.oid = i.indclass[0]
+           AND (NOT o.opcdefault OR i.indcollation[0] NOT IN (0, coalesce(a.attcollation, 0)))) AS ordered,
+       i.indisunique AS is_unique, i.indpred IS NOT NULL AS partial,
        i.indnkeyatts AS keys,
        ARRAY(SELECT coalesce(a.attname::text, '') FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(num, n)
              LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num AND k.num <> 0

@@ -121,14 +121,14 @@ def page_bounds(
     restricted = f" WHERE (\n{where}\n)" if where else ""
     return (
         f"SELECT {texts}\n"
-        f"FROM (SELECT {listed}, part, lag(part) OVER (ORDER BY {listed}) AS earlier\n"
-        f"FROM (SELECT {listed}, (sum(turned) OVER (ORDER BY {listed}) - 1) / {pages_per_range} AS part\n"
+        f"FROM (SELECT {listed}, turned, sum(turned) OVER (ORDER BY {listed} ROWS UNBOUNDED PRECEDING) AS turns\n"
         f"FROM (SELECT {listed}, CASE WHEN stored = lag(stored) OVER w AND page = lag(page) OVER w THEN 0 ELSE 1 END "
         "AS turned\n"
-        f"FROM (SELECT {named}, t.tableoid AS stored, (t.ctid::text::point)[0]::bigint AS page\n"
+        f"FROM (SELECT {named}, t.tableoid AS stored, split_part(t.ctid::text, ',', 1) AS page\n"
         f"FROM {table} AS t{restricted}) AS pages\n"
-        f"WINDOW w AS (ORDER BY {listed})) AS turns) AS parts) AS o\n"
-        f"WHERE o.part > o.earlier ORDER BY {', '.join(f'o.{q}' for q in keys)}"
+        f"WINDOW w AS (ORDER BY {listed})) AS steps) AS o\n"
+        f"WHERE o.turned = 1 AND o.turns > 1 AND mod(o.turns - 1, {pages_per_range}) = 0 "
+        f"ORDER BY {', '.join(f'o.{q}' for q in keys)}"
     )
 
 

@@ -39,6 +39,7 @@ CREATE TABLE IF NOT EXISTS `qbcd`.`outbox_every_comparison_10907314` (
   `reason` varchar(40) NULL,
   `pair_id` varchar(64) NULL,
   `changed` text NULL,
+  `digest` bigint NULL,
   `b_region` varchar(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
   `a_region` varchar(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
   `b_code` varchar(8) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NULL,
@@ -233,6 +234,7 @@ WHERE
 -- mds: baseline, events=True, 2
 --   batch_seq = 1
 --   epoch = 5
+--   first = 0
 INSERT INTO `qbcd`.`replica_every_comparison_10907314` (
   `region`,
   `code`,
@@ -294,6 +296,7 @@ FROM `qbcd`.`outbox_every_comparison_10907314` AS o
 WHERE
   o.epoch = %(epoch)s
   AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
   AND o.op <> 'd'
 
 -- mds: key problems
@@ -330,6 +333,7 @@ WHERE
 -- mds: changes
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 INSERT INTO `qbcd`.`outbox_every_comparison_10907314` (
   epoch,
   batch_seq,
@@ -337,119 +341,119 @@ INSERT INTO `qbcd`.`outbox_every_comparison_10907314` (
   op,
   changed,
   `b_region`,
-  `a_region`,
   `b_code`,
-  `a_code`,
   `b_level`,
-  `a_level`,
   `b_weight`,
-  `a_weight`,
   `b_grade`,
-  `a_grade`,
   `b_yes`,
-  `a_yes`,
   `b_small`,
-  `a_small`,
   `b_huge`,
-  `a_huge`,
   `b_single`,
-  `a_single`,
   `b_few`,
-  `a_few`,
   `b_many`,
-  `a_many`,
   `b_born`,
-  `a_born`,
   `b_pad`,
-  `a_pad`,
   `b_old`,
-  `a_old`,
   `b_long`,
-  `a_long`,
   `b_doc`,
-  `a_doc`,
   `b_json`,
-  `a_json`,
   `b_raw`,
-  `a_raw`,
   `b_blob`,
-  `a_blob`,
   `b_day`,
-  `a_day`,
   `b_clock`,
-  `a_clock`,
   `b_stamp`,
-  `a_stamp`,
   `b_at`,
-  `a_at`,
   `b_flags`,
-  `a_flags`,
   `b_who`,
-  `a_who`,
   `b_host`,
-  `a_host`,
   `b_place`,
+  `a_region`,
+  `a_code`,
+  `a_level`,
+  `a_weight`,
+  `a_grade`,
+  `a_yes`,
+  `a_small`,
+  `a_huge`,
+  `a_single`,
+  `a_few`,
+  `a_many`,
+  `a_born`,
+  `a_pad`,
+  `a_old`,
+  `a_long`,
+  `a_doc`,
+  `a_json`,
+  `a_raw`,
+  `a_blob`,
+  `a_day`,
+  `a_clock`,
+  `a_stamp`,
+  `a_at`,
+  `a_flags`,
+  `a_who`,
+  `a_host`,
   `a_place`
 )
 SELECT
   %(epoch)s,
   %(batch_seq)s,
-  ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
   d.changed,
   d.`b_region`,
-  d.`a_region`,
   d.`b_code`,
-  d.`a_code`,
   d.`b_level`,
-  d.`a_level`,
   d.`b_weight`,
-  d.`a_weight`,
   d.`b_grade`,
-  d.`a_grade`,
   d.`b_yes`,
-  d.`a_yes`,
   d.`b_small`,
-  d.`a_small`,
   d.`b_huge`,
-  d.`a_huge`,
   d.`b_single`,
-  d.`a_single`,
   d.`b_few`,
-  d.`a_few`,
   d.`b_many`,
-  d.`a_many`,
   d.`b_born`,
-  d.`a_born`,
   d.`b_pad`,
-  d.`a_pad`,
   d.`b_old`,
-  d.`a_old`,
   d.`b_long`,
-  d.`a_long`,
   d.`b_doc`,
-  d.`a_doc`,
   d.`b_json`,
-  d.`a_json`,
   d.`b_raw`,
-  d.`a_raw`,
   d.`b_blob`,
-  d.`a_blob`,
   d.`b_day`,
-  d.`a_day`,
   d.`b_clock`,
-  d.`a_clock`,
   d.`b_stamp`,
-  d.`a_stamp`,
   d.`b_at`,
-  d.`a_at`,
   d.`b_flags`,
-  d.`a_flags`,
   d.`b_who`,
-  d.`a_who`,
   d.`b_host`,
-  d.`a_host`,
   d.`b_place`,
+  d.`a_region`,
+  d.`a_code`,
+  d.`a_level`,
+  d.`a_weight`,
+  d.`a_grade`,
+  d.`a_yes`,
+  d.`a_small`,
+  d.`a_huge`,
+  d.`a_single`,
+  d.`a_few`,
+  d.`a_many`,
+  d.`a_born`,
+  d.`a_pad`,
+  d.`a_old`,
+  d.`a_long`,
+  d.`a_doc`,
+  d.`a_json`,
+  d.`a_raw`,
+  d.`a_blob`,
+  d.`a_day`,
+  d.`a_clock`,
+  d.`a_stamp`,
+  d.`a_at`,
+  d.`a_flags`,
+  d.`a_who`,
+  d.`a_host`,
   d.`a_place`
 FROM (
   SELECT
@@ -521,61 +525,62 @@ FROM (
       ))
     END AS changed,
     r.`region` AS `b_region`,
-    t.`region` AS `a_region`,
     r.`code` AS `b_code`,
-    t.`code` AS `a_code`,
     r.`level` AS `b_level`,
-    t.`level` AS `a_level`,
     r.`weight` AS `b_weight`,
-    t.`weight` AS `a_weight`,
     r.`grade` AS `b_grade`,
-    t.`grade` AS `a_grade`,
     r.`yes` AS `b_yes`,
-    t.`yes` AS `a_yes`,
     r.`small` AS `b_small`,
-    t.`small` AS `a_small`,
     r.`huge` AS `b_huge`,
-    t.`huge` AS `a_huge`,
     r.`single` AS `b_single`,
-    t.`single` AS `a_single`,
     r.`few` AS `b_few`,
-    t.`few` AS `a_few`,
     r.`many` AS `b_many`,
-    t.`many` AS `a_many`,
     r.`born` AS `b_born`,
-    t.`born` AS `a_born`,
     r.`pad` AS `b_pad`,
-    t.`pad` AS `a_pad`,
     r.`old` AS `b_old`,
-    t.`old` AS `a_old`,
     r.`long` AS `b_long`,
-    t.`long` AS `a_long`,
     r.`doc` AS `b_doc`,
-    t.`doc` AS `a_doc`,
     r.`json` AS `b_json`,
-    t.`json` AS `a_json`,
     r.`raw` AS `b_raw`,
-    t.`raw` AS `a_raw`,
     r.`blob` AS `b_blob`,
-    t.`blob` AS `a_blob`,
     r.`day` AS `b_day`,
-    t.`day` AS `a_day`,
     r.`clock` AS `b_clock`,
-    t.`clock` AS `a_clock`,
     r.`stamp` AS `b_stamp`,
-    t.`stamp` AS `a_stamp`,
     r.`at` AS `b_at`,
-    t.`at` AS `a_at`,
     r.`flags` AS `b_flags`,
-    t.`flags` AS `a_flags`,
     r.`who` AS `b_who`,
-    t.`who` AS `a_who`,
     r.`host` AS `b_host`,
-    t.`host` AS `a_host`,
     r.`place` AS `b_place`,
+    t.`region` AS `a_region`,
+    t.`code` AS `a_code`,
+    t.`level` AS `a_level`,
+    t.`weight` AS `a_weight`,
+    t.`grade` AS `a_grade`,
+    t.`yes` AS `a_yes`,
+    t.`small` AS `a_small`,
+    t.`huge` AS `a_huge`,
+    t.`single` AS `a_single`,
+    t.`few` AS `a_few`,
+    t.`many` AS `a_many`,
+    t.`born` AS `a_born`,
+    t.`pad` AS `a_pad`,
+    t.`old` AS `a_old`,
+    t.`long` AS `a_long`,
+    t.`doc` AS `a_doc`,
+    t.`json` AS `a_json`,
+    t.`raw` AS `a_raw`,
+    t.`blob` AS `a_blob`,
+    t.`day` AS `a_day`,
+    t.`clock` AS `a_clock`,
+    t.`stamp` AS `a_stamp`,
+    t.`at` AS `a_at`,
+    t.`flags` AS `a_flags`,
+    t.`who` AS `a_who`,
+    t.`host` AS `a_host`,
     t.`place` AS `a_place`
   FROM (
     SELECT
+      1 AS qbcd_present,
       `region`,
       `code`,
       `level`,
@@ -675,60 +680,91 @@ FROM (
     1,
     NULL,
     r.`region`,
-    NULL,
     r.`code`,
-    NULL,
     r.`level`,
-    NULL,
     r.`weight`,
-    NULL,
     r.`grade`,
-    NULL,
     r.`yes`,
-    NULL,
     r.`small`,
-    NULL,
     r.`huge`,
-    NULL,
     r.`single`,
-    NULL,
     r.`few`,
-    NULL,
     r.`many`,
-    NULL,
     r.`born`,
-    NULL,
     r.`pad`,
-    NULL,
     r.`old`,
-    NULL,
     r.`long`,
-    NULL,
     r.`doc`,
-    NULL,
     r.`json`,
-    NULL,
     r.`raw`,
-    NULL,
     r.`blob`,
-    NULL,
     r.`day`,
-    NULL,
     r.`clock`,
-    NULL,
     r.`stamp`,
-    NULL,
     r.`at`,
-    NULL,
     r.`flags`,
-    NULL,
     r.`who`,
-    NULL,
     r.`host`,
-    NULL,
     r.`place`,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
     NULL
-  FROM `qbcd`.`replica_every_comparison_10907314` AS r
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      `yes`,
+      `small`,
+      `huge`,
+      `single`,
+      `few`,
+      `many`,
+      `born`,
+      `pad`,
+      `old`,
+      `long`,
+      `doc`,
+      `json`,
+      `raw`,
+      `blob`,
+      `day`,
+      `clock`,
+      `stamp`,
+      `at`,
+      `flags`,
+      `who`,
+      `host`,
+      `place`
+    FROM `qbcd`.`replica_every_comparison_10907314`
+  ) AS r
   WHERE
     NOT EXISTS(
       SELECT
@@ -756,50 +792,100 @@ FROM (
 -- mds: counts
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 SELECT
   o.op,
   COUNT(*) AS events
 FROM `qbcd`.`outbox_every_comparison_10907314` AS o
 WHERE
-  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
 GROUP BY
   o.op
 
 -- mds: values no type can hold
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 SELECT
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c0,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c1,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c2,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c3,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c4,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c5,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c6,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c7,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c8,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c9,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c10,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c11,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c12,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c13,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c14,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c15,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c16,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c17,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c18,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c0,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c1,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c2,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c3,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c4,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c5,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c6,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c7,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c8,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c9,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c10,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c11,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c12,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c13,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c14,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c15,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c16,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c17,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c18,
   MAX(
     CASE
-      WHEN (o.`a_day` IS NULL OR coalesce(o.`a_day` >= '0001-01-01' AND from_days(to_days(o.`a_day`)) = date(o.`a_day`), FALSE))
+      WHEN (
+        o.op = 'd'
+        OR (o.`a_day` IS NULL OR coalesce(o.`a_day` >= '0001-01-01' AND from_days(to_days(o.`a_day`)) = date(o.`a_day`), FALSE))
+      )
       AND (o.`b_day` IS NULL OR coalesce(o.`b_day` >= '0001-01-01' AND from_days(to_days(o.`b_day`)) = date(o.`b_day`), FALSE))
       THEN 0
       ELSE 1
     END
   ) AS c19,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c20,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c20,
   MAX(
     CASE
-      WHEN (o.`a_stamp` IS NULL OR coalesce(o.`a_stamp` >= '0001-01-01' AND from_days(to_days(o.`a_stamp`)) = date(o.`a_stamp`), FALSE))
+      WHEN (
+        o.op = 'd'
+        OR (o.`a_stamp` IS NULL OR coalesce(o.`a_stamp` >= '0001-01-01' AND from_days(to_days(o.`a_stamp`)) = date(o.`a_stamp`), FALSE))
+      )
       AND (o.`b_stamp` IS NULL OR coalesce(o.`b_stamp` >= '0001-01-01' AND from_days(to_days(o.`b_stamp`)) = date(o.`b_stamp`), FALSE))
       THEN 0
       ELSE 1
@@ -807,23 +893,37 @@ SELECT
   ) AS c21,
   MAX(
     CASE
-      WHEN (o.`a_at` IS NULL OR coalesce(o.`a_at` >= '0001-01-01' AND from_days(to_days(o.`a_at`)) = date(o.`a_at`), FALSE))
+      WHEN (
+        o.op = 'd'
+        OR (o.`a_at` IS NULL OR coalesce(o.`a_at` >= '0001-01-01' AND from_days(to_days(o.`a_at`)) = date(o.`a_at`), FALSE))
+      )
       AND (o.`b_at` IS NULL OR coalesce(o.`b_at` >= '0001-01-01' AND from_days(to_days(o.`b_at`)) = date(o.`b_at`), FALSE))
       THEN 0
       ELSE 1
     END
   ) AS c22,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c23,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c24,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c25,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c26
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c23,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c24,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c25,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c26
 FROM `qbcd`.`outbox_every_comparison_10907314` AS o
 WHERE
-  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
 
 -- mds: keys of the batch
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 SELECT
   o.op,
   convert(COALESCE(o.`a_region`, o.`b_region`) USING utf8mb4) AS k0,
@@ -833,7 +933,9 @@ SELECT
   cast(COALESCE(o.`a_grade`, o.`b_grade`) AS CHAR) AS k4
 FROM `qbcd`.`outbox_every_comparison_10907314` AS o
 WHERE
-  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
 ORDER BY
   o.ordinal
 LIMIT 1000
@@ -841,11 +943,13 @@ LIMIT 1000
 -- mds: apply 1
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 DELETE FROM `r` USING   `qbcd`.`replica_every_comparison_10907314` AS r,
   `qbcd`.`outbox_every_comparison_10907314` AS o
 WHERE
   o.epoch = %(epoch)s
   AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
   AND o.op IN ('d', 'u')
   AND o.`b_region` = r.`region`
   AND o.`b_code` = r.`code`
@@ -856,6 +960,7 @@ WHERE
 -- mds: apply 2
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 INSERT INTO `qbcd`.`replica_every_comparison_10907314` (
   `region`,
   `code`,
@@ -917,6 +1022,7 @@ FROM `qbcd`.`outbox_every_comparison_10907314` AS o
 WHERE
   o.epoch = %(epoch)s
   AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
   AND o.op <> 'd'
 
 -- mds: rows of the batch, by Spark
@@ -983,6 +1089,2632 @@ SELECT
 FROM `qbcd`.`outbox_every_comparison_10907314` AS o
 WHERE
   o.epoch = 5 AND o.batch_seq = 2
+
+-- mds: batch 1
+--   batch_seq = 2
+--   epoch = 5
+INSERT INTO `qbcd`.`outbox_every_comparison_10907314` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  reason,
+  pair_id,
+  changed,
+  digest,
+  `b_region`,
+  `a_region`,
+  `b_code`,
+  `a_code`,
+  `b_level`,
+  `a_level`,
+  `b_weight`,
+  `a_weight`,
+  `b_grade`,
+  `a_grade`,
+  `b_yes`,
+  `a_yes`,
+  `b_small`,
+  `a_small`,
+  `b_huge`,
+  `a_huge`,
+  `b_single`,
+  `a_single`,
+  `b_few`,
+  `a_few`,
+  `b_many`,
+  `a_many`,
+  `b_born`,
+  `a_born`,
+  `b_pad`,
+  `a_pad`,
+  `b_old`,
+  `a_old`,
+  `b_long`,
+  `a_long`,
+  `b_doc`,
+  `a_doc`,
+  `b_json`,
+  `a_json`,
+  `b_raw`,
+  `a_raw`,
+  `b_blob`,
+  `a_blob`,
+  `b_day`,
+  `a_day`,
+  `b_clock`,
+  `a_clock`,
+  `b_stamp`,
+  `a_stamp`,
+  `b_at`,
+  `a_at`,
+  `b_flags`,
+  `a_flags`,
+  `b_who`,
+  `a_who`,
+  `b_host`,
+  `a_host`,
+  `b_place`,
+  `a_place`
+)
+SELECT
+  o.epoch,
+  %(batch_seq)s,
+  ROW_NUMBER() OVER (ORDER BY CASE o.op WHEN 'd' THEN 1 WHEN 'u' THEN 2 ELSE 3 END, o.ordinal) - 1,
+  o.op,
+  o.reason,
+  o.pair_id,
+  o.changed,
+  o.digest,
+  o.`b_region`,
+  o.`a_region`,
+  o.`b_code`,
+  o.`a_code`,
+  o.`b_level`,
+  o.`a_level`,
+  o.`b_weight`,
+  o.`a_weight`,
+  o.`b_grade`,
+  o.`a_grade`,
+  o.`b_yes`,
+  o.`a_yes`,
+  o.`b_small`,
+  o.`a_small`,
+  o.`b_huge`,
+  o.`a_huge`,
+  o.`b_single`,
+  o.`a_single`,
+  o.`b_few`,
+  o.`a_few`,
+  o.`b_many`,
+  o.`a_many`,
+  o.`b_born`,
+  o.`a_born`,
+  o.`b_pad`,
+  o.`a_pad`,
+  o.`b_old`,
+  o.`a_old`,
+  o.`b_long`,
+  o.`a_long`,
+  o.`b_doc`,
+  o.`a_doc`,
+  o.`b_json`,
+  o.`a_json`,
+  o.`b_raw`,
+  o.`a_raw`,
+  o.`b_blob`,
+  o.`a_blob`,
+  o.`b_day`,
+  o.`a_day`,
+  o.`b_clock`,
+  o.`a_clock`,
+  o.`b_stamp`,
+  o.`a_stamp`,
+  o.`b_at`,
+  o.`a_at`,
+  o.`b_flags`,
+  o.`a_flags`,
+  o.`b_who`,
+  o.`a_who`,
+  o.`b_host`,
+  o.`a_host`,
+  o.`b_place`,
+  o.`a_place`
+FROM `qbcd`.`outbox_every_comparison_10907314` AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = 0
+
+-- mds: batch 2
+--   batch_seq = 0
+--   epoch = 5
+DELETE FROM `qbcd`.`outbox_every_comparison_10907314`
+WHERE
+  epoch = %(epoch)s AND batch_seq = %(batch_seq)s
+
+-- mds: batch 3
+--   batch_seq = 2
+--   epoch = 5
+--   pair = '5:2:'
+UPDATE `qbcd`.`outbox_every_comparison_10907314` AS o
+JOIN (
+  SELECT
+    MIN(CASE WHEN e.op = 'd' THEN e.ordinal END) AS gone,
+    MIN(CASE WHEN e.op = 'c' THEN e.ordinal END) AS come,
+    CONCAT(%(pair)s, MIN(CASE WHEN e.op = 'd' THEN e.ordinal END)) AS pair_id
+  FROM (
+    SELECT
+      d.op,
+      d.ordinal,
+      CASE
+        WHEN d.op = 'd'
+        THEN cast(conv(left(sha2(concat(_binary'', ifnull(d.`b_yes`, 'N'), ',', ifnull(d.`b_small`, 'N'), ',', ifnull(d.`b_huge`, 'N'), ',', ifnull(concat(d.`b_single` + 0e0), 'N'), ',', ifnull(cast(d.`b_few` AS UNSIGNED), 'N'), ',', ifnull(cast(d.`b_many` AS UNSIGNED), 'N'), ',', ifnull(d.`b_born`, 'N'), ',', ifnull(concat(length(d.`b_pad`), ':', convert(d.`b_pad` USING binary)), 'N'), ifnull(concat(length(d.`b_old`), ':', convert(d.`b_old` USING binary)), 'N'), ifnull(sha2(convert(d.`b_long` USING binary), 256), 'N'), ifnull(sha2(convert(d.`b_doc` USING binary), 256), 'N'), ifnull(sha2(coalesce(nullif(convert(d.`b_json` USING binary), ''), exp(length(d.`b_json`) + @@max_allowed_packet)), 256), 'N'), ifnull(concat(length(d.`b_raw`), ':', d.`b_raw`), 'N'), ifnull(sha2(d.`b_blob`, 256), 'N'), ifnull(d.`b_day`, 'N'), ',', ifnull(d.`b_clock`, 'N'), ',', ifnull(d.`b_stamp`, 'N'), ',', ifnull(d.`b_at`, 'N'), ',', ifnull(cast(d.`b_flags` AS UNSIGNED), 'N'), ',', ifnull(concat(d.`b_who`), 'N'), ',', ifnull(concat(d.`b_host`), 'N'), ',', ifnull(sha2(convert(d.`b_place` USING binary), 256), 'N')), 256), 16), 16, -10) AS SIGNED)
+        ELSE cast(conv(left(sha2(concat(_binary'', ifnull(d.`a_yes`, 'N'), ',', ifnull(d.`a_small`, 'N'), ',', ifnull(d.`a_huge`, 'N'), ',', ifnull(concat(d.`a_single` + 0e0), 'N'), ',', ifnull(cast(d.`a_few` AS UNSIGNED), 'N'), ',', ifnull(cast(d.`a_many` AS UNSIGNED), 'N'), ',', ifnull(d.`a_born`, 'N'), ',', ifnull(concat(length(d.`a_pad`), ':', convert(d.`a_pad` USING binary)), 'N'), ifnull(concat(length(d.`a_old`), ':', convert(d.`a_old` USING binary)), 'N'), ifnull(sha2(convert(d.`a_long` USING binary), 256), 'N'), ifnull(sha2(convert(d.`a_doc` USING binary), 256), 'N'), ifnull(sha2(coalesce(nullif(convert(d.`a_json` USING binary), ''), exp(length(d.`a_json`) + @@max_allowed_packet)), 256), 'N'), ifnull(concat(length(d.`a_raw`), ':', d.`a_raw`), 'N'), ifnull(sha2(d.`a_blob`, 256), 'N'), ifnull(d.`a_day`, 'N'), ',', ifnull(d.`a_clock`, 'N'), ',', ifnull(d.`a_stamp`, 'N'), ',', ifnull(d.`a_at`, 'N'), ',', ifnull(cast(d.`a_flags` AS UNSIGNED), 'N'), ',', ifnull(concat(d.`a_who`), 'N'), ',', ifnull(concat(d.`a_host`), 'N'), ',', ifnull(sha2(convert(d.`a_place` USING binary), 256), 'N')), 256), 16), 16, -10) AS SIGNED)
+      END AS content
+    FROM `qbcd`.`outbox_every_comparison_10907314` AS d
+    WHERE
+      d.epoch = %(epoch)s
+      AND d.batch_seq = %(batch_seq)s
+      AND d.op IN ('d', 'c')
+      AND d.reason IS NULL
+  ) AS e
+  GROUP BY
+    e.content
+  HAVING
+    COUNT(*) = 2 AND COUNT(CASE WHEN e.op = 'd' THEN 1 END) = 1
+) AS p
+  ON TRUE SET o.reason = 'key_change', o.pair_id = p.pair_id
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal = p.gone
+
+-- mds: batch 4
+--   batch_seq = 2
+--   epoch = 5
+--   pair = '5:2:'
+UPDATE `qbcd`.`outbox_every_comparison_10907314` AS o
+JOIN (
+  SELECT
+    MIN(CASE WHEN e.op = 'd' THEN e.ordinal END) AS gone,
+    MIN(CASE WHEN e.op = 'c' THEN e.ordinal END) AS come,
+    CONCAT(%(pair)s, MIN(CASE WHEN e.op = 'd' THEN e.ordinal END)) AS pair_id
+  FROM (
+    SELECT
+      d.op,
+      d.ordinal,
+      CASE
+        WHEN d.op = 'd'
+        THEN cast(conv(left(sha2(concat(_binary'', ifnull(d.`b_yes`, 'N'), ',', ifnull(d.`b_small`, 'N'), ',', ifnull(d.`b_huge`, 'N'), ',', ifnull(concat(d.`b_single` + 0e0), 'N'), ',', ifnull(cast(d.`b_few` AS UNSIGNED), 'N'), ',', ifnull(cast(d.`b_many` AS UNSIGNED), 'N'), ',', ifnull(d.`b_born`, 'N'), ',', ifnull(concat(length(d.`b_pad`), ':', convert(d.`b_pad` USING binary)), 'N'), ifnull(concat(length(d.`b_old`), ':', convert(d.`b_old` USING binary)), 'N'), ifnull(sha2(convert(d.`b_long` USING binary), 256), 'N'), ifnull(sha2(convert(d.`b_doc` USING binary), 256), 'N'), ifnull(sha2(coalesce(nullif(convert(d.`b_json` USING binary), ''), exp(length(d.`b_json`) + @@max_allowed_packet)), 256), 'N'), ifnull(concat(length(d.`b_raw`), ':', d.`b_raw`), 'N'), ifnull(sha2(d.`b_blob`, 256), 'N'), ifnull(d.`b_day`, 'N'), ',', ifnull(d.`b_clock`, 'N'), ',', ifnull(d.`b_stamp`, 'N'), ',', ifnull(d.`b_at`, 'N'), ',', ifnull(cast(d.`b_flags` AS UNSIGNED), 'N'), ',', ifnull(concat(d.`b_who`), 'N'), ',', ifnull(concat(d.`b_host`), 'N'), ',', ifnull(sha2(convert(d.`b_place` USING binary), 256), 'N')), 256), 16), 16, -10) AS SIGNED)
+        ELSE cast(conv(left(sha2(concat(_binary'', ifnull(d.`a_yes`, 'N'), ',', ifnull(d.`a_small`, 'N'), ',', ifnull(d.`a_huge`, 'N'), ',', ifnull(concat(d.`a_single` + 0e0), 'N'), ',', ifnull(cast(d.`a_few` AS UNSIGNED), 'N'), ',', ifnull(cast(d.`a_many` AS UNSIGNED), 'N'), ',', ifnull(d.`a_born`, 'N'), ',', ifnull(concat(length(d.`a_pad`), ':', convert(d.`a_pad` USING binary)), 'N'), ifnull(concat(length(d.`a_old`), ':', convert(d.`a_old` USING binary)), 'N'), ifnull(sha2(convert(d.`a_long` USING binary), 256), 'N'), ifnull(sha2(convert(d.`a_doc` USING binary), 256), 'N'), ifnull(sha2(coalesce(nullif(convert(d.`a_json` USING binary), ''), exp(length(d.`a_json`) + @@max_allowed_packet)), 256), 'N'), ifnull(concat(length(d.`a_raw`), ':', d.`a_raw`), 'N'), ifnull(sha2(d.`a_blob`, 256), 'N'), ifnull(d.`a_day`, 'N'), ',', ifnull(d.`a_clock`, 'N'), ',', ifnull(d.`a_stamp`, 'N'), ',', ifnull(d.`a_at`, 'N'), ',', ifnull(cast(d.`a_flags` AS UNSIGNED), 'N'), ',', ifnull(concat(d.`a_who`), 'N'), ',', ifnull(concat(d.`a_host`), 'N'), ',', ifnull(sha2(convert(d.`a_place` USING binary), 256), 'N')), 256), 16), 16, -10) AS SIGNED)
+      END AS content
+    FROM `qbcd`.`outbox_every_comparison_10907314` AS d
+    WHERE
+      d.epoch = %(epoch)s
+      AND d.batch_seq = %(batch_seq)s
+      AND d.op IN ('d', 'c')
+      AND d.reason IS NULL
+  ) AS e
+  GROUP BY
+    e.content
+  HAVING
+    COUNT(*) = 2 AND COUNT(CASE WHEN e.op = 'd' THEN 1 END) = 1
+) AS p
+  ON TRUE SET o.reason = 'key_change', o.pair_id = p.pair_id
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal = p.come
+
+-- id: changes of range 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_every_comparison_10907314` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  `b_region`,
+  `b_code`,
+  `b_level`,
+  `b_weight`,
+  `b_grade`,
+  `b_yes`,
+  `b_small`,
+  `b_huge`,
+  `b_single`,
+  `b_few`,
+  `b_many`,
+  `b_born`,
+  `b_pad`,
+  `b_old`,
+  `b_long`,
+  `b_doc`,
+  `b_json`,
+  `b_raw`,
+  `b_blob`,
+  `b_day`,
+  `b_clock`,
+  `b_stamp`,
+  `b_at`,
+  `b_flags`,
+  `b_who`,
+  `b_host`,
+  `b_place`,
+  `a_region`,
+  `a_code`,
+  `a_level`,
+  `a_weight`,
+  `a_grade`,
+  `a_yes`,
+  `a_small`,
+  `a_huge`,
+  `a_single`,
+  `a_few`,
+  `a_many`,
+  `a_born`,
+  `a_pad`,
+  `a_old`,
+  `a_long`,
+  `a_doc`,
+  `a_json`,
+  `a_raw`,
+  `a_blob`,
+  `a_day`,
+  `a_clock`,
+  `a_stamp`,
+  `a_at`,
+  `a_flags`,
+  `a_who`,
+  `a_host`,
+  `a_place`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d.`b_region`,
+  d.`b_code`,
+  d.`b_level`,
+  d.`b_weight`,
+  d.`b_grade`,
+  d.`b_yes`,
+  d.`b_small`,
+  d.`b_huge`,
+  d.`b_single`,
+  d.`b_few`,
+  d.`b_many`,
+  d.`b_born`,
+  d.`b_pad`,
+  d.`b_old`,
+  d.`b_long`,
+  d.`b_doc`,
+  d.`b_json`,
+  d.`b_raw`,
+  d.`b_blob`,
+  d.`b_day`,
+  d.`b_clock`,
+  d.`b_stamp`,
+  d.`b_at`,
+  d.`b_flags`,
+  d.`b_who`,
+  d.`b_host`,
+  d.`b_place`,
+  d.`a_region`,
+  d.`a_code`,
+  d.`a_level`,
+  d.`a_weight`,
+  d.`a_grade`,
+  d.`a_yes`,
+  d.`a_small`,
+  d.`a_huge`,
+  d.`a_single`,
+  d.`a_few`,
+  d.`a_many`,
+  d.`a_born`,
+  d.`a_pad`,
+  d.`a_old`,
+  d.`a_long`,
+  d.`a_doc`,
+  d.`a_json`,
+  d.`a_raw`,
+  d.`a_blob`,
+  d.`a_day`,
+  d.`a_clock`,
+  d.`a_stamp`,
+  d.`a_at`,
+  d.`a_flags`,
+  d.`a_who`,
+  d.`a_host`,
+  d.`a_place`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN r.qbcd_present IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CONCAT(
+        CASE
+          WHEN NOT (convert(t.`region` USING binary) <=> convert(r.`region` USING binary))
+          THEN '0,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (convert(t.`code` USING binary) <=> convert(r.`code` USING binary))
+          THEN '1,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`yes` <=> r.`yes`) THEN '5,' ELSE '' END,
+        CASE WHEN NOT (t.`small` <=> r.`small`) THEN '6,' ELSE '' END,
+        CASE WHEN NOT (t.`huge` <=> r.`huge`) THEN '7,' ELSE '' END,
+        CASE WHEN NOT (t.`single` <=> r.`single`) THEN '8,' ELSE '' END,
+        CASE WHEN NOT (t.`few` <=> r.`few`) THEN '9,' ELSE '' END,
+        CASE WHEN NOT (t.`many` <=> r.`many`) THEN '10,' ELSE '' END,
+        CASE WHEN NOT (t.`born` <=> r.`born`) THEN '11,' ELSE '' END,
+        CASE
+          WHEN NOT (convert(t.`pad` USING binary) <=> convert(r.`pad` USING binary))
+          THEN '12,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (convert(t.`old` USING binary) <=> convert(r.`old` USING binary))
+          THEN '13,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (convert(t.`long` USING binary) <=> convert(r.`long` USING binary))
+          THEN '14,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (convert(t.`doc` USING binary) <=> convert(r.`doc` USING binary))
+          THEN '15,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (coalesce(nullif(convert(t.`json` USING binary), ''), exp(length(t.`json`) + @@max_allowed_packet)) <=> coalesce(nullif(convert(r.`json` USING binary), ''), exp(length(r.`json`) + @@max_allowed_packet)))
+          THEN '16,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`raw` <=> r.`raw`) THEN '17,' ELSE '' END,
+        CASE WHEN NOT (t.`blob` <=> r.`blob`) THEN '18,' ELSE '' END,
+        CASE WHEN NOT (t.`day` <=> r.`day`) THEN '19,' ELSE '' END,
+        CASE WHEN NOT (t.`clock` <=> r.`clock`) THEN '20,' ELSE '' END,
+        CASE WHEN NOT (t.`stamp` <=> r.`stamp`) THEN '21,' ELSE '' END,
+        CASE WHEN NOT (t.`at` <=> r.`at`) THEN '22,' ELSE '' END,
+        CASE
+          WHEN NOT (cast(t.`flags` AS UNSIGNED) <=> cast(r.`flags` AS UNSIGNED))
+          THEN '23,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`who` <=> r.`who`) THEN '24,' ELSE '' END,
+        CASE WHEN NOT (t.`host` <=> r.`host`) THEN '25,' ELSE '' END,
+        CASE
+          WHEN NOT (convert(t.`place` USING binary) <=> convert(r.`place` USING binary))
+          THEN '26,'
+          ELSE ''
+        END
+      ))
+    END AS changed,
+    r.`region` AS `b_region`,
+    r.`code` AS `b_code`,
+    r.`level` AS `b_level`,
+    r.`weight` AS `b_weight`,
+    r.`grade` AS `b_grade`,
+    r.`yes` AS `b_yes`,
+    r.`small` AS `b_small`,
+    r.`huge` AS `b_huge`,
+    r.`single` AS `b_single`,
+    r.`few` AS `b_few`,
+    r.`many` AS `b_many`,
+    r.`born` AS `b_born`,
+    r.`pad` AS `b_pad`,
+    r.`old` AS `b_old`,
+    r.`long` AS `b_long`,
+    r.`doc` AS `b_doc`,
+    r.`json` AS `b_json`,
+    r.`raw` AS `b_raw`,
+    r.`blob` AS `b_blob`,
+    r.`day` AS `b_day`,
+    r.`clock` AS `b_clock`,
+    r.`stamp` AS `b_stamp`,
+    r.`at` AS `b_at`,
+    r.`flags` AS `b_flags`,
+    r.`who` AS `b_who`,
+    r.`host` AS `b_host`,
+    r.`place` AS `b_place`,
+    t.`region` AS `a_region`,
+    t.`code` AS `a_code`,
+    t.`level` AS `a_level`,
+    t.`weight` AS `a_weight`,
+    t.`grade` AS `a_grade`,
+    t.`yes` AS `a_yes`,
+    t.`small` AS `a_small`,
+    t.`huge` AS `a_huge`,
+    t.`single` AS `a_single`,
+    t.`few` AS `a_few`,
+    t.`many` AS `a_many`,
+    t.`born` AS `a_born`,
+    t.`pad` AS `a_pad`,
+    t.`old` AS `a_old`,
+    t.`long` AS `a_long`,
+    t.`doc` AS `a_doc`,
+    t.`json` AS `a_json`,
+    t.`raw` AS `a_raw`,
+    t.`blob` AS `a_blob`,
+    t.`day` AS `a_day`,
+    t.`clock` AS `a_clock`,
+    t.`stamp` AS `a_stamp`,
+    t.`at` AS `a_at`,
+    t.`flags` AS `a_flags`,
+    t.`who` AS `a_who`,
+    t.`host` AS `a_host`,
+    t.`place` AS `a_place`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      `yes`,
+      `small`,
+      `huge`,
+      `single`,
+      `few`,
+      `many`,
+      `born`,
+      `pad`,
+      `old`,
+      `long`,
+      `doc`,
+      `json`,
+      `raw`,
+      `blob`,
+      `day`,
+      `clock`,
+      `stamp`,
+      `at`,
+      `flags`,
+      `who`,
+      `host`,
+      `place`
+    FROM `shop`.`mixed`
+    WHERE
+      TRUE AND ((`region` <= _utf8mb4 X'69742773' AND ((`region` < _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` < _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` < -0.000000000000000000000000000001) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` < -0.5e0) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` = -0.5e0 AND `grade` IN (0)))))
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      `yes`,
+      `small`,
+      `huge`,
+      `single`,
+      `few`,
+      `many`,
+      `born`,
+      `pad`,
+      `old`,
+      `long`,
+      `doc`,
+      `json`,
+      `raw`,
+      `blob`,
+      `day`,
+      `clock`,
+      `stamp`,
+      `at`,
+      `flags`,
+      `who`,
+      `host`,
+      `place`
+    FROM `qbcd`.`replica_every_comparison_10907314`
+    WHERE
+      ((`region` <= _utf8mb4 X'69742773' AND ((`region` < _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` < _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` < -0.000000000000000000000000000001) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` < -0.5e0) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` = -0.5e0 AND `grade` IN (0)))))
+  ) AS r
+    ON t.`region` = r.`region`
+    AND t.`code` = r.`code`
+    AND t.`level` = r.`level`
+    AND t.`weight` = r.`weight`
+    AND t.`grade` = r.`grade`
+  WHERE
+    r.qbcd_present IS NULL
+    OR NOT (convert(t.`region` USING binary) <=> convert(r.`region` USING binary))
+    OR NOT (convert(t.`code` USING binary) <=> convert(r.`code` USING binary))
+    OR NOT (t.`yes` <=> r.`yes`)
+    OR NOT (t.`small` <=> r.`small`)
+    OR NOT (t.`huge` <=> r.`huge`)
+    OR NOT (t.`single` <=> r.`single`)
+    OR NOT (t.`few` <=> r.`few`)
+    OR NOT (t.`many` <=> r.`many`)
+    OR NOT (t.`born` <=> r.`born`)
+    OR NOT (convert(t.`pad` USING binary) <=> convert(r.`pad` USING binary))
+    OR NOT (convert(t.`old` USING binary) <=> convert(r.`old` USING binary))
+    OR NOT (convert(t.`long` USING binary) <=> convert(r.`long` USING binary))
+    OR NOT (convert(t.`doc` USING binary) <=> convert(r.`doc` USING binary))
+    OR NOT (coalesce(nullif(convert(t.`json` USING binary), ''), exp(length(t.`json`) + @@max_allowed_packet)) <=> coalesce(nullif(convert(r.`json` USING binary), ''), exp(length(r.`json`) + @@max_allowed_packet)))
+    OR NOT (t.`raw` <=> r.`raw`)
+    OR NOT (t.`blob` <=> r.`blob`)
+    OR NOT (t.`day` <=> r.`day`)
+    OR NOT (t.`clock` <=> r.`clock`)
+    OR NOT (t.`stamp` <=> r.`stamp`)
+    OR NOT (t.`at` <=> r.`at`)
+    OR NOT (cast(t.`flags` AS UNSIGNED) <=> cast(r.`flags` AS UNSIGNED))
+    OR NOT (t.`who` <=> r.`who`)
+    OR NOT (t.`host` <=> r.`host`)
+    OR NOT (convert(t.`place` USING binary) <=> convert(r.`place` USING binary))
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`region`,
+    r.`code`,
+    r.`level`,
+    r.`weight`,
+    r.`grade`,
+    r.`yes`,
+    r.`small`,
+    r.`huge`,
+    r.`single`,
+    r.`few`,
+    r.`many`,
+    r.`born`,
+    r.`pad`,
+    r.`old`,
+    r.`long`,
+    r.`doc`,
+    r.`json`,
+    r.`raw`,
+    r.`blob`,
+    r.`day`,
+    r.`clock`,
+    r.`stamp`,
+    r.`at`,
+    r.`flags`,
+    r.`who`,
+    r.`host`,
+    r.`place`,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      `yes`,
+      `small`,
+      `huge`,
+      `single`,
+      `few`,
+      `many`,
+      `born`,
+      `pad`,
+      `old`,
+      `long`,
+      `doc`,
+      `json`,
+      `raw`,
+      `blob`,
+      `day`,
+      `clock`,
+      `stamp`,
+      `at`,
+      `flags`,
+      `who`,
+      `host`,
+      `place`
+    FROM `qbcd`.`replica_every_comparison_10907314`
+    WHERE
+      ((`region` <= _utf8mb4 X'69742773' AND ((`region` < _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` < _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` < -0.000000000000000000000000000001) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` < -0.5e0) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` = -0.5e0 AND `grade` IN (0)))))
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `region`,
+          `code`,
+          `level`,
+          `weight`,
+          `grade`
+        FROM `shop`.`mixed`
+        WHERE
+          TRUE AND ((`region` <= _utf8mb4 X'69742773' AND ((`region` < _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` < _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` < -0.000000000000000000000000000001) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` < -0.5e0) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` = -0.5e0 AND `grade` IN (0)))))
+      ) AS t
+      WHERE
+        t.`region` = r.`region`
+        AND t.`code` = r.`code`
+        AND t.`level` = r.`level`
+        AND t.`weight` = r.`weight`
+        AND t.`grade` = r.`grade`
+    )
+) AS d
+
+-- id: changes of range 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_every_comparison_10907314` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  `b_region`,
+  `b_code`,
+  `b_level`,
+  `b_weight`,
+  `b_grade`,
+  `b_yes`,
+  `b_small`,
+  `b_huge`,
+  `b_single`,
+  `b_few`,
+  `b_many`,
+  `b_born`,
+  `b_pad`,
+  `b_old`,
+  `b_long`,
+  `b_doc`,
+  `b_json`,
+  `b_raw`,
+  `b_blob`,
+  `b_day`,
+  `b_clock`,
+  `b_stamp`,
+  `b_at`,
+  `b_flags`,
+  `b_who`,
+  `b_host`,
+  `b_place`,
+  `a_region`,
+  `a_code`,
+  `a_level`,
+  `a_weight`,
+  `a_grade`,
+  `a_yes`,
+  `a_small`,
+  `a_huge`,
+  `a_single`,
+  `a_few`,
+  `a_many`,
+  `a_born`,
+  `a_pad`,
+  `a_old`,
+  `a_long`,
+  `a_doc`,
+  `a_json`,
+  `a_raw`,
+  `a_blob`,
+  `a_day`,
+  `a_clock`,
+  `a_stamp`,
+  `a_at`,
+  `a_flags`,
+  `a_who`,
+  `a_host`,
+  `a_place`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d.`b_region`,
+  d.`b_code`,
+  d.`b_level`,
+  d.`b_weight`,
+  d.`b_grade`,
+  d.`b_yes`,
+  d.`b_small`,
+  d.`b_huge`,
+  d.`b_single`,
+  d.`b_few`,
+  d.`b_many`,
+  d.`b_born`,
+  d.`b_pad`,
+  d.`b_old`,
+  d.`b_long`,
+  d.`b_doc`,
+  d.`b_json`,
+  d.`b_raw`,
+  d.`b_blob`,
+  d.`b_day`,
+  d.`b_clock`,
+  d.`b_stamp`,
+  d.`b_at`,
+  d.`b_flags`,
+  d.`b_who`,
+  d.`b_host`,
+  d.`b_place`,
+  d.`a_region`,
+  d.`a_code`,
+  d.`a_level`,
+  d.`a_weight`,
+  d.`a_grade`,
+  d.`a_yes`,
+  d.`a_small`,
+  d.`a_huge`,
+  d.`a_single`,
+  d.`a_few`,
+  d.`a_many`,
+  d.`a_born`,
+  d.`a_pad`,
+  d.`a_old`,
+  d.`a_long`,
+  d.`a_doc`,
+  d.`a_json`,
+  d.`a_raw`,
+  d.`a_blob`,
+  d.`a_day`,
+  d.`a_clock`,
+  d.`a_stamp`,
+  d.`a_at`,
+  d.`a_flags`,
+  d.`a_who`,
+  d.`a_host`,
+  d.`a_place`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN r.qbcd_present IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CONCAT(
+        CASE
+          WHEN NOT (convert(t.`region` USING binary) <=> convert(r.`region` USING binary))
+          THEN '0,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (convert(t.`code` USING binary) <=> convert(r.`code` USING binary))
+          THEN '1,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`yes` <=> r.`yes`) THEN '5,' ELSE '' END,
+        CASE WHEN NOT (t.`small` <=> r.`small`) THEN '6,' ELSE '' END,
+        CASE WHEN NOT (t.`huge` <=> r.`huge`) THEN '7,' ELSE '' END,
+        CASE WHEN NOT (t.`single` <=> r.`single`) THEN '8,' ELSE '' END,
+        CASE WHEN NOT (t.`few` <=> r.`few`) THEN '9,' ELSE '' END,
+        CASE WHEN NOT (t.`many` <=> r.`many`) THEN '10,' ELSE '' END,
+        CASE WHEN NOT (t.`born` <=> r.`born`) THEN '11,' ELSE '' END,
+        CASE
+          WHEN NOT (convert(t.`pad` USING binary) <=> convert(r.`pad` USING binary))
+          THEN '12,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (convert(t.`old` USING binary) <=> convert(r.`old` USING binary))
+          THEN '13,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (convert(t.`long` USING binary) <=> convert(r.`long` USING binary))
+          THEN '14,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (convert(t.`doc` USING binary) <=> convert(r.`doc` USING binary))
+          THEN '15,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (coalesce(nullif(convert(t.`json` USING binary), ''), exp(length(t.`json`) + @@max_allowed_packet)) <=> coalesce(nullif(convert(r.`json` USING binary), ''), exp(length(r.`json`) + @@max_allowed_packet)))
+          THEN '16,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`raw` <=> r.`raw`) THEN '17,' ELSE '' END,
+        CASE WHEN NOT (t.`blob` <=> r.`blob`) THEN '18,' ELSE '' END,
+        CASE WHEN NOT (t.`day` <=> r.`day`) THEN '19,' ELSE '' END,
+        CASE WHEN NOT (t.`clock` <=> r.`clock`) THEN '20,' ELSE '' END,
+        CASE WHEN NOT (t.`stamp` <=> r.`stamp`) THEN '21,' ELSE '' END,
+        CASE WHEN NOT (t.`at` <=> r.`at`) THEN '22,' ELSE '' END,
+        CASE
+          WHEN NOT (cast(t.`flags` AS UNSIGNED) <=> cast(r.`flags` AS UNSIGNED))
+          THEN '23,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`who` <=> r.`who`) THEN '24,' ELSE '' END,
+        CASE WHEN NOT (t.`host` <=> r.`host`) THEN '25,' ELSE '' END,
+        CASE
+          WHEN NOT (convert(t.`place` USING binary) <=> convert(r.`place` USING binary))
+          THEN '26,'
+          ELSE ''
+        END
+      ))
+    END AS changed,
+    r.`region` AS `b_region`,
+    r.`code` AS `b_code`,
+    r.`level` AS `b_level`,
+    r.`weight` AS `b_weight`,
+    r.`grade` AS `b_grade`,
+    r.`yes` AS `b_yes`,
+    r.`small` AS `b_small`,
+    r.`huge` AS `b_huge`,
+    r.`single` AS `b_single`,
+    r.`few` AS `b_few`,
+    r.`many` AS `b_many`,
+    r.`born` AS `b_born`,
+    r.`pad` AS `b_pad`,
+    r.`old` AS `b_old`,
+    r.`long` AS `b_long`,
+    r.`doc` AS `b_doc`,
+    r.`json` AS `b_json`,
+    r.`raw` AS `b_raw`,
+    r.`blob` AS `b_blob`,
+    r.`day` AS `b_day`,
+    r.`clock` AS `b_clock`,
+    r.`stamp` AS `b_stamp`,
+    r.`at` AS `b_at`,
+    r.`flags` AS `b_flags`,
+    r.`who` AS `b_who`,
+    r.`host` AS `b_host`,
+    r.`place` AS `b_place`,
+    t.`region` AS `a_region`,
+    t.`code` AS `a_code`,
+    t.`level` AS `a_level`,
+    t.`weight` AS `a_weight`,
+    t.`grade` AS `a_grade`,
+    t.`yes` AS `a_yes`,
+    t.`small` AS `a_small`,
+    t.`huge` AS `a_huge`,
+    t.`single` AS `a_single`,
+    t.`few` AS `a_few`,
+    t.`many` AS `a_many`,
+    t.`born` AS `a_born`,
+    t.`pad` AS `a_pad`,
+    t.`old` AS `a_old`,
+    t.`long` AS `a_long`,
+    t.`doc` AS `a_doc`,
+    t.`json` AS `a_json`,
+    t.`raw` AS `a_raw`,
+    t.`blob` AS `a_blob`,
+    t.`day` AS `a_day`,
+    t.`clock` AS `a_clock`,
+    t.`stamp` AS `a_stamp`,
+    t.`at` AS `a_at`,
+    t.`flags` AS `a_flags`,
+    t.`who` AS `a_who`,
+    t.`host` AS `a_host`,
+    t.`place` AS `a_place`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      `yes`,
+      `small`,
+      `huge`,
+      `single`,
+      `few`,
+      `many`,
+      `born`,
+      `pad`,
+      `old`,
+      `long`,
+      `doc`,
+      `json`,
+      `raw`,
+      `blob`,
+      `day`,
+      `clock`,
+      `stamp`,
+      `at`,
+      `flags`,
+      `who`,
+      `host`,
+      `place`
+    FROM `shop`.`mixed`
+    WHERE
+      TRUE AND ((`region` >= _utf8mb4 X'69742773' AND ((`region` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` > -0.000000000000000000000000000001) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` > -0.5e0) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` = -0.5e0 AND `grade` IN (1, 2)))) AND (`region` <= _utf8mb4 X'313025205C203A78' AND ((`region` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` < 1.000000000000000000000000000000) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` < 1e308) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` = 1e308 AND `grade` IN (0, 1)))))
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      `yes`,
+      `small`,
+      `huge`,
+      `single`,
+      `few`,
+      `many`,
+      `born`,
+      `pad`,
+      `old`,
+      `long`,
+      `doc`,
+      `json`,
+      `raw`,
+      `blob`,
+      `day`,
+      `clock`,
+      `stamp`,
+      `at`,
+      `flags`,
+      `who`,
+      `host`,
+      `place`
+    FROM `qbcd`.`replica_every_comparison_10907314`
+    WHERE
+      ((`region` >= _utf8mb4 X'69742773' AND ((`region` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` > -0.000000000000000000000000000001) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` > -0.5e0) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` = -0.5e0 AND `grade` IN (1, 2)))) AND (`region` <= _utf8mb4 X'313025205C203A78' AND ((`region` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` < 1.000000000000000000000000000000) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` < 1e308) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` = 1e308 AND `grade` IN (0, 1)))))
+  ) AS r
+    ON t.`region` = r.`region`
+    AND t.`code` = r.`code`
+    AND t.`level` = r.`level`
+    AND t.`weight` = r.`weight`
+    AND t.`grade` = r.`grade`
+  WHERE
+    r.qbcd_present IS NULL
+    OR NOT (convert(t.`region` USING binary) <=> convert(r.`region` USING binary))
+    OR NOT (convert(t.`code` USING binary) <=> convert(r.`code` USING binary))
+    OR NOT (t.`yes` <=> r.`yes`)
+    OR NOT (t.`small` <=> r.`small`)
+    OR NOT (t.`huge` <=> r.`huge`)
+    OR NOT (t.`single` <=> r.`single`)
+    OR NOT (t.`few` <=> r.`few`)
+    OR NOT (t.`many` <=> r.`many`)
+    OR NOT (t.`born` <=> r.`born`)
+    OR NOT (convert(t.`pad` USING binary) <=> convert(r.`pad` USING binary))
+    OR NOT (convert(t.`old` USING binary) <=> convert(r.`old` USING binary))
+    OR NOT (convert(t.`long` USING binary) <=> convert(r.`long` USING binary))
+    OR NOT (convert(t.`doc` USING binary) <=> convert(r.`doc` USING binary))
+    OR NOT (coalesce(nullif(convert(t.`json` USING binary), ''), exp(length(t.`json`) + @@max_allowed_packet)) <=> coalesce(nullif(convert(r.`json` USING binary), ''), exp(length(r.`json`) + @@max_allowed_packet)))
+    OR NOT (t.`raw` <=> r.`raw`)
+    OR NOT (t.`blob` <=> r.`blob`)
+    OR NOT (t.`day` <=> r.`day`)
+    OR NOT (t.`clock` <=> r.`clock`)
+    OR NOT (t.`stamp` <=> r.`stamp`)
+    OR NOT (t.`at` <=> r.`at`)
+    OR NOT (cast(t.`flags` AS UNSIGNED) <=> cast(r.`flags` AS UNSIGNED))
+    OR NOT (t.`who` <=> r.`who`)
+    OR NOT (t.`host` <=> r.`host`)
+    OR NOT (convert(t.`place` USING binary) <=> convert(r.`place` USING binary))
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`region`,
+    r.`code`,
+    r.`level`,
+    r.`weight`,
+    r.`grade`,
+    r.`yes`,
+    r.`small`,
+    r.`huge`,
+    r.`single`,
+    r.`few`,
+    r.`many`,
+    r.`born`,
+    r.`pad`,
+    r.`old`,
+    r.`long`,
+    r.`doc`,
+    r.`json`,
+    r.`raw`,
+    r.`blob`,
+    r.`day`,
+    r.`clock`,
+    r.`stamp`,
+    r.`at`,
+    r.`flags`,
+    r.`who`,
+    r.`host`,
+    r.`place`,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      `yes`,
+      `small`,
+      `huge`,
+      `single`,
+      `few`,
+      `many`,
+      `born`,
+      `pad`,
+      `old`,
+      `long`,
+      `doc`,
+      `json`,
+      `raw`,
+      `blob`,
+      `day`,
+      `clock`,
+      `stamp`,
+      `at`,
+      `flags`,
+      `who`,
+      `host`,
+      `place`
+    FROM `qbcd`.`replica_every_comparison_10907314`
+    WHERE
+      ((`region` >= _utf8mb4 X'69742773' AND ((`region` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` > -0.000000000000000000000000000001) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` > -0.5e0) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` = -0.5e0 AND `grade` IN (1, 2)))) AND (`region` <= _utf8mb4 X'313025205C203A78' AND ((`region` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` < 1.000000000000000000000000000000) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` < 1e308) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` = 1e308 AND `grade` IN (0, 1)))))
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `region`,
+          `code`,
+          `level`,
+          `weight`,
+          `grade`
+        FROM `shop`.`mixed`
+        WHERE
+          TRUE AND ((`region` >= _utf8mb4 X'69742773' AND ((`region` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` > -0.000000000000000000000000000001) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` > -0.5e0) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` = -0.5e0 AND `grade` IN (1, 2)))) AND (`region` <= _utf8mb4 X'313025205C203A78' AND ((`region` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` < 1.000000000000000000000000000000) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` < 1e308) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` = 1e308 AND `grade` IN (0, 1)))))
+      ) AS t
+      WHERE
+        t.`region` = r.`region`
+        AND t.`code` = r.`code`
+        AND t.`level` = r.`level`
+        AND t.`weight` = r.`weight`
+        AND t.`grade` = r.`grade`
+    )
+) AS d
+
+-- id: changes of range 3
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_every_comparison_10907314` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  `b_region`,
+  `b_code`,
+  `b_level`,
+  `b_weight`,
+  `b_grade`,
+  `b_yes`,
+  `b_small`,
+  `b_huge`,
+  `b_single`,
+  `b_few`,
+  `b_many`,
+  `b_born`,
+  `b_pad`,
+  `b_old`,
+  `b_long`,
+  `b_doc`,
+  `b_json`,
+  `b_raw`,
+  `b_blob`,
+  `b_day`,
+  `b_clock`,
+  `b_stamp`,
+  `b_at`,
+  `b_flags`,
+  `b_who`,
+  `b_host`,
+  `b_place`,
+  `a_region`,
+  `a_code`,
+  `a_level`,
+  `a_weight`,
+  `a_grade`,
+  `a_yes`,
+  `a_small`,
+  `a_huge`,
+  `a_single`,
+  `a_few`,
+  `a_many`,
+  `a_born`,
+  `a_pad`,
+  `a_old`,
+  `a_long`,
+  `a_doc`,
+  `a_json`,
+  `a_raw`,
+  `a_blob`,
+  `a_day`,
+  `a_clock`,
+  `a_stamp`,
+  `a_at`,
+  `a_flags`,
+  `a_who`,
+  `a_host`,
+  `a_place`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d.`b_region`,
+  d.`b_code`,
+  d.`b_level`,
+  d.`b_weight`,
+  d.`b_grade`,
+  d.`b_yes`,
+  d.`b_small`,
+  d.`b_huge`,
+  d.`b_single`,
+  d.`b_few`,
+  d.`b_many`,
+  d.`b_born`,
+  d.`b_pad`,
+  d.`b_old`,
+  d.`b_long`,
+  d.`b_doc`,
+  d.`b_json`,
+  d.`b_raw`,
+  d.`b_blob`,
+  d.`b_day`,
+  d.`b_clock`,
+  d.`b_stamp`,
+  d.`b_at`,
+  d.`b_flags`,
+  d.`b_who`,
+  d.`b_host`,
+  d.`b_place`,
+  d.`a_region`,
+  d.`a_code`,
+  d.`a_level`,
+  d.`a_weight`,
+  d.`a_grade`,
+  d.`a_yes`,
+  d.`a_small`,
+  d.`a_huge`,
+  d.`a_single`,
+  d.`a_few`,
+  d.`a_many`,
+  d.`a_born`,
+  d.`a_pad`,
+  d.`a_old`,
+  d.`a_long`,
+  d.`a_doc`,
+  d.`a_json`,
+  d.`a_raw`,
+  d.`a_blob`,
+  d.`a_day`,
+  d.`a_clock`,
+  d.`a_stamp`,
+  d.`a_at`,
+  d.`a_flags`,
+  d.`a_who`,
+  d.`a_host`,
+  d.`a_place`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN r.qbcd_present IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CONCAT(
+        CASE
+          WHEN NOT (convert(t.`region` USING binary) <=> convert(r.`region` USING binary))
+          THEN '0,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (convert(t.`code` USING binary) <=> convert(r.`code` USING binary))
+          THEN '1,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`yes` <=> r.`yes`) THEN '5,' ELSE '' END,
+        CASE WHEN NOT (t.`small` <=> r.`small`) THEN '6,' ELSE '' END,
+        CASE WHEN NOT (t.`huge` <=> r.`huge`) THEN '7,' ELSE '' END,
+        CASE WHEN NOT (t.`single` <=> r.`single`) THEN '8,' ELSE '' END,
+        CASE WHEN NOT (t.`few` <=> r.`few`) THEN '9,' ELSE '' END,
+        CASE WHEN NOT (t.`many` <=> r.`many`) THEN '10,' ELSE '' END,
+        CASE WHEN NOT (t.`born` <=> r.`born`) THEN '11,' ELSE '' END,
+        CASE
+          WHEN NOT (convert(t.`pad` USING binary) <=> convert(r.`pad` USING binary))
+          THEN '12,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (convert(t.`old` USING binary) <=> convert(r.`old` USING binary))
+          THEN '13,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (convert(t.`long` USING binary) <=> convert(r.`long` USING binary))
+          THEN '14,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (convert(t.`doc` USING binary) <=> convert(r.`doc` USING binary))
+          THEN '15,'
+          ELSE ''
+        END,
+        CASE
+          WHEN NOT (coalesce(nullif(convert(t.`json` USING binary), ''), exp(length(t.`json`) + @@max_allowed_packet)) <=> coalesce(nullif(convert(r.`json` USING binary), ''), exp(length(r.`json`) + @@max_allowed_packet)))
+          THEN '16,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`raw` <=> r.`raw`) THEN '17,' ELSE '' END,
+        CASE WHEN NOT (t.`blob` <=> r.`blob`) THEN '18,' ELSE '' END,
+        CASE WHEN NOT (t.`day` <=> r.`day`) THEN '19,' ELSE '' END,
+        CASE WHEN NOT (t.`clock` <=> r.`clock`) THEN '20,' ELSE '' END,
+        CASE WHEN NOT (t.`stamp` <=> r.`stamp`) THEN '21,' ELSE '' END,
+        CASE WHEN NOT (t.`at` <=> r.`at`) THEN '22,' ELSE '' END,
+        CASE
+          WHEN NOT (cast(t.`flags` AS UNSIGNED) <=> cast(r.`flags` AS UNSIGNED))
+          THEN '23,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`who` <=> r.`who`) THEN '24,' ELSE '' END,
+        CASE WHEN NOT (t.`host` <=> r.`host`) THEN '25,' ELSE '' END,
+        CASE
+          WHEN NOT (convert(t.`place` USING binary) <=> convert(r.`place` USING binary))
+          THEN '26,'
+          ELSE ''
+        END
+      ))
+    END AS changed,
+    r.`region` AS `b_region`,
+    r.`code` AS `b_code`,
+    r.`level` AS `b_level`,
+    r.`weight` AS `b_weight`,
+    r.`grade` AS `b_grade`,
+    r.`yes` AS `b_yes`,
+    r.`small` AS `b_small`,
+    r.`huge` AS `b_huge`,
+    r.`single` AS `b_single`,
+    r.`few` AS `b_few`,
+    r.`many` AS `b_many`,
+    r.`born` AS `b_born`,
+    r.`pad` AS `b_pad`,
+    r.`old` AS `b_old`,
+    r.`long` AS `b_long`,
+    r.`doc` AS `b_doc`,
+    r.`json` AS `b_json`,
+    r.`raw` AS `b_raw`,
+    r.`blob` AS `b_blob`,
+    r.`day` AS `b_day`,
+    r.`clock` AS `b_clock`,
+    r.`stamp` AS `b_stamp`,
+    r.`at` AS `b_at`,
+    r.`flags` AS `b_flags`,
+    r.`who` AS `b_who`,
+    r.`host` AS `b_host`,
+    r.`place` AS `b_place`,
+    t.`region` AS `a_region`,
+    t.`code` AS `a_code`,
+    t.`level` AS `a_level`,
+    t.`weight` AS `a_weight`,
+    t.`grade` AS `a_grade`,
+    t.`yes` AS `a_yes`,
+    t.`small` AS `a_small`,
+    t.`huge` AS `a_huge`,
+    t.`single` AS `a_single`,
+    t.`few` AS `a_few`,
+    t.`many` AS `a_many`,
+    t.`born` AS `a_born`,
+    t.`pad` AS `a_pad`,
+    t.`old` AS `a_old`,
+    t.`long` AS `a_long`,
+    t.`doc` AS `a_doc`,
+    t.`json` AS `a_json`,
+    t.`raw` AS `a_raw`,
+    t.`blob` AS `a_blob`,
+    t.`day` AS `a_day`,
+    t.`clock` AS `a_clock`,
+    t.`stamp` AS `a_stamp`,
+    t.`at` AS `a_at`,
+    t.`flags` AS `a_flags`,
+    t.`who` AS `a_who`,
+    t.`host` AS `a_host`,
+    t.`place` AS `a_place`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      `yes`,
+      `small`,
+      `huge`,
+      `single`,
+      `few`,
+      `many`,
+      `born`,
+      `pad`,
+      `old`,
+      `long`,
+      `doc`,
+      `json`,
+      `raw`,
+      `blob`,
+      `day`,
+      `clock`,
+      `stamp`,
+      `at`,
+      `flags`,
+      `who`,
+      `host`,
+      `place`
+    FROM `shop`.`mixed`
+    WHERE
+      TRUE AND ((`region` >= _utf8mb4 X'313025205C203A78' AND ((`region` > _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` > _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` > 1.000000000000000000000000000000) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` > 1e308) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` = 1e308 AND `grade` IN (2)))))
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      `yes`,
+      `small`,
+      `huge`,
+      `single`,
+      `few`,
+      `many`,
+      `born`,
+      `pad`,
+      `old`,
+      `long`,
+      `doc`,
+      `json`,
+      `raw`,
+      `blob`,
+      `day`,
+      `clock`,
+      `stamp`,
+      `at`,
+      `flags`,
+      `who`,
+      `host`,
+      `place`
+    FROM `qbcd`.`replica_every_comparison_10907314`
+    WHERE
+      ((`region` >= _utf8mb4 X'313025205C203A78' AND ((`region` > _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` > _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` > 1.000000000000000000000000000000) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` > 1e308) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` = 1e308 AND `grade` IN (2)))))
+  ) AS r
+    ON t.`region` = r.`region`
+    AND t.`code` = r.`code`
+    AND t.`level` = r.`level`
+    AND t.`weight` = r.`weight`
+    AND t.`grade` = r.`grade`
+  WHERE
+    r.qbcd_present IS NULL
+    OR NOT (convert(t.`region` USING binary) <=> convert(r.`region` USING binary))
+    OR NOT (convert(t.`code` USING binary) <=> convert(r.`code` USING binary))
+    OR NOT (t.`yes` <=> r.`yes`)
+    OR NOT (t.`small` <=> r.`small`)
+    OR NOT (t.`huge` <=> r.`huge`)
+    OR NOT (t.`single` <=> r.`single`)
+    OR NOT (t.`few` <=> r.`few`)
+    OR NOT (t.`many` <=> r.`many`)
+    OR NOT (t.`born` <=> r.`born`)
+    OR NOT (convert(t.`pad` USING binary) <=> convert(r.`pad` USING binary))
+    OR NOT (convert(t.`old` USING binary) <=> convert(r.`old` USING binary))
+    OR NOT (convert(t.`long` USING binary) <=> convert(r.`long` USING binary))
+    OR NOT (convert(t.`doc` USING binary) <=> convert(r.`doc` USING binary))
+    OR NOT (coalesce(nullif(convert(t.`json` USING binary), ''), exp(length(t.`json`) + @@max_allowed_packet)) <=> coalesce(nullif(convert(r.`json` USING binary), ''), exp(length(r.`json`) + @@max_allowed_packet)))
+    OR NOT (t.`raw` <=> r.`raw`)
+    OR NOT (t.`blob` <=> r.`blob`)
+    OR NOT (t.`day` <=> r.`day`)
+    OR NOT (t.`clock` <=> r.`clock`)
+    OR NOT (t.`stamp` <=> r.`stamp`)
+    OR NOT (t.`at` <=> r.`at`)
+    OR NOT (cast(t.`flags` AS UNSIGNED) <=> cast(r.`flags` AS UNSIGNED))
+    OR NOT (t.`who` <=> r.`who`)
+    OR NOT (t.`host` <=> r.`host`)
+    OR NOT (convert(t.`place` USING binary) <=> convert(r.`place` USING binary))
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`region`,
+    r.`code`,
+    r.`level`,
+    r.`weight`,
+    r.`grade`,
+    r.`yes`,
+    r.`small`,
+    r.`huge`,
+    r.`single`,
+    r.`few`,
+    r.`many`,
+    r.`born`,
+    r.`pad`,
+    r.`old`,
+    r.`long`,
+    r.`doc`,
+    r.`json`,
+    r.`raw`,
+    r.`blob`,
+    r.`day`,
+    r.`clock`,
+    r.`stamp`,
+    r.`at`,
+    r.`flags`,
+    r.`who`,
+    r.`host`,
+    r.`place`,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      `yes`,
+      `small`,
+      `huge`,
+      `single`,
+      `few`,
+      `many`,
+      `born`,
+      `pad`,
+      `old`,
+      `long`,
+      `doc`,
+      `json`,
+      `raw`,
+      `blob`,
+      `day`,
+      `clock`,
+      `stamp`,
+      `at`,
+      `flags`,
+      `who`,
+      `host`,
+      `place`
+    FROM `qbcd`.`replica_every_comparison_10907314`
+    WHERE
+      ((`region` >= _utf8mb4 X'313025205C203A78' AND ((`region` > _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` > _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` > 1.000000000000000000000000000000) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` > 1e308) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` = 1e308 AND `grade` IN (2)))))
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `region`,
+          `code`,
+          `level`,
+          `weight`,
+          `grade`
+        FROM `shop`.`mixed`
+        WHERE
+          TRUE AND ((`region` >= _utf8mb4 X'313025205C203A78' AND ((`region` > _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` > _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` > 1.000000000000000000000000000000) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` > 1e308) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` = 1e308 AND `grade` IN (2)))))
+      ) AS t
+      WHERE
+        t.`region` = r.`region`
+        AND t.`code` = r.`code`
+        AND t.`level` = r.`level`
+        AND t.`weight` = r.`weight`
+        AND t.`grade` = r.`grade`
+    )
+) AS d
+
+-- id: apply 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+DELETE FROM `r` USING   `qbcd`.`replica_every_comparison_10907314` AS r,
+  `qbcd`.`outbox_every_comparison_10907314` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op IN ('d', 'u')
+  AND o.`b_region` = r.`region`
+  AND o.`b_code` = r.`code`
+  AND o.`b_level` = r.`level`
+  AND o.`b_weight` = r.`weight`
+  AND o.`b_grade` = r.`grade`
+
+-- id: apply 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`replica_every_comparison_10907314` (
+  `region`,
+  `code`,
+  `level`,
+  `weight`,
+  `grade`,
+  `yes`,
+  `small`,
+  `huge`,
+  `single`,
+  `few`,
+  `many`,
+  `born`,
+  `pad`,
+  `old`,
+  `long`,
+  `doc`,
+  `json`,
+  `raw`,
+  `blob`,
+  `day`,
+  `clock`,
+  `stamp`,
+  `at`,
+  `flags`,
+  `who`,
+  `host`,
+  `place`
+)
+SELECT
+  o.`a_region`,
+  o.`a_code`,
+  o.`a_level`,
+  o.`a_weight`,
+  o.`a_grade`,
+  o.`a_yes`,
+  o.`a_small`,
+  o.`a_huge`,
+  o.`a_single`,
+  o.`a_few`,
+  o.`a_many`,
+  o.`a_born`,
+  o.`a_pad`,
+  o.`a_old`,
+  o.`a_long`,
+  o.`a_doc`,
+  o.`a_json`,
+  o.`a_raw`,
+  o.`a_blob`,
+  o.`a_day`,
+  o.`a_clock`,
+  o.`a_stamp`,
+  o.`a_at`,
+  o.`a_flags`,
+  o.`a_who`,
+  o.`a_host`,
+  o.`a_place`
+FROM `qbcd`.`outbox_every_comparison_10907314` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op <> 'd'
+
+-- id: key problems of a range
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(
+      CASE
+        WHEN `region` IS NULL
+        OR `code` IS NULL
+        OR `level` IS NULL
+        OR `weight` IS NULL
+        OR `grade` IS NULL
+        THEN 1
+        ELSE 0
+      END
+    ) AS nulls
+  FROM `shop`.`mixed`
+  WHERE
+    TRUE AND ((`region` >= _utf8mb4 X'69742773' AND ((`region` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` > -0.000000000000000000000000000001) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` > -0.5e0) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` = -0.5e0 AND `grade` IN (1, 2)))) AND (`region` <= _utf8mb4 X'313025205C203A78' AND ((`region` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` < 1.000000000000000000000000000000) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` < 1e308) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` = 1e308 AND `grade` IN (0, 1)))))
+  GROUP BY
+    `region`,
+    `code`,
+    `level`,
+    `weight`,
+    `grade`
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- id: rows
+SELECT
+  COUNT(*) AS n
+FROM `shop`.`mixed`
+WHERE
+  TRUE
+
+-- id: bounds
+SELECT convert(o.`region` USING utf8mb4) AS k0, convert(o.`code` USING utf8mb4) AS k1, cast(o.`level` AS CHAR) AS k2, nullif(concat(o.`weight` + 0e0), 'null') AS k3, cast(o.`grade` AS CHAR) AS k4
+FROM (SELECT t.`region`, t.`code`, t.`level`, t.`weight`, cast(t.`grade` AS UNSIGNED) AS `grade`, row_number() OVER (ORDER BY t.`region`, t.`code`, t.`level`, t.`weight`, cast(t.`grade` AS UNSIGNED)) AS qbcd_row
+FROM (SELECT
+  `region`,
+  `code`,
+  `level`,
+  `weight`,
+  `grade`
+FROM `shop`.`mixed`
+WHERE
+  TRUE) AS t) AS o
+WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
+ORDER BY o.qbcd_row
+
+-- id: bounds in a range
+SELECT convert(o.`qbcd_0` USING utf8mb4) AS k0, convert(o.`qbcd_1` USING utf8mb4) AS k1, cast(o.`qbcd_2` AS CHAR) AS k2, nullif(concat(o.`qbcd_3` + 0e0), 'null') AS k3, cast(o.`qbcd_4` AS CHAR) AS k4
+FROM (SELECT t.`qbcd_0`, t.`qbcd_1`, t.`qbcd_2`, t.`qbcd_3`, cast(t.`qbcd_4` AS UNSIGNED) AS `qbcd_4`, row_number() OVER (ORDER BY t.`qbcd_0`, t.`qbcd_1`, t.`qbcd_2`, t.`qbcd_3`, cast(t.`qbcd_4` AS UNSIGNED)) AS qbcd_row
+FROM (WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `region`,
+  `code`,
+  `level`,
+  `weight`,
+  `grade`
+FROM `shop`.`mixed`
+WHERE
+  TRUE) AS r)
+SELECT 2 AS range_id, t.`region` AS qbcd_0, t.`code` AS qbcd_1, t.`level` AS qbcd_2, t.`weight` AS qbcd_3, t.`grade` AS qbcd_4
+FROM qbcd_relation AS t WHERE (t.`region` >= _utf8mb4 X'69742773' AND ((t.`region` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` > -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` > -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` IN (1, 2)))) AND (t.`region` <= _utf8mb4 X'313025205C203A78' AND ((t.`region` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` < 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` < 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` IN (0, 1))))) AS t) AS o
+WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
+ORDER BY o.qbcd_row
+
+-- id: rows of the ranges
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT `region`, `code`, `level`, `weight`, `grade` FROM `qbcd`.`replica_every_comparison_10907314`) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`region` <= _utf8mb4 X'69742773' AND ((t.`region` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` < -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` < -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` IN (0)))) LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 2 AS range_id, COUNT(*) AS n
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`region` >= _utf8mb4 X'69742773' AND ((t.`region` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` > -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` > -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` IN (1, 2)))) AND (t.`region` <= _utf8mb4 X'313025205C203A78' AND ((t.`region` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` < 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` < 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` IN (0, 1)))) LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 3 AS range_id, COUNT(*) AS n
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`region` >= _utf8mb4 X'313025205C203A78' AND ((t.`region` > _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` > _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` > 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` > 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` IN (2)))) LIMIT 18446744073709551615) AS t
+
+-- id: events of the ranges 1
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  o.op AS qbcd_op,
+  o.`a_region` AS `region`,
+  o.`a_code` AS `code`,
+  o.`a_level` AS `level`,
+  o.`a_weight` AS `weight`,
+  o.`a_grade` AS `grade`
+FROM `qbcd`.`outbox_every_comparison_10907314` AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`region` <= _utf8mb4 X'69742773' AND ((t.`region` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` < -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` < -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` IN (0)))) LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 2 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`region` >= _utf8mb4 X'69742773' AND ((t.`region` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` > -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` > -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` IN (1, 2)))) AND (t.`region` <= _utf8mb4 X'313025205C203A78' AND ((t.`region` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` < 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` < 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` IN (0, 1)))) LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 3 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`region` >= _utf8mb4 X'313025205C203A78' AND ((t.`region` > _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` > _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` > 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` > 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` IN (2)))) LIMIT 18446744073709551615) AS t
+
+-- id: events of the ranges 2
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  o.op AS qbcd_op,
+  o.`b_region` AS `region`,
+  o.`b_code` AS `code`,
+  o.`b_level` AS `level`,
+  o.`b_weight` AS `weight`,
+  o.`b_grade` AS `grade`
+FROM `qbcd`.`outbox_every_comparison_10907314` AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`region` <= _utf8mb4 X'69742773' AND ((t.`region` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` < _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` < -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` < -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` IN (0)))) LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 2 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`region` >= _utf8mb4 X'69742773' AND ((t.`region` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` > _utf8mb4 X'69742773') OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` > -0.000000000000000000000000000001) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` > -0.5e0) OR (t.`region` = _utf8mb4 X'69742773' AND t.`code` = _utf8mb4 X'69742773' AND t.`level` = -0.000000000000000000000000000001 AND t.`weight` = -0.5e0 AND t.`grade` IN (1, 2)))) AND (t.`region` <= _utf8mb4 X'313025205C203A78' AND ((t.`region` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` < _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` < 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` < 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` IN (0, 1)))) LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 3 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`region` >= _utf8mb4 X'313025205C203A78' AND ((t.`region` > _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` > _utf8mb4 X'313025205C203A78') OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` > 1.000000000000000000000000000000) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` > 1e308) OR (t.`region` = _utf8mb4 X'313025205C203A78' AND t.`code` = _utf8mb4 X'313025205C203A78' AND t.`level` = 1.000000000000000000000000000000 AND t.`weight` = 1e308 AND t.`grade` IN (2)))) LIMIT 18446744073709551615) AS t
+
+-- tlcs: changes of range 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_every_comparison_10907314` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  `b_region`,
+  `b_code`,
+  `b_level`,
+  `b_weight`,
+  `b_grade`,
+  `a_region`,
+  `a_code`,
+  `a_level`,
+  `a_weight`,
+  `a_grade`,
+  `a_yes`,
+  `a_small`,
+  `a_huge`,
+  `a_single`,
+  `a_few`,
+  `a_many`,
+  `a_born`,
+  `a_pad`,
+  `a_old`,
+  `a_long`,
+  `a_doc`,
+  `a_json`,
+  `a_raw`,
+  `a_blob`,
+  `a_day`,
+  `a_clock`,
+  `a_stamp`,
+  `a_at`,
+  `a_flags`,
+  `a_who`,
+  `a_host`,
+  `a_place`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d.`b_region`,
+  d.`b_code`,
+  d.`b_level`,
+  d.`b_weight`,
+  d.`b_grade`,
+  d.`a_region`,
+  d.`a_code`,
+  d.`a_level`,
+  d.`a_weight`,
+  d.`a_grade`,
+  d.`a_yes`,
+  d.`a_small`,
+  d.`a_huge`,
+  d.`a_single`,
+  d.`a_few`,
+  d.`a_many`,
+  d.`a_born`,
+  d.`a_pad`,
+  d.`a_old`,
+  d.`a_long`,
+  d.`a_doc`,
+  d.`a_json`,
+  d.`a_raw`,
+  d.`a_blob`,
+  d.`a_day`,
+  d.`a_clock`,
+  d.`a_stamp`,
+  d.`a_at`,
+  d.`a_flags`,
+  d.`a_who`,
+  d.`a_host`,
+  d.`a_place`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    t.qbcd_digest,
+    r.`region` AS `b_region`,
+    r.`code` AS `b_code`,
+    r.`level` AS `b_level`,
+    r.`weight` AS `b_weight`,
+    r.`grade` AS `b_grade`,
+    t.`region` AS `a_region`,
+    t.`code` AS `a_code`,
+    t.`level` AS `a_level`,
+    t.`weight` AS `a_weight`,
+    t.`grade` AS `a_grade`,
+    t.`yes` AS `a_yes`,
+    t.`small` AS `a_small`,
+    t.`huge` AS `a_huge`,
+    t.`single` AS `a_single`,
+    t.`few` AS `a_few`,
+    t.`many` AS `a_many`,
+    t.`born` AS `a_born`,
+    t.`pad` AS `a_pad`,
+    t.`old` AS `a_old`,
+    t.`long` AS `a_long`,
+    t.`doc` AS `a_doc`,
+    t.`json` AS `a_json`,
+    t.`raw` AS `a_raw`,
+    t.`blob` AS `a_blob`,
+    t.`day` AS `a_day`,
+    t.`clock` AS `a_clock`,
+    t.`stamp` AS `a_stamp`,
+    t.`at` AS `a_at`,
+    t.`flags` AS `a_flags`,
+    t.`who` AS `a_who`,
+    t.`host` AS `a_host`,
+    t.`place` AS `a_place`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      `yes`,
+      `small`,
+      `huge`,
+      `single`,
+      `few`,
+      `many`,
+      `born`,
+      `pad`,
+      `old`,
+      `long`,
+      `doc`,
+      `json`,
+      `raw`,
+      `blob`,
+      `day`,
+      `clock`,
+      `stamp`,
+      `at`,
+      `flags`,
+      `who`,
+      `host`,
+      `place`,
+      cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', convert(`region` USING binary)), 'N'), ifnull(concat(length(`code`), ':', convert(`code` USING binary)), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', convert(`pad` USING binary)), 'N'), ifnull(concat(length(`old`), ':', convert(`old` USING binary)), 'N'), ifnull(sha2(convert(`long` USING binary), 256), 'N'), ifnull(sha2(convert(`doc` USING binary), 256), 'N'), ifnull(sha2(coalesce(nullif(convert(`json` USING binary), ''), exp(length(`json`) + @@max_allowed_packet)), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(convert(`place` USING binary), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+    FROM `shop`.`mixed`
+    WHERE
+      TRUE AND ((`region` <= _utf8mb4 X'69742773' AND ((`region` < _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` < _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` < -0.000000000000000000000000000001) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` < -0.5e0) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` = -0.5e0 AND `grade` IN (0)))))
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      qbcd_digest
+    FROM `qbcd`.`replica_every_comparison_10907314`
+    WHERE
+      ((`region` <= _utf8mb4 X'69742773' AND ((`region` < _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` < _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` < -0.000000000000000000000000000001) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` < -0.5e0) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` = -0.5e0 AND `grade` IN (0)))))
+  ) AS r
+    ON t.`region` = r.`region`
+    AND t.`code` = r.`code`
+    AND t.`level` = r.`level`
+    AND t.`weight` = r.`weight`
+    AND t.`grade` = r.`grade`
+  WHERE
+    r.qbcd_present IS NULL OR t.qbcd_digest <> r.qbcd_digest
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`region`,
+    r.`code`,
+    r.`level`,
+    r.`weight`,
+    r.`grade`,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      qbcd_digest
+    FROM `qbcd`.`replica_every_comparison_10907314`
+    WHERE
+      ((`region` <= _utf8mb4 X'69742773' AND ((`region` < _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` < _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` < -0.000000000000000000000000000001) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` < -0.5e0) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` = -0.5e0 AND `grade` IN (0)))))
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `region`,
+          `code`,
+          `level`,
+          `weight`,
+          `grade`
+        FROM `shop`.`mixed`
+        WHERE
+          TRUE AND ((`region` <= _utf8mb4 X'69742773' AND ((`region` < _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` < _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` < -0.000000000000000000000000000001) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` < -0.5e0) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` = -0.5e0 AND `grade` IN (0)))))
+      ) AS t
+      WHERE
+        t.`region` = r.`region`
+        AND t.`code` = r.`code`
+        AND t.`level` = r.`level`
+        AND t.`weight` = r.`weight`
+        AND t.`grade` = r.`grade`
+    )
+) AS d
+
+-- tlcs: changes of range 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_every_comparison_10907314` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  `b_region`,
+  `b_code`,
+  `b_level`,
+  `b_weight`,
+  `b_grade`,
+  `a_region`,
+  `a_code`,
+  `a_level`,
+  `a_weight`,
+  `a_grade`,
+  `a_yes`,
+  `a_small`,
+  `a_huge`,
+  `a_single`,
+  `a_few`,
+  `a_many`,
+  `a_born`,
+  `a_pad`,
+  `a_old`,
+  `a_long`,
+  `a_doc`,
+  `a_json`,
+  `a_raw`,
+  `a_blob`,
+  `a_day`,
+  `a_clock`,
+  `a_stamp`,
+  `a_at`,
+  `a_flags`,
+  `a_who`,
+  `a_host`,
+  `a_place`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d.`b_region`,
+  d.`b_code`,
+  d.`b_level`,
+  d.`b_weight`,
+  d.`b_grade`,
+  d.`a_region`,
+  d.`a_code`,
+  d.`a_level`,
+  d.`a_weight`,
+  d.`a_grade`,
+  d.`a_yes`,
+  d.`a_small`,
+  d.`a_huge`,
+  d.`a_single`,
+  d.`a_few`,
+  d.`a_many`,
+  d.`a_born`,
+  d.`a_pad`,
+  d.`a_old`,
+  d.`a_long`,
+  d.`a_doc`,
+  d.`a_json`,
+  d.`a_raw`,
+  d.`a_blob`,
+  d.`a_day`,
+  d.`a_clock`,
+  d.`a_stamp`,
+  d.`a_at`,
+  d.`a_flags`,
+  d.`a_who`,
+  d.`a_host`,
+  d.`a_place`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    t.qbcd_digest,
+    r.`region` AS `b_region`,
+    r.`code` AS `b_code`,
+    r.`level` AS `b_level`,
+    r.`weight` AS `b_weight`,
+    r.`grade` AS `b_grade`,
+    t.`region` AS `a_region`,
+    t.`code` AS `a_code`,
+    t.`level` AS `a_level`,
+    t.`weight` AS `a_weight`,
+    t.`grade` AS `a_grade`,
+    t.`yes` AS `a_yes`,
+    t.`small` AS `a_small`,
+    t.`huge` AS `a_huge`,
+    t.`single` AS `a_single`,
+    t.`few` AS `a_few`,
+    t.`many` AS `a_many`,
+    t.`born` AS `a_born`,
+    t.`pad` AS `a_pad`,
+    t.`old` AS `a_old`,
+    t.`long` AS `a_long`,
+    t.`doc` AS `a_doc`,
+    t.`json` AS `a_json`,
+    t.`raw` AS `a_raw`,
+    t.`blob` AS `a_blob`,
+    t.`day` AS `a_day`,
+    t.`clock` AS `a_clock`,
+    t.`stamp` AS `a_stamp`,
+    t.`at` AS `a_at`,
+    t.`flags` AS `a_flags`,
+    t.`who` AS `a_who`,
+    t.`host` AS `a_host`,
+    t.`place` AS `a_place`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      `yes`,
+      `small`,
+      `huge`,
+      `single`,
+      `few`,
+      `many`,
+      `born`,
+      `pad`,
+      `old`,
+      `long`,
+      `doc`,
+      `json`,
+      `raw`,
+      `blob`,
+      `day`,
+      `clock`,
+      `stamp`,
+      `at`,
+      `flags`,
+      `who`,
+      `host`,
+      `place`,
+      cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', convert(`region` USING binary)), 'N'), ifnull(concat(length(`code`), ':', convert(`code` USING binary)), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', convert(`pad` USING binary)), 'N'), ifnull(concat(length(`old`), ':', convert(`old` USING binary)), 'N'), ifnull(sha2(convert(`long` USING binary), 256), 'N'), ifnull(sha2(convert(`doc` USING binary), 256), 'N'), ifnull(sha2(coalesce(nullif(convert(`json` USING binary), ''), exp(length(`json`) + @@max_allowed_packet)), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(convert(`place` USING binary), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+    FROM `shop`.`mixed`
+    WHERE
+      TRUE AND ((`region` >= _utf8mb4 X'69742773' AND ((`region` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` > -0.000000000000000000000000000001) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` > -0.5e0) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` = -0.5e0 AND `grade` IN (1, 2)))) AND (`region` <= _utf8mb4 X'313025205C203A78' AND ((`region` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` < 1.000000000000000000000000000000) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` < 1e308) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` = 1e308 AND `grade` IN (0, 1)))))
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      qbcd_digest
+    FROM `qbcd`.`replica_every_comparison_10907314`
+    WHERE
+      ((`region` >= _utf8mb4 X'69742773' AND ((`region` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` > -0.000000000000000000000000000001) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` > -0.5e0) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` = -0.5e0 AND `grade` IN (1, 2)))) AND (`region` <= _utf8mb4 X'313025205C203A78' AND ((`region` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` < 1.000000000000000000000000000000) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` < 1e308) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` = 1e308 AND `grade` IN (0, 1)))))
+  ) AS r
+    ON t.`region` = r.`region`
+    AND t.`code` = r.`code`
+    AND t.`level` = r.`level`
+    AND t.`weight` = r.`weight`
+    AND t.`grade` = r.`grade`
+  WHERE
+    r.qbcd_present IS NULL OR t.qbcd_digest <> r.qbcd_digest
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`region`,
+    r.`code`,
+    r.`level`,
+    r.`weight`,
+    r.`grade`,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      qbcd_digest
+    FROM `qbcd`.`replica_every_comparison_10907314`
+    WHERE
+      ((`region` >= _utf8mb4 X'69742773' AND ((`region` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` > -0.000000000000000000000000000001) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` > -0.5e0) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` = -0.5e0 AND `grade` IN (1, 2)))) AND (`region` <= _utf8mb4 X'313025205C203A78' AND ((`region` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` < 1.000000000000000000000000000000) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` < 1e308) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` = 1e308 AND `grade` IN (0, 1)))))
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `region`,
+          `code`,
+          `level`,
+          `weight`,
+          `grade`
+        FROM `shop`.`mixed`
+        WHERE
+          TRUE AND ((`region` >= _utf8mb4 X'69742773' AND ((`region` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` > -0.000000000000000000000000000001) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` > -0.5e0) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` = -0.5e0 AND `grade` IN (1, 2)))) AND (`region` <= _utf8mb4 X'313025205C203A78' AND ((`region` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` < 1.000000000000000000000000000000) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` < 1e308) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` = 1e308 AND `grade` IN (0, 1)))))
+      ) AS t
+      WHERE
+        t.`region` = r.`region`
+        AND t.`code` = r.`code`
+        AND t.`level` = r.`level`
+        AND t.`weight` = r.`weight`
+        AND t.`grade` = r.`grade`
+    )
+) AS d
+
+-- tlcs: changes of range 3
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_every_comparison_10907314` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  `b_region`,
+  `b_code`,
+  `b_level`,
+  `b_weight`,
+  `b_grade`,
+  `a_region`,
+  `a_code`,
+  `a_level`,
+  `a_weight`,
+  `a_grade`,
+  `a_yes`,
+  `a_small`,
+  `a_huge`,
+  `a_single`,
+  `a_few`,
+  `a_many`,
+  `a_born`,
+  `a_pad`,
+  `a_old`,
+  `a_long`,
+  `a_doc`,
+  `a_json`,
+  `a_raw`,
+  `a_blob`,
+  `a_day`,
+  `a_clock`,
+  `a_stamp`,
+  `a_at`,
+  `a_flags`,
+  `a_who`,
+  `a_host`,
+  `a_place`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d.`b_region`,
+  d.`b_code`,
+  d.`b_level`,
+  d.`b_weight`,
+  d.`b_grade`,
+  d.`a_region`,
+  d.`a_code`,
+  d.`a_level`,
+  d.`a_weight`,
+  d.`a_grade`,
+  d.`a_yes`,
+  d.`a_small`,
+  d.`a_huge`,
+  d.`a_single`,
+  d.`a_few`,
+  d.`a_many`,
+  d.`a_born`,
+  d.`a_pad`,
+  d.`a_old`,
+  d.`a_long`,
+  d.`a_doc`,
+  d.`a_json`,
+  d.`a_raw`,
+  d.`a_blob`,
+  d.`a_day`,
+  d.`a_clock`,
+  d.`a_stamp`,
+  d.`a_at`,
+  d.`a_flags`,
+  d.`a_who`,
+  d.`a_host`,
+  d.`a_place`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    t.qbcd_digest,
+    r.`region` AS `b_region`,
+    r.`code` AS `b_code`,
+    r.`level` AS `b_level`,
+    r.`weight` AS `b_weight`,
+    r.`grade` AS `b_grade`,
+    t.`region` AS `a_region`,
+    t.`code` AS `a_code`,
+    t.`level` AS `a_level`,
+    t.`weight` AS `a_weight`,
+    t.`grade` AS `a_grade`,
+    t.`yes` AS `a_yes`,
+    t.`small` AS `a_small`,
+    t.`huge` AS `a_huge`,
+    t.`single` AS `a_single`,
+    t.`few` AS `a_few`,
+    t.`many` AS `a_many`,
+    t.`born` AS `a_born`,
+    t.`pad` AS `a_pad`,
+    t.`old` AS `a_old`,
+    t.`long` AS `a_long`,
+    t.`doc` AS `a_doc`,
+    t.`json` AS `a_json`,
+    t.`raw` AS `a_raw`,
+    t.`blob` AS `a_blob`,
+    t.`day` AS `a_day`,
+    t.`clock` AS `a_clock`,
+    t.`stamp` AS `a_stamp`,
+    t.`at` AS `a_at`,
+    t.`flags` AS `a_flags`,
+    t.`who` AS `a_who`,
+    t.`host` AS `a_host`,
+    t.`place` AS `a_place`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      `yes`,
+      `small`,
+      `huge`,
+      `single`,
+      `few`,
+      `many`,
+      `born`,
+      `pad`,
+      `old`,
+      `long`,
+      `doc`,
+      `json`,
+      `raw`,
+      `blob`,
+      `day`,
+      `clock`,
+      `stamp`,
+      `at`,
+      `flags`,
+      `who`,
+      `host`,
+      `place`,
+      cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', convert(`region` USING binary)), 'N'), ifnull(concat(length(`code`), ':', convert(`code` USING binary)), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', convert(`pad` USING binary)), 'N'), ifnull(concat(length(`old`), ':', convert(`old` USING binary)), 'N'), ifnull(sha2(convert(`long` USING binary), 256), 'N'), ifnull(sha2(convert(`doc` USING binary), 256), 'N'), ifnull(sha2(coalesce(nullif(convert(`json` USING binary), ''), exp(length(`json`) + @@max_allowed_packet)), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(convert(`place` USING binary), 256), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+    FROM `shop`.`mixed`
+    WHERE
+      TRUE AND ((`region` >= _utf8mb4 X'313025205C203A78' AND ((`region` > _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` > _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` > 1.000000000000000000000000000000) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` > 1e308) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` = 1e308 AND `grade` IN (2)))))
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      qbcd_digest
+    FROM `qbcd`.`replica_every_comparison_10907314`
+    WHERE
+      ((`region` >= _utf8mb4 X'313025205C203A78' AND ((`region` > _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` > _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` > 1.000000000000000000000000000000) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` > 1e308) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` = 1e308 AND `grade` IN (2)))))
+  ) AS r
+    ON t.`region` = r.`region`
+    AND t.`code` = r.`code`
+    AND t.`level` = r.`level`
+    AND t.`weight` = r.`weight`
+    AND t.`grade` = r.`grade`
+  WHERE
+    r.qbcd_present IS NULL OR t.qbcd_digest <> r.qbcd_digest
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`region`,
+    r.`code`,
+    r.`level`,
+    r.`weight`,
+    r.`grade`,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `region`,
+      `code`,
+      `level`,
+      `weight`,
+      `grade`,
+      qbcd_digest
+    FROM `qbcd`.`replica_every_comparison_10907314`
+    WHERE
+      ((`region` >= _utf8mb4 X'313025205C203A78' AND ((`region` > _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` > _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` > 1.000000000000000000000000000000) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` > 1e308) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` = 1e308 AND `grade` IN (2)))))
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `region`,
+          `code`,
+          `level`,
+          `weight`,
+          `grade`
+        FROM `shop`.`mixed`
+        WHERE
+          TRUE AND ((`region` >= _utf8mb4 X'313025205C203A78' AND ((`region` > _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` > _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` > 1.000000000000000000000000000000) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` > 1e308) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` = 1e308 AND `grade` IN (2)))))
+      ) AS t
+      WHERE
+        t.`region` = r.`region`
+        AND t.`code` = r.`code`
+        AND t.`level` = r.`level`
+        AND t.`weight` = r.`weight`
+        AND t.`grade` = r.`grade`
+    )
+) AS d
+
+-- tlcs: apply 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+DELETE FROM `r` USING   `qbcd`.`replica_every_comparison_10907314` AS r,
+  `qbcd`.`outbox_every_comparison_10907314` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op IN ('d', 'u')
+  AND o.`b_region` = r.`region`
+  AND o.`b_code` = r.`code`
+  AND o.`b_level` = r.`level`
+  AND o.`b_weight` = r.`weight`
+  AND o.`b_grade` = r.`grade`
+
+-- tlcs: apply 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`replica_every_comparison_10907314` (
+  `region`,
+  `code`,
+  `level`,
+  `weight`,
+  `grade`,
+  qbcd_digest
+)
+SELECT
+  o.`a_region`,
+  o.`a_code`,
+  o.`a_level`,
+  o.`a_weight`,
+  o.`a_grade`,
+  o.digest
+FROM `qbcd`.`outbox_every_comparison_10907314` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op <> 'd'
+
+-- tlcs: key problems of a range
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(
+      CASE
+        WHEN `region` IS NULL
+        OR `code` IS NULL
+        OR `level` IS NULL
+        OR `weight` IS NULL
+        OR `grade` IS NULL
+        THEN 1
+        ELSE 0
+      END
+    ) AS nulls
+  FROM `shop`.`mixed`
+  WHERE
+    TRUE AND ((`region` >= _utf8mb4 X'69742773' AND ((`region` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` > _utf8mb4 X'69742773') OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` > -0.000000000000000000000000000001) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` > -0.5e0) OR (`region` = _utf8mb4 X'69742773' AND `code` = _utf8mb4 X'69742773' AND `level` = -0.000000000000000000000000000001 AND `weight` = -0.5e0 AND `grade` IN (1, 2)))) AND (`region` <= _utf8mb4 X'313025205C203A78' AND ((`region` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` < _utf8mb4 X'313025205C203A78') OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` < 1.000000000000000000000000000000) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` < 1e308) OR (`region` = _utf8mb4 X'313025205C203A78' AND `code` = _utf8mb4 X'313025205C203A78' AND `level` = 1.000000000000000000000000000000 AND `weight` = 1e308 AND `grade` IN (0, 1)))))
+  GROUP BY
+    `region`,
+    `code`,
+    `level`,
+    `weight`,
+    `grade`
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- tlcs: rows
+SELECT
+  COUNT(*) AS n
+FROM `shop`.`mixed`
+WHERE
+  TRUE
 
 -- id_rcs: bounds
 SELECT convert(o.`region` USING utf8mb4) AS k0, convert(o.`code` USING utf8mb4) AS k1, cast(o.`level` AS CHAR) AS k2, nullif(concat(o.`weight` + 0e0), 'null') AS k3, cast(o.`grade` AS CHAR) AS k4

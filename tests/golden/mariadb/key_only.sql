@@ -14,6 +14,7 @@ CREATE TABLE IF NOT EXISTS `qbcd`.`outbox_key_only_67a0ea19` (
   `reason` varchar(40) NULL,
   `pair_id` varchar(64) NULL,
   `changed` text NULL,
+  `digest` bigint NULL,
   `b_team` int(11) NULL,
   `a_team` int(11) NULL,
   `b_person` int(11) NULL,
@@ -58,6 +59,7 @@ WHERE
 -- mds: baseline, events=True, 2
 --   batch_seq = 1
 --   epoch = 5
+--   first = 0
 INSERT INTO `qbcd`.`replica_key_only_67a0ea19` (
   `team`,
   `person`
@@ -69,6 +71,7 @@ FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
 WHERE
   o.epoch = %(epoch)s
   AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
   AND o.op <> 'd'
 
 -- mds: key problems
@@ -92,6 +95,7 @@ WHERE
 -- mds: changes
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 INSERT INTO `qbcd`.`outbox_key_only_67a0ea19` (
   epoch,
   batch_seq,
@@ -99,30 +103,31 @@ INSERT INTO `qbcd`.`outbox_key_only_67a0ea19` (
   op,
   changed,
   `b_team`,
-  `a_team`,
   `b_person`,
+  `a_team`,
   `a_person`
 )
 SELECT
   %(epoch)s,
   %(batch_seq)s,
-  ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
   d.changed,
   d.`b_team`,
-  d.`a_team`,
   d.`b_person`,
+  d.`a_team`,
   d.`a_person`
 FROM (
   SELECT
     CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
     CASE WHEN r.qbcd_present IS NULL THEN NULL ELSE '' END AS changed,
     r.`team` AS `b_team`,
-    t.`team` AS `a_team`,
     r.`person` AS `b_person`,
+    t.`team` AS `a_team`,
     t.`person` AS `a_person`
   FROM (
     SELECT
+      1 AS qbcd_present,
       `team`,
       `person`
     FROM `shop`.`members`
@@ -144,10 +149,16 @@ FROM (
     1,
     NULL,
     r.`team`,
-    NULL,
     r.`person`,
+    NULL,
     NULL
-  FROM `qbcd`.`replica_key_only_67a0ea19` AS r
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`
+    FROM `qbcd`.`replica_key_only_67a0ea19`
+  ) AS r
   WHERE
     NOT EXISTS(
       SELECT
@@ -168,35 +179,48 @@ FROM (
 -- mds: counts
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 SELECT
   o.op,
   COUNT(*) AS events
 FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
 WHERE
-  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
 GROUP BY
   o.op
 
 -- mds: values no type can hold
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 SELECT
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c0,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c1
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c0,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c1
 FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
 WHERE
-  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
 
 -- mds: keys of the batch
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 SELECT
   o.op,
   cast(COALESCE(o.`a_team`, o.`b_team`) AS CHAR) AS k0,
   cast(COALESCE(o.`a_person`, o.`b_person`) AS CHAR) AS k1
 FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
 WHERE
-  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
 ORDER BY
   o.ordinal
 LIMIT 1000
@@ -204,11 +228,13 @@ LIMIT 1000
 -- mds: apply 1
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 DELETE FROM `r` USING   `qbcd`.`replica_key_only_67a0ea19` AS r,
   `qbcd`.`outbox_key_only_67a0ea19` AS o
 WHERE
   o.epoch = %(epoch)s
   AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
   AND o.op IN ('d', 'u')
   AND o.`b_team` = r.`team`
   AND o.`b_person` = r.`person`
@@ -216,6 +242,7 @@ WHERE
 -- mds: apply 2
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 INSERT INTO `qbcd`.`replica_key_only_67a0ea19` (
   `team`,
   `person`
@@ -227,6 +254,7 @@ FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
 WHERE
   o.epoch = %(epoch)s
   AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
   AND o.op <> 'd'
 
 -- mds: rows of the batch, by Spark
@@ -243,6 +271,771 @@ SELECT
 FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
 WHERE
   o.epoch = 5 AND o.batch_seq = 2
+
+-- mds: batch 1
+--   batch_seq = 2
+--   epoch = 5
+INSERT INTO `qbcd`.`outbox_key_only_67a0ea19` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  reason,
+  pair_id,
+  changed,
+  digest,
+  `b_team`,
+  `a_team`,
+  `b_person`,
+  `a_person`
+)
+SELECT
+  o.epoch,
+  %(batch_seq)s,
+  ROW_NUMBER() OVER (ORDER BY CASE o.op WHEN 'd' THEN 1 WHEN 'u' THEN 2 ELSE 3 END, o.ordinal) - 1,
+  o.op,
+  o.reason,
+  o.pair_id,
+  o.changed,
+  o.digest,
+  o.`b_team`,
+  o.`a_team`,
+  o.`b_person`,
+  o.`a_person`
+FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = 0
+
+-- mds: batch 2
+--   batch_seq = 0
+--   epoch = 5
+DELETE FROM `qbcd`.`outbox_key_only_67a0ea19`
+WHERE
+  epoch = %(epoch)s AND batch_seq = %(batch_seq)s
+
+-- id: changes of range 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_key_only_67a0ea19` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  `b_team`,
+  `b_person`,
+  `a_team`,
+  `a_person`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d.`b_team`,
+  d.`b_person`,
+  d.`a_team`,
+  d.`a_person`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE WHEN r.qbcd_present IS NULL THEN NULL ELSE '' END AS changed,
+    r.`team` AS `b_team`,
+    r.`person` AS `b_person`,
+    t.`team` AS `a_team`,
+    t.`person` AS `a_person`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`
+    FROM `shop`.`members`
+    WHERE
+      TRUE AND ((`team` <= -5 AND ((`team` < -5) OR (`team` = -5 AND `person` < -5))))
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`
+    FROM `qbcd`.`replica_key_only_67a0ea19`
+    WHERE
+      ((`team` <= -5 AND ((`team` < -5) OR (`team` = -5 AND `person` < -5))))
+  ) AS r
+    ON t.`team` = r.`team` AND t.`person` = r.`person`
+  WHERE
+    r.qbcd_present IS NULL
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`team`,
+    r.`person`,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`
+    FROM `qbcd`.`replica_key_only_67a0ea19`
+    WHERE
+      ((`team` <= -5 AND ((`team` < -5) OR (`team` = -5 AND `person` < -5))))
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `team`,
+          `person`
+        FROM `shop`.`members`
+        WHERE
+          TRUE AND ((`team` <= -5 AND ((`team` < -5) OR (`team` = -5 AND `person` < -5))))
+      ) AS t
+      WHERE
+        t.`team` = r.`team` AND t.`person` = r.`person`
+    )
+) AS d
+
+-- id: changes of range 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_key_only_67a0ea19` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  `b_team`,
+  `b_person`,
+  `a_team`,
+  `a_person`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d.`b_team`,
+  d.`b_person`,
+  d.`a_team`,
+  d.`a_person`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE WHEN r.qbcd_present IS NULL THEN NULL ELSE '' END AS changed,
+    r.`team` AS `b_team`,
+    r.`person` AS `b_person`,
+    t.`team` AS `a_team`,
+    t.`person` AS `a_person`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`
+    FROM `shop`.`members`
+    WHERE
+      TRUE AND ((`team` >= -5 AND ((`team` > -5) OR (`team` = -5 AND `person` >= -5))) AND (`team` <= 7 AND ((`team` < 7) OR (`team` = 7 AND `person` < 7))))
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`
+    FROM `qbcd`.`replica_key_only_67a0ea19`
+    WHERE
+      ((`team` >= -5 AND ((`team` > -5) OR (`team` = -5 AND `person` >= -5))) AND (`team` <= 7 AND ((`team` < 7) OR (`team` = 7 AND `person` < 7))))
+  ) AS r
+    ON t.`team` = r.`team` AND t.`person` = r.`person`
+  WHERE
+    r.qbcd_present IS NULL
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`team`,
+    r.`person`,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`
+    FROM `qbcd`.`replica_key_only_67a0ea19`
+    WHERE
+      ((`team` >= -5 AND ((`team` > -5) OR (`team` = -5 AND `person` >= -5))) AND (`team` <= 7 AND ((`team` < 7) OR (`team` = 7 AND `person` < 7))))
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `team`,
+          `person`
+        FROM `shop`.`members`
+        WHERE
+          TRUE AND ((`team` >= -5 AND ((`team` > -5) OR (`team` = -5 AND `person` >= -5))) AND (`team` <= 7 AND ((`team` < 7) OR (`team` = 7 AND `person` < 7))))
+      ) AS t
+      WHERE
+        t.`team` = r.`team` AND t.`person` = r.`person`
+    )
+) AS d
+
+-- id: changes of range 3
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_key_only_67a0ea19` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  `b_team`,
+  `b_person`,
+  `a_team`,
+  `a_person`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d.`b_team`,
+  d.`b_person`,
+  d.`a_team`,
+  d.`a_person`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE WHEN r.qbcd_present IS NULL THEN NULL ELSE '' END AS changed,
+    r.`team` AS `b_team`,
+    r.`person` AS `b_person`,
+    t.`team` AS `a_team`,
+    t.`person` AS `a_person`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`
+    FROM `shop`.`members`
+    WHERE
+      TRUE AND ((`team` >= 7 AND ((`team` > 7) OR (`team` = 7 AND `person` >= 7))))
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`
+    FROM `qbcd`.`replica_key_only_67a0ea19`
+    WHERE
+      ((`team` >= 7 AND ((`team` > 7) OR (`team` = 7 AND `person` >= 7))))
+  ) AS r
+    ON t.`team` = r.`team` AND t.`person` = r.`person`
+  WHERE
+    r.qbcd_present IS NULL
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`team`,
+    r.`person`,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`
+    FROM `qbcd`.`replica_key_only_67a0ea19`
+    WHERE
+      ((`team` >= 7 AND ((`team` > 7) OR (`team` = 7 AND `person` >= 7))))
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `team`,
+          `person`
+        FROM `shop`.`members`
+        WHERE
+          TRUE AND ((`team` >= 7 AND ((`team` > 7) OR (`team` = 7 AND `person` >= 7))))
+      ) AS t
+      WHERE
+        t.`team` = r.`team` AND t.`person` = r.`person`
+    )
+) AS d
+
+-- id: apply 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+DELETE FROM `r` USING   `qbcd`.`replica_key_only_67a0ea19` AS r,
+  `qbcd`.`outbox_key_only_67a0ea19` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op IN ('d', 'u')
+  AND o.`b_team` = r.`team`
+  AND o.`b_person` = r.`person`
+
+-- id: apply 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`replica_key_only_67a0ea19` (
+  `team`,
+  `person`
+)
+SELECT
+  o.`a_team`,
+  o.`a_person`
+FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op <> 'd'
+
+-- id: key problems of a range
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN `team` IS NULL OR `person` IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM `shop`.`members`
+  WHERE
+    TRUE AND ((`team` >= -5 AND ((`team` > -5) OR (`team` = -5 AND `person` >= -5))) AND (`team` <= 7 AND ((`team` < 7) OR (`team` = 7 AND `person` < 7))))
+  GROUP BY
+    `team`,
+    `person`
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- id: rows
+SELECT
+  COUNT(*) AS n
+FROM `shop`.`members`
+WHERE
+  TRUE
+
+-- id: bounds
+SELECT cast(o.`team` AS CHAR) AS k0, cast(o.`person` AS CHAR) AS k1
+FROM (SELECT t.`team`, t.`person`, row_number() OVER (ORDER BY t.`team`, t.`person`) AS qbcd_row
+FROM (SELECT
+  `team`,
+  `person`
+FROM `shop`.`members`
+WHERE
+  TRUE) AS t) AS o
+WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
+ORDER BY o.qbcd_row
+
+-- id: bounds in a range
+SELECT cast(o.`qbcd_0` AS CHAR) AS k0, cast(o.`qbcd_1` AS CHAR) AS k1
+FROM (SELECT t.`qbcd_0`, t.`qbcd_1`, row_number() OVER (ORDER BY t.`qbcd_0`, t.`qbcd_1`) AS qbcd_row
+FROM (WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `team`,
+  `person`
+FROM `shop`.`members`
+WHERE
+  TRUE) AS r)
+SELECT 2 AS range_id, t.`team` AS qbcd_0, t.`person` AS qbcd_1
+FROM qbcd_relation AS t WHERE (t.`team` >= -5 AND ((t.`team` > -5) OR (t.`team` = -5 AND t.`person` >= -5))) AND (t.`team` <= 7 AND ((t.`team` < 7) OR (t.`team` = 7 AND t.`person` < 7)))) AS t) AS o
+WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
+ORDER BY o.qbcd_row
+
+-- id: rows of the ranges
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT `team`, `person` FROM `qbcd`.`replica_key_only_67a0ea19`) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` <= -5 AND ((t.`team` < -5) OR (t.`team` = -5 AND t.`person` < -5))) LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 2 AS range_id, COUNT(*) AS n
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` >= -5 AND ((t.`team` > -5) OR (t.`team` = -5 AND t.`person` >= -5))) AND (t.`team` <= 7 AND ((t.`team` < 7) OR (t.`team` = 7 AND t.`person` < 7))) LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 3 AS range_id, COUNT(*) AS n
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` >= 7 AND ((t.`team` > 7) OR (t.`team` = 7 AND t.`person` >= 7))) LIMIT 18446744073709551615) AS t
+
+-- id: events of the ranges 1
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  o.op AS qbcd_op,
+  o.`a_team` AS `team`,
+  o.`a_person` AS `person`
+FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` <= -5 AND ((t.`team` < -5) OR (t.`team` = -5 AND t.`person` < -5))) LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 2 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` >= -5 AND ((t.`team` > -5) OR (t.`team` = -5 AND t.`person` >= -5))) AND (t.`team` <= 7 AND ((t.`team` < 7) OR (t.`team` = 7 AND t.`person` < 7))) LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 3 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` >= 7 AND ((t.`team` > 7) OR (t.`team` = 7 AND t.`person` >= 7))) LIMIT 18446744073709551615) AS t
+
+-- id: events of the ranges 2
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  o.op AS qbcd_op,
+  o.`b_team` AS `team`,
+  o.`b_person` AS `person`
+FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` <= -5 AND ((t.`team` < -5) OR (t.`team` = -5 AND t.`person` < -5))) LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 2 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` >= -5 AND ((t.`team` > -5) OR (t.`team` = -5 AND t.`person` >= -5))) AND (t.`team` <= 7 AND ((t.`team` < 7) OR (t.`team` = 7 AND t.`person` < 7))) LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 3 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` >= 7 AND ((t.`team` > 7) OR (t.`team` = 7 AND t.`person` >= 7))) LIMIT 18446744073709551615) AS t
+
+-- tlcs: changes of range 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_key_only_67a0ea19` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  `b_team`,
+  `b_person`,
+  `a_team`,
+  `a_person`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d.`b_team`,
+  d.`b_person`,
+  d.`a_team`,
+  d.`a_person`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    t.qbcd_digest,
+    r.`team` AS `b_team`,
+    r.`person` AS `b_person`,
+    t.`team` AS `a_team`,
+    t.`person` AS `a_person`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`,
+      cast(conv(left(sha2(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+    FROM `shop`.`members`
+    WHERE
+      TRUE AND ((`team` <= -5 AND ((`team` < -5) OR (`team` = -5 AND `person` < -5))))
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`,
+      qbcd_digest
+    FROM `qbcd`.`replica_key_only_67a0ea19`
+    WHERE
+      ((`team` <= -5 AND ((`team` < -5) OR (`team` = -5 AND `person` < -5))))
+  ) AS r
+    ON t.`team` = r.`team` AND t.`person` = r.`person`
+  WHERE
+    r.qbcd_present IS NULL OR t.qbcd_digest <> r.qbcd_digest
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`team`,
+    r.`person`,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`,
+      qbcd_digest
+    FROM `qbcd`.`replica_key_only_67a0ea19`
+    WHERE
+      ((`team` <= -5 AND ((`team` < -5) OR (`team` = -5 AND `person` < -5))))
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `team`,
+          `person`
+        FROM `shop`.`members`
+        WHERE
+          TRUE AND ((`team` <= -5 AND ((`team` < -5) OR (`team` = -5 AND `person` < -5))))
+      ) AS t
+      WHERE
+        t.`team` = r.`team` AND t.`person` = r.`person`
+    )
+) AS d
+
+-- tlcs: changes of range 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_key_only_67a0ea19` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  `b_team`,
+  `b_person`,
+  `a_team`,
+  `a_person`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d.`b_team`,
+  d.`b_person`,
+  d.`a_team`,
+  d.`a_person`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    t.qbcd_digest,
+    r.`team` AS `b_team`,
+    r.`person` AS `b_person`,
+    t.`team` AS `a_team`,
+    t.`person` AS `a_person`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`,
+      cast(conv(left(sha2(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+    FROM `shop`.`members`
+    WHERE
+      TRUE AND ((`team` >= -5 AND ((`team` > -5) OR (`team` = -5 AND `person` >= -5))) AND (`team` <= 7 AND ((`team` < 7) OR (`team` = 7 AND `person` < 7))))
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`,
+      qbcd_digest
+    FROM `qbcd`.`replica_key_only_67a0ea19`
+    WHERE
+      ((`team` >= -5 AND ((`team` > -5) OR (`team` = -5 AND `person` >= -5))) AND (`team` <= 7 AND ((`team` < 7) OR (`team` = 7 AND `person` < 7))))
+  ) AS r
+    ON t.`team` = r.`team` AND t.`person` = r.`person`
+  WHERE
+    r.qbcd_present IS NULL OR t.qbcd_digest <> r.qbcd_digest
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`team`,
+    r.`person`,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`,
+      qbcd_digest
+    FROM `qbcd`.`replica_key_only_67a0ea19`
+    WHERE
+      ((`team` >= -5 AND ((`team` > -5) OR (`team` = -5 AND `person` >= -5))) AND (`team` <= 7 AND ((`team` < 7) OR (`team` = 7 AND `person` < 7))))
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `team`,
+          `person`
+        FROM `shop`.`members`
+        WHERE
+          TRUE AND ((`team` >= -5 AND ((`team` > -5) OR (`team` = -5 AND `person` >= -5))) AND (`team` <= 7 AND ((`team` < 7) OR (`team` = 7 AND `person` < 7))))
+      ) AS t
+      WHERE
+        t.`team` = r.`team` AND t.`person` = r.`person`
+    )
+) AS d
+
+-- tlcs: changes of range 3
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_key_only_67a0ea19` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  `b_team`,
+  `b_person`,
+  `a_team`,
+  `a_person`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d.`b_team`,
+  d.`b_person`,
+  d.`a_team`,
+  d.`a_person`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    t.qbcd_digest,
+    r.`team` AS `b_team`,
+    r.`person` AS `b_person`,
+    t.`team` AS `a_team`,
+    t.`person` AS `a_person`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`,
+      cast(conv(left(sha2(concat(_binary'', ifnull(`team`, 'N'), ',', ifnull(`person`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+    FROM `shop`.`members`
+    WHERE
+      TRUE AND ((`team` >= 7 AND ((`team` > 7) OR (`team` = 7 AND `person` >= 7))))
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`,
+      qbcd_digest
+    FROM `qbcd`.`replica_key_only_67a0ea19`
+    WHERE
+      ((`team` >= 7 AND ((`team` > 7) OR (`team` = 7 AND `person` >= 7))))
+  ) AS r
+    ON t.`team` = r.`team` AND t.`person` = r.`person`
+  WHERE
+    r.qbcd_present IS NULL OR t.qbcd_digest <> r.qbcd_digest
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`team`,
+    r.`person`,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `team`,
+      `person`,
+      qbcd_digest
+    FROM `qbcd`.`replica_key_only_67a0ea19`
+    WHERE
+      ((`team` >= 7 AND ((`team` > 7) OR (`team` = 7 AND `person` >= 7))))
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `team`,
+          `person`
+        FROM `shop`.`members`
+        WHERE
+          TRUE AND ((`team` >= 7 AND ((`team` > 7) OR (`team` = 7 AND `person` >= 7))))
+      ) AS t
+      WHERE
+        t.`team` = r.`team` AND t.`person` = r.`person`
+    )
+) AS d
+
+-- tlcs: apply 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+DELETE FROM `r` USING   `qbcd`.`replica_key_only_67a0ea19` AS r,
+  `qbcd`.`outbox_key_only_67a0ea19` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op IN ('d', 'u')
+  AND o.`b_team` = r.`team`
+  AND o.`b_person` = r.`person`
+
+-- tlcs: apply 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`replica_key_only_67a0ea19` (
+  `team`,
+  `person`,
+  qbcd_digest
+)
+SELECT
+  o.`a_team`,
+  o.`a_person`,
+  o.digest
+FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op <> 'd'
+
+-- tlcs: key problems of a range
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN `team` IS NULL OR `person` IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM `shop`.`members`
+  WHERE
+    TRUE AND ((`team` >= -5 AND ((`team` > -5) OR (`team` = -5 AND `person` >= -5))) AND (`team` <= 7 AND ((`team` < 7) OR (`team` = 7 AND `person` < 7))))
+  GROUP BY
+    `team`,
+    `person`
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- tlcs: rows
+SELECT
+  COUNT(*) AS n
+FROM `shop`.`members`
+WHERE
+  TRUE
 
 -- id_rcs: bounds
 SELECT cast(o.`team` AS CHAR) AS k0, cast(o.`person` AS CHAR) AS k1

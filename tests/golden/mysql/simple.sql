@@ -16,6 +16,7 @@ CREATE TABLE IF NOT EXISTS `qbcd`.`outbox_simple_a7a39b72` (
   `reason` varchar(40) NULL,
   `pair_id` varchar(64) NULL,
   `changed` text NULL,
+  `digest` bigint NULL,
   `b_order_id` bigint(20) NULL,
   `a_order_id` bigint(20) NULL,
   `b_status` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
@@ -72,6 +73,7 @@ WHERE
 -- mds: baseline, events=True, 2
 --   batch_seq = 1
 --   epoch = 5
+--   first = 0
 INSERT INTO `qbcd`.`replica_simple_a7a39b72` (
   `order_id`,
   `status`,
@@ -87,6 +89,7 @@ FROM `qbcd`.`outbox_simple_a7a39b72` AS o
 WHERE
   o.epoch = %(epoch)s
   AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
   AND o.op <> 'd'
 
 -- mds: key problems
@@ -109,6 +112,7 @@ WHERE
 -- mds: changes
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (
   epoch,
   batch_seq,
@@ -116,27 +120,27 @@ INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (
   op,
   changed,
   `b_order_id`,
-  `a_order_id`,
   `b_status`,
-  `a_status`,
   `b_amount`,
-  `a_amount`,
   `b_placed`,
+  `a_order_id`,
+  `a_status`,
+  `a_amount`,
   `a_placed`
 )
 SELECT
   %(epoch)s,
   %(batch_seq)s,
-  ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
   d.changed,
   d.`b_order_id`,
-  d.`a_order_id`,
   d.`b_status`,
-  d.`a_status`,
   d.`b_amount`,
-  d.`a_amount`,
   d.`b_placed`,
+  d.`a_order_id`,
+  d.`a_status`,
+  d.`a_amount`,
   d.`a_placed`
 FROM (
   SELECT
@@ -155,15 +159,16 @@ FROM (
       ))
     END AS changed,
     r.`order_id` AS `b_order_id`,
-    t.`order_id` AS `a_order_id`,
     r.`status` AS `b_status`,
-    t.`status` AS `a_status`,
     r.`amount` AS `b_amount`,
-    t.`amount` AS `a_amount`,
     r.`placed` AS `b_placed`,
+    t.`order_id` AS `a_order_id`,
+    t.`status` AS `a_status`,
+    t.`amount` AS `a_amount`,
     t.`placed` AS `a_placed`
   FROM (
     SELECT
+      1 AS qbcd_present,
       `order_id`,
       `status`,
       `amount`,
@@ -192,14 +197,22 @@ FROM (
     1,
     NULL,
     r.`order_id`,
-    NULL,
     r.`status`,
-    NULL,
     r.`amount`,
-    NULL,
     r.`placed`,
+    NULL,
+    NULL,
+    NULL,
     NULL
-  FROM `qbcd`.`replica_simple_a7a39b72` AS r
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      `status`,
+      `amount`,
+      `placed`
+    FROM `qbcd`.`replica_simple_a7a39b72`
+  ) AS r
   WHERE
     NOT EXISTS(
       SELECT
@@ -219,25 +232,38 @@ FROM (
 -- mds: counts
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 SELECT
   o.op,
   COUNT(*) AS events
 FROM `qbcd`.`outbox_simple_a7a39b72` AS o
 WHERE
-  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
 GROUP BY
   o.op
 
 -- mds: values no type can hold
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 SELECT
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c0,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c1,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c2,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c0,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c1,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c2,
   MAX(
     CASE
-      WHEN (o.`a_placed` IS NULL OR coalesce(o.`a_placed` >= '0001-01-01' AND from_days(to_days(o.`a_placed`)) = date(o.`a_placed`), FALSE))
+      WHEN (
+        o.op = 'd'
+        OR (o.`a_placed` IS NULL OR coalesce(o.`a_placed` >= '0001-01-01' AND from_days(to_days(o.`a_placed`)) = date(o.`a_placed`), FALSE))
+      )
       AND (o.`b_placed` IS NULL OR coalesce(o.`b_placed` >= '0001-01-01' AND from_days(to_days(o.`b_placed`)) = date(o.`b_placed`), FALSE))
       THEN 0
       ELSE 1
@@ -245,17 +271,22 @@ SELECT
   ) AS c3
 FROM `qbcd`.`outbox_simple_a7a39b72` AS o
 WHERE
-  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
 
 -- mds: keys of the batch
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 SELECT
   o.op,
   cast(COALESCE(o.`a_order_id`, o.`b_order_id`) AS CHAR) AS k0
 FROM `qbcd`.`outbox_simple_a7a39b72` AS o
 WHERE
-  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
 ORDER BY
   o.ordinal
 LIMIT 1000
@@ -263,17 +294,20 @@ LIMIT 1000
 -- mds: apply 1
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 DELETE FROM `r` USING   `qbcd`.`replica_simple_a7a39b72` AS r,
   `qbcd`.`outbox_simple_a7a39b72` AS o
 WHERE
   o.epoch = %(epoch)s
   AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
   AND o.op IN ('d', 'u')
   AND o.`b_order_id` = r.`order_id`
 
 -- mds: apply 2
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 INSERT INTO `qbcd`.`replica_simple_a7a39b72` (
   `order_id`,
   `status`,
@@ -289,6 +323,7 @@ FROM `qbcd`.`outbox_simple_a7a39b72` AS o
 WHERE
   o.epoch = %(epoch)s
   AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
   AND o.op <> 'd'
 
 -- mds: rows of the batch, by Spark
@@ -309,6 +344,1152 @@ SELECT
 FROM `qbcd`.`outbox_simple_a7a39b72` AS o
 WHERE
   o.epoch = 5 AND o.batch_seq = 2
+
+-- mds: batch 1
+--   batch_seq = 2
+--   epoch = 5
+INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  reason,
+  pair_id,
+  changed,
+  digest,
+  `b_order_id`,
+  `a_order_id`,
+  `b_status`,
+  `a_status`,
+  `b_amount`,
+  `a_amount`,
+  `b_placed`,
+  `a_placed`
+)
+SELECT
+  o.epoch,
+  %(batch_seq)s,
+  ROW_NUMBER() OVER (ORDER BY CASE o.op WHEN 'd' THEN 1 WHEN 'u' THEN 2 ELSE 3 END, o.ordinal) - 1,
+  o.op,
+  o.reason,
+  o.pair_id,
+  o.changed,
+  o.digest,
+  o.`b_order_id`,
+  o.`a_order_id`,
+  o.`b_status`,
+  o.`a_status`,
+  o.`b_amount`,
+  o.`a_amount`,
+  o.`b_placed`,
+  o.`a_placed`
+FROM `qbcd`.`outbox_simple_a7a39b72` AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = 0
+
+-- mds: batch 2
+--   batch_seq = 0
+--   epoch = 5
+DELETE FROM `qbcd`.`outbox_simple_a7a39b72`
+WHERE
+  epoch = %(epoch)s AND batch_seq = %(batch_seq)s
+
+-- mds: batch 3
+--   batch_seq = 2
+--   epoch = 5
+--   pair = '5:2:'
+UPDATE `qbcd`.`outbox_simple_a7a39b72` AS o
+JOIN (
+  SELECT
+    MIN(CASE WHEN e.op = 'd' THEN e.ordinal END) AS gone,
+    MIN(CASE WHEN e.op = 'c' THEN e.ordinal END) AS come,
+    CONCAT(%(pair)s, MIN(CASE WHEN e.op = 'd' THEN e.ordinal END)) AS pair_id
+  FROM (
+    SELECT
+      d.op,
+      d.ordinal,
+      CASE
+        WHEN d.op = 'd'
+        THEN cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(d.`b_status`), ':', convert(d.`b_status` USING binary)), 'N'), ifnull(d.`b_amount`, 'N'), ',', ifnull(d.`b_placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED)
+        ELSE cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(d.`a_status`), ':', convert(d.`a_status` USING binary)), 'N'), ifnull(d.`a_amount`, 'N'), ',', ifnull(d.`a_placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED)
+      END AS content
+    FROM `qbcd`.`outbox_simple_a7a39b72` AS d
+    WHERE
+      d.epoch = %(epoch)s
+      AND d.batch_seq = %(batch_seq)s
+      AND d.op IN ('d', 'c')
+      AND d.reason IS NULL
+  ) AS e
+  GROUP BY
+    e.content
+  HAVING
+    COUNT(*) = 2 AND COUNT(CASE WHEN e.op = 'd' THEN 1 END) = 1
+) AS p
+  ON TRUE SET o.reason = 'key_change', o.pair_id = p.pair_id
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal = p.gone
+
+-- mds: batch 4
+--   batch_seq = 2
+--   epoch = 5
+--   pair = '5:2:'
+UPDATE `qbcd`.`outbox_simple_a7a39b72` AS o
+JOIN (
+  SELECT
+    MIN(CASE WHEN e.op = 'd' THEN e.ordinal END) AS gone,
+    MIN(CASE WHEN e.op = 'c' THEN e.ordinal END) AS come,
+    CONCAT(%(pair)s, MIN(CASE WHEN e.op = 'd' THEN e.ordinal END)) AS pair_id
+  FROM (
+    SELECT
+      d.op,
+      d.ordinal,
+      CASE
+        WHEN d.op = 'd'
+        THEN cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(d.`b_status`), ':', convert(d.`b_status` USING binary)), 'N'), ifnull(d.`b_amount`, 'N'), ',', ifnull(d.`b_placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED)
+        ELSE cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(d.`a_status`), ':', convert(d.`a_status` USING binary)), 'N'), ifnull(d.`a_amount`, 'N'), ',', ifnull(d.`a_placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED)
+      END AS content
+    FROM `qbcd`.`outbox_simple_a7a39b72` AS d
+    WHERE
+      d.epoch = %(epoch)s
+      AND d.batch_seq = %(batch_seq)s
+      AND d.op IN ('d', 'c')
+      AND d.reason IS NULL
+  ) AS e
+  GROUP BY
+    e.content
+  HAVING
+    COUNT(*) = 2 AND COUNT(CASE WHEN e.op = 'd' THEN 1 END) = 1
+) AS p
+  ON TRUE SET o.reason = 'key_change', o.pair_id = p.pair_id
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal = p.come
+
+-- id: changes of range 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  `b_order_id`,
+  `b_status`,
+  `b_amount`,
+  `b_placed`,
+  `a_order_id`,
+  `a_status`,
+  `a_amount`,
+  `a_placed`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d.`b_order_id`,
+  d.`b_status`,
+  d.`b_amount`,
+  d.`b_placed`,
+  d.`a_order_id`,
+  d.`a_status`,
+  d.`a_amount`,
+  d.`a_placed`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN r.qbcd_present IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CONCAT(
+        CASE
+          WHEN NOT (convert(t.`status` USING binary) <=> convert(r.`status` USING binary))
+          THEN '1,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`amount` <=> r.`amount`) THEN '2,' ELSE '' END,
+        CASE WHEN NOT (t.`placed` <=> r.`placed`) THEN '3,' ELSE '' END
+      ))
+    END AS changed,
+    r.`order_id` AS `b_order_id`,
+    r.`status` AS `b_status`,
+    r.`amount` AS `b_amount`,
+    r.`placed` AS `b_placed`,
+    t.`order_id` AS `a_order_id`,
+    t.`status` AS `a_status`,
+    t.`amount` AS `a_amount`,
+    t.`placed` AS `a_placed`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      `status`,
+      `amount`,
+      `placed`
+    FROM `shop`.`orders`
+    WHERE
+      TRUE AND (`order_id` < 10)
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      `status`,
+      `amount`,
+      `placed`
+    FROM `qbcd`.`replica_simple_a7a39b72`
+    WHERE
+      (`order_id` < 10)
+  ) AS r
+    ON t.`order_id` = r.`order_id`
+  WHERE
+    r.qbcd_present IS NULL
+    OR NOT (convert(t.`status` USING binary) <=> convert(r.`status` USING binary))
+    OR NOT (t.`amount` <=> r.`amount`)
+    OR NOT (t.`placed` <=> r.`placed`)
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`order_id`,
+    r.`status`,
+    r.`amount`,
+    r.`placed`,
+    NULL,
+    NULL,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      `status`,
+      `amount`,
+      `placed`
+    FROM `qbcd`.`replica_simple_a7a39b72`
+    WHERE
+      (`order_id` < 10)
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `order_id`
+        FROM `shop`.`orders`
+        WHERE
+          TRUE AND (`order_id` < 10)
+      ) AS t
+      WHERE
+        t.`order_id` = r.`order_id`
+    )
+) AS d
+
+-- id: changes of range 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  `b_order_id`,
+  `b_status`,
+  `b_amount`,
+  `b_placed`,
+  `a_order_id`,
+  `a_status`,
+  `a_amount`,
+  `a_placed`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d.`b_order_id`,
+  d.`b_status`,
+  d.`b_amount`,
+  d.`b_placed`,
+  d.`a_order_id`,
+  d.`a_status`,
+  d.`a_amount`,
+  d.`a_placed`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN r.qbcd_present IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CONCAT(
+        CASE
+          WHEN NOT (convert(t.`status` USING binary) <=> convert(r.`status` USING binary))
+          THEN '1,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`amount` <=> r.`amount`) THEN '2,' ELSE '' END,
+        CASE WHEN NOT (t.`placed` <=> r.`placed`) THEN '3,' ELSE '' END
+      ))
+    END AS changed,
+    r.`order_id` AS `b_order_id`,
+    r.`status` AS `b_status`,
+    r.`amount` AS `b_amount`,
+    r.`placed` AS `b_placed`,
+    t.`order_id` AS `a_order_id`,
+    t.`status` AS `a_status`,
+    t.`amount` AS `a_amount`,
+    t.`placed` AS `a_placed`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      `status`,
+      `amount`,
+      `placed`
+    FROM `shop`.`orders`
+    WHERE
+      TRUE AND (`order_id` >= 10 AND `order_id` < 18446744073709551615)
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      `status`,
+      `amount`,
+      `placed`
+    FROM `qbcd`.`replica_simple_a7a39b72`
+    WHERE
+      (`order_id` >= 10 AND `order_id` < 18446744073709551615)
+  ) AS r
+    ON t.`order_id` = r.`order_id`
+  WHERE
+    r.qbcd_present IS NULL
+    OR NOT (convert(t.`status` USING binary) <=> convert(r.`status` USING binary))
+    OR NOT (t.`amount` <=> r.`amount`)
+    OR NOT (t.`placed` <=> r.`placed`)
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`order_id`,
+    r.`status`,
+    r.`amount`,
+    r.`placed`,
+    NULL,
+    NULL,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      `status`,
+      `amount`,
+      `placed`
+    FROM `qbcd`.`replica_simple_a7a39b72`
+    WHERE
+      (`order_id` >= 10 AND `order_id` < 18446744073709551615)
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `order_id`
+        FROM `shop`.`orders`
+        WHERE
+          TRUE AND (`order_id` >= 10 AND `order_id` < 18446744073709551615)
+      ) AS t
+      WHERE
+        t.`order_id` = r.`order_id`
+    )
+) AS d
+
+-- id: changes of range 3
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  `b_order_id`,
+  `b_status`,
+  `b_amount`,
+  `b_placed`,
+  `a_order_id`,
+  `a_status`,
+  `a_amount`,
+  `a_placed`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d.`b_order_id`,
+  d.`b_status`,
+  d.`b_amount`,
+  d.`b_placed`,
+  d.`a_order_id`,
+  d.`a_status`,
+  d.`a_amount`,
+  d.`a_placed`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN r.qbcd_present IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CONCAT(
+        CASE
+          WHEN NOT (convert(t.`status` USING binary) <=> convert(r.`status` USING binary))
+          THEN '1,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`amount` <=> r.`amount`) THEN '2,' ELSE '' END,
+        CASE WHEN NOT (t.`placed` <=> r.`placed`) THEN '3,' ELSE '' END
+      ))
+    END AS changed,
+    r.`order_id` AS `b_order_id`,
+    r.`status` AS `b_status`,
+    r.`amount` AS `b_amount`,
+    r.`placed` AS `b_placed`,
+    t.`order_id` AS `a_order_id`,
+    t.`status` AS `a_status`,
+    t.`amount` AS `a_amount`,
+    t.`placed` AS `a_placed`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      `status`,
+      `amount`,
+      `placed`
+    FROM `shop`.`orders`
+    WHERE
+      TRUE AND (`order_id` >= 18446744073709551615)
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      `status`,
+      `amount`,
+      `placed`
+    FROM `qbcd`.`replica_simple_a7a39b72`
+    WHERE
+      (`order_id` >= 18446744073709551615)
+  ) AS r
+    ON t.`order_id` = r.`order_id`
+  WHERE
+    r.qbcd_present IS NULL
+    OR NOT (convert(t.`status` USING binary) <=> convert(r.`status` USING binary))
+    OR NOT (t.`amount` <=> r.`amount`)
+    OR NOT (t.`placed` <=> r.`placed`)
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`order_id`,
+    r.`status`,
+    r.`amount`,
+    r.`placed`,
+    NULL,
+    NULL,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      `status`,
+      `amount`,
+      `placed`
+    FROM `qbcd`.`replica_simple_a7a39b72`
+    WHERE
+      (`order_id` >= 18446744073709551615)
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `order_id`
+        FROM `shop`.`orders`
+        WHERE
+          TRUE AND (`order_id` >= 18446744073709551615)
+      ) AS t
+      WHERE
+        t.`order_id` = r.`order_id`
+    )
+) AS d
+
+-- id: apply 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+DELETE FROM `r` USING   `qbcd`.`replica_simple_a7a39b72` AS r,
+  `qbcd`.`outbox_simple_a7a39b72` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op IN ('d', 'u')
+  AND o.`b_order_id` = r.`order_id`
+
+-- id: apply 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`replica_simple_a7a39b72` (
+  `order_id`,
+  `status`,
+  `amount`,
+  `placed`
+)
+SELECT
+  o.`a_order_id`,
+  o.`a_status`,
+  o.`a_amount`,
+  o.`a_placed`
+FROM `qbcd`.`outbox_simple_a7a39b72` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op <> 'd'
+
+-- id: key problems of a range
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN `order_id` IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM `shop`.`orders`
+  WHERE
+    TRUE AND (`order_id` >= 10 AND `order_id` < 18446744073709551615)
+  GROUP BY
+    `order_id`
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- id: rows
+SELECT
+  COUNT(*) AS n
+FROM `shop`.`orders`
+WHERE
+  TRUE
+
+-- id: bounds
+SELECT cast(o.`order_id` AS CHAR) AS k0
+FROM (SELECT t.`order_id`, row_number() OVER (ORDER BY t.`order_id`) AS qbcd_row
+FROM (SELECT
+  `order_id`
+FROM `shop`.`orders`
+WHERE
+  TRUE) AS t) AS o
+WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
+ORDER BY o.qbcd_row
+
+-- id: bounds in a range
+SELECT cast(o.`qbcd_0` AS CHAR) AS k0
+FROM (SELECT t.`qbcd_0`, row_number() OVER (ORDER BY t.`qbcd_0`) AS qbcd_row
+FROM (WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`
+FROM `shop`.`orders`
+WHERE
+  TRUE) AS r)
+SELECT 2 AS range_id, t.`order_id` AS qbcd_0
+FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615) AS t) AS o
+WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
+ORDER BY o.qbcd_row
+
+-- id: rows of the ranges
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT `order_id` FROM `qbcd`.`replica_simple_a7a39b72`) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` < 10 LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 2 AS range_id, COUNT(*) AS n
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615 LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 3 AS range_id, COUNT(*) AS n
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 18446744073709551615 LIMIT 18446744073709551615) AS t
+
+-- id: events of the ranges 1
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  o.op AS qbcd_op,
+  o.`a_order_id` AS `order_id`
+FROM `qbcd`.`outbox_simple_a7a39b72` AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` < 10 LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 2 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615 LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 3 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 18446744073709551615 LIMIT 18446744073709551615) AS t
+
+-- id: events of the ranges 2
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  o.op AS qbcd_op,
+  o.`b_order_id` AS `order_id`
+FROM `qbcd`.`outbox_simple_a7a39b72` AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` < 10 LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 2 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615 LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 3 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 18446744073709551615 LIMIT 18446744073709551615) AS t
+
+-- tlcs: changes of range 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  `b_order_id`,
+  `a_order_id`,
+  `a_status`,
+  `a_amount`,
+  `a_placed`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d.`b_order_id`,
+  d.`a_order_id`,
+  d.`a_status`,
+  d.`a_amount`,
+  d.`a_placed`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    t.qbcd_digest,
+    r.`order_id` AS `b_order_id`,
+    t.`order_id` AS `a_order_id`,
+    t.`status` AS `a_status`,
+    t.`amount` AS `a_amount`,
+    t.`placed` AS `a_placed`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      `status`,
+      `amount`,
+      `placed`,
+      cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+    FROM `shop`.`orders`
+    WHERE
+      TRUE AND (`order_id` < 10)
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      qbcd_digest
+    FROM `qbcd`.`replica_simple_a7a39b72`
+    WHERE
+      (`order_id` < 10)
+  ) AS r
+    ON t.`order_id` = r.`order_id`
+  WHERE
+    r.qbcd_present IS NULL OR t.qbcd_digest <> r.qbcd_digest
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`order_id`,
+    NULL,
+    NULL,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      qbcd_digest
+    FROM `qbcd`.`replica_simple_a7a39b72`
+    WHERE
+      (`order_id` < 10)
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `order_id`
+        FROM `shop`.`orders`
+        WHERE
+          TRUE AND (`order_id` < 10)
+      ) AS t
+      WHERE
+        t.`order_id` = r.`order_id`
+    )
+) AS d
+
+-- tlcs: changes of range 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  `b_order_id`,
+  `a_order_id`,
+  `a_status`,
+  `a_amount`,
+  `a_placed`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d.`b_order_id`,
+  d.`a_order_id`,
+  d.`a_status`,
+  d.`a_amount`,
+  d.`a_placed`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    t.qbcd_digest,
+    r.`order_id` AS `b_order_id`,
+    t.`order_id` AS `a_order_id`,
+    t.`status` AS `a_status`,
+    t.`amount` AS `a_amount`,
+    t.`placed` AS `a_placed`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      `status`,
+      `amount`,
+      `placed`,
+      cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+    FROM `shop`.`orders`
+    WHERE
+      TRUE AND (`order_id` >= 10 AND `order_id` < 18446744073709551615)
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      qbcd_digest
+    FROM `qbcd`.`replica_simple_a7a39b72`
+    WHERE
+      (`order_id` >= 10 AND `order_id` < 18446744073709551615)
+  ) AS r
+    ON t.`order_id` = r.`order_id`
+  WHERE
+    r.qbcd_present IS NULL OR t.qbcd_digest <> r.qbcd_digest
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`order_id`,
+    NULL,
+    NULL,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      qbcd_digest
+    FROM `qbcd`.`replica_simple_a7a39b72`
+    WHERE
+      (`order_id` >= 10 AND `order_id` < 18446744073709551615)
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `order_id`
+        FROM `shop`.`orders`
+        WHERE
+          TRUE AND (`order_id` >= 10 AND `order_id` < 18446744073709551615)
+      ) AS t
+      WHERE
+        t.`order_id` = r.`order_id`
+    )
+) AS d
+
+-- tlcs: changes of range 3
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  `b_order_id`,
+  `a_order_id`,
+  `a_status`,
+  `a_amount`,
+  `a_placed`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d.`b_order_id`,
+  d.`a_order_id`,
+  d.`a_status`,
+  d.`a_amount`,
+  d.`a_placed`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    t.qbcd_digest,
+    r.`order_id` AS `b_order_id`,
+    t.`order_id` AS `a_order_id`,
+    t.`status` AS `a_status`,
+    t.`amount` AS `a_amount`,
+    t.`placed` AS `a_placed`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      `status`,
+      `amount`,
+      `placed`,
+      cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+    FROM `shop`.`orders`
+    WHERE
+      TRUE AND (`order_id` >= 18446744073709551615)
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      qbcd_digest
+    FROM `qbcd`.`replica_simple_a7a39b72`
+    WHERE
+      (`order_id` >= 18446744073709551615)
+  ) AS r
+    ON t.`order_id` = r.`order_id`
+  WHERE
+    r.qbcd_present IS NULL OR t.qbcd_digest <> r.qbcd_digest
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`order_id`,
+    NULL,
+    NULL,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      qbcd_digest
+    FROM `qbcd`.`replica_simple_a7a39b72`
+    WHERE
+      (`order_id` >= 18446744073709551615)
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `order_id`
+        FROM `shop`.`orders`
+        WHERE
+          TRUE AND (`order_id` >= 18446744073709551615)
+      ) AS t
+      WHERE
+        t.`order_id` = r.`order_id`
+    )
+) AS d
+
+-- tlcs: apply 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+DELETE FROM `r` USING   `qbcd`.`replica_simple_a7a39b72` AS r,
+  `qbcd`.`outbox_simple_a7a39b72` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op IN ('d', 'u')
+  AND o.`b_order_id` = r.`order_id`
+
+-- tlcs: apply 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`replica_simple_a7a39b72` (
+  `order_id`,
+  qbcd_digest
+)
+SELECT
+  o.`a_order_id`,
+  o.digest
+FROM `qbcd`.`outbox_simple_a7a39b72` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op <> 'd'
+
+-- tlcs: key problems of a range
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN `order_id` IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM `shop`.`orders`
+  WHERE
+    TRUE AND (`order_id` >= 10 AND `order_id` < 18446744073709551615)
+  GROUP BY
+    `order_id`
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- tlcs: rows
+SELECT
+  COUNT(*) AS n
+FROM `shop`.`orders`
+WHERE
+  TRUE
+
+-- tlcs in a column: changes of range 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  `a_order_id`,
+  `a_status`,
+  `a_amount`,
+  `a_placed`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d.`a_order_id`,
+  d.`a_status`,
+  d.`a_amount`,
+  d.`a_placed`
+FROM (
+  SELECT
+    2 AS op_rank,
+    t.qbcd_digest,
+    t.`order_id` AS `a_order_id`,
+    t.`status` AS `a_status`,
+    t.`amount` AS `a_amount`,
+    t.`placed` AS `a_placed`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      `status`,
+      `amount`,
+      `placed`,
+      cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+      `qbcd chk` AS qbcd_stored
+    FROM `shop`.`orders`
+    WHERE
+      TRUE AND (`order_id` < 10)
+  ) AS t
+  WHERE
+    t.qbcd_stored IS NULL OR t.qbcd_stored <> t.qbcd_digest
+) AS d
+
+-- tlcs in a column: changes of range 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  `a_order_id`,
+  `a_status`,
+  `a_amount`,
+  `a_placed`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d.`a_order_id`,
+  d.`a_status`,
+  d.`a_amount`,
+  d.`a_placed`
+FROM (
+  SELECT
+    2 AS op_rank,
+    t.qbcd_digest,
+    t.`order_id` AS `a_order_id`,
+    t.`status` AS `a_status`,
+    t.`amount` AS `a_amount`,
+    t.`placed` AS `a_placed`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      `status`,
+      `amount`,
+      `placed`,
+      cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+      `qbcd chk` AS qbcd_stored
+    FROM `shop`.`orders`
+    WHERE
+      TRUE AND (`order_id` >= 10 AND `order_id` < 18446744073709551615)
+  ) AS t
+  WHERE
+    t.qbcd_stored IS NULL OR t.qbcd_stored <> t.qbcd_digest
+) AS d
+
+-- tlcs in a column: changes of range 3
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  `a_order_id`,
+  `a_status`,
+  `a_amount`,
+  `a_placed`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d.`a_order_id`,
+  d.`a_status`,
+  d.`a_amount`,
+  d.`a_placed`
+FROM (
+  SELECT
+    2 AS op_rank,
+    t.qbcd_digest,
+    t.`order_id` AS `a_order_id`,
+    t.`status` AS `a_status`,
+    t.`amount` AS `a_amount`,
+    t.`placed` AS `a_placed`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      `status`,
+      `amount`,
+      `placed`,
+      cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+      `qbcd chk` AS qbcd_stored
+    FROM `shop`.`orders`
+    WHERE
+      TRUE AND (`order_id` >= 18446744073709551615)
+  ) AS t
+  WHERE
+    t.qbcd_stored IS NULL OR t.qbcd_stored <> t.qbcd_digest
+) AS d
+
+-- tlcs in a column: apply 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+UPDATE `shop`.`orders` AS t
+JOIN `qbcd`.`outbox_simple_a7a39b72` AS o
+  ON TRUE SET t.`qbcd chk` = o.digest
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op <> 'd'
+  AND o.`a_order_id` = t.`order_id`
+
+-- tlcs in a column: key problems of a range
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN `order_id` IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM `shop`.`orders`
+  WHERE
+    TRUE AND (`order_id` >= 10 AND `order_id` < 18446744073709551615)
+  GROUP BY
+    `order_id`
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- tlcs in a column: rows
+SELECT
+  COUNT(*) AS n
+FROM `shop`.`orders`
+WHERE
+  TRUE
 
 -- id_rcs: bounds
 SELECT cast(o.`order_id` AS CHAR) AS k0

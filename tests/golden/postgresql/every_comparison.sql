@@ -33,6 +33,7 @@ CREATE TABLE IF NOT EXISTS "qbcd"."outbox_every_comparison_10907314" (
   "reason" varchar(40),
   "pair_id" varchar(64),
   "changed" text,
+  "digest" bigint,
   "b_region" text COLLATE public.ci,
   "a_region" text COLLATE public.ci,
   "b_code" public.citext,
@@ -191,6 +192,7 @@ WHERE
 -- mds: baseline, events=True, 2
 --   batch_seq = 1
 --   epoch = 5
+--   first = 0
 INSERT INTO "qbcd"."replica_every_comparison_10907314" (
   "region",
   "code",
@@ -240,6 +242,7 @@ FROM "qbcd"."outbox_every_comparison_10907314" AS o
 WHERE
   o.epoch = %(epoch)s
   AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
   AND o.op <> 'd'
 
 -- mds: key problems
@@ -271,6 +274,7 @@ WHERE
 -- mds: changes
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 INSERT INTO "qbcd"."outbox_every_comparison_10907314" (
   epoch,
   batch_seq,
@@ -278,95 +282,95 @@ INSERT INTO "qbcd"."outbox_every_comparison_10907314" (
   op,
   changed,
   "b_region",
-  "a_region",
   "b_code",
-  "a_code",
   "b_level",
-  "a_level",
   "b_weight",
-  "a_weight",
   "b_yes",
-  "a_yes",
   "b_small",
-  "a_small",
   "b_pad",
-  "a_pad",
   "b_letter",
-  "a_letter",
   "b_raw",
-  "a_raw",
   "b_day",
-  "a_day",
   "b_clock",
-  "a_clock",
   "b_stamp",
-  "a_stamp",
   "b_who",
-  "a_who",
   "b_host",
-  "a_host",
   "b_mood",
-  "a_mood",
   "b_place",
-  "a_place",
   "b_doc",
-  "a_doc",
   "b_pair",
-  "a_pair",
   "b_numbers",
-  "a_numbers",
   "b_prices",
-  "a_prices",
   "b_blobs",
+  "a_region",
+  "a_code",
+  "a_level",
+  "a_weight",
+  "a_yes",
+  "a_small",
+  "a_pad",
+  "a_letter",
+  "a_raw",
+  "a_day",
+  "a_clock",
+  "a_stamp",
+  "a_who",
+  "a_host",
+  "a_mood",
+  "a_place",
+  "a_doc",
+  "a_pair",
+  "a_numbers",
+  "a_prices",
   "a_blobs"
 )
 SELECT
   %(epoch)s,
   %(batch_seq)s,
-  ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
   d.changed,
   d."b_region",
-  d."a_region",
   d."b_code",
-  d."a_code",
   d."b_level",
-  d."a_level",
   d."b_weight",
-  d."a_weight",
   d."b_yes",
-  d."a_yes",
   d."b_small",
-  d."a_small",
   d."b_pad",
-  d."a_pad",
   d."b_letter",
-  d."a_letter",
   d."b_raw",
-  d."a_raw",
   d."b_day",
-  d."a_day",
   d."b_clock",
-  d."a_clock",
   d."b_stamp",
-  d."a_stamp",
   d."b_who",
-  d."a_who",
   d."b_host",
-  d."a_host",
   d."b_mood",
-  d."a_mood",
   d."b_place",
-  d."a_place",
   d."b_doc",
-  d."a_doc",
   d."b_pair",
-  d."a_pair",
   d."b_numbers",
-  d."a_numbers",
   d."b_prices",
-  d."a_prices",
   d."b_blobs",
+  d."a_region",
+  d."a_code",
+  d."a_level",
+  d."a_weight",
+  d."a_yes",
+  d."a_small",
+  d."a_pad",
+  d."a_letter",
+  d."a_raw",
+  d."a_day",
+  d."a_clock",
+  d."a_stamp",
+  d."a_who",
+  d."a_host",
+  d."a_mood",
+  d."a_place",
+  d."a_doc",
+  d."a_pair",
+  d."a_numbers",
+  d."a_prices",
   d."a_blobs"
 FROM (
   SELECT
@@ -421,46 +425,46 @@ FROM (
       END)
     END AS changed,
     r."region" AS "b_region",
-    t."region" AS "a_region",
     r."code" AS "b_code",
-    t."code" AS "a_code",
     r."level" AS "b_level",
-    t."level" AS "a_level",
     r."weight" AS "b_weight",
-    t."weight" AS "a_weight",
     r."yes" AS "b_yes",
-    t."yes" AS "a_yes",
     r."small" AS "b_small",
-    t."small" AS "a_small",
     r."pad" AS "b_pad",
-    t."pad" AS "a_pad",
     r."letter" AS "b_letter",
-    t."letter" AS "a_letter",
     r."raw" AS "b_raw",
-    t."raw" AS "a_raw",
     r."day" AS "b_day",
-    t."day" AS "a_day",
     r."clock" AS "b_clock",
-    t."clock" AS "a_clock",
     r."stamp" AS "b_stamp",
-    t."stamp" AS "a_stamp",
     r."who" AS "b_who",
-    t."who" AS "a_who",
     r."host" AS "b_host",
-    t."host" AS "a_host",
     r."mood" AS "b_mood",
-    t."mood" AS "a_mood",
     r."place" AS "b_place",
-    t."place" AS "a_place",
     r."doc" AS "b_doc",
-    t."doc" AS "a_doc",
     r."pair" AS "b_pair",
-    t."pair" AS "a_pair",
     r."numbers" AS "b_numbers",
-    t."numbers" AS "a_numbers",
     r."prices" AS "b_prices",
-    t."prices" AS "a_prices",
     r."blobs" AS "b_blobs",
+    t."region" AS "a_region",
+    t."code" AS "a_code",
+    t."level" AS "a_level",
+    t."weight" AS "a_weight",
+    t."yes" AS "a_yes",
+    t."small" AS "a_small",
+    t."pad" AS "a_pad",
+    t."letter" AS "a_letter",
+    t."raw" AS "a_raw",
+    t."day" AS "a_day",
+    t."clock" AS "a_clock",
+    t."stamp" AS "a_stamp",
+    t."who" AS "a_who",
+    t."host" AS "a_host",
+    t."mood" AS "a_mood",
+    t."place" AS "a_place",
+    t."doc" AS "a_doc",
+    t."pair" AS "a_pair",
+    t."numbers" AS "a_numbers",
+    t."prices" AS "a_prices",
     t."blobs" AS "a_blobs"
   FROM (
     SELECT
@@ -522,42 +526,72 @@ FROM (
 -- mds: counts
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 SELECT
   o.op,
   COUNT(*) AS events
 FROM "qbcd"."outbox_every_comparison_10907314" AS o
 WHERE
-  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
 GROUP BY
   o.op
 
 -- mds: values no type can hold
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 SELECT
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c0,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c1,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c2,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c3,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c4,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c5,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c6,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c7,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c8,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c0,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c1,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c2,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c3,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c4,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c5,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c6,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c7,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c8,
   MAX(
     CASE
-      WHEN COALESCE(o."a_day" BETWEEN CAST('0001-01-01' AS DATE) AND CAST('9999-12-31' AS DATE), TRUE)
+      WHEN (
+        o.op = 'd'
+        OR COALESCE(o."a_day" BETWEEN CAST('0001-01-01' AS DATE) AND CAST('9999-12-31' AS DATE), TRUE)
+      )
       AND COALESCE(o."b_day" BETWEEN CAST('0001-01-01' AS DATE) AND CAST('9999-12-31' AS DATE), TRUE)
       THEN 0
       ELSE 1
     END
   ) AS c9,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c10,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c10,
   MAX(
     CASE
-      WHEN COALESCE(
-        o."a_stamp" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP),
-        TRUE
+      WHEN (
+        o.op = 'd'
+        OR COALESCE(
+          o."a_stamp" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP),
+          TRUE
+        )
       )
       AND COALESCE(
         o."b_stamp" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP),
@@ -567,17 +601,32 @@ SELECT
       ELSE 1
     END
   ) AS c11,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c12,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c13,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c14,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c15,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c16,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c17,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c12,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c13,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c14,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c15,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c16,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c17,
   MAX(
     CASE
-      WHEN COALESCE(
-        ARRAY_NDIMS(o."a_numbers") = 1 AND ARRAY_LOWER(o."a_numbers", 1) = 1,
-        ARRAY_NDIMS(o."a_numbers") IS NULL
+      WHEN (
+        o.op = 'd'
+        OR COALESCE(
+          ARRAY_NDIMS(o."a_numbers") = 1 AND ARRAY_LOWER(o."a_numbers", 1) = 1,
+          ARRAY_NDIMS(o."a_numbers") IS NULL
+        )
       )
       AND COALESCE(
         ARRAY_NDIMS(o."b_numbers") = 1 AND ARRAY_LOWER(o."b_numbers", 1) = 1,
@@ -590,16 +639,19 @@ SELECT
   MAX(
     CASE
       WHEN (
-        COALESCE(
-          ARRAY_NDIMS(o."a_prices") = 1 AND ARRAY_LOWER(o."a_prices", 1) = 1,
-          ARRAY_NDIMS(o."a_prices") IS NULL
-        )
-        AND NOT EXISTS(
-          SELECT
-            1
-          FROM UNNEST(o."a_prices") AS e(x)
-          WHERE
-            NOT COALESCE(e.x <> CAST('NaN' AS DECIMAL), TRUE)
+        o.op = 'd'
+        OR (
+          COALESCE(
+            ARRAY_NDIMS(o."a_prices") = 1 AND ARRAY_LOWER(o."a_prices", 1) = 1,
+            ARRAY_NDIMS(o."a_prices") IS NULL
+          )
+          AND NOT EXISTS(
+            SELECT
+              1
+            FROM UNNEST(o."a_prices") AS e(x)
+            WHERE
+              NOT COALESCE(e.x <> CAST('NaN' AS DECIMAL), TRUE)
+          )
         )
       )
       AND (
@@ -621,9 +673,12 @@ SELECT
   ) AS c19,
   MAX(
     CASE
-      WHEN COALESCE(
-        ARRAY_NDIMS(o."a_blobs") = 1 AND ARRAY_LOWER(o."a_blobs", 1) = 1,
-        ARRAY_NDIMS(o."a_blobs") IS NULL
+      WHEN (
+        o.op = 'd'
+        OR COALESCE(
+          ARRAY_NDIMS(o."a_blobs") = 1 AND ARRAY_LOWER(o."a_blobs", 1) = 1,
+          ARRAY_NDIMS(o."a_blobs") IS NULL
+        )
       )
       AND COALESCE(
         ARRAY_NDIMS(o."b_blobs") = 1 AND ARRAY_LOWER(o."b_blobs", 1) = 1,
@@ -635,11 +690,14 @@ SELECT
   ) AS c20
 FROM "qbcd"."outbox_every_comparison_10907314" AS o
 WHERE
-  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
 
 -- mds: keys of the batch
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 SELECT
   o.op,
   CAST(COALESCE(o."a_region", o."b_region") AS text) AS k0,
@@ -648,7 +706,9 @@ SELECT
   CAST(COALESCE(o."a_weight", o."b_weight") AS text) AS k3
 FROM "qbcd"."outbox_every_comparison_10907314" AS o
 WHERE
-  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
 ORDER BY
   o.ordinal NULLS FIRST
 LIMIT 1000
@@ -656,10 +716,12 @@ LIMIT 1000
 -- mds: apply 1
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 DELETE FROM "qbcd"."replica_every_comparison_10907314" AS r USING   "qbcd"."outbox_every_comparison_10907314" AS o
 WHERE
   o.epoch = %(epoch)s
   AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
   AND o.op IN ('d', 'u')
   AND o."b_region" = r."region"
   AND o."b_code" OPERATOR(public.=) r."code"
@@ -669,6 +731,7 @@ WHERE
 -- mds: apply 2
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 INSERT INTO "qbcd"."replica_every_comparison_10907314" (
   "region",
   "code",
@@ -718,6 +781,7 @@ FROM "qbcd"."outbox_every_comparison_10907314" AS o
 WHERE
   o.epoch = %(epoch)s
   AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
   AND o.op <> 'd'
 
 -- mds: rows of the batch, by Spark
@@ -892,6 +956,1928 @@ SELECT
 FROM "qbcd"."outbox_every_comparison_10907314" AS o
 WHERE
   o.epoch = 5 AND o.batch_seq = 2
+
+-- mds: batch 1
+--   batch_seq = 2
+--   epoch = 5
+INSERT INTO "qbcd"."outbox_every_comparison_10907314" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  reason,
+  pair_id,
+  changed,
+  digest,
+  "b_region",
+  "a_region",
+  "b_code",
+  "a_code",
+  "b_level",
+  "a_level",
+  "b_weight",
+  "a_weight",
+  "b_yes",
+  "a_yes",
+  "b_small",
+  "a_small",
+  "b_pad",
+  "a_pad",
+  "b_letter",
+  "a_letter",
+  "b_raw",
+  "a_raw",
+  "b_day",
+  "a_day",
+  "b_clock",
+  "a_clock",
+  "b_stamp",
+  "a_stamp",
+  "b_who",
+  "a_who",
+  "b_host",
+  "a_host",
+  "b_mood",
+  "a_mood",
+  "b_place",
+  "a_place",
+  "b_doc",
+  "a_doc",
+  "b_pair",
+  "a_pair",
+  "b_numbers",
+  "a_numbers",
+  "b_prices",
+  "a_prices",
+  "b_blobs",
+  "a_blobs"
+)
+SELECT
+  o.epoch,
+  %(batch_seq)s,
+  ROW_NUMBER() OVER (
+    ORDER BY CASE o.op WHEN 'd' THEN 1 WHEN 'u' THEN 2 ELSE 3 END NULLS FIRST, o.ordinal NULLS FIRST
+  ) - 1,
+  o.op,
+  o.reason,
+  o.pair_id,
+  o.changed,
+  o.digest,
+  o."b_region",
+  o."a_region",
+  o."b_code",
+  o."a_code",
+  o."b_level",
+  o."a_level",
+  o."b_weight",
+  o."a_weight",
+  o."b_yes",
+  o."a_yes",
+  o."b_small",
+  o."a_small",
+  o."b_pad",
+  o."a_pad",
+  o."b_letter",
+  o."a_letter",
+  o."b_raw",
+  o."a_raw",
+  o."b_day",
+  o."a_day",
+  o."b_clock",
+  o."a_clock",
+  o."b_stamp",
+  o."a_stamp",
+  o."b_who",
+  o."a_who",
+  o."b_host",
+  o."a_host",
+  o."b_mood",
+  o."a_mood",
+  o."b_place",
+  o."a_place",
+  o."b_doc",
+  o."a_doc",
+  o."b_pair",
+  o."a_pair",
+  o."b_numbers",
+  o."a_numbers",
+  o."b_prices",
+  o."a_prices",
+  o."b_blobs",
+  o."a_blobs"
+FROM "qbcd"."outbox_every_comparison_10907314" AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = 0
+
+-- mds: batch 2
+--   batch_seq = 0
+--   epoch = 5
+DELETE FROM "qbcd"."outbox_every_comparison_10907314"
+WHERE
+  epoch = %(epoch)s AND batch_seq = %(batch_seq)s
+
+-- mds: batch 3
+--   batch_seq = 2
+--   epoch = 5
+--   pair = '5:2:'
+UPDATE "qbcd"."outbox_every_comparison_10907314" AS o SET reason = 'key_change', pair_id = p.pair_id
+FROM (
+  SELECT
+    MIN(CASE WHEN e.op = 'd' THEN e.ordinal END) AS gone,
+    MIN(CASE WHEN e.op = 'c' THEN e.ordinal END) AS come,
+    %(pair)s || MIN(CASE WHEN e.op = 'd' THEN e.ordinal END) AS pair_id
+  FROM (
+    SELECT
+      d.op,
+      d.ordinal,
+      CASE
+        WHEN d.op = 'd'
+        THEN HASHTEXTEXTENDED(
+          CAST(HASH_RECORD_EXTENDED(
+            ROW(
+              d."b_yes",
+              d."b_small",
+              BPCHARSEND(d."b_pad"),
+              CHARSEND(d."b_letter"),
+              d."b_raw",
+              d."b_day",
+              TIME_SEND(d."b_clock"),
+              TIMESTAMP_SEND(d."b_stamp"),
+              d."b_who",
+              d."b_host",
+              CAST(d."b_mood" AS text) COLLATE "C",
+              CAST(d."b_place" AS oid),
+              CAST(d."b_doc" AS text) COLLATE "C",
+              CAST(d."b_pair" AS text) COLLATE "C",
+              CAST(d."b_numbers" AS text) COLLATE "C",
+              CAST(d."b_prices" AS text) COLLATE "C",
+              CAST(d."b_blobs" AS text) COLLATE "C"
+            ),
+            7046029254386353131
+          ) AS text),
+          8650415919381337933
+        )
+        ELSE HASHTEXTEXTENDED(
+          CAST(HASH_RECORD_EXTENDED(
+            ROW(
+              d."a_yes",
+              d."a_small",
+              BPCHARSEND(d."a_pad"),
+              CHARSEND(d."a_letter"),
+              d."a_raw",
+              d."a_day",
+              TIME_SEND(d."a_clock"),
+              TIMESTAMP_SEND(d."a_stamp"),
+              d."a_who",
+              d."a_host",
+              CAST(d."a_mood" AS text) COLLATE "C",
+              CAST(d."a_place" AS oid),
+              CAST(d."a_doc" AS text) COLLATE "C",
+              CAST(d."a_pair" AS text) COLLATE "C",
+              CAST(d."a_numbers" AS text) COLLATE "C",
+              CAST(d."a_prices" AS text) COLLATE "C",
+              CAST(d."a_blobs" AS text) COLLATE "C"
+            ),
+            7046029254386353131
+          ) AS text),
+          8650415919381337933
+        )
+      END AS content
+    FROM "qbcd"."outbox_every_comparison_10907314" AS d
+    WHERE
+      d.epoch = %(epoch)s
+      AND d.batch_seq = %(batch_seq)s
+      AND d.op IN ('d', 'c')
+      AND d.reason IS NULL
+  ) AS e
+  GROUP BY
+    e.content
+  HAVING
+    COUNT(*) = 2 AND COUNT(CASE WHEN e.op = 'd' THEN 1 END) = 1
+) AS p
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal = p.gone
+
+-- mds: batch 4
+--   batch_seq = 2
+--   epoch = 5
+--   pair = '5:2:'
+UPDATE "qbcd"."outbox_every_comparison_10907314" AS o SET reason = 'key_change', pair_id = p.pair_id
+FROM (
+  SELECT
+    MIN(CASE WHEN e.op = 'd' THEN e.ordinal END) AS gone,
+    MIN(CASE WHEN e.op = 'c' THEN e.ordinal END) AS come,
+    %(pair)s || MIN(CASE WHEN e.op = 'd' THEN e.ordinal END) AS pair_id
+  FROM (
+    SELECT
+      d.op,
+      d.ordinal,
+      CASE
+        WHEN d.op = 'd'
+        THEN HASHTEXTEXTENDED(
+          CAST(HASH_RECORD_EXTENDED(
+            ROW(
+              d."b_yes",
+              d."b_small",
+              BPCHARSEND(d."b_pad"),
+              CHARSEND(d."b_letter"),
+              d."b_raw",
+              d."b_day",
+              TIME_SEND(d."b_clock"),
+              TIMESTAMP_SEND(d."b_stamp"),
+              d."b_who",
+              d."b_host",
+              CAST(d."b_mood" AS text) COLLATE "C",
+              CAST(d."b_place" AS oid),
+              CAST(d."b_doc" AS text) COLLATE "C",
+              CAST(d."b_pair" AS text) COLLATE "C",
+              CAST(d."b_numbers" AS text) COLLATE "C",
+              CAST(d."b_prices" AS text) COLLATE "C",
+              CAST(d."b_blobs" AS text) COLLATE "C"
+            ),
+            7046029254386353131
+          ) AS text),
+          8650415919381337933
+        )
+        ELSE HASHTEXTEXTENDED(
+          CAST(HASH_RECORD_EXTENDED(
+            ROW(
+              d."a_yes",
+              d."a_small",
+              BPCHARSEND(d."a_pad"),
+              CHARSEND(d."a_letter"),
+              d."a_raw",
+              d."a_day",
+              TIME_SEND(d."a_clock"),
+              TIMESTAMP_SEND(d."a_stamp"),
+              d."a_who",
+              d."a_host",
+              CAST(d."a_mood" AS text) COLLATE "C",
+              CAST(d."a_place" AS oid),
+              CAST(d."a_doc" AS text) COLLATE "C",
+              CAST(d."a_pair" AS text) COLLATE "C",
+              CAST(d."a_numbers" AS text) COLLATE "C",
+              CAST(d."a_prices" AS text) COLLATE "C",
+              CAST(d."a_blobs" AS text) COLLATE "C"
+            ),
+            7046029254386353131
+          ) AS text),
+          8650415919381337933
+        )
+      END AS content
+    FROM "qbcd"."outbox_every_comparison_10907314" AS d
+    WHERE
+      d.epoch = %(epoch)s
+      AND d.batch_seq = %(batch_seq)s
+      AND d.op IN ('d', 'c')
+      AND d.reason IS NULL
+  ) AS e
+  GROUP BY
+    e.content
+  HAVING
+    COUNT(*) = 2 AND COUNT(CASE WHEN e.op = 'd' THEN 1 END) = 1
+) AS p
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal = p.come
+
+-- id: changes of range 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_every_comparison_10907314" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  "b_region",
+  "b_code",
+  "b_level",
+  "b_weight",
+  "b_yes",
+  "b_small",
+  "b_pad",
+  "b_letter",
+  "b_raw",
+  "b_day",
+  "b_clock",
+  "b_stamp",
+  "b_who",
+  "b_host",
+  "b_mood",
+  "b_place",
+  "b_doc",
+  "b_pair",
+  "b_numbers",
+  "b_prices",
+  "b_blobs",
+  "a_region",
+  "a_code",
+  "a_level",
+  "a_weight",
+  "a_yes",
+  "a_small",
+  "a_pad",
+  "a_letter",
+  "a_raw",
+  "a_day",
+  "a_clock",
+  "a_stamp",
+  "a_who",
+  "a_host",
+  "a_mood",
+  "a_place",
+  "a_doc",
+  "a_pair",
+  "a_numbers",
+  "a_prices",
+  "a_blobs"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d."b_region",
+  d."b_code",
+  d."b_level",
+  d."b_weight",
+  d."b_yes",
+  d."b_small",
+  d."b_pad",
+  d."b_letter",
+  d."b_raw",
+  d."b_day",
+  d."b_clock",
+  d."b_stamp",
+  d."b_who",
+  d."b_host",
+  d."b_mood",
+  d."b_place",
+  d."b_doc",
+  d."b_pair",
+  d."b_numbers",
+  d."b_prices",
+  d."b_blobs",
+  d."a_region",
+  d."a_code",
+  d."a_level",
+  d."a_weight",
+  d."a_yes",
+  d."a_small",
+  d."a_pad",
+  d."a_letter",
+  d."a_raw",
+  d."a_day",
+  d."a_clock",
+  d."a_stamp",
+  d."a_who",
+  d."a_host",
+  d."a_mood",
+  d."a_place",
+  d."a_doc",
+  d."a_pair",
+  d."a_numbers",
+  d."a_prices",
+  d."a_blobs"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."region" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN t.qbcd_present IS NULL OR r."region" IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CASE
+        WHEN t."region" COLLATE "C" IS DISTINCT FROM r."region" COLLATE "C"
+        THEN '0,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."code" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."code" AS text) COLLATE "C"
+        THEN '1,'
+        ELSE ''
+      END || CASE WHEN t."yes" IS DISTINCT FROM r."yes" THEN '4,' ELSE '' END || CASE WHEN t."small" IS DISTINCT FROM r."small" THEN '5,' ELSE '' END || CASE
+        WHEN BPCHARSEND(t."pad") IS DISTINCT FROM BPCHARSEND(r."pad")
+        THEN '6,'
+        ELSE ''
+      END || CASE
+        WHEN CHARSEND(t."letter") IS DISTINCT FROM CHARSEND(r."letter")
+        THEN '7,'
+        ELSE ''
+      END || CASE WHEN t."raw" IS DISTINCT FROM r."raw" THEN '8,' ELSE '' END || CASE WHEN t."day" IS DISTINCT FROM r."day" THEN '9,' ELSE '' END || CASE WHEN t."clock" IS DISTINCT FROM r."clock" THEN '10,' ELSE '' END || CASE WHEN t."stamp" IS DISTINCT FROM r."stamp" THEN '11,' ELSE '' END || CASE WHEN t."who" IS DISTINCT FROM r."who" THEN '12,' ELSE '' END || CASE WHEN t."host" IS DISTINCT FROM r."host" THEN '13,' ELSE '' END || CASE
+        WHEN CAST(t."mood" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."mood" AS text) COLLATE "C"
+        THEN '14,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."place" AS oid) IS DISTINCT FROM CAST(r."place" AS oid)
+        THEN '15,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."doc" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."doc" AS text) COLLATE "C"
+        THEN '16,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."pair" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."pair" AS text) COLLATE "C"
+        THEN '17,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."numbers" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."numbers" AS text) COLLATE "C"
+        THEN '18,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."prices" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."prices" AS text) COLLATE "C"
+        THEN '19,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."blobs" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."blobs" AS text) COLLATE "C"
+        THEN '20,'
+        ELSE ''
+      END)
+    END AS changed,
+    r."region" AS "b_region",
+    r."code" AS "b_code",
+    r."level" AS "b_level",
+    r."weight" AS "b_weight",
+    r."yes" AS "b_yes",
+    r."small" AS "b_small",
+    r."pad" AS "b_pad",
+    r."letter" AS "b_letter",
+    r."raw" AS "b_raw",
+    r."day" AS "b_day",
+    r."clock" AS "b_clock",
+    r."stamp" AS "b_stamp",
+    r."who" AS "b_who",
+    r."host" AS "b_host",
+    r."mood" AS "b_mood",
+    r."place" AS "b_place",
+    r."doc" AS "b_doc",
+    r."pair" AS "b_pair",
+    r."numbers" AS "b_numbers",
+    r."prices" AS "b_prices",
+    r."blobs" AS "b_blobs",
+    t."region" AS "a_region",
+    t."code" AS "a_code",
+    t."level" AS "a_level",
+    t."weight" AS "a_weight",
+    t."yes" AS "a_yes",
+    t."small" AS "a_small",
+    t."pad" AS "a_pad",
+    t."letter" AS "a_letter",
+    t."raw" AS "a_raw",
+    t."day" AS "a_day",
+    t."clock" AS "a_clock",
+    t."stamp" AS "a_stamp",
+    t."who" AS "a_who",
+    t."host" AS "a_host",
+    t."mood" AS "a_mood",
+    t."place" AS "a_place",
+    t."doc" AS "a_doc",
+    t."pair" AS "a_pair",
+    t."numbers" AS "a_numbers",
+    t."prices" AS "a_prices",
+    t."blobs" AS "a_blobs"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "region",
+      "code",
+      "level",
+      "weight",
+      "yes",
+      "small",
+      "pad",
+      "letter",
+      "raw",
+      "day",
+      "clock",
+      "stamp",
+      "who",
+      "host",
+      "mood",
+      "place",
+      "doc",
+      "pair",
+      "numbers",
+      "prices",
+      "blobs"
+    FROM "public"."mixed"
+    WHERE
+      TRUE AND (("region" <= CAST('it''s' AS text) COLLATE public.ci AND (("region" < CAST('it''s' AS text) COLLATE public.ci) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.<) CAST('A' AS public.citext)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" < CAST('1.0' AS numeric)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" = CAST('1.0' AS numeric) AND "weight" < CAST('-0' AS double precision)))))
+  ) AS t
+  FULL JOIN (
+    SELECT
+      "region",
+      "code",
+      "level",
+      "weight",
+      "yes",
+      "small",
+      "pad",
+      "letter",
+      "raw",
+      "day",
+      "clock",
+      "stamp",
+      "who",
+      "host",
+      "mood",
+      "place",
+      "doc",
+      "pair",
+      "numbers",
+      "prices",
+      "blobs"
+    FROM "qbcd"."replica_every_comparison_10907314"
+    WHERE
+      (("region" <= CAST('it''s' AS text) COLLATE public.ci AND (("region" < CAST('it''s' AS text) COLLATE public.ci) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.<) CAST('A' AS public.citext)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" < CAST('1.0' AS numeric)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" = CAST('1.0' AS numeric) AND "weight" < CAST('-0' AS double precision)))))
+  ) AS r
+    ON t."region" = r."region"
+    AND t."code" OPERATOR(public.=) r."code"
+    AND t."level" = r."level"
+    AND t."weight" = r."weight"
+  WHERE
+    t.qbcd_present IS NULL
+    OR r."region" IS NULL
+    OR t."region" COLLATE "C" IS DISTINCT FROM r."region" COLLATE "C"
+    OR CAST(t."code" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."code" AS text) COLLATE "C"
+    OR t."yes" IS DISTINCT FROM r."yes"
+    OR t."small" IS DISTINCT FROM r."small"
+    OR BPCHARSEND(t."pad") IS DISTINCT FROM BPCHARSEND(r."pad")
+    OR CHARSEND(t."letter") IS DISTINCT FROM CHARSEND(r."letter")
+    OR t."raw" IS DISTINCT FROM r."raw"
+    OR t."day" IS DISTINCT FROM r."day"
+    OR t."clock" IS DISTINCT FROM r."clock"
+    OR t."stamp" IS DISTINCT FROM r."stamp"
+    OR t."who" IS DISTINCT FROM r."who"
+    OR t."host" IS DISTINCT FROM r."host"
+    OR CAST(t."mood" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."mood" AS text) COLLATE "C"
+    OR CAST(t."place" AS oid) IS DISTINCT FROM CAST(r."place" AS oid)
+    OR CAST(t."doc" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."doc" AS text) COLLATE "C"
+    OR CAST(t."pair" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."pair" AS text) COLLATE "C"
+    OR CAST(t."numbers" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."numbers" AS text) COLLATE "C"
+    OR CAST(t."prices" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."prices" AS text) COLLATE "C"
+    OR CAST(t."blobs" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."blobs" AS text) COLLATE "C"
+) AS d
+
+-- id: changes of range 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_every_comparison_10907314" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  "b_region",
+  "b_code",
+  "b_level",
+  "b_weight",
+  "b_yes",
+  "b_small",
+  "b_pad",
+  "b_letter",
+  "b_raw",
+  "b_day",
+  "b_clock",
+  "b_stamp",
+  "b_who",
+  "b_host",
+  "b_mood",
+  "b_place",
+  "b_doc",
+  "b_pair",
+  "b_numbers",
+  "b_prices",
+  "b_blobs",
+  "a_region",
+  "a_code",
+  "a_level",
+  "a_weight",
+  "a_yes",
+  "a_small",
+  "a_pad",
+  "a_letter",
+  "a_raw",
+  "a_day",
+  "a_clock",
+  "a_stamp",
+  "a_who",
+  "a_host",
+  "a_mood",
+  "a_place",
+  "a_doc",
+  "a_pair",
+  "a_numbers",
+  "a_prices",
+  "a_blobs"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d."b_region",
+  d."b_code",
+  d."b_level",
+  d."b_weight",
+  d."b_yes",
+  d."b_small",
+  d."b_pad",
+  d."b_letter",
+  d."b_raw",
+  d."b_day",
+  d."b_clock",
+  d."b_stamp",
+  d."b_who",
+  d."b_host",
+  d."b_mood",
+  d."b_place",
+  d."b_doc",
+  d."b_pair",
+  d."b_numbers",
+  d."b_prices",
+  d."b_blobs",
+  d."a_region",
+  d."a_code",
+  d."a_level",
+  d."a_weight",
+  d."a_yes",
+  d."a_small",
+  d."a_pad",
+  d."a_letter",
+  d."a_raw",
+  d."a_day",
+  d."a_clock",
+  d."a_stamp",
+  d."a_who",
+  d."a_host",
+  d."a_mood",
+  d."a_place",
+  d."a_doc",
+  d."a_pair",
+  d."a_numbers",
+  d."a_prices",
+  d."a_blobs"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."region" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN t.qbcd_present IS NULL OR r."region" IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CASE
+        WHEN t."region" COLLATE "C" IS DISTINCT FROM r."region" COLLATE "C"
+        THEN '0,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."code" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."code" AS text) COLLATE "C"
+        THEN '1,'
+        ELSE ''
+      END || CASE WHEN t."yes" IS DISTINCT FROM r."yes" THEN '4,' ELSE '' END || CASE WHEN t."small" IS DISTINCT FROM r."small" THEN '5,' ELSE '' END || CASE
+        WHEN BPCHARSEND(t."pad") IS DISTINCT FROM BPCHARSEND(r."pad")
+        THEN '6,'
+        ELSE ''
+      END || CASE
+        WHEN CHARSEND(t."letter") IS DISTINCT FROM CHARSEND(r."letter")
+        THEN '7,'
+        ELSE ''
+      END || CASE WHEN t."raw" IS DISTINCT FROM r."raw" THEN '8,' ELSE '' END || CASE WHEN t."day" IS DISTINCT FROM r."day" THEN '9,' ELSE '' END || CASE WHEN t."clock" IS DISTINCT FROM r."clock" THEN '10,' ELSE '' END || CASE WHEN t."stamp" IS DISTINCT FROM r."stamp" THEN '11,' ELSE '' END || CASE WHEN t."who" IS DISTINCT FROM r."who" THEN '12,' ELSE '' END || CASE WHEN t."host" IS DISTINCT FROM r."host" THEN '13,' ELSE '' END || CASE
+        WHEN CAST(t."mood" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."mood" AS text) COLLATE "C"
+        THEN '14,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."place" AS oid) IS DISTINCT FROM CAST(r."place" AS oid)
+        THEN '15,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."doc" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."doc" AS text) COLLATE "C"
+        THEN '16,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."pair" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."pair" AS text) COLLATE "C"
+        THEN '17,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."numbers" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."numbers" AS text) COLLATE "C"
+        THEN '18,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."prices" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."prices" AS text) COLLATE "C"
+        THEN '19,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."blobs" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."blobs" AS text) COLLATE "C"
+        THEN '20,'
+        ELSE ''
+      END)
+    END AS changed,
+    r."region" AS "b_region",
+    r."code" AS "b_code",
+    r."level" AS "b_level",
+    r."weight" AS "b_weight",
+    r."yes" AS "b_yes",
+    r."small" AS "b_small",
+    r."pad" AS "b_pad",
+    r."letter" AS "b_letter",
+    r."raw" AS "b_raw",
+    r."day" AS "b_day",
+    r."clock" AS "b_clock",
+    r."stamp" AS "b_stamp",
+    r."who" AS "b_who",
+    r."host" AS "b_host",
+    r."mood" AS "b_mood",
+    r."place" AS "b_place",
+    r."doc" AS "b_doc",
+    r."pair" AS "b_pair",
+    r."numbers" AS "b_numbers",
+    r."prices" AS "b_prices",
+    r."blobs" AS "b_blobs",
+    t."region" AS "a_region",
+    t."code" AS "a_code",
+    t."level" AS "a_level",
+    t."weight" AS "a_weight",
+    t."yes" AS "a_yes",
+    t."small" AS "a_small",
+    t."pad" AS "a_pad",
+    t."letter" AS "a_letter",
+    t."raw" AS "a_raw",
+    t."day" AS "a_day",
+    t."clock" AS "a_clock",
+    t."stamp" AS "a_stamp",
+    t."who" AS "a_who",
+    t."host" AS "a_host",
+    t."mood" AS "a_mood",
+    t."place" AS "a_place",
+    t."doc" AS "a_doc",
+    t."pair" AS "a_pair",
+    t."numbers" AS "a_numbers",
+    t."prices" AS "a_prices",
+    t."blobs" AS "a_blobs"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "region",
+      "code",
+      "level",
+      "weight",
+      "yes",
+      "small",
+      "pad",
+      "letter",
+      "raw",
+      "day",
+      "clock",
+      "stamp",
+      "who",
+      "host",
+      "mood",
+      "place",
+      "doc",
+      "pair",
+      "numbers",
+      "prices",
+      "blobs"
+    FROM "public"."mixed"
+    WHERE
+      TRUE AND (("region" >= CAST('it''s' AS text) COLLATE public.ci AND (("region" > CAST('it''s' AS text) COLLATE public.ci) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.>) CAST('A' AS public.citext)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" > CAST('1.0' AS numeric)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" = CAST('1.0' AS numeric) AND "weight" >= CAST('-0' AS double precision)))) AND ("region" <= CAST('10%% \ :x' AS text) COLLATE public.ci AND (("region" < CAST('10%% \ :x' AS text) COLLATE public.ci) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.<) CAST('b?' AS public.citext)) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" < CAST('NaN' AS numeric)) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" = CAST('NaN' AS numeric) AND "weight" < CAST('Infinity' AS double precision)))))
+  ) AS t
+  FULL JOIN (
+    SELECT
+      "region",
+      "code",
+      "level",
+      "weight",
+      "yes",
+      "small",
+      "pad",
+      "letter",
+      "raw",
+      "day",
+      "clock",
+      "stamp",
+      "who",
+      "host",
+      "mood",
+      "place",
+      "doc",
+      "pair",
+      "numbers",
+      "prices",
+      "blobs"
+    FROM "qbcd"."replica_every_comparison_10907314"
+    WHERE
+      (("region" >= CAST('it''s' AS text) COLLATE public.ci AND (("region" > CAST('it''s' AS text) COLLATE public.ci) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.>) CAST('A' AS public.citext)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" > CAST('1.0' AS numeric)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" = CAST('1.0' AS numeric) AND "weight" >= CAST('-0' AS double precision)))) AND ("region" <= CAST('10%% \ :x' AS text) COLLATE public.ci AND (("region" < CAST('10%% \ :x' AS text) COLLATE public.ci) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.<) CAST('b?' AS public.citext)) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" < CAST('NaN' AS numeric)) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" = CAST('NaN' AS numeric) AND "weight" < CAST('Infinity' AS double precision)))))
+  ) AS r
+    ON t."region" = r."region"
+    AND t."code" OPERATOR(public.=) r."code"
+    AND t."level" = r."level"
+    AND t."weight" = r."weight"
+  WHERE
+    t.qbcd_present IS NULL
+    OR r."region" IS NULL
+    OR t."region" COLLATE "C" IS DISTINCT FROM r."region" COLLATE "C"
+    OR CAST(t."code" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."code" AS text) COLLATE "C"
+    OR t."yes" IS DISTINCT FROM r."yes"
+    OR t."small" IS DISTINCT FROM r."small"
+    OR BPCHARSEND(t."pad") IS DISTINCT FROM BPCHARSEND(r."pad")
+    OR CHARSEND(t."letter") IS DISTINCT FROM CHARSEND(r."letter")
+    OR t."raw" IS DISTINCT FROM r."raw"
+    OR t."day" IS DISTINCT FROM r."day"
+    OR t."clock" IS DISTINCT FROM r."clock"
+    OR t."stamp" IS DISTINCT FROM r."stamp"
+    OR t."who" IS DISTINCT FROM r."who"
+    OR t."host" IS DISTINCT FROM r."host"
+    OR CAST(t."mood" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."mood" AS text) COLLATE "C"
+    OR CAST(t."place" AS oid) IS DISTINCT FROM CAST(r."place" AS oid)
+    OR CAST(t."doc" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."doc" AS text) COLLATE "C"
+    OR CAST(t."pair" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."pair" AS text) COLLATE "C"
+    OR CAST(t."numbers" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."numbers" AS text) COLLATE "C"
+    OR CAST(t."prices" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."prices" AS text) COLLATE "C"
+    OR CAST(t."blobs" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."blobs" AS text) COLLATE "C"
+) AS d
+
+-- id: changes of range 3
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_every_comparison_10907314" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  "b_region",
+  "b_code",
+  "b_level",
+  "b_weight",
+  "b_yes",
+  "b_small",
+  "b_pad",
+  "b_letter",
+  "b_raw",
+  "b_day",
+  "b_clock",
+  "b_stamp",
+  "b_who",
+  "b_host",
+  "b_mood",
+  "b_place",
+  "b_doc",
+  "b_pair",
+  "b_numbers",
+  "b_prices",
+  "b_blobs",
+  "a_region",
+  "a_code",
+  "a_level",
+  "a_weight",
+  "a_yes",
+  "a_small",
+  "a_pad",
+  "a_letter",
+  "a_raw",
+  "a_day",
+  "a_clock",
+  "a_stamp",
+  "a_who",
+  "a_host",
+  "a_mood",
+  "a_place",
+  "a_doc",
+  "a_pair",
+  "a_numbers",
+  "a_prices",
+  "a_blobs"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d."b_region",
+  d."b_code",
+  d."b_level",
+  d."b_weight",
+  d."b_yes",
+  d."b_small",
+  d."b_pad",
+  d."b_letter",
+  d."b_raw",
+  d."b_day",
+  d."b_clock",
+  d."b_stamp",
+  d."b_who",
+  d."b_host",
+  d."b_mood",
+  d."b_place",
+  d."b_doc",
+  d."b_pair",
+  d."b_numbers",
+  d."b_prices",
+  d."b_blobs",
+  d."a_region",
+  d."a_code",
+  d."a_level",
+  d."a_weight",
+  d."a_yes",
+  d."a_small",
+  d."a_pad",
+  d."a_letter",
+  d."a_raw",
+  d."a_day",
+  d."a_clock",
+  d."a_stamp",
+  d."a_who",
+  d."a_host",
+  d."a_mood",
+  d."a_place",
+  d."a_doc",
+  d."a_pair",
+  d."a_numbers",
+  d."a_prices",
+  d."a_blobs"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."region" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN t.qbcd_present IS NULL OR r."region" IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CASE
+        WHEN t."region" COLLATE "C" IS DISTINCT FROM r."region" COLLATE "C"
+        THEN '0,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."code" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."code" AS text) COLLATE "C"
+        THEN '1,'
+        ELSE ''
+      END || CASE WHEN t."yes" IS DISTINCT FROM r."yes" THEN '4,' ELSE '' END || CASE WHEN t."small" IS DISTINCT FROM r."small" THEN '5,' ELSE '' END || CASE
+        WHEN BPCHARSEND(t."pad") IS DISTINCT FROM BPCHARSEND(r."pad")
+        THEN '6,'
+        ELSE ''
+      END || CASE
+        WHEN CHARSEND(t."letter") IS DISTINCT FROM CHARSEND(r."letter")
+        THEN '7,'
+        ELSE ''
+      END || CASE WHEN t."raw" IS DISTINCT FROM r."raw" THEN '8,' ELSE '' END || CASE WHEN t."day" IS DISTINCT FROM r."day" THEN '9,' ELSE '' END || CASE WHEN t."clock" IS DISTINCT FROM r."clock" THEN '10,' ELSE '' END || CASE WHEN t."stamp" IS DISTINCT FROM r."stamp" THEN '11,' ELSE '' END || CASE WHEN t."who" IS DISTINCT FROM r."who" THEN '12,' ELSE '' END || CASE WHEN t."host" IS DISTINCT FROM r."host" THEN '13,' ELSE '' END || CASE
+        WHEN CAST(t."mood" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."mood" AS text) COLLATE "C"
+        THEN '14,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."place" AS oid) IS DISTINCT FROM CAST(r."place" AS oid)
+        THEN '15,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."doc" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."doc" AS text) COLLATE "C"
+        THEN '16,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."pair" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."pair" AS text) COLLATE "C"
+        THEN '17,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."numbers" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."numbers" AS text) COLLATE "C"
+        THEN '18,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."prices" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."prices" AS text) COLLATE "C"
+        THEN '19,'
+        ELSE ''
+      END || CASE
+        WHEN CAST(t."blobs" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."blobs" AS text) COLLATE "C"
+        THEN '20,'
+        ELSE ''
+      END)
+    END AS changed,
+    r."region" AS "b_region",
+    r."code" AS "b_code",
+    r."level" AS "b_level",
+    r."weight" AS "b_weight",
+    r."yes" AS "b_yes",
+    r."small" AS "b_small",
+    r."pad" AS "b_pad",
+    r."letter" AS "b_letter",
+    r."raw" AS "b_raw",
+    r."day" AS "b_day",
+    r."clock" AS "b_clock",
+    r."stamp" AS "b_stamp",
+    r."who" AS "b_who",
+    r."host" AS "b_host",
+    r."mood" AS "b_mood",
+    r."place" AS "b_place",
+    r."doc" AS "b_doc",
+    r."pair" AS "b_pair",
+    r."numbers" AS "b_numbers",
+    r."prices" AS "b_prices",
+    r."blobs" AS "b_blobs",
+    t."region" AS "a_region",
+    t."code" AS "a_code",
+    t."level" AS "a_level",
+    t."weight" AS "a_weight",
+    t."yes" AS "a_yes",
+    t."small" AS "a_small",
+    t."pad" AS "a_pad",
+    t."letter" AS "a_letter",
+    t."raw" AS "a_raw",
+    t."day" AS "a_day",
+    t."clock" AS "a_clock",
+    t."stamp" AS "a_stamp",
+    t."who" AS "a_who",
+    t."host" AS "a_host",
+    t."mood" AS "a_mood",
+    t."place" AS "a_place",
+    t."doc" AS "a_doc",
+    t."pair" AS "a_pair",
+    t."numbers" AS "a_numbers",
+    t."prices" AS "a_prices",
+    t."blobs" AS "a_blobs"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "region",
+      "code",
+      "level",
+      "weight",
+      "yes",
+      "small",
+      "pad",
+      "letter",
+      "raw",
+      "day",
+      "clock",
+      "stamp",
+      "who",
+      "host",
+      "mood",
+      "place",
+      "doc",
+      "pair",
+      "numbers",
+      "prices",
+      "blobs"
+    FROM "public"."mixed"
+    WHERE
+      TRUE AND (("region" >= CAST('10%% \ :x' AS text) COLLATE public.ci AND (("region" > CAST('10%% \ :x' AS text) COLLATE public.ci) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.>) CAST('b?' AS public.citext)) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" > CAST('NaN' AS numeric)) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" = CAST('NaN' AS numeric) AND "weight" >= CAST('Infinity' AS double precision)))))
+  ) AS t
+  FULL JOIN (
+    SELECT
+      "region",
+      "code",
+      "level",
+      "weight",
+      "yes",
+      "small",
+      "pad",
+      "letter",
+      "raw",
+      "day",
+      "clock",
+      "stamp",
+      "who",
+      "host",
+      "mood",
+      "place",
+      "doc",
+      "pair",
+      "numbers",
+      "prices",
+      "blobs"
+    FROM "qbcd"."replica_every_comparison_10907314"
+    WHERE
+      (("region" >= CAST('10%% \ :x' AS text) COLLATE public.ci AND (("region" > CAST('10%% \ :x' AS text) COLLATE public.ci) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.>) CAST('b?' AS public.citext)) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" > CAST('NaN' AS numeric)) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" = CAST('NaN' AS numeric) AND "weight" >= CAST('Infinity' AS double precision)))))
+  ) AS r
+    ON t."region" = r."region"
+    AND t."code" OPERATOR(public.=) r."code"
+    AND t."level" = r."level"
+    AND t."weight" = r."weight"
+  WHERE
+    t.qbcd_present IS NULL
+    OR r."region" IS NULL
+    OR t."region" COLLATE "C" IS DISTINCT FROM r."region" COLLATE "C"
+    OR CAST(t."code" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."code" AS text) COLLATE "C"
+    OR t."yes" IS DISTINCT FROM r."yes"
+    OR t."small" IS DISTINCT FROM r."small"
+    OR BPCHARSEND(t."pad") IS DISTINCT FROM BPCHARSEND(r."pad")
+    OR CHARSEND(t."letter") IS DISTINCT FROM CHARSEND(r."letter")
+    OR t."raw" IS DISTINCT FROM r."raw"
+    OR t."day" IS DISTINCT FROM r."day"
+    OR t."clock" IS DISTINCT FROM r."clock"
+    OR t."stamp" IS DISTINCT FROM r."stamp"
+    OR t."who" IS DISTINCT FROM r."who"
+    OR t."host" IS DISTINCT FROM r."host"
+    OR CAST(t."mood" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."mood" AS text) COLLATE "C"
+    OR CAST(t."place" AS oid) IS DISTINCT FROM CAST(r."place" AS oid)
+    OR CAST(t."doc" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."doc" AS text) COLLATE "C"
+    OR CAST(t."pair" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."pair" AS text) COLLATE "C"
+    OR CAST(t."numbers" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."numbers" AS text) COLLATE "C"
+    OR CAST(t."prices" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."prices" AS text) COLLATE "C"
+    OR CAST(t."blobs" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."blobs" AS text) COLLATE "C"
+) AS d
+
+-- id: apply 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+DELETE FROM "qbcd"."replica_every_comparison_10907314" AS r USING   "qbcd"."outbox_every_comparison_10907314" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op IN ('d', 'u')
+  AND o."b_region" = r."region"
+  AND o."b_code" OPERATOR(public.=) r."code"
+  AND o."b_level" = r."level"
+  AND o."b_weight" = r."weight"
+
+-- id: apply 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."replica_every_comparison_10907314" (
+  "region",
+  "code",
+  "level",
+  "weight",
+  "yes",
+  "small",
+  "pad",
+  "letter",
+  "raw",
+  "day",
+  "clock",
+  "stamp",
+  "who",
+  "host",
+  "mood",
+  "place",
+  "doc",
+  "pair",
+  "numbers",
+  "prices",
+  "blobs"
+)
+SELECT
+  o."a_region",
+  o."a_code",
+  o."a_level",
+  o."a_weight",
+  o."a_yes",
+  o."a_small",
+  o."a_pad",
+  o."a_letter",
+  o."a_raw",
+  o."a_day",
+  o."a_clock",
+  o."a_stamp",
+  o."a_who",
+  o."a_host",
+  o."a_mood",
+  o."a_place",
+  o."a_doc",
+  o."a_pair",
+  o."a_numbers",
+  o."a_prices",
+  o."a_blobs"
+FROM "qbcd"."outbox_every_comparison_10907314" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op <> 'd'
+
+-- id: key problems of a range
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(
+      CASE
+        WHEN "region" IS NULL OR "code" IS NULL OR "level" IS NULL OR "weight" IS NULL
+        THEN 1
+        ELSE 0
+      END
+    ) AS nulls
+  FROM "public"."mixed"
+  WHERE
+    TRUE AND (("region" >= CAST('it''s' AS text) COLLATE public.ci AND (("region" > CAST('it''s' AS text) COLLATE public.ci) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.>) CAST('A' AS public.citext)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" > CAST('1.0' AS numeric)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" = CAST('1.0' AS numeric) AND "weight" >= CAST('-0' AS double precision)))) AND ("region" <= CAST('10% \ :x' AS text) COLLATE public.ci AND (("region" < CAST('10% \ :x' AS text) COLLATE public.ci) OR ("region" = CAST('10% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.<) CAST('b?' AS public.citext)) OR ("region" = CAST('10% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" < CAST('NaN' AS numeric)) OR ("region" = CAST('10% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" = CAST('NaN' AS numeric) AND "weight" < CAST('Infinity' AS double precision)))))
+  GROUP BY
+    "region",
+    "code",
+    "level",
+    "weight"
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- id: rows
+SELECT
+  COUNT(*) AS n
+FROM "public"."mixed"
+WHERE
+  TRUE
+
+-- id: bounds
+SELECT CAST(o."region" AS text) AS k0, CAST(o."code" AS text) AS k1, CAST(o."level" AS text) AS k2, CAST(o."weight" AS text) AS k3
+FROM (SELECT t."region", t."code", t."level", t."weight", row_number() OVER (ORDER BY t."region", t."code", t."level", t."weight") AS qbcd_row
+FROM (SELECT
+  "region",
+  "code",
+  "level",
+  "weight"
+FROM "public"."mixed"
+WHERE
+  TRUE) AS t) AS o
+WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
+ORDER BY o.qbcd_row
+
+-- id: bounds in a range
+SELECT CAST(o."qbcd_0" AS text) AS k0, CAST(o."qbcd_1" AS text) AS k1, CAST(o."qbcd_2" AS text) AS k2, CAST(o."qbcd_3" AS text) AS k3
+FROM (SELECT t."qbcd_0", t."qbcd_1", t."qbcd_2", t."qbcd_3", row_number() OVER (ORDER BY t."qbcd_0", t."qbcd_1", t."qbcd_2", t."qbcd_3") AS qbcd_row
+FROM (SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('it''s' AS text) COLLATE public.ci, CAST('A' AS public.citext), CAST('1.0' AS numeric), CAST('-0' AS double precision), CAST('10% \ :x' AS text) COLLATE public.ci, CAST('b?' AS public.citext), CAST('NaN' AS numeric), CAST('Infinity' AS double precision))
+) AS r(range_id, lo0, lo1, lo2, lo3, hi0, hi1, hi2, hi3)
+CROSS JOIN LATERAL (SELECT t."region" AS qbcd_0, t."code" AS qbcd_1, t."level" AS qbcd_2, t."weight" AS qbcd_3 FROM (SELECT
+  "region",
+  "code",
+  "level",
+  "weight"
+FROM "public"."mixed"
+WHERE
+  TRUE) AS t WHERE (t."region" >= r.lo0 AND ((t."region" > r.lo0) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.>) r.lo1) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.=) r.lo1 AND t."level" > r.lo2) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.=) r.lo1 AND t."level" = r.lo2 AND t."weight" >= r.lo3))) AND (t."region" <= r.hi0 AND ((t."region" < r.hi0) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.<) r.hi1) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.=) r.hi1 AND t."level" < r.hi2) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.=) r.hi1 AND t."level" = r.hi2 AND t."weight" < r.hi3)))) AS q) AS t) AS o
+WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
+ORDER BY o.qbcd_row
+
+-- id: rows of the ranges
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('it''s' AS text) COLLATE public.ci, CAST('A' AS public.citext), CAST('1.0' AS numeric), CAST('-0' AS double precision), CAST('10% \ :x' AS text) COLLATE public.ci, CAST('b?' AS public.citext), CAST('NaN' AS numeric), CAST('Infinity' AS double precision))
+) AS r(range_id, lo0, lo1, lo2, lo3, hi0, hi1, hi2, hi3)
+CROSS JOIN LATERAL (SELECT COUNT(*) AS n FROM (SELECT t.* FROM (SELECT "region", "code", "level", "weight" FROM "qbcd"."replica_every_comparison_10907314") AS t WHERE (t."region" >= r.lo0 AND ((t."region" > r.lo0) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.>) r.lo1) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.=) r.lo1 AND t."level" > r.lo2) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.=) r.lo1 AND t."level" = r.lo2 AND t."weight" >= r.lo3))) AND (t."region" <= r.hi0 AND ((t."region" < r.hi0) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.<) r.hi1) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.=) r.hi1 AND t."level" < r.hi2) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.=) r.hi1 AND t."level" = r.hi2 AND t."weight" < r.hi3))) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n FROM (SELECT t.* FROM (SELECT "region", "code", "level", "weight" FROM "qbcd"."replica_every_comparison_10907314") AS t WHERE (t."region" <= CAST('it''s' AS text) COLLATE public.ci AND ((t."region" < CAST('it''s' AS text) COLLATE public.ci) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.<) CAST('A' AS public.citext)) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('A' AS public.citext) AND t."level" < CAST('1.0' AS numeric)) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('A' AS public.citext) AND t."level" = CAST('1.0' AS numeric) AND t."weight" < CAST('-0' AS double precision)))) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n FROM (SELECT t.* FROM (SELECT "region", "code", "level", "weight" FROM "qbcd"."replica_every_comparison_10907314") AS t WHERE (t."region" >= CAST('10% \ :x' AS text) COLLATE public.ci AND ((t."region" > CAST('10% \ :x' AS text) COLLATE public.ci) OR (t."region" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."code" OPERATOR(public.>) CAST('b?' AS public.citext)) OR (t."region" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('b?' AS public.citext) AND t."level" > CAST('NaN' AS numeric)) OR (t."region" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('b?' AS public.citext) AND t."level" = CAST('NaN' AS numeric) AND t."weight" >= CAST('Infinity' AS double precision)))) OFFSET 0) AS t) AS q
+
+-- id: events of the ranges 1
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('it''s' AS text) COLLATE public.ci, CAST('A' AS public.citext), CAST('1.0' AS numeric), CAST('-0' AS double precision), CAST('10% \ :x' AS text) COLLATE public.ci, CAST('b?' AS public.citext), CAST('NaN' AS numeric), CAST('Infinity' AS double precision))
+) AS r(range_id, lo0, lo1, lo2, lo3, hi0, hi1, hi2, hi3)
+CROSS JOIN LATERAL (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
+  o.op AS qbcd_op,
+  o."a_region" AS "region",
+  o."a_code" AS "code",
+  o."a_level" AS "level",
+  o."a_weight" AS "weight"
+FROM "qbcd"."outbox_every_comparison_10907314" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."region" >= r.lo0 AND ((t."region" > r.lo0) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.>) r.lo1) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.=) r.lo1 AND t."level" > r.lo2) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.=) r.lo1 AND t."level" = r.lo2 AND t."weight" >= r.lo3))) AND (t."region" <= r.hi0 AND ((t."region" < r.hi0) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.<) r.hi1) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.=) r.hi1 AND t."level" < r.hi2) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.=) r.hi1 AND t."level" = r.hi2 AND t."weight" < r.hi3))) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
+  o.op AS qbcd_op,
+  o."a_region" AS "region",
+  o."a_code" AS "code",
+  o."a_level" AS "level",
+  o."a_weight" AS "weight"
+FROM "qbcd"."outbox_every_comparison_10907314" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."region" <= CAST('it''s' AS text) COLLATE public.ci AND ((t."region" < CAST('it''s' AS text) COLLATE public.ci) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.<) CAST('A' AS public.citext)) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('A' AS public.citext) AND t."level" < CAST('1.0' AS numeric)) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('A' AS public.citext) AND t."level" = CAST('1.0' AS numeric) AND t."weight" < CAST('-0' AS double precision)))) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
+  o.op AS qbcd_op,
+  o."a_region" AS "region",
+  o."a_code" AS "code",
+  o."a_level" AS "level",
+  o."a_weight" AS "weight"
+FROM "qbcd"."outbox_every_comparison_10907314" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."region" >= CAST('10% \ :x' AS text) COLLATE public.ci AND ((t."region" > CAST('10% \ :x' AS text) COLLATE public.ci) OR (t."region" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."code" OPERATOR(public.>) CAST('b?' AS public.citext)) OR (t."region" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('b?' AS public.citext) AND t."level" > CAST('NaN' AS numeric)) OR (t."region" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('b?' AS public.citext) AND t."level" = CAST('NaN' AS numeric) AND t."weight" >= CAST('Infinity' AS double precision)))) OFFSET 0) AS t) AS q
+
+-- id: events of the ranges 2
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('it''s' AS text) COLLATE public.ci, CAST('A' AS public.citext), CAST('1.0' AS numeric), CAST('-0' AS double precision), CAST('10% \ :x' AS text) COLLATE public.ci, CAST('b?' AS public.citext), CAST('NaN' AS numeric), CAST('Infinity' AS double precision))
+) AS r(range_id, lo0, lo1, lo2, lo3, hi0, hi1, hi2, hi3)
+CROSS JOIN LATERAL (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
+  o.op AS qbcd_op,
+  o."b_region" AS "region",
+  o."b_code" AS "code",
+  o."b_level" AS "level",
+  o."b_weight" AS "weight"
+FROM "qbcd"."outbox_every_comparison_10907314" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."region" >= r.lo0 AND ((t."region" > r.lo0) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.>) r.lo1) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.=) r.lo1 AND t."level" > r.lo2) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.=) r.lo1 AND t."level" = r.lo2 AND t."weight" >= r.lo3))) AND (t."region" <= r.hi0 AND ((t."region" < r.hi0) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.<) r.hi1) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.=) r.hi1 AND t."level" < r.hi2) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.=) r.hi1 AND t."level" = r.hi2 AND t."weight" < r.hi3))) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
+  o.op AS qbcd_op,
+  o."b_region" AS "region",
+  o."b_code" AS "code",
+  o."b_level" AS "level",
+  o."b_weight" AS "weight"
+FROM "qbcd"."outbox_every_comparison_10907314" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."region" <= CAST('it''s' AS text) COLLATE public.ci AND ((t."region" < CAST('it''s' AS text) COLLATE public.ci) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.<) CAST('A' AS public.citext)) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('A' AS public.citext) AND t."level" < CAST('1.0' AS numeric)) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('A' AS public.citext) AND t."level" = CAST('1.0' AS numeric) AND t."weight" < CAST('-0' AS double precision)))) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
+  o.op AS qbcd_op,
+  o."b_region" AS "region",
+  o."b_code" AS "code",
+  o."b_level" AS "level",
+  o."b_weight" AS "weight"
+FROM "qbcd"."outbox_every_comparison_10907314" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."region" >= CAST('10% \ :x' AS text) COLLATE public.ci AND ((t."region" > CAST('10% \ :x' AS text) COLLATE public.ci) OR (t."region" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."code" OPERATOR(public.>) CAST('b?' AS public.citext)) OR (t."region" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('b?' AS public.citext) AND t."level" > CAST('NaN' AS numeric)) OR (t."region" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('b?' AS public.citext) AND t."level" = CAST('NaN' AS numeric) AND t."weight" >= CAST('Infinity' AS double precision)))) OFFSET 0) AS t) AS q
+
+-- tlcs: changes of range 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_every_comparison_10907314" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  "b_region",
+  "b_code",
+  "b_level",
+  "b_weight",
+  "a_region",
+  "a_code",
+  "a_level",
+  "a_weight",
+  "a_yes",
+  "a_small",
+  "a_pad",
+  "a_letter",
+  "a_raw",
+  "a_day",
+  "a_clock",
+  "a_stamp",
+  "a_who",
+  "a_host",
+  "a_mood",
+  "a_place",
+  "a_doc",
+  "a_pair",
+  "a_numbers",
+  "a_prices",
+  "a_blobs"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d."b_region",
+  d."b_code",
+  d."b_level",
+  d."b_weight",
+  d."a_region",
+  d."a_code",
+  d."a_level",
+  d."a_weight",
+  d."a_yes",
+  d."a_small",
+  d."a_pad",
+  d."a_letter",
+  d."a_raw",
+  d."a_day",
+  d."a_clock",
+  d."a_stamp",
+  d."a_who",
+  d."a_host",
+  d."a_mood",
+  d."a_place",
+  d."a_doc",
+  d."a_pair",
+  d."a_numbers",
+  d."a_prices",
+  d."a_blobs"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."region" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    t.qbcd_digest,
+    r."region" AS "b_region",
+    r."code" AS "b_code",
+    r."level" AS "b_level",
+    r."weight" AS "b_weight",
+    t."region" AS "a_region",
+    t."code" AS "a_code",
+    t."level" AS "a_level",
+    t."weight" AS "a_weight",
+    t."yes" AS "a_yes",
+    t."small" AS "a_small",
+    t."pad" AS "a_pad",
+    t."letter" AS "a_letter",
+    t."raw" AS "a_raw",
+    t."day" AS "a_day",
+    t."clock" AS "a_clock",
+    t."stamp" AS "a_stamp",
+    t."who" AS "a_who",
+    t."host" AS "a_host",
+    t."mood" AS "a_mood",
+    t."place" AS "a_place",
+    t."doc" AS "a_doc",
+    t."pair" AS "a_pair",
+    t."numbers" AS "a_numbers",
+    t."prices" AS "a_prices",
+    t."blobs" AS "a_blobs"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "region",
+      "code",
+      "level",
+      "weight",
+      "yes",
+      "small",
+      "pad",
+      "letter",
+      "raw",
+      "day",
+      "clock",
+      "stamp",
+      "who",
+      "host",
+      "mood",
+      "place",
+      "doc",
+      "pair",
+      "numbers",
+      "prices",
+      "blobs",
+      HASHTEXTEXTENDED(
+        CAST(HASH_RECORD_EXTENDED(
+          ROW(
+            "region" COLLATE "C",
+            CAST("code" AS text) COLLATE "C",
+            NUMERIC_SEND(TRIM_SCALE("level")),
+            "weight",
+            "yes",
+            "small",
+            BPCHARSEND("pad"),
+            CHARSEND("letter"),
+            "raw",
+            "day",
+            TIME_SEND("clock"),
+            TIMESTAMP_SEND("stamp"),
+            "who",
+            "host",
+            CAST("mood" AS text) COLLATE "C",
+            CAST("place" AS oid),
+            CAST("doc" AS text) COLLATE "C",
+            CAST("pair" AS text) COLLATE "C",
+            CAST("numbers" AS text) COLLATE "C",
+            CAST("prices" AS text) COLLATE "C",
+            CAST("blobs" AS text) COLLATE "C"
+          ),
+          7046029254386353131
+        ) AS text),
+        8650415919381337933
+      ) AS qbcd_digest
+    FROM "public"."mixed"
+    WHERE
+      TRUE AND (("region" <= CAST('it''s' AS text) COLLATE public.ci AND (("region" < CAST('it''s' AS text) COLLATE public.ci) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.<) CAST('A' AS public.citext)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" < CAST('1.0' AS numeric)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" = CAST('1.0' AS numeric) AND "weight" < CAST('-0' AS double precision)))))
+  ) AS t
+  FULL JOIN (
+    SELECT
+      "region",
+      "code",
+      "level",
+      "weight",
+      qbcd_digest
+    FROM "qbcd"."replica_every_comparison_10907314"
+    WHERE
+      (("region" <= CAST('it''s' AS text) COLLATE public.ci AND (("region" < CAST('it''s' AS text) COLLATE public.ci) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.<) CAST('A' AS public.citext)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" < CAST('1.0' AS numeric)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" = CAST('1.0' AS numeric) AND "weight" < CAST('-0' AS double precision)))))
+  ) AS r
+    ON t."region" = r."region"
+    AND t."code" OPERATOR(public.=) r."code"
+    AND t."level" = r."level"
+    AND t."weight" = r."weight"
+  WHERE
+    t.qbcd_present IS NULL OR r."region" IS NULL OR t.qbcd_digest <> r.qbcd_digest
+) AS d
+
+-- tlcs: changes of range 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_every_comparison_10907314" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  "b_region",
+  "b_code",
+  "b_level",
+  "b_weight",
+  "a_region",
+  "a_code",
+  "a_level",
+  "a_weight",
+  "a_yes",
+  "a_small",
+  "a_pad",
+  "a_letter",
+  "a_raw",
+  "a_day",
+  "a_clock",
+  "a_stamp",
+  "a_who",
+  "a_host",
+  "a_mood",
+  "a_place",
+  "a_doc",
+  "a_pair",
+  "a_numbers",
+  "a_prices",
+  "a_blobs"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d."b_region",
+  d."b_code",
+  d."b_level",
+  d."b_weight",
+  d."a_region",
+  d."a_code",
+  d."a_level",
+  d."a_weight",
+  d."a_yes",
+  d."a_small",
+  d."a_pad",
+  d."a_letter",
+  d."a_raw",
+  d."a_day",
+  d."a_clock",
+  d."a_stamp",
+  d."a_who",
+  d."a_host",
+  d."a_mood",
+  d."a_place",
+  d."a_doc",
+  d."a_pair",
+  d."a_numbers",
+  d."a_prices",
+  d."a_blobs"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."region" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    t.qbcd_digest,
+    r."region" AS "b_region",
+    r."code" AS "b_code",
+    r."level" AS "b_level",
+    r."weight" AS "b_weight",
+    t."region" AS "a_region",
+    t."code" AS "a_code",
+    t."level" AS "a_level",
+    t."weight" AS "a_weight",
+    t."yes" AS "a_yes",
+    t."small" AS "a_small",
+    t."pad" AS "a_pad",
+    t."letter" AS "a_letter",
+    t."raw" AS "a_raw",
+    t."day" AS "a_day",
+    t."clock" AS "a_clock",
+    t."stamp" AS "a_stamp",
+    t."who" AS "a_who",
+    t."host" AS "a_host",
+    t."mood" AS "a_mood",
+    t."place" AS "a_place",
+    t."doc" AS "a_doc",
+    t."pair" AS "a_pair",
+    t."numbers" AS "a_numbers",
+    t."prices" AS "a_prices",
+    t."blobs" AS "a_blobs"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "region",
+      "code",
+      "level",
+      "weight",
+      "yes",
+      "small",
+      "pad",
+      "letter",
+      "raw",
+      "day",
+      "clock",
+      "stamp",
+      "who",
+      "host",
+      "mood",
+      "place",
+      "doc",
+      "pair",
+      "numbers",
+      "prices",
+      "blobs",
+      HASHTEXTEXTENDED(
+        CAST(HASH_RECORD_EXTENDED(
+          ROW(
+            "region" COLLATE "C",
+            CAST("code" AS text) COLLATE "C",
+            NUMERIC_SEND(TRIM_SCALE("level")),
+            "weight",
+            "yes",
+            "small",
+            BPCHARSEND("pad"),
+            CHARSEND("letter"),
+            "raw",
+            "day",
+            TIME_SEND("clock"),
+            TIMESTAMP_SEND("stamp"),
+            "who",
+            "host",
+            CAST("mood" AS text) COLLATE "C",
+            CAST("place" AS oid),
+            CAST("doc" AS text) COLLATE "C",
+            CAST("pair" AS text) COLLATE "C",
+            CAST("numbers" AS text) COLLATE "C",
+            CAST("prices" AS text) COLLATE "C",
+            CAST("blobs" AS text) COLLATE "C"
+          ),
+          7046029254386353131
+        ) AS text),
+        8650415919381337933
+      ) AS qbcd_digest
+    FROM "public"."mixed"
+    WHERE
+      TRUE AND (("region" >= CAST('it''s' AS text) COLLATE public.ci AND (("region" > CAST('it''s' AS text) COLLATE public.ci) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.>) CAST('A' AS public.citext)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" > CAST('1.0' AS numeric)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" = CAST('1.0' AS numeric) AND "weight" >= CAST('-0' AS double precision)))) AND ("region" <= CAST('10%% \ :x' AS text) COLLATE public.ci AND (("region" < CAST('10%% \ :x' AS text) COLLATE public.ci) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.<) CAST('b?' AS public.citext)) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" < CAST('NaN' AS numeric)) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" = CAST('NaN' AS numeric) AND "weight" < CAST('Infinity' AS double precision)))))
+  ) AS t
+  FULL JOIN (
+    SELECT
+      "region",
+      "code",
+      "level",
+      "weight",
+      qbcd_digest
+    FROM "qbcd"."replica_every_comparison_10907314"
+    WHERE
+      (("region" >= CAST('it''s' AS text) COLLATE public.ci AND (("region" > CAST('it''s' AS text) COLLATE public.ci) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.>) CAST('A' AS public.citext)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" > CAST('1.0' AS numeric)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" = CAST('1.0' AS numeric) AND "weight" >= CAST('-0' AS double precision)))) AND ("region" <= CAST('10%% \ :x' AS text) COLLATE public.ci AND (("region" < CAST('10%% \ :x' AS text) COLLATE public.ci) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.<) CAST('b?' AS public.citext)) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" < CAST('NaN' AS numeric)) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" = CAST('NaN' AS numeric) AND "weight" < CAST('Infinity' AS double precision)))))
+  ) AS r
+    ON t."region" = r."region"
+    AND t."code" OPERATOR(public.=) r."code"
+    AND t."level" = r."level"
+    AND t."weight" = r."weight"
+  WHERE
+    t.qbcd_present IS NULL OR r."region" IS NULL OR t.qbcd_digest <> r.qbcd_digest
+) AS d
+
+-- tlcs: changes of range 3
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_every_comparison_10907314" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  "b_region",
+  "b_code",
+  "b_level",
+  "b_weight",
+  "a_region",
+  "a_code",
+  "a_level",
+  "a_weight",
+  "a_yes",
+  "a_small",
+  "a_pad",
+  "a_letter",
+  "a_raw",
+  "a_day",
+  "a_clock",
+  "a_stamp",
+  "a_who",
+  "a_host",
+  "a_mood",
+  "a_place",
+  "a_doc",
+  "a_pair",
+  "a_numbers",
+  "a_prices",
+  "a_blobs"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d."b_region",
+  d."b_code",
+  d."b_level",
+  d."b_weight",
+  d."a_region",
+  d."a_code",
+  d."a_level",
+  d."a_weight",
+  d."a_yes",
+  d."a_small",
+  d."a_pad",
+  d."a_letter",
+  d."a_raw",
+  d."a_day",
+  d."a_clock",
+  d."a_stamp",
+  d."a_who",
+  d."a_host",
+  d."a_mood",
+  d."a_place",
+  d."a_doc",
+  d."a_pair",
+  d."a_numbers",
+  d."a_prices",
+  d."a_blobs"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."region" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    t.qbcd_digest,
+    r."region" AS "b_region",
+    r."code" AS "b_code",
+    r."level" AS "b_level",
+    r."weight" AS "b_weight",
+    t."region" AS "a_region",
+    t."code" AS "a_code",
+    t."level" AS "a_level",
+    t."weight" AS "a_weight",
+    t."yes" AS "a_yes",
+    t."small" AS "a_small",
+    t."pad" AS "a_pad",
+    t."letter" AS "a_letter",
+    t."raw" AS "a_raw",
+    t."day" AS "a_day",
+    t."clock" AS "a_clock",
+    t."stamp" AS "a_stamp",
+    t."who" AS "a_who",
+    t."host" AS "a_host",
+    t."mood" AS "a_mood",
+    t."place" AS "a_place",
+    t."doc" AS "a_doc",
+    t."pair" AS "a_pair",
+    t."numbers" AS "a_numbers",
+    t."prices" AS "a_prices",
+    t."blobs" AS "a_blobs"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "region",
+      "code",
+      "level",
+      "weight",
+      "yes",
+      "small",
+      "pad",
+      "letter",
+      "raw",
+      "day",
+      "clock",
+      "stamp",
+      "who",
+      "host",
+      "mood",
+      "place",
+      "doc",
+      "pair",
+      "numbers",
+      "prices",
+      "blobs",
+      HASHTEXTEXTENDED(
+        CAST(HASH_RECORD_EXTENDED(
+          ROW(
+            "region" COLLATE "C",
+            CAST("code" AS text) COLLATE "C",
+            NUMERIC_SEND(TRIM_SCALE("level")),
+            "weight",
+            "yes",
+            "small",
+            BPCHARSEND("pad"),
+            CHARSEND("letter"),
+            "raw",
+            "day",
+            TIME_SEND("clock"),
+            TIMESTAMP_SEND("stamp"),
+            "who",
+            "host",
+            CAST("mood" AS text) COLLATE "C",
+            CAST("place" AS oid),
+            CAST("doc" AS text) COLLATE "C",
+            CAST("pair" AS text) COLLATE "C",
+            CAST("numbers" AS text) COLLATE "C",
+            CAST("prices" AS text) COLLATE "C",
+            CAST("blobs" AS text) COLLATE "C"
+          ),
+          7046029254386353131
+        ) AS text),
+        8650415919381337933
+      ) AS qbcd_digest
+    FROM "public"."mixed"
+    WHERE
+      TRUE AND (("region" >= CAST('10%% \ :x' AS text) COLLATE public.ci AND (("region" > CAST('10%% \ :x' AS text) COLLATE public.ci) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.>) CAST('b?' AS public.citext)) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" > CAST('NaN' AS numeric)) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" = CAST('NaN' AS numeric) AND "weight" >= CAST('Infinity' AS double precision)))))
+  ) AS t
+  FULL JOIN (
+    SELECT
+      "region",
+      "code",
+      "level",
+      "weight",
+      qbcd_digest
+    FROM "qbcd"."replica_every_comparison_10907314"
+    WHERE
+      (("region" >= CAST('10%% \ :x' AS text) COLLATE public.ci AND (("region" > CAST('10%% \ :x' AS text) COLLATE public.ci) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.>) CAST('b?' AS public.citext)) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" > CAST('NaN' AS numeric)) OR ("region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" = CAST('NaN' AS numeric) AND "weight" >= CAST('Infinity' AS double precision)))))
+  ) AS r
+    ON t."region" = r."region"
+    AND t."code" OPERATOR(public.=) r."code"
+    AND t."level" = r."level"
+    AND t."weight" = r."weight"
+  WHERE
+    t.qbcd_present IS NULL OR r."region" IS NULL OR t.qbcd_digest <> r.qbcd_digest
+) AS d
+
+-- tlcs: apply 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+DELETE FROM "qbcd"."replica_every_comparison_10907314" AS r USING   "qbcd"."outbox_every_comparison_10907314" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op IN ('d', 'u')
+  AND o."b_region" = r."region"
+  AND o."b_code" OPERATOR(public.=) r."code"
+  AND o."b_level" = r."level"
+  AND o."b_weight" = r."weight"
+
+-- tlcs: apply 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."replica_every_comparison_10907314" (
+  "region",
+  "code",
+  "level",
+  "weight",
+  qbcd_digest
+)
+SELECT
+  o."a_region",
+  o."a_code",
+  o."a_level",
+  o."a_weight",
+  o.digest
+FROM "qbcd"."outbox_every_comparison_10907314" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op <> 'd'
+
+-- tlcs: key problems of a range
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(
+      CASE
+        WHEN "region" IS NULL OR "code" IS NULL OR "level" IS NULL OR "weight" IS NULL
+        THEN 1
+        ELSE 0
+      END
+    ) AS nulls
+  FROM "public"."mixed"
+  WHERE
+    TRUE AND (("region" >= CAST('it''s' AS text) COLLATE public.ci AND (("region" > CAST('it''s' AS text) COLLATE public.ci) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.>) CAST('A' AS public.citext)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" > CAST('1.0' AS numeric)) OR ("region" = CAST('it''s' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('A' AS public.citext) AND "level" = CAST('1.0' AS numeric) AND "weight" >= CAST('-0' AS double precision)))) AND ("region" <= CAST('10% \ :x' AS text) COLLATE public.ci AND (("region" < CAST('10% \ :x' AS text) COLLATE public.ci) OR ("region" = CAST('10% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.<) CAST('b?' AS public.citext)) OR ("region" = CAST('10% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" < CAST('NaN' AS numeric)) OR ("region" = CAST('10% \ :x' AS text) COLLATE public.ci AND "code" OPERATOR(public.=) CAST('b?' AS public.citext) AND "level" = CAST('NaN' AS numeric) AND "weight" < CAST('Infinity' AS double precision)))))
+  GROUP BY
+    "region",
+    "code",
+    "level",
+    "weight"
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- tlcs: rows
+SELECT
+  COUNT(*) AS n
+FROM "public"."mixed"
+WHERE
+  TRUE
 
 -- id_rcs: bounds
 SELECT CAST(o."region" AS text) AS k0, CAST(o."code" AS text) AS k1, CAST(o."level" AS text) AS k2, CAST(o."weight" AS text) AS k3

@@ -18,6 +18,7 @@ CREATE TABLE IF NOT EXISTS "qbcd"."outbox_restricted_7a0d9159" (
   "reason" varchar(40),
   "pair_id" varchar(64),
   "changed" text,
+  "digest" bigint,
   "b_tenant" uuid,
   "a_tenant" uuid,
   "b_id" integer,
@@ -92,6 +93,7 @@ name LIKE '100%%' AND doc ? 'a:b'
 -- mds: baseline, events=True, 2
 --   batch_seq = 1
 --   epoch = 5
+--   first = 0
 INSERT INTO "qbcd"."replica_restricted_7a0d9159" (
   "tenant",
   "id",
@@ -111,6 +113,7 @@ FROM "qbcd"."outbox_restricted_7a0d9159" AS o
 WHERE
   o.epoch = %(epoch)s
   AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
   AND o.op <> 'd'
 
 -- mds: key problems
@@ -137,6 +140,7 @@ WHERE
 -- mds: changes
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 INSERT INTO "qbcd"."outbox_restricted_7a0d9159" (
   epoch,
   batch_seq,
@@ -144,35 +148,35 @@ INSERT INTO "qbcd"."outbox_restricted_7a0d9159" (
   op,
   changed,
   "b_tenant",
-  "a_tenant",
   "b_id",
-  "a_id",
   "b_name",
-  "a_name",
   "b_note",
-  "a_note",
   "b_n",
-  "a_n",
   "b_doc",
+  "a_tenant",
+  "a_id",
+  "a_name",
+  "a_note",
+  "a_n",
   "a_doc"
 )
 SELECT
   %(epoch)s,
   %(batch_seq)s,
-  ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
   d.changed,
   d."b_tenant",
-  d."a_tenant",
   d."b_id",
-  d."a_id",
   d."b_name",
-  d."a_name",
   d."b_note",
-  d."a_note",
   d."b_n",
-  d."a_n",
   d."b_doc",
+  d."a_tenant",
+  d."a_id",
+  d."a_name",
+  d."a_note",
+  d."a_n",
   d."a_doc"
 FROM (
   SELECT
@@ -195,16 +199,16 @@ FROM (
       END)
     END AS changed,
     r."tenant" AS "b_tenant",
-    t."tenant" AS "a_tenant",
     r."id" AS "b_id",
-    t."id" AS "a_id",
     r."name" AS "b_name",
-    t."name" AS "a_name",
     r."note" AS "b_note",
-    t."note" AS "a_note",
     r."n" AS "b_n",
-    t."n" AS "a_n",
     r."doc" AS "b_doc",
+    t."tenant" AS "a_tenant",
+    t."id" AS "a_id",
+    t."name" AS "a_name",
+    t."note" AS "a_note",
+    t."n" AS "a_n",
     t."doc" AS "a_doc"
   FROM (
     SELECT
@@ -236,39 +240,60 @@ name LIKE '100%%' AND doc ? 'a:b'
 -- mds: counts
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 SELECT
   o.op,
   COUNT(*) AS events
 FROM "qbcd"."outbox_restricted_7a0d9159" AS o
 WHERE
-  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
 GROUP BY
   o.op
 
 -- mds: values no type can hold
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 SELECT
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c0,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c1,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c2,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c3,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c4,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c5
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c0,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c1,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c2,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c3,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c4,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c5
 FROM "qbcd"."outbox_restricted_7a0d9159" AS o
 WHERE
-  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
 
 -- mds: keys of the batch
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 SELECT
   o.op,
   CAST(COALESCE(o."a_tenant", o."b_tenant") AS text) AS k0,
   CAST(COALESCE(o."a_id", o."b_id") AS text) AS k1
 FROM "qbcd"."outbox_restricted_7a0d9159" AS o
 WHERE
-  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
 ORDER BY
   o.ordinal NULLS FIRST
 LIMIT 1000
@@ -276,10 +301,12 @@ LIMIT 1000
 -- mds: apply 1
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 DELETE FROM "qbcd"."replica_restricted_7a0d9159" AS r USING   "qbcd"."outbox_restricted_7a0d9159" AS o
 WHERE
   o.epoch = %(epoch)s
   AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
   AND o.op IN ('d', 'u')
   AND o."b_tenant" = r."tenant"
   AND o."b_id" = r."id"
@@ -287,6 +314,7 @@ WHERE
 -- mds: apply 2
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 INSERT INTO "qbcd"."replica_restricted_7a0d9159" (
   "tenant",
   "id",
@@ -306,6 +334,7 @@ FROM "qbcd"."outbox_restricted_7a0d9159" AS o
 WHERE
   o.epoch = %(epoch)s
   AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
   AND o.op <> 'd'
 
 -- mds: rows of the batch, by Spark
@@ -330,6 +359,1014 @@ SELECT
 FROM "qbcd"."outbox_restricted_7a0d9159" AS o
 WHERE
   o.epoch = 5 AND o.batch_seq = 2
+
+-- mds: batch 1
+--   batch_seq = 2
+--   epoch = 5
+INSERT INTO "qbcd"."outbox_restricted_7a0d9159" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  reason,
+  pair_id,
+  changed,
+  digest,
+  "b_tenant",
+  "a_tenant",
+  "b_id",
+  "a_id",
+  "b_name",
+  "a_name",
+  "b_note",
+  "a_note",
+  "b_n",
+  "a_n",
+  "b_doc",
+  "a_doc"
+)
+SELECT
+  o.epoch,
+  %(batch_seq)s,
+  ROW_NUMBER() OVER (
+    ORDER BY CASE o.op WHEN 'd' THEN 1 WHEN 'u' THEN 2 ELSE 3 END NULLS FIRST, o.ordinal NULLS FIRST
+  ) - 1,
+  o.op,
+  o.reason,
+  o.pair_id,
+  o.changed,
+  o.digest,
+  o."b_tenant",
+  o."a_tenant",
+  o."b_id",
+  o."a_id",
+  o."b_name",
+  o."a_name",
+  o."b_note",
+  o."a_note",
+  o."b_n",
+  o."a_n",
+  o."b_doc",
+  o."a_doc"
+FROM "qbcd"."outbox_restricted_7a0d9159" AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = 0
+
+-- mds: batch 2
+--   batch_seq = 0
+--   epoch = 5
+DELETE FROM "qbcd"."outbox_restricted_7a0d9159"
+WHERE
+  epoch = %(epoch)s AND batch_seq = %(batch_seq)s
+
+-- mds: batch 3
+--   batch_seq = 2
+--   epoch = 5
+--   pair = '5:2:'
+UPDATE "qbcd"."outbox_restricted_7a0d9159" AS o SET reason = 'key_change', pair_id = p.pair_id
+FROM (
+  SELECT
+    MIN(CASE WHEN e.op = 'd' THEN e.ordinal END) AS gone,
+    MIN(CASE WHEN e.op = 'c' THEN e.ordinal END) AS come,
+    %(pair)s || MIN(CASE WHEN e.op = 'd' THEN e.ordinal END) AS pair_id
+  FROM (
+    SELECT
+      d.op,
+      d.ordinal,
+      CASE
+        WHEN d.op = 'd'
+        THEN HASHTEXTEXTENDED(
+          CAST(HASH_RECORD_EXTENDED(
+            ROW(
+              d."b_name" COLLATE "C",
+              d."b_note" COLLATE "C",
+              d."b_n",
+              CAST(d."b_doc" AS text) COLLATE "C"
+            ),
+            7046029254386353131
+          ) AS text),
+          8650415919381337933
+        )
+        ELSE HASHTEXTEXTENDED(
+          CAST(HASH_RECORD_EXTENDED(
+            ROW(
+              d."a_name" COLLATE "C",
+              d."a_note" COLLATE "C",
+              d."a_n",
+              CAST(d."a_doc" AS text) COLLATE "C"
+            ),
+            7046029254386353131
+          ) AS text),
+          8650415919381337933
+        )
+      END AS content
+    FROM "qbcd"."outbox_restricted_7a0d9159" AS d
+    WHERE
+      d.epoch = %(epoch)s
+      AND d.batch_seq = %(batch_seq)s
+      AND d.op IN ('d', 'c')
+      AND d.reason IS NULL
+  ) AS e
+  GROUP BY
+    e.content
+  HAVING
+    COUNT(*) = 2 AND COUNT(CASE WHEN e.op = 'd' THEN 1 END) = 1
+) AS p
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal = p.gone
+
+-- mds: batch 4
+--   batch_seq = 2
+--   epoch = 5
+--   pair = '5:2:'
+UPDATE "qbcd"."outbox_restricted_7a0d9159" AS o SET reason = 'key_change', pair_id = p.pair_id
+FROM (
+  SELECT
+    MIN(CASE WHEN e.op = 'd' THEN e.ordinal END) AS gone,
+    MIN(CASE WHEN e.op = 'c' THEN e.ordinal END) AS come,
+    %(pair)s || MIN(CASE WHEN e.op = 'd' THEN e.ordinal END) AS pair_id
+  FROM (
+    SELECT
+      d.op,
+      d.ordinal,
+      CASE
+        WHEN d.op = 'd'
+        THEN HASHTEXTEXTENDED(
+          CAST(HASH_RECORD_EXTENDED(
+            ROW(
+              d."b_name" COLLATE "C",
+              d."b_note" COLLATE "C",
+              d."b_n",
+              CAST(d."b_doc" AS text) COLLATE "C"
+            ),
+            7046029254386353131
+          ) AS text),
+          8650415919381337933
+        )
+        ELSE HASHTEXTEXTENDED(
+          CAST(HASH_RECORD_EXTENDED(
+            ROW(
+              d."a_name" COLLATE "C",
+              d."a_note" COLLATE "C",
+              d."a_n",
+              CAST(d."a_doc" AS text) COLLATE "C"
+            ),
+            7046029254386353131
+          ) AS text),
+          8650415919381337933
+        )
+      END AS content
+    FROM "qbcd"."outbox_restricted_7a0d9159" AS d
+    WHERE
+      d.epoch = %(epoch)s
+      AND d.batch_seq = %(batch_seq)s
+      AND d.op IN ('d', 'c')
+      AND d.reason IS NULL
+  ) AS e
+  GROUP BY
+    e.content
+  HAVING
+    COUNT(*) = 2 AND COUNT(CASE WHEN e.op = 'd' THEN 1 END) = 1
+) AS p
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal = p.come
+
+-- id: changes of range 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_restricted_7a0d9159" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  "b_tenant",
+  "b_id",
+  "b_name",
+  "b_note",
+  "b_n",
+  "b_doc",
+  "a_tenant",
+  "a_id",
+  "a_name",
+  "a_note",
+  "a_n",
+  "a_doc"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d."b_tenant",
+  d."b_id",
+  d."b_name",
+  d."b_note",
+  d."b_n",
+  d."b_doc",
+  d."a_tenant",
+  d."a_id",
+  d."a_name",
+  d."a_note",
+  d."a_n",
+  d."a_doc"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."tenant" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN t.qbcd_present IS NULL OR r."tenant" IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CASE
+        WHEN t."name" COLLATE "C" IS DISTINCT FROM r."name" COLLATE "C"
+        THEN '2,'
+        ELSE ''
+      END || CASE
+        WHEN t."note" COLLATE "C" IS DISTINCT FROM r."note" COLLATE "C"
+        THEN '3,'
+        ELSE ''
+      END || CASE WHEN t."n" IS DISTINCT FROM r."n" THEN '4,' ELSE '' END || CASE
+        WHEN CAST(t."doc" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."doc" AS text) COLLATE "C"
+        THEN '5,'
+        ELSE ''
+      END)
+    END AS changed,
+    r."tenant" AS "b_tenant",
+    r."id" AS "b_id",
+    r."name" AS "b_name",
+    r."note" AS "b_note",
+    r."n" AS "b_n",
+    r."doc" AS "b_doc",
+    t."tenant" AS "a_tenant",
+    t."id" AS "a_id",
+    t."name" AS "a_name",
+    t."note" AS "a_note",
+    t."n" AS "a_n",
+    t."doc" AS "a_doc"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "tenant",
+      "id",
+      "name",
+      "note",
+      "n",
+      "doc"
+    FROM "public"."restricted"
+    WHERE
+      (
+name LIKE '100%%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%%(epoch)s' AND n %% 2 = 0
+) AND (("tenant", "id") < (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)))
+  ) AS t
+  FULL JOIN (
+    SELECT
+      "tenant",
+      "id",
+      "name",
+      "note",
+      "n",
+      "doc"
+    FROM "qbcd"."replica_restricted_7a0d9159"
+    WHERE
+      (("tenant", "id") < (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)))
+  ) AS r
+    ON t."tenant" = r."tenant" AND t."id" = r."id"
+  WHERE
+    t.qbcd_present IS NULL
+    OR r."tenant" IS NULL
+    OR t."name" COLLATE "C" IS DISTINCT FROM r."name" COLLATE "C"
+    OR t."note" COLLATE "C" IS DISTINCT FROM r."note" COLLATE "C"
+    OR t."n" IS DISTINCT FROM r."n"
+    OR CAST(t."doc" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."doc" AS text) COLLATE "C"
+) AS d
+
+-- id: changes of range 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_restricted_7a0d9159" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  "b_tenant",
+  "b_id",
+  "b_name",
+  "b_note",
+  "b_n",
+  "b_doc",
+  "a_tenant",
+  "a_id",
+  "a_name",
+  "a_note",
+  "a_n",
+  "a_doc"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d."b_tenant",
+  d."b_id",
+  d."b_name",
+  d."b_note",
+  d."b_n",
+  d."b_doc",
+  d."a_tenant",
+  d."a_id",
+  d."a_name",
+  d."a_note",
+  d."a_n",
+  d."a_doc"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."tenant" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN t.qbcd_present IS NULL OR r."tenant" IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CASE
+        WHEN t."name" COLLATE "C" IS DISTINCT FROM r."name" COLLATE "C"
+        THEN '2,'
+        ELSE ''
+      END || CASE
+        WHEN t."note" COLLATE "C" IS DISTINCT FROM r."note" COLLATE "C"
+        THEN '3,'
+        ELSE ''
+      END || CASE WHEN t."n" IS DISTINCT FROM r."n" THEN '4,' ELSE '' END || CASE
+        WHEN CAST(t."doc" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."doc" AS text) COLLATE "C"
+        THEN '5,'
+        ELSE ''
+      END)
+    END AS changed,
+    r."tenant" AS "b_tenant",
+    r."id" AS "b_id",
+    r."name" AS "b_name",
+    r."note" AS "b_note",
+    r."n" AS "b_n",
+    r."doc" AS "b_doc",
+    t."tenant" AS "a_tenant",
+    t."id" AS "a_id",
+    t."name" AS "a_name",
+    t."note" AS "a_note",
+    t."n" AS "a_n",
+    t."doc" AS "a_doc"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "tenant",
+      "id",
+      "name",
+      "note",
+      "n",
+      "doc"
+    FROM "public"."restricted"
+    WHERE
+      (
+name LIKE '100%%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%%(epoch)s' AND n %% 2 = 0
+) AND (("tenant", "id") >= (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)) AND ("tenant", "id") < (CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer)))
+  ) AS t
+  FULL JOIN (
+    SELECT
+      "tenant",
+      "id",
+      "name",
+      "note",
+      "n",
+      "doc"
+    FROM "qbcd"."replica_restricted_7a0d9159"
+    WHERE
+      (("tenant", "id") >= (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)) AND ("tenant", "id") < (CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer)))
+  ) AS r
+    ON t."tenant" = r."tenant" AND t."id" = r."id"
+  WHERE
+    t.qbcd_present IS NULL
+    OR r."tenant" IS NULL
+    OR t."name" COLLATE "C" IS DISTINCT FROM r."name" COLLATE "C"
+    OR t."note" COLLATE "C" IS DISTINCT FROM r."note" COLLATE "C"
+    OR t."n" IS DISTINCT FROM r."n"
+    OR CAST(t."doc" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."doc" AS text) COLLATE "C"
+) AS d
+
+-- id: changes of range 3
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_restricted_7a0d9159" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  "b_tenant",
+  "b_id",
+  "b_name",
+  "b_note",
+  "b_n",
+  "b_doc",
+  "a_tenant",
+  "a_id",
+  "a_name",
+  "a_note",
+  "a_n",
+  "a_doc"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d."b_tenant",
+  d."b_id",
+  d."b_name",
+  d."b_note",
+  d."b_n",
+  d."b_doc",
+  d."a_tenant",
+  d."a_id",
+  d."a_name",
+  d."a_note",
+  d."a_n",
+  d."a_doc"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."tenant" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN t.qbcd_present IS NULL OR r."tenant" IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CASE
+        WHEN t."name" COLLATE "C" IS DISTINCT FROM r."name" COLLATE "C"
+        THEN '2,'
+        ELSE ''
+      END || CASE
+        WHEN t."note" COLLATE "C" IS DISTINCT FROM r."note" COLLATE "C"
+        THEN '3,'
+        ELSE ''
+      END || CASE WHEN t."n" IS DISTINCT FROM r."n" THEN '4,' ELSE '' END || CASE
+        WHEN CAST(t."doc" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."doc" AS text) COLLATE "C"
+        THEN '5,'
+        ELSE ''
+      END)
+    END AS changed,
+    r."tenant" AS "b_tenant",
+    r."id" AS "b_id",
+    r."name" AS "b_name",
+    r."note" AS "b_note",
+    r."n" AS "b_n",
+    r."doc" AS "b_doc",
+    t."tenant" AS "a_tenant",
+    t."id" AS "a_id",
+    t."name" AS "a_name",
+    t."note" AS "a_note",
+    t."n" AS "a_n",
+    t."doc" AS "a_doc"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "tenant",
+      "id",
+      "name",
+      "note",
+      "n",
+      "doc"
+    FROM "public"."restricted"
+    WHERE
+      (
+name LIKE '100%%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%%(epoch)s' AND n %% 2 = 0
+) AND (("tenant", "id") >= (CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer)))
+  ) AS t
+  FULL JOIN (
+    SELECT
+      "tenant",
+      "id",
+      "name",
+      "note",
+      "n",
+      "doc"
+    FROM "qbcd"."replica_restricted_7a0d9159"
+    WHERE
+      (("tenant", "id") >= (CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer)))
+  ) AS r
+    ON t."tenant" = r."tenant" AND t."id" = r."id"
+  WHERE
+    t.qbcd_present IS NULL
+    OR r."tenant" IS NULL
+    OR t."name" COLLATE "C" IS DISTINCT FROM r."name" COLLATE "C"
+    OR t."note" COLLATE "C" IS DISTINCT FROM r."note" COLLATE "C"
+    OR t."n" IS DISTINCT FROM r."n"
+    OR CAST(t."doc" AS text) COLLATE "C" IS DISTINCT FROM CAST(r."doc" AS text) COLLATE "C"
+) AS d
+
+-- id: apply 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+DELETE FROM "qbcd"."replica_restricted_7a0d9159" AS r USING   "qbcd"."outbox_restricted_7a0d9159" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op IN ('d', 'u')
+  AND o."b_tenant" = r."tenant"
+  AND o."b_id" = r."id"
+
+-- id: apply 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."replica_restricted_7a0d9159" (
+  "tenant",
+  "id",
+  "name",
+  "note",
+  "n",
+  "doc"
+)
+SELECT
+  o."a_tenant",
+  o."a_id",
+  o."a_name",
+  o."a_note",
+  o."a_n",
+  o."a_doc"
+FROM "qbcd"."outbox_restricted_7a0d9159" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op <> 'd'
+
+-- id: key problems of a range
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN "tenant" IS NULL OR "id" IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM "public"."restricted"
+  WHERE
+    (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+) AND (("tenant", "id") >= (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)) AND ("tenant", "id") < (CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer)))
+  GROUP BY
+    "tenant",
+    "id"
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- id: rows
+SELECT
+  COUNT(*) AS n
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)
+
+-- id: bounds
+SELECT CAST(o."tenant" AS text) AS k0, CAST(o."id" AS text) AS k1
+FROM (SELECT t."tenant", t."id", row_number() OVER (ORDER BY t."tenant", t."id") AS qbcd_row
+FROM (SELECT
+  "tenant",
+  "id"
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)) AS t) AS o
+WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
+ORDER BY o.qbcd_row
+
+-- id: bounds in a range
+SELECT CAST(o."qbcd_0" AS text) AS k0, CAST(o."qbcd_1" AS text) AS k1
+FROM (SELECT t."qbcd_0", t."qbcd_1", row_number() OVER (ORDER BY t."qbcd_0", t."qbcd_1") AS qbcd_row
+FROM (SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer), CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer))
+) AS r(range_id, lo0, lo1, hi0, hi1)
+CROSS JOIN LATERAL (SELECT t."tenant" AS qbcd_0, t."id" AS qbcd_1 FROM (SELECT
+  "tenant",
+  "id"
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)) AS t WHERE (t."tenant", t."id") >= (r.lo0, r.lo1) AND (t."tenant", t."id") < (r.hi0, r.hi1)) AS q) AS t) AS o
+WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
+ORDER BY o.qbcd_row
+
+-- id: rows of the ranges
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer), CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer))
+) AS r(range_id, lo0, lo1, hi0, hi1)
+CROSS JOIN LATERAL (SELECT COUNT(*) AS n FROM (SELECT t.* FROM (SELECT "tenant", "id" FROM "qbcd"."replica_restricted_7a0d9159") AS t WHERE (t."tenant", t."id") >= (r.lo0, r.lo1) AND (t."tenant", t."id") < (r.hi0, r.hi1) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n FROM (SELECT t.* FROM (SELECT "tenant", "id" FROM "qbcd"."replica_restricted_7a0d9159") AS t WHERE (t."tenant", t."id") < (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n FROM (SELECT t.* FROM (SELECT "tenant", "id" FROM "qbcd"."replica_restricted_7a0d9159") AS t WHERE (t."tenant", t."id") >= (CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer)) OFFSET 0) AS t) AS q
+
+-- id: events of the ranges 1
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer), CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer))
+) AS r(range_id, lo0, lo1, hi0, hi1)
+CROSS JOIN LATERAL (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
+  o.op AS qbcd_op,
+  o."a_tenant" AS "tenant",
+  o."a_id" AS "id"
+FROM "qbcd"."outbox_restricted_7a0d9159" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."tenant", t."id") >= (r.lo0, r.lo1) AND (t."tenant", t."id") < (r.hi0, r.hi1) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
+  o.op AS qbcd_op,
+  o."a_tenant" AS "tenant",
+  o."a_id" AS "id"
+FROM "qbcd"."outbox_restricted_7a0d9159" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."tenant", t."id") < (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
+  o.op AS qbcd_op,
+  o."a_tenant" AS "tenant",
+  o."a_id" AS "id"
+FROM "qbcd"."outbox_restricted_7a0d9159" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."tenant", t."id") >= (CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer)) OFFSET 0) AS t) AS q
+
+-- id: events of the ranges 2
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer), CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer))
+) AS r(range_id, lo0, lo1, hi0, hi1)
+CROSS JOIN LATERAL (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
+  o.op AS qbcd_op,
+  o."b_tenant" AS "tenant",
+  o."b_id" AS "id"
+FROM "qbcd"."outbox_restricted_7a0d9159" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."tenant", t."id") >= (r.lo0, r.lo1) AND (t."tenant", t."id") < (r.hi0, r.hi1) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
+  o.op AS qbcd_op,
+  o."b_tenant" AS "tenant",
+  o."b_id" AS "id"
+FROM "qbcd"."outbox_restricted_7a0d9159" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."tenant", t."id") < (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
+  o.op AS qbcd_op,
+  o."b_tenant" AS "tenant",
+  o."b_id" AS "id"
+FROM "qbcd"."outbox_restricted_7a0d9159" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."tenant", t."id") >= (CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer)) OFFSET 0) AS t) AS q
+
+-- tlcs: changes of range 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_restricted_7a0d9159" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  "b_tenant",
+  "b_id",
+  "a_tenant",
+  "a_id",
+  "a_name",
+  "a_note",
+  "a_n",
+  "a_doc"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d."b_tenant",
+  d."b_id",
+  d."a_tenant",
+  d."a_id",
+  d."a_name",
+  d."a_note",
+  d."a_n",
+  d."a_doc"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."tenant" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    t.qbcd_digest,
+    r."tenant" AS "b_tenant",
+    r."id" AS "b_id",
+    t."tenant" AS "a_tenant",
+    t."id" AS "a_id",
+    t."name" AS "a_name",
+    t."note" AS "a_note",
+    t."n" AS "a_n",
+    t."doc" AS "a_doc"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "tenant",
+      "id",
+      "name",
+      "note",
+      "n",
+      "doc",
+      HASHTEXTEXTENDED(
+        CAST(HASH_RECORD_EXTENDED(
+          ROW(
+            "tenant",
+            "id",
+            "name" COLLATE "C",
+            "note" COLLATE "C",
+            "n",
+            CAST("doc" AS text) COLLATE "C"
+          ),
+          7046029254386353131
+        ) AS text),
+        8650415919381337933
+      ) AS qbcd_digest
+    FROM "public"."restricted"
+    WHERE
+      (
+name LIKE '100%%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%%(epoch)s' AND n %% 2 = 0
+) AND (("tenant", "id") < (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)))
+  ) AS t
+  FULL JOIN (
+    SELECT
+      "tenant",
+      "id",
+      qbcd_digest
+    FROM "qbcd"."replica_restricted_7a0d9159"
+    WHERE
+      (("tenant", "id") < (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)))
+  ) AS r
+    ON t."tenant" = r."tenant" AND t."id" = r."id"
+  WHERE
+    t.qbcd_present IS NULL OR r."tenant" IS NULL OR t.qbcd_digest <> r.qbcd_digest
+) AS d
+
+-- tlcs: changes of range 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_restricted_7a0d9159" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  "b_tenant",
+  "b_id",
+  "a_tenant",
+  "a_id",
+  "a_name",
+  "a_note",
+  "a_n",
+  "a_doc"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d."b_tenant",
+  d."b_id",
+  d."a_tenant",
+  d."a_id",
+  d."a_name",
+  d."a_note",
+  d."a_n",
+  d."a_doc"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."tenant" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    t.qbcd_digest,
+    r."tenant" AS "b_tenant",
+    r."id" AS "b_id",
+    t."tenant" AS "a_tenant",
+    t."id" AS "a_id",
+    t."name" AS "a_name",
+    t."note" AS "a_note",
+    t."n" AS "a_n",
+    t."doc" AS "a_doc"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "tenant",
+      "id",
+      "name",
+      "note",
+      "n",
+      "doc",
+      HASHTEXTEXTENDED(
+        CAST(HASH_RECORD_EXTENDED(
+          ROW(
+            "tenant",
+            "id",
+            "name" COLLATE "C",
+            "note" COLLATE "C",
+            "n",
+            CAST("doc" AS text) COLLATE "C"
+          ),
+          7046029254386353131
+        ) AS text),
+        8650415919381337933
+      ) AS qbcd_digest
+    FROM "public"."restricted"
+    WHERE
+      (
+name LIKE '100%%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%%(epoch)s' AND n %% 2 = 0
+) AND (("tenant", "id") >= (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)) AND ("tenant", "id") < (CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer)))
+  ) AS t
+  FULL JOIN (
+    SELECT
+      "tenant",
+      "id",
+      qbcd_digest
+    FROM "qbcd"."replica_restricted_7a0d9159"
+    WHERE
+      (("tenant", "id") >= (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)) AND ("tenant", "id") < (CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer)))
+  ) AS r
+    ON t."tenant" = r."tenant" AND t."id" = r."id"
+  WHERE
+    t.qbcd_present IS NULL OR r."tenant" IS NULL OR t.qbcd_digest <> r.qbcd_digest
+) AS d
+
+-- tlcs: changes of range 3
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_restricted_7a0d9159" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  "b_tenant",
+  "b_id",
+  "a_tenant",
+  "a_id",
+  "a_name",
+  "a_note",
+  "a_n",
+  "a_doc"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d."b_tenant",
+  d."b_id",
+  d."a_tenant",
+  d."a_id",
+  d."a_name",
+  d."a_note",
+  d."a_n",
+  d."a_doc"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."tenant" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    t.qbcd_digest,
+    r."tenant" AS "b_tenant",
+    r."id" AS "b_id",
+    t."tenant" AS "a_tenant",
+    t."id" AS "a_id",
+    t."name" AS "a_name",
+    t."note" AS "a_note",
+    t."n" AS "a_n",
+    t."doc" AS "a_doc"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "tenant",
+      "id",
+      "name",
+      "note",
+      "n",
+      "doc",
+      HASHTEXTEXTENDED(
+        CAST(HASH_RECORD_EXTENDED(
+          ROW(
+            "tenant",
+            "id",
+            "name" COLLATE "C",
+            "note" COLLATE "C",
+            "n",
+            CAST("doc" AS text) COLLATE "C"
+          ),
+          7046029254386353131
+        ) AS text),
+        8650415919381337933
+      ) AS qbcd_digest
+    FROM "public"."restricted"
+    WHERE
+      (
+name LIKE '100%%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%%(epoch)s' AND n %% 2 = 0
+) AND (("tenant", "id") >= (CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer)))
+  ) AS t
+  FULL JOIN (
+    SELECT
+      "tenant",
+      "id",
+      qbcd_digest
+    FROM "qbcd"."replica_restricted_7a0d9159"
+    WHERE
+      (("tenant", "id") >= (CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer)))
+  ) AS r
+    ON t."tenant" = r."tenant" AND t."id" = r."id"
+  WHERE
+    t.qbcd_present IS NULL OR r."tenant" IS NULL OR t.qbcd_digest <> r.qbcd_digest
+) AS d
+
+-- tlcs: apply 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+DELETE FROM "qbcd"."replica_restricted_7a0d9159" AS r USING   "qbcd"."outbox_restricted_7a0d9159" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op IN ('d', 'u')
+  AND o."b_tenant" = r."tenant"
+  AND o."b_id" = r."id"
+
+-- tlcs: apply 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."replica_restricted_7a0d9159" (
+  "tenant",
+  "id",
+  qbcd_digest
+)
+SELECT
+  o."a_tenant",
+  o."a_id",
+  o.digest
+FROM "qbcd"."outbox_restricted_7a0d9159" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op <> 'd'
+
+-- tlcs: key problems of a range
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN "tenant" IS NULL OR "id" IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM "public"."restricted"
+  WHERE
+    (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+) AND (("tenant", "id") >= (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)) AND ("tenant", "id") < (CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer)))
+  GROUP BY
+    "tenant",
+    "id"
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- tlcs: rows
+SELECT
+  COUNT(*) AS n
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)
 
 -- id_rcs: bounds
 SELECT CAST(o."tenant" AS text) AS k0, CAST(o."id" AS text) AS k1

@@ -16,6 +16,7 @@ CREATE TABLE IF NOT EXISTS "qbcd"."outbox_simple_a7a39b72" (
   "reason" varchar(40),
   "pair_id" varchar(64),
   "changed" text,
+  "digest" bigint,
   "b_order_id" bigint,
   "a_order_id" bigint,
   "b_status" text,
@@ -72,6 +73,7 @@ WHERE
 -- mds: baseline, events=True, 2
 --   batch_seq = 1
 --   epoch = 5
+--   first = 0
 INSERT INTO "qbcd"."replica_simple_a7a39b72" (
   "order_id",
   "status",
@@ -87,6 +89,7 @@ FROM "qbcd"."outbox_simple_a7a39b72" AS o
 WHERE
   o.epoch = %(epoch)s
   AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
   AND o.op <> 'd'
 
 -- mds: key problems
@@ -109,6 +112,7 @@ WHERE
 -- mds: changes
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
   epoch,
   batch_seq,
@@ -116,27 +120,27 @@ INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
   op,
   changed,
   "b_order_id",
-  "a_order_id",
   "b_status",
-  "a_status",
   "b_amount",
-  "a_amount",
   "b_placed",
+  "a_order_id",
+  "a_status",
+  "a_amount",
   "a_placed"
 )
 SELECT
   %(epoch)s,
   %(batch_seq)s,
-  ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
   d.changed,
   d."b_order_id",
-  d."a_order_id",
   d."b_status",
-  d."a_status",
   d."b_amount",
-  d."a_amount",
   d."b_placed",
+  d."a_order_id",
+  d."a_status",
+  d."a_amount",
   d."a_placed"
 FROM (
   SELECT
@@ -151,12 +155,12 @@ FROM (
       END || CASE WHEN t."amount" IS DISTINCT FROM r."amount" THEN '2,' ELSE '' END || CASE WHEN t."placed" IS DISTINCT FROM r."placed" THEN '3,' ELSE '' END)
     END AS changed,
     r."order_id" AS "b_order_id",
-    t."order_id" AS "a_order_id",
     r."status" AS "b_status",
-    t."status" AS "a_status",
     r."amount" AS "b_amount",
-    t."amount" AS "a_amount",
     r."placed" AS "b_placed",
+    t."order_id" AS "a_order_id",
+    t."status" AS "a_status",
+    t."amount" AS "a_amount",
     t."placed" AS "a_placed"
   FROM (
     SELECT
@@ -182,24 +186,34 @@ FROM (
 -- mds: counts
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 SELECT
   o.op,
   COUNT(*) AS events
 FROM "qbcd"."outbox_simple_a7a39b72" AS o
 WHERE
-  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
 GROUP BY
   o.op
 
 -- mds: values no type can hold
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 SELECT
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c0,
-  MAX(CASE WHEN TRUE AND TRUE THEN 0 ELSE 1 END) AS c1,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c0,
+  MAX(CASE WHEN (
+    o.op = 'd' OR TRUE
+  ) AND TRUE THEN 0 ELSE 1 END) AS c1,
   MAX(
     CASE
-      WHEN COALESCE(o."a_amount" <> CAST('NaN' AS DECIMAL), TRUE)
+      WHEN (
+        o.op = 'd' OR COALESCE(o."a_amount" <> CAST('NaN' AS DECIMAL), TRUE)
+      )
       AND COALESCE(o."b_amount" <> CAST('NaN' AS DECIMAL), TRUE)
       THEN 0
       ELSE 1
@@ -207,9 +221,12 @@ SELECT
   ) AS c2,
   MAX(
     CASE
-      WHEN COALESCE(
-        o."a_placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ),
-        TRUE
+      WHEN (
+        o.op = 'd'
+        OR COALESCE(
+          o."a_placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ),
+          TRUE
+        )
       )
       AND COALESCE(
         o."b_placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ),
@@ -221,17 +238,22 @@ SELECT
   ) AS c3
 FROM "qbcd"."outbox_simple_a7a39b72" AS o
 WHERE
-  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
 
 -- mds: keys of the batch
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 SELECT
   o.op,
   CAST(COALESCE(o."a_order_id", o."b_order_id") AS text) AS k0
 FROM "qbcd"."outbox_simple_a7a39b72" AS o
 WHERE
-  o.epoch = %(epoch)s AND o.batch_seq = %(batch_seq)s
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
 ORDER BY
   o.ordinal NULLS FIRST
 LIMIT 1000
@@ -239,16 +261,19 @@ LIMIT 1000
 -- mds: apply 1
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 DELETE FROM "qbcd"."replica_simple_a7a39b72" AS r USING   "qbcd"."outbox_simple_a7a39b72" AS o
 WHERE
   o.epoch = %(epoch)s
   AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
   AND o.op IN ('d', 'u')
   AND o."b_order_id" = r."order_id"
 
 -- mds: apply 2
 --   batch_seq = 2
 --   epoch = 5
+--   first = 0
 INSERT INTO "qbcd"."replica_simple_a7a39b72" (
   "order_id",
   "status",
@@ -264,6 +289,7 @@ FROM "qbcd"."outbox_simple_a7a39b72" AS o
 WHERE
   o.epoch = %(epoch)s
   AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
   AND o.op <> 'd'
 
 -- mds: rows of the batch, by Spark
@@ -292,6 +318,1035 @@ SELECT
 FROM "qbcd"."outbox_simple_a7a39b72" AS o
 WHERE
   o.epoch = 5 AND o.batch_seq = 2
+
+-- mds: batch 1
+--   batch_seq = 2
+--   epoch = 5
+INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  reason,
+  pair_id,
+  changed,
+  digest,
+  "b_order_id",
+  "a_order_id",
+  "b_status",
+  "a_status",
+  "b_amount",
+  "a_amount",
+  "b_placed",
+  "a_placed"
+)
+SELECT
+  o.epoch,
+  %(batch_seq)s,
+  ROW_NUMBER() OVER (
+    ORDER BY CASE o.op WHEN 'd' THEN 1 WHEN 'u' THEN 2 ELSE 3 END NULLS FIRST, o.ordinal NULLS FIRST
+  ) - 1,
+  o.op,
+  o.reason,
+  o.pair_id,
+  o.changed,
+  o.digest,
+  o."b_order_id",
+  o."a_order_id",
+  o."b_status",
+  o."a_status",
+  o."b_amount",
+  o."a_amount",
+  o."b_placed",
+  o."a_placed"
+FROM "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = %(epoch)s AND o.batch_seq = 0
+
+-- mds: batch 2
+--   batch_seq = 0
+--   epoch = 5
+DELETE FROM "qbcd"."outbox_simple_a7a39b72"
+WHERE
+  epoch = %(epoch)s AND batch_seq = %(batch_seq)s
+
+-- mds: batch 3
+--   batch_seq = 2
+--   epoch = 5
+--   pair = '5:2:'
+UPDATE "qbcd"."outbox_simple_a7a39b72" AS o SET reason = 'key_change', pair_id = p.pair_id
+FROM (
+  SELECT
+    MIN(CASE WHEN e.op = 'd' THEN e.ordinal END) AS gone,
+    MIN(CASE WHEN e.op = 'c' THEN e.ordinal END) AS come,
+    %(pair)s || MIN(CASE WHEN e.op = 'd' THEN e.ordinal END) AS pair_id
+  FROM (
+    SELECT
+      d.op,
+      d.ordinal,
+      CASE
+        WHEN d.op = 'd'
+        THEN HASHTEXTEXTENDED(
+          CAST(HASH_RECORD_EXTENDED(
+            ROW(d."b_status" COLLATE "C", NUMERIC_SEND(d."b_amount"), TIMESTAMPTZ_SEND(d."b_placed")),
+            7046029254386353131
+          ) AS text),
+          8650415919381337933
+        )
+        ELSE HASHTEXTEXTENDED(
+          CAST(HASH_RECORD_EXTENDED(
+            ROW(d."a_status" COLLATE "C", NUMERIC_SEND(d."a_amount"), TIMESTAMPTZ_SEND(d."a_placed")),
+            7046029254386353131
+          ) AS text),
+          8650415919381337933
+        )
+      END AS content
+    FROM "qbcd"."outbox_simple_a7a39b72" AS d
+    WHERE
+      d.epoch = %(epoch)s
+      AND d.batch_seq = %(batch_seq)s
+      AND d.op IN ('d', 'c')
+      AND d.reason IS NULL
+  ) AS e
+  GROUP BY
+    e.content
+  HAVING
+    COUNT(*) = 2 AND COUNT(CASE WHEN e.op = 'd' THEN 1 END) = 1
+) AS p
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal = p.gone
+
+-- mds: batch 4
+--   batch_seq = 2
+--   epoch = 5
+--   pair = '5:2:'
+UPDATE "qbcd"."outbox_simple_a7a39b72" AS o SET reason = 'key_change', pair_id = p.pair_id
+FROM (
+  SELECT
+    MIN(CASE WHEN e.op = 'd' THEN e.ordinal END) AS gone,
+    MIN(CASE WHEN e.op = 'c' THEN e.ordinal END) AS come,
+    %(pair)s || MIN(CASE WHEN e.op = 'd' THEN e.ordinal END) AS pair_id
+  FROM (
+    SELECT
+      d.op,
+      d.ordinal,
+      CASE
+        WHEN d.op = 'd'
+        THEN HASHTEXTEXTENDED(
+          CAST(HASH_RECORD_EXTENDED(
+            ROW(d."b_status" COLLATE "C", NUMERIC_SEND(d."b_amount"), TIMESTAMPTZ_SEND(d."b_placed")),
+            7046029254386353131
+          ) AS text),
+          8650415919381337933
+        )
+        ELSE HASHTEXTEXTENDED(
+          CAST(HASH_RECORD_EXTENDED(
+            ROW(d."a_status" COLLATE "C", NUMERIC_SEND(d."a_amount"), TIMESTAMPTZ_SEND(d."a_placed")),
+            7046029254386353131
+          ) AS text),
+          8650415919381337933
+        )
+      END AS content
+    FROM "qbcd"."outbox_simple_a7a39b72" AS d
+    WHERE
+      d.epoch = %(epoch)s
+      AND d.batch_seq = %(batch_seq)s
+      AND d.op IN ('d', 'c')
+      AND d.reason IS NULL
+  ) AS e
+  GROUP BY
+    e.content
+  HAVING
+    COUNT(*) = 2 AND COUNT(CASE WHEN e.op = 'd' THEN 1 END) = 1
+) AS p
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal = p.come
+
+-- id: changes of range 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  "b_order_id",
+  "b_status",
+  "b_amount",
+  "b_placed",
+  "a_order_id",
+  "a_status",
+  "a_amount",
+  "a_placed"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d."b_order_id",
+  d."b_status",
+  d."b_amount",
+  d."b_placed",
+  d."a_order_id",
+  d."a_status",
+  d."a_amount",
+  d."a_placed"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."order_id" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN t.qbcd_present IS NULL OR r."order_id" IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CASE
+        WHEN t."status" COLLATE "C" IS DISTINCT FROM r."status" COLLATE "C"
+        THEN '1,'
+        ELSE ''
+      END || CASE WHEN t."amount" IS DISTINCT FROM r."amount" THEN '2,' ELSE '' END || CASE WHEN t."placed" IS DISTINCT FROM r."placed" THEN '3,' ELSE '' END)
+    END AS changed,
+    r."order_id" AS "b_order_id",
+    r."status" AS "b_status",
+    r."amount" AS "b_amount",
+    r."placed" AS "b_placed",
+    t."order_id" AS "a_order_id",
+    t."status" AS "a_status",
+    t."amount" AS "a_amount",
+    t."placed" AS "a_placed"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "order_id",
+      "status",
+      "amount",
+      "placed"
+    FROM "public"."orders"
+    WHERE
+      TRUE AND ("order_id" < CAST('10' AS bigint))
+  ) AS t
+  FULL JOIN (
+    SELECT
+      "order_id",
+      "status",
+      "amount",
+      "placed"
+    FROM "qbcd"."replica_simple_a7a39b72"
+    WHERE
+      ("order_id" < CAST('10' AS bigint))
+  ) AS r
+    ON t."order_id" = r."order_id"
+  WHERE
+    t.qbcd_present IS NULL
+    OR r."order_id" IS NULL
+    OR t."status" COLLATE "C" IS DISTINCT FROM r."status" COLLATE "C"
+    OR t."amount" IS DISTINCT FROM r."amount"
+    OR t."placed" IS DISTINCT FROM r."placed"
+) AS d
+
+-- id: changes of range 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  "b_order_id",
+  "b_status",
+  "b_amount",
+  "b_placed",
+  "a_order_id",
+  "a_status",
+  "a_amount",
+  "a_placed"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d."b_order_id",
+  d."b_status",
+  d."b_amount",
+  d."b_placed",
+  d."a_order_id",
+  d."a_status",
+  d."a_amount",
+  d."a_placed"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."order_id" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN t.qbcd_present IS NULL OR r."order_id" IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CASE
+        WHEN t."status" COLLATE "C" IS DISTINCT FROM r."status" COLLATE "C"
+        THEN '1,'
+        ELSE ''
+      END || CASE WHEN t."amount" IS DISTINCT FROM r."amount" THEN '2,' ELSE '' END || CASE WHEN t."placed" IS DISTINCT FROM r."placed" THEN '3,' ELSE '' END)
+    END AS changed,
+    r."order_id" AS "b_order_id",
+    r."status" AS "b_status",
+    r."amount" AS "b_amount",
+    r."placed" AS "b_placed",
+    t."order_id" AS "a_order_id",
+    t."status" AS "a_status",
+    t."amount" AS "a_amount",
+    t."placed" AS "a_placed"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "order_id",
+      "status",
+      "amount",
+      "placed"
+    FROM "public"."orders"
+    WHERE
+      TRUE AND ("order_id" >= CAST('10' AS bigint) AND "order_id" < CAST('20' AS bigint))
+  ) AS t
+  FULL JOIN (
+    SELECT
+      "order_id",
+      "status",
+      "amount",
+      "placed"
+    FROM "qbcd"."replica_simple_a7a39b72"
+    WHERE
+      ("order_id" >= CAST('10' AS bigint) AND "order_id" < CAST('20' AS bigint))
+  ) AS r
+    ON t."order_id" = r."order_id"
+  WHERE
+    t.qbcd_present IS NULL
+    OR r."order_id" IS NULL
+    OR t."status" COLLATE "C" IS DISTINCT FROM r."status" COLLATE "C"
+    OR t."amount" IS DISTINCT FROM r."amount"
+    OR t."placed" IS DISTINCT FROM r."placed"
+) AS d
+
+-- id: changes of range 3
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  "b_order_id",
+  "b_status",
+  "b_amount",
+  "b_placed",
+  "a_order_id",
+  "a_status",
+  "a_amount",
+  "a_placed"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d."b_order_id",
+  d."b_status",
+  d."b_amount",
+  d."b_placed",
+  d."a_order_id",
+  d."a_status",
+  d."a_amount",
+  d."a_placed"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."order_id" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN t.qbcd_present IS NULL OR r."order_id" IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CASE
+        WHEN t."status" COLLATE "C" IS DISTINCT FROM r."status" COLLATE "C"
+        THEN '1,'
+        ELSE ''
+      END || CASE WHEN t."amount" IS DISTINCT FROM r."amount" THEN '2,' ELSE '' END || CASE WHEN t."placed" IS DISTINCT FROM r."placed" THEN '3,' ELSE '' END)
+    END AS changed,
+    r."order_id" AS "b_order_id",
+    r."status" AS "b_status",
+    r."amount" AS "b_amount",
+    r."placed" AS "b_placed",
+    t."order_id" AS "a_order_id",
+    t."status" AS "a_status",
+    t."amount" AS "a_amount",
+    t."placed" AS "a_placed"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "order_id",
+      "status",
+      "amount",
+      "placed"
+    FROM "public"."orders"
+    WHERE
+      TRUE AND ("order_id" >= CAST('20' AS bigint))
+  ) AS t
+  FULL JOIN (
+    SELECT
+      "order_id",
+      "status",
+      "amount",
+      "placed"
+    FROM "qbcd"."replica_simple_a7a39b72"
+    WHERE
+      ("order_id" >= CAST('20' AS bigint))
+  ) AS r
+    ON t."order_id" = r."order_id"
+  WHERE
+    t.qbcd_present IS NULL
+    OR r."order_id" IS NULL
+    OR t."status" COLLATE "C" IS DISTINCT FROM r."status" COLLATE "C"
+    OR t."amount" IS DISTINCT FROM r."amount"
+    OR t."placed" IS DISTINCT FROM r."placed"
+) AS d
+
+-- id: apply 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+DELETE FROM "qbcd"."replica_simple_a7a39b72" AS r USING   "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op IN ('d', 'u')
+  AND o."b_order_id" = r."order_id"
+
+-- id: apply 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."replica_simple_a7a39b72" (
+  "order_id",
+  "status",
+  "amount",
+  "placed"
+)
+SELECT
+  o."a_order_id",
+  o."a_status",
+  o."a_amount",
+  o."a_placed"
+FROM "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op <> 'd'
+
+-- id: key problems of a range
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN "order_id" IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM "public"."orders"
+  WHERE
+    TRUE AND ("order_id" >= CAST('10' AS bigint) AND "order_id" < CAST('20' AS bigint))
+  GROUP BY
+    "order_id"
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- id: rows
+SELECT
+  COUNT(*) AS n
+FROM "public"."orders"
+WHERE
+  TRUE
+
+-- id: bounds
+SELECT CAST(o."order_id" AS text) AS k0
+FROM (SELECT t."order_id", row_number() OVER (ORDER BY t."order_id") AS qbcd_row
+FROM (SELECT
+  "order_id"
+FROM "public"."orders"
+WHERE
+  TRUE) AS t) AS o
+WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
+ORDER BY o.qbcd_row
+
+-- id: bounds in a range
+SELECT CAST(o."qbcd_0" AS text) AS k0
+FROM (SELECT t."qbcd_0", row_number() OVER (ORDER BY t."qbcd_0") AS qbcd_row
+FROM (SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT t."order_id" AS qbcd_0 FROM (SELECT
+  "order_id"
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q) AS t) AS o
+WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
+ORDER BY o.qbcd_row
+
+-- id: rows of the ranges
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT COUNT(*) AS n FROM (SELECT t.* FROM (SELECT "order_id" FROM "qbcd"."replica_simple_a7a39b72") AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0 OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n FROM (SELECT t.* FROM (SELECT "order_id" FROM "qbcd"."replica_simple_a7a39b72") AS t WHERE t."order_id" < CAST('10' AS bigint) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n FROM (SELECT t.* FROM (SELECT "order_id" FROM "qbcd"."replica_simple_a7a39b72") AS t WHERE t."order_id" >= CAST('20' AS bigint) OFFSET 0) AS t) AS q
+
+-- id: events of the ranges 1
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
+  o.op AS qbcd_op,
+  o."a_order_id" AS "order_id"
+FROM "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0 OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
+  o.op AS qbcd_op,
+  o."a_order_id" AS "order_id"
+FROM "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE t."order_id" < CAST('10' AS bigint) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
+  o.op AS qbcd_op,
+  o."a_order_id" AS "order_id"
+FROM "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE t."order_id" >= CAST('20' AS bigint) OFFSET 0) AS t) AS q
+
+-- id: events of the ranges 2
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
+  o.op AS qbcd_op,
+  o."b_order_id" AS "order_id"
+FROM "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0 OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
+  o.op AS qbcd_op,
+  o."b_order_id" AS "order_id"
+FROM "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE t."order_id" < CAST('10' AS bigint) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
+  o.op AS qbcd_op,
+  o."b_order_id" AS "order_id"
+FROM "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE t."order_id" >= CAST('20' AS bigint) OFFSET 0) AS t) AS q
+
+-- tlcs: changes of range 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  "b_order_id",
+  "a_order_id",
+  "a_status",
+  "a_amount",
+  "a_placed"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d."b_order_id",
+  d."a_order_id",
+  d."a_status",
+  d."a_amount",
+  d."a_placed"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."order_id" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    t.qbcd_digest,
+    r."order_id" AS "b_order_id",
+    t."order_id" AS "a_order_id",
+    t."status" AS "a_status",
+    t."amount" AS "a_amount",
+    t."placed" AS "a_placed"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "order_id",
+      "status",
+      "amount",
+      "placed",
+      HASHTEXTEXTENDED(
+        CAST(HASH_RECORD_EXTENDED(
+          ROW(
+            INT8SEND("order_id"),
+            "status" COLLATE "C",
+            NUMERIC_SEND("amount"),
+            TIMESTAMPTZ_SEND("placed")
+          ),
+          7046029254386353131
+        ) AS text),
+        8650415919381337933
+      ) AS qbcd_digest
+    FROM "public"."orders"
+    WHERE
+      TRUE AND ("order_id" < CAST('10' AS bigint))
+  ) AS t
+  FULL JOIN (
+    SELECT
+      "order_id",
+      qbcd_digest
+    FROM "qbcd"."replica_simple_a7a39b72"
+    WHERE
+      ("order_id" < CAST('10' AS bigint))
+  ) AS r
+    ON t."order_id" = r."order_id"
+  WHERE
+    t.qbcd_present IS NULL OR r."order_id" IS NULL OR t.qbcd_digest <> r.qbcd_digest
+) AS d
+
+-- tlcs: changes of range 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  "b_order_id",
+  "a_order_id",
+  "a_status",
+  "a_amount",
+  "a_placed"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d."b_order_id",
+  d."a_order_id",
+  d."a_status",
+  d."a_amount",
+  d."a_placed"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."order_id" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    t.qbcd_digest,
+    r."order_id" AS "b_order_id",
+    t."order_id" AS "a_order_id",
+    t."status" AS "a_status",
+    t."amount" AS "a_amount",
+    t."placed" AS "a_placed"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "order_id",
+      "status",
+      "amount",
+      "placed",
+      HASHTEXTEXTENDED(
+        CAST(HASH_RECORD_EXTENDED(
+          ROW(
+            INT8SEND("order_id"),
+            "status" COLLATE "C",
+            NUMERIC_SEND("amount"),
+            TIMESTAMPTZ_SEND("placed")
+          ),
+          7046029254386353131
+        ) AS text),
+        8650415919381337933
+      ) AS qbcd_digest
+    FROM "public"."orders"
+    WHERE
+      TRUE AND ("order_id" >= CAST('10' AS bigint) AND "order_id" < CAST('20' AS bigint))
+  ) AS t
+  FULL JOIN (
+    SELECT
+      "order_id",
+      qbcd_digest
+    FROM "qbcd"."replica_simple_a7a39b72"
+    WHERE
+      ("order_id" >= CAST('10' AS bigint) AND "order_id" < CAST('20' AS bigint))
+  ) AS r
+    ON t."order_id" = r."order_id"
+  WHERE
+    t.qbcd_present IS NULL OR r."order_id" IS NULL OR t.qbcd_digest <> r.qbcd_digest
+) AS d
+
+-- tlcs: changes of range 3
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  "b_order_id",
+  "a_order_id",
+  "a_status",
+  "a_amount",
+  "a_placed"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d."b_order_id",
+  d."a_order_id",
+  d."a_status",
+  d."a_amount",
+  d."a_placed"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."order_id" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    t.qbcd_digest,
+    r."order_id" AS "b_order_id",
+    t."order_id" AS "a_order_id",
+    t."status" AS "a_status",
+    t."amount" AS "a_amount",
+    t."placed" AS "a_placed"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "order_id",
+      "status",
+      "amount",
+      "placed",
+      HASHTEXTEXTENDED(
+        CAST(HASH_RECORD_EXTENDED(
+          ROW(
+            INT8SEND("order_id"),
+            "status" COLLATE "C",
+            NUMERIC_SEND("amount"),
+            TIMESTAMPTZ_SEND("placed")
+          ),
+          7046029254386353131
+        ) AS text),
+        8650415919381337933
+      ) AS qbcd_digest
+    FROM "public"."orders"
+    WHERE
+      TRUE AND ("order_id" >= CAST('20' AS bigint))
+  ) AS t
+  FULL JOIN (
+    SELECT
+      "order_id",
+      qbcd_digest
+    FROM "qbcd"."replica_simple_a7a39b72"
+    WHERE
+      ("order_id" >= CAST('20' AS bigint))
+  ) AS r
+    ON t."order_id" = r."order_id"
+  WHERE
+    t.qbcd_present IS NULL OR r."order_id" IS NULL OR t.qbcd_digest <> r.qbcd_digest
+) AS d
+
+-- tlcs: apply 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+DELETE FROM "qbcd"."replica_simple_a7a39b72" AS r USING   "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op IN ('d', 'u')
+  AND o."b_order_id" = r."order_id"
+
+-- tlcs: apply 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."replica_simple_a7a39b72" (
+  "order_id",
+  qbcd_digest
+)
+SELECT
+  o."a_order_id",
+  o.digest
+FROM "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op <> 'd'
+
+-- tlcs: key problems of a range
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN "order_id" IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM "public"."orders"
+  WHERE
+    TRUE AND ("order_id" >= CAST('10' AS bigint) AND "order_id" < CAST('20' AS bigint))
+  GROUP BY
+    "order_id"
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- tlcs: rows
+SELECT
+  COUNT(*) AS n
+FROM "public"."orders"
+WHERE
+  TRUE
+
+-- tlcs in a column: changes of range 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  "a_order_id",
+  "a_status",
+  "a_amount",
+  "a_placed"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d."a_order_id",
+  d."a_status",
+  d."a_amount",
+  d."a_placed"
+FROM (
+  SELECT
+    2 AS op_rank,
+    t.qbcd_digest,
+    t."order_id" AS "a_order_id",
+    t."status" AS "a_status",
+    t."amount" AS "a_amount",
+    t."placed" AS "a_placed"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "order_id",
+      "status",
+      "amount",
+      "placed",
+      HASHTEXTEXTENDED(
+        CAST(HASH_RECORD_EXTENDED(
+          ROW(
+            INT8SEND("order_id"),
+            "status" COLLATE "C",
+            NUMERIC_SEND("amount"),
+            TIMESTAMPTZ_SEND("placed")
+          ),
+          7046029254386353131
+        ) AS text),
+        8650415919381337933
+      ) AS qbcd_digest,
+      "qbcd chk" AS qbcd_stored
+    FROM "public"."orders"
+    WHERE
+      TRUE AND ("order_id" < CAST('10' AS bigint))
+  ) AS t
+  WHERE
+    t.qbcd_stored IS NULL OR t.qbcd_stored <> t.qbcd_digest
+) AS d
+
+-- tlcs in a column: changes of range 2
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  "a_order_id",
+  "a_status",
+  "a_amount",
+  "a_placed"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d."a_order_id",
+  d."a_status",
+  d."a_amount",
+  d."a_placed"
+FROM (
+  SELECT
+    2 AS op_rank,
+    t.qbcd_digest,
+    t."order_id" AS "a_order_id",
+    t."status" AS "a_status",
+    t."amount" AS "a_amount",
+    t."placed" AS "a_placed"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "order_id",
+      "status",
+      "amount",
+      "placed",
+      HASHTEXTEXTENDED(
+        CAST(HASH_RECORD_EXTENDED(
+          ROW(
+            INT8SEND("order_id"),
+            "status" COLLATE "C",
+            NUMERIC_SEND("amount"),
+            TIMESTAMPTZ_SEND("placed")
+          ),
+          7046029254386353131
+        ) AS text),
+        8650415919381337933
+      ) AS qbcd_digest,
+      "qbcd chk" AS qbcd_stored
+    FROM "public"."orders"
+    WHERE
+      TRUE AND ("order_id" >= CAST('10' AS bigint) AND "order_id" < CAST('20' AS bigint))
+  ) AS t
+  WHERE
+    t.qbcd_stored IS NULL OR t.qbcd_stored <> t.qbcd_digest
+) AS d
+
+-- tlcs in a column: changes of range 3
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  digest,
+  "a_order_id",
+  "a_status",
+  "a_amount",
+  "a_placed"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.qbcd_digest,
+  d."a_order_id",
+  d."a_status",
+  d."a_amount",
+  d."a_placed"
+FROM (
+  SELECT
+    2 AS op_rank,
+    t.qbcd_digest,
+    t."order_id" AS "a_order_id",
+    t."status" AS "a_status",
+    t."amount" AS "a_amount",
+    t."placed" AS "a_placed"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "order_id",
+      "status",
+      "amount",
+      "placed",
+      HASHTEXTEXTENDED(
+        CAST(HASH_RECORD_EXTENDED(
+          ROW(
+            INT8SEND("order_id"),
+            "status" COLLATE "C",
+            NUMERIC_SEND("amount"),
+            TIMESTAMPTZ_SEND("placed")
+          ),
+          7046029254386353131
+        ) AS text),
+        8650415919381337933
+      ) AS qbcd_digest,
+      "qbcd chk" AS qbcd_stored
+    FROM "public"."orders"
+    WHERE
+      TRUE AND ("order_id" >= CAST('20' AS bigint))
+  ) AS t
+  WHERE
+    t.qbcd_stored IS NULL OR t.qbcd_stored <> t.qbcd_digest
+) AS d
+
+-- tlcs in a column: apply 1
+--   batch_seq = 0
+--   epoch = 5
+--   first = 7
+UPDATE "public"."orders" AS t SET "qbcd chk" = o.digest
+FROM "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op <> 'd'
+  AND o."a_order_id" = t."order_id"
+
+-- tlcs in a column: key problems of a range
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN "order_id" IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM "public"."orders"
+  WHERE
+    TRUE AND ("order_id" >= CAST('10' AS bigint) AND "order_id" < CAST('20' AS bigint))
+  GROUP BY
+    "order_id"
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- tlcs in a column: rows
+SELECT
+  COUNT(*) AS n
+FROM "public"."orders"
+WHERE
+  TRUE
 
 -- id_rcs: bounds
 SELECT CAST(o."order_id" AS text) AS k0

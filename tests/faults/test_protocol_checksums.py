@@ -1,0 +1,131 @@
+"""protocol.md 12: a stored checksum is that of the row as it was last reported, whatever the row became meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import wait_until
+from tests.support.places import Place, over
+from tests.support.watched import Watched, at_nth, someone_waits
+
+COLUMN = {"checksums": "column", "checksum_column": "chk"}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "table": {}, "column": COLUMN, "table_alive": {"deletes": False}, "column_alive": {**COLUMN, "deletes": False},
+}  # fmt: skip
+
+MOST = ["table", "column", "column_alive", pytest.param("table_alive", marks=pytest.mark.campaign)]
+
+
+def watched(place: Place, folder: Path, variant: str) -> Watched:
+    return Watched(place, folder, {"s": {"type": "tlcs", "rows_per_range": 4, **VARIANTS[variant]}}).fill()
+
+
+def told(seen: Watched, key: int) -> list[tuple[Any, ...] | None]:
+    """What one poll says of a key, which is all that it says."""
+    found = [event for batch in seen.poll() for event in batch]
+    assert {event.key for event in found} <= {key}
+    return [event.after for event in found]
+
+
+def in_thread(seen: Watched, action: Callable[[], object], *, waits: bool) -> threading.Thread:
+    """Starts `action`; returns when it is done, or waits for a lock."""
+    thread = threading.Thread(target=action, daemon=True)
+    thread.start()
+    if waits:
+        wait_until(lambda: someone_waits(seen.place), what="a wait for a row")
+    else:
+        thread.join(30)
+    assert thread.is_alive() == waits
+    return thread
+
+
+def settled(seen: Watched, variant: str) -> None:
+    """Replay gives the source, but for deleted rows where nobody looks for them; nothing more is found."""
+    source = seen.source()
+    copy = seen.copies["s"]
+    assert (copy if not variant.endswith("alive") else {key: copy[key] for key in source}) == source
+    assert seen.poll() == []
+
+
+# The trace: B is read, the application writes A again, u(B) is staged; only u(A) makes the consumer right.
+@over("variant", MOST, elsewhere=["column"])
+def test_a_value_that_comes_back_while_its_successor_is_staged(variant: str, place: Place, workspace: Path) -> None:
+    held = "column" in variant  # the write-back has the row's lock until it is committed
+    with watched(place, workspace, variant) as seen:
+        threads = []
+        for key, point in enumerate(("after_fetch", "after_stage"), 2):
+            waits = held and point == "after_stage"
+
+            def back(key: int = key, waits: bool = waits) -> None:
+                threads.append(in_thread(seen, lambda: seen.update(key, f"old {key}"), waits=waits))
+
+            seen.update(key, "B")
+            with at_nth(point, 1, back):
+                assert told(seen, key) == [(key, "B", 0)]
+            threads.pop().join(30)
+            assert told(seen, key) == [(key, f"old {key}", 0)]
+        settled(seen, variant)
+
+
+# The other way round: the application has the lock, and the write-back waits for what it will write over.
+@over("variant", ["column", "column_alive"], elsewhere=["column"])
+def test_a_write_back_that_waits_for_a_writer(variant: str, place: Place, workspace: Path) -> None:
+    with watched(place, workspace, variant) as seen, place.connect() as writer:
+        seen.update(2, "B")
+
+        def committed() -> None:
+            wait_until(lambda: someone_waits(place), what="the write-back")
+            writer.commit()
+
+        def open_writer() -> None:
+            seen.update(2, "old 2", writer)
+            threading.Thread(target=committed, daemon=True).start()
+
+        with at_nth("after_fetch", 1, open_writer):
+            assert told(seen, 2) == [(2, "B", 0)]
+        assert told(seen, 2) == [(2, "old 2", 0)]
+        settled(seen, variant)
+
+
+@over("variant", MOST, elsewhere=["column"])
+def test_rows_that_go_and_return_while_they_are_staged(variant: str, place: Place, workspace: Path) -> None:
+    with watched(place, workspace, variant) as seen:
+        for key in (2, 3, 4):
+            seen.update(key, "B")
+        seen.insert(101, "new")
+        seen.insert(102, "new")
+
+        def meanwhile() -> None:
+            for key in (2, 3, 4, 101):
+                seen.delete(key)
+            seen.insert(2, "C")
+            seen.insert(3, "B")
+            seen.update(102, "newer")
+            seen.insert(103, "new")
+
+        with at_nth("after_fetch", 1, meanwhile):  # of the only step: 12 rows are fewer than one takes
+            found = [event for batch in seen.poll() for event in batch]
+        assert {event.after[0]: event.after[1] for event in found if event.after} == {
+            2: "B", 3: "B", 4: "B", 101: "new", 102: "new",
+        }  # fmt: skip
+        seen.poll()
+        settled(seen, variant)
+
+
+# A checksum that came from elsewhere vouches for nothing: a copied row brings that of another key, a new one what it
+# wants.
+@pytest.mark.parametrize("deletes", [True, False])
+def test_checksums_that_the_application_carries_along(deletes: bool, place: Place, workspace: Path) -> None:
+    with Watched(place, workspace, {"s": {"type": "tlcs", **COLUMN, "deletes": deletes}}).fill() as seen:
+        seen.run("INSERT INTO t (id, v, chk) SELECT id + 100, v, chk FROM t WHERE id < 4")
+        seen.run("UPDATE t SET id = 200 WHERE id = 7")
+        seen.run("UPDATE t SET chk = NULL WHERE id = 8; UPDATE t SET chk = 0 WHERE id = 9")
+        found = {event.key: event.op for batch in seen.poll() for event in batch}
+        new = "c" if deletes else "u"
+        assert found == {101: new, 102: new, 103: new, 200: new, 8: "u", 9: "u"} | ({7: "d"} if deletes else {})
+        settled(seen, "" if deletes else "alive")

@@ -1,0 +1,190 @@
+"""What time-stamps do to a window's ends: ties, coarse units, zones, clocks that step, rows without one."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from qbcd import marks
+from qbcd.connectors.base import HighWater
+from qbcd.errors import Refused, UnsafeWatermark
+from tests.support.places import Place, over
+from tests.support.watched import Watched, at_nth, brief, stamped
+
+DAY = timedelta(days=1)
+UTC = {"postgresql": "(clock_timestamp() AT TIME ZONE 'UTC')", "": "utc_timestamp(6)"}
+
+
+def utc(place: Place) -> str:
+    """The clock of an application that writes UTC without saying so."""
+    return UTC.get(place.kind, UTC[""])
+
+
+def columns(**types: str) -> str:
+    """The table's columns with others than one time-stamp."""
+    return ", ".join(["v varchar(40)", "n integer DEFAULT 0", *(f"{name} {how}" for name, how in types.items())])
+
+
+def zoneless(place: Place, digits: int) -> str:
+    return f"timestamp({digits})" if place.kind == "postgresql" else f"datetime({digits})"
+
+
+# Many rows of one time at a window's end: all of them lie before it, or none.
+@over()
+def test_ties_at_the_boundary(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: list[str] = []
+    monkeypatch.setattr(marks, "horizon", lambda look, margin, lag: ends[-1])
+    at = zoneless(place, 6)
+    with Watched(place, workspace, {"s": stamped(place, "ts", zone="UTC")}, columns=columns(at=at)) as seen:
+        first, second, third = (f"2001-01-01 00:00:00.00000{n}" for n in (1, 2, 3))
+        ends.append(first)
+        seen.prepare()
+        rows = [(key, "tie", 0, moment) for key, moment in enumerate([first] * 40 + [second] * 40 + [third] * 40)]
+        place.insert("t", rows)
+        found = []
+        for end in (first, second, second, third, "2001-01-01 00:00:00.000004"):
+            ends.append(end)
+            found.append([key for batch in seen.ops() for key, _ in batch])
+        assert found == [[], [*range(40)], [], [*range(40, 80)], [*range(80, 120)]]
+        seen.check()
+
+
+# Values that are rounded or cut to the column's unit: rows come in the unit that was just read, and after it.
+@over()
+def test_rows_in_the_same_unit_after_a_poll(place: Place, workspace: Path) -> None:
+    units = {"seconds": zoneless(place, 0), "millis": zoneless(place, 3), "tenths": zoneless(place, 1)}
+    ways = {name: stamped(place, "ts", timestamp=name, zone="UTC") for name in units}
+    with Watched(place, workspace, ways, columns=columns(**units)) as seen:
+        seen.prepare()
+        begun, key, told = time.monotonic(), 0, dict.fromkeys(units, 0)
+        while time.monotonic() < begun + 1.5:
+            key += 1
+            now = utc(place)
+            seen.run(f"INSERT INTO t (id, v, seconds, millis, tenths) VALUES ({key}, 'new', {now}, {now}, {now})")
+            for name in ("millis", "seconds", "tenths") if key % 2 else ("tenths",):
+                told[name] += sum(map(len, seen.poll(name)))
+        time.sleep(1.6)  # a unit, and half of one that a value may be rounded up by
+        for name in units:
+            told[name] += sum(map(len, seen.poll(name)))
+            seen.check(name)
+        assert told == dict.fromkeys(units, key)  # once each
+
+
+# A day is over when the clock says so: what is written today is read tomorrow.
+@over()
+def test_rows_of_a_day(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, ahead = marks.horizon, [timedelta(0)]
+
+    def horizon(look: HighWater, margin: timedelta, lag: timedelta | None) -> str:
+        return marks.shifted(real(look, margin, lag), ahead[0])
+
+    monkeypatch.setattr(marks, "horizon", horizon)
+    with Watched(place, workspace, {"s": stamped(place, "ts", zone="UTC")}, columns=columns(at="date")) as seen:
+        seen.prepare()
+        today, tomorrow = (datetime.fromisoformat(place_clock(place)) + days for days in (0 * DAY, DAY))
+        seen.run(f"INSERT INTO t VALUES (1, 'one', 0, '{today:%Y-%m-%d}')")
+        assert seen.poll() == []
+        seen.run(f"INSERT INTO t VALUES (2, 'two', 0, '{today:%Y-%m-%d}')")
+        assert seen.poll() == []
+        ahead[0] = DAY
+        seen.run(f"INSERT INTO t VALUES (3, 'three', 0, '{tomorrow:%Y-%m-%d}')")
+        assert seen.ops() == [[(1, "c"), (2, "c")]]
+
+
+def place_clock(place: Place) -> str:
+    return str(place.sql(f"SELECT {utc(place)}")[0][0])
+
+
+# Zones: the column says what its writers' clocks show, and the watermark is shifted there.
+@over()
+def test_writers_of_a_zone_of_their_own(place: Place, workspace: Path) -> None:
+    zones = {"utc": ("UTC", 0), "east": ("+02:00", 120), "west": ("-05:30", -330), "late": ("UTC", 120)}
+    ways = {name: stamped(place, "ts", timestamp=name, zone=zone) for name, (zone, _) in zones.items()}
+    at = dict.fromkeys(zones, zoneless(place, 6))
+    with Watched(place, workspace, ways, columns=columns(**at)) as seen:
+        seen.prepare()
+        times = ", ".join(f"{utc(place)} + INTERVAL '{minutes}' MINUTE" for _, minutes in zones.values())
+        seen.run(f"INSERT INTO t (id, v, {', '.join(zones)}) SELECT 50, 'new', {times}")
+        for name in ("utc", "east", "west"):
+            assert seen.ops(name) == [[(50, "c")]], name
+            assert seen.poll(name) == [], name
+        assert seen.poll("late") == []  # two hours ahead of what it says it is
+
+
+# A clock that is set back, or was read by another server, is no watermark.
+@over()
+def test_a_clock_that_was_set_back(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Watched(place, workspace, {"s": stamped(place, "ts")}).fill() as seen:
+        with monkeypatch.context() as patch:
+            patch.setattr(marks, "horizon", lambda look, margin, lag: marks.shifted(look.clock, timedelta(hours=1)))
+            seen.poll()
+        mark = seen.mark()
+        seen.update(3, "changed")
+        with pytest.raises(UnsafeWatermark, match=r"the source's clock shows .* was set back.*wait until"):
+            seen.poll()
+        assert seen.mark() == mark
+
+
+# Rows without time-stamp are read at each poll, also while the watermark stands.
+@over()
+def test_rows_without_a_time_stamp(place: Place, workspace: Path) -> None:
+    at = {name: f"{'timestamptz' if place.kind == 'postgresql' else 'timestamp(6)'} NULL" for name in ("at", "made")}
+    both = stamped(place, "ts", timestamp=["at", "made"])
+    ways = {"s": stamped(place, "ts"), "tdi": stamped(place, "tdi"), "both": both}
+    with Watched(place, workspace, ways, columns=columns(**at, gone="boolean DEFAULT false")) as seen:
+        now = seen.clock
+        seen.run(f"INSERT INTO t (id, v, at) VALUES (1, 'old', {now}), (2, 'old', NULL)")
+        seen.prepare()
+        seen.run("INSERT INTO t (id, v) VALUES (3, 'new')")
+        seen.run(f"INSERT INTO t (id, v, made) VALUES (4, 'new', {now})")
+        assert [seen.ops(name) for name in ways] == [[[(3, "c"), (4, "c")]]] * 3
+        seen.run("UPDATE t SET v = 'changed' WHERE id IN (2, 3)")  # nobody sets their time
+        seen.run("UPDATE t SET v = 'unseen' WHERE id IN (1, 4)")
+        assert seen.ops("s") == seen.ops("tdi") == [[(2, "u"), (3, "u"), (4, "u")]]
+        assert seen.ops("both") == [[(2, "u"), (3, "u")]]
+        seen.run(f"UPDATE t SET at = {now} WHERE id IN (1, 3)")
+        seen.run("UPDATE t SET gone = true WHERE id = 2")
+        assert [seen.ops(name) for name in ways] == [[[(1, "u")]], [[(1, "u"), (2, "d")]], [[(1, "u")]]]
+        seen.check()
+        seen.check("tdi")
+        assert [seen.poll(name) for name in ways] == [[], [], []]
+
+
+def test_rows_without_a_time_stamp_while_the_watermark_stands(place: Place, workspace: Path) -> None:
+    with (
+        Watched(place, workspace, {"s": stamped(place, "ts")}, columns=columns(at="timestamptz")) as seen,
+        place.connect(autocommit=True) as conn,
+    ):
+        seen.prepare()
+        seen.run(f"BEGIN; INSERT INTO t (id) VALUES (9); PREPARE TRANSACTION '{place.name}'", conn)
+        try:
+            mark = seen.mark()
+            seen.insert(50, "new")
+            assert seen.ops() == [[(50, "c")]]
+            assert seen.mark() == mark
+        finally:
+            seen.run(f"ROLLBACK PREPARED '{place.name}'", conn)
+
+
+# The application keeps flagged rows for some time only; who looks later than that may have missed some.
+def test_a_poll_after_the_retention_of_flagged_rows(place: Place, workspace: Path) -> None:
+    with Watched(place, workspace, {"s": stamped(place, "tdi", retention="200ms")}).fill() as seen:
+        time.sleep(0.3)
+        with pytest.raises(Refused, match=r"flagged rows are kept for .*some may be gone unseen.*qbcd verify s"):
+            seen.poll()
+
+
+# Writers that commit while rows of one time are read: the rest of that time comes with the next window.
+def test_a_tie_that_is_half_committed(place: Place, workspace: Path) -> None:
+    with Watched(place, workspace, {"s": stamped(place, "tdi")}).fill() as seen, place.connect() as conn:
+        (now,) = place.run(conn, "SELECT now()::text")[0]
+        seen.run(f"INSERT INTO t (id, v, at) SELECT g, 'tie', '{now}' FROM generate_series(50, 59) g", conn)
+        seen.run(f"INSERT INTO t (id, v, at) SELECT g, 'tie', '{now}' FROM generate_series(60, 69) g")
+        with at_nth("after_horizon", 1, conn.commit):
+            assert seen.poll() == []
+        assert brief(seen.poll()) == [[(key, "c") for key in range(50, 70)]]
+        seen.check()
+

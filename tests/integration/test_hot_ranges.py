@@ -1,0 +1,113 @@
+"""A poll of half the ranges: hot ranges first, the others in rotation, none older than `max_staleness`."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from qbcd import hooks
+from qbcd.api import Project
+from qbcd.state import StoredRange, StreamStore
+from tests.support.places import Place, over
+from tests.support.project import config, opened, poll
+
+RANGES, ROWS = 20, 10  # ranges, and rows in each
+EVERY, STALENESS = 10, 90  # seconds between polls, and that none may be older than
+LEARNING, POLLS = 4, 20
+PER_POLL = 20  # changes
+STOPPED_AFTER = 7  # ranges
+
+
+class Clock:
+    """The store's clock, which goes on only when the test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seconds = 1_000_000.0
+        monkeypatch.setattr(StreamStore, "now", lambda store, conn: self.seconds)
+
+
+def unseen(project: Project) -> set[int]:
+    """Keys whose changes no poll has found yet."""
+    return {int(difference.key) for difference in project.stream("s").verify()}
+
+
+def ranges_of(project: Project) -> list[StoredRange]:
+    site = project.work("s").site
+    with site.reading() as conn:
+        return site.store.ranges(conn, "s")
+
+
+def change(place: Place, keys: Iterable[int]) -> None:
+    place.sql(f"UPDATE t SET n = n + 1 WHERE id IN ({', '.join(map(str, keys))})")
+
+
+@over("kind", ["id", "tlcs"], elsewhere=["id"])
+def test_half_the_ranges_find_most_changes_and_all_in_time(
+    kind: str, place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """80 % of the changes are in 20 % of the ranges."""
+    clock, drawn = Clock(monkeypatch), random.Random(7)
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, n integer)")
+    place.insert("t", [(i, 0) for i in range(RANGES * ROWS)])
+    strategy = {
+        "type": kind, "rows_per_range": ROWS, "per_poll": RANGES // 2, "max_staleness": f"{STALENESS}s",
+    }  # fmt: skip
+    table = {"name": "s", "table": place.table("t"), "strategy": strategy, "every": f"{EVERY}s", "sinks": []}
+    since: dict[int, float] = {}
+    made = found = 0
+    with opened(config(place.url, table), workspace) as project:
+        project.stream("s").prepare()
+        assert len(ranges_of(project)) == RANGES
+        for number in range(LEARNING + POLLS):
+            hot = {drawn.randrange(4) * ROWS + drawn.randrange(ROWS) for _ in range(PER_POLL * 8 // 10)}
+            cold = {drawn.randrange(4 * ROWS, RANGES * ROWS) for _ in range(PER_POLL - PER_POLL * 8 // 10)}
+            change(place, hot | cold)
+            new = (hot | cold) - since.keys()
+            since |= dict.fromkeys(new, clock.seconds)
+            clock.seconds += EVERY
+            [outcome] = poll(project, "s")
+            assert outcome.report is not None
+            left = unseen(project)
+            assert left <= since.keys()
+            late = {key for key in since.keys() - left if clock.seconds - since[key] > STALENESS}
+            assert not late, f"found after {STALENESS} seconds only: {late}"
+            since = {key: when for key, when in since.items() if key in left}
+            assert all(clock.seconds - r.last_visited <= STALENESS - EVERY for r in ranges_of(project))
+            if number:  # all are overdue at the first poll
+                assert outcome.report.cost.ranges <= RANGES // 2
+            if number >= LEARNING:
+                made, found = made + len(new), found + len(new - left)
+    assert found / made >= 0.8
+
+
+@over()
+def test_a_pass_goes_on_after_a_stop(place: Place, workspace: Path) -> None:
+    """A poll that is stopped between two ranges leaves the others to the next one, and no change is found twice."""
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, n integer)")
+    place.insert("t", [(i, 0) for i in range(RANGES * ROWS)])
+    strategy = {"type": "id", "rows_per_range": ROWS, "pace": {"per_second": 1000}}  # each range is a step
+    table = {"name": "s", "table": place.table("t"), "strategy": strategy, "sinks": []}
+    commits, stop = itertools.count(1), threading.Event()
+    with opened(config(place.url, table), workspace) as project:
+        project.stream("s").prepare()
+        change(place, range(RANGES * ROWS))
+        hooks.register("after_commit", lambda: stop.set() if next(commits) == STOPPED_AFTER else None)
+        try:
+            [outcome] = project.run(["s"], once=True, stop=stop).outcomes
+        finally:
+            hooks.register("after_commit", None)
+        assert outcome.report is not None
+        assert outcome.report.counts == {"u": STOPPED_AFTER * ROWS}
+        assert unseen(project) == set(range(STOPPED_AFTER * ROWS, RANGES * ROWS))
+    with opened(config(place.url, table), workspace) as project:
+        change(place, range(ROWS))  # in a range that this pass has seen: the next one finds it
+        for expected in ((RANGES - STOPPED_AFTER) * ROWS, ROWS):
+            [outcome] = poll(project, "s")
+            assert outcome.report is not None
+            assert outcome.report.counts == {"u": expected}
+        assert unseen(project) == set()

@@ -1,0 +1,276 @@
+"""Every strategy in every variant, with what each can see of a table's history, and what it cannot.
+
+What a variant sees is a function from what its stream knew at the last poll and from what stands in the table now; it
+knows nothing of statements. A strategy that is registered and not named here fails the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from tests.support.model import Key, Model, Record, Restriction, Row
+from tests.support.shapes import Service
+
+# What the writers of the model's tables keep besides the captured columns. A clock moves with every write.
+_WHEN, _WHEN_OR_NULL = "timestamp(6) NOT NULL", "timestamp(6) NULL"
+SERVICES: Mapping[str, Service] = {
+    "updated": Service("timestamptz NOT NULL", _WHEN, "{clock}", "{clock}"),
+    "created": Service("timestamptz NOT NULL", _WHEN, "{clock}"),
+    "rewritten": Service("timestamptz", _WHEN_OR_NULL, "NULL", "{clock}"),
+    "sometimes": Service("timestamptz", _WHEN_OR_NULL, "{clock_or_null}", "{clock_or_null}"),
+    "local": Service("timestamp NOT NULL", "datetime(6) NOT NULL", "{two_hours_on}", "{two_hours_on}"),
+    "number": Service("bigint NOT NULL", "bigint NOT NULL", "{number}"),
+    "sum_of_row": Service("bigint", "bigint", "NULL"),
+    "sum_of_row_2": Service("bigint", "bigint", "NULL"),
+}
+FLAGGED: Mapping[str, Service] = {
+    "updated": SERVICES["updated"], "gone": Service("boolean", "boolean", "{gone}", "{gone}"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Look:
+    """What stands in the table when a stream looks.
+
+    Attributes:
+        rows: All rows, flagged ones too.
+        since: The number of the last write before the stream's last look.
+        inside: The stream's restriction.
+    """
+
+    rows: Mapping[Key, Row]
+    since: int
+    inside: Restriction
+
+    def is_live(self, row: Row) -> bool:
+        """Whether a stream has the row: it is neither flagged nor outside the restriction."""
+        return not row.flagged and self.inside(row.record)
+
+    def live(self) -> dict[Key, Row]:
+        """The rows that a stream has."""
+        return {key: row for key, row in self.rows.items() if self.is_live(row)}
+
+
+@dataclass
+class Known:
+    """What a stream knows since its last poll.
+
+    Attributes:
+        rows: Its replica.
+        sums: What the checksums that stand in the rows were made of, by the row's birth.
+    """
+
+    rows: dict[Key, Record] = field(default_factory=dict)
+    sums: dict[int, Record] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Change:
+    """An event as it has to come."""
+
+    key: Key
+    old: Record | None = None
+    new: Record | None = None
+    reason: str | None = None
+
+    @property
+    def op(self) -> str:
+        """Of the event."""
+        return "d" if self.new is None else "c" if self.old is None else "u"
+
+
+Sees = Callable[[Known, Look], Iterable[Change]]
+
+
+# -- what there is to see ----------------------------------------------------------------------------------------------
+def everything(known: Known, look: Look) -> Iterable[Change]:
+    """What differs now from what was known, whoever changed it and how."""
+    live = look.live()
+    yield from (Change(key, known.rows.get(key), row.record) for key, row in live.items()
+                if known.rows.get(key) != row.record)  # fmt: skip
+    yield from (Change(key, known.rows[key]) for key in known.rows.keys() - live.keys())
+
+
+def stamped(
+    known: Known, look: Look, *, keeps: str = "rows", by: Callable[[Row], int] = lambda row: row.touched,
+    swept: bool = False,
+) -> Iterable[Change]:  # fmt: skip
+    """What a time-stamp tells: of rows that still stand in the table and that were written since the last look.
+
+    Args:
+        keeps: ``rows``; ``keys``, where each known row that was written is an update; ``nothing``, where each row is.
+        by: What stands for the time-stamp.
+        swept: Keys that stand in the table no more are deletes.
+    """
+    for key, row in look.rows.items():
+        old = known.rows.get(key)
+        if by(row) <= look.since:
+            continue
+        if look.is_live(row) and (old != row.record or keeps != "rows"):
+            yield Change(key, {} if keeps == "nothing" else old, row.record)
+        elif not look.is_live(row) and old is not None:
+            yield Change(key, old, reason=None if row.flagged else "restriction_exit")
+    if swept:
+        yield from gone(known, look)
+
+
+def gone(known: Known, look: Look) -> Iterable[Change]:
+    """Keys that were known and stand in the table no more, whatever the restriction says of the others."""
+    yield from (Change(key, known.rows[key]) for key in known.rows.keys() - look.rows.keys())
+
+
+def summed(known: Known, look: Look, *, deletes: bool, in_row: bool) -> Iterable[Change]:
+    """What checksums of rows tell; where they stand in the row itself, another row of the same key has none.
+
+    Args:
+        deletes: Keys that are gone are deletes; without it and with checksums in the rows, no keys are known either.
+        in_row: The checksum is in the row, not in a table by key.
+    """
+    keyless = in_row and not deletes
+    for key, row in look.live().items():
+        known_key = keyless or key in known.rows
+        told = known.sums.get(row.born) if in_row else known.rows.get(key)
+        if not known_key:
+            yield Change(key, None, row.record)
+        elif told != row.record:
+            yield Change(key, {}, row.record)
+    if deletes:
+        yield from (Change(key, known.rows[key]) for key in known.rows.keys() - look.live().keys())
+
+
+# -- the variants ------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """A strategy with options.
+
+    Attributes:
+        name: Of its streams.
+        strategy: As configuration; columns by the names that the services have here.
+        sees: What it can see.
+        old: Its events have old values.
+        flagged: Its table's application flags rows instead of deleting them.
+        polls: After how many polls without a change in between it has told all.
+        restricted: A restriction is possible.
+        kinds: The databases that have it; empty for all.
+    """
+
+    name: str
+    strategy: Mapping[str, Any]
+    sees: Sees = everything
+    old: bool = True
+    flagged: bool = False
+    polls: int = 1
+    restricted: bool = True
+    kinds: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The services that its strategy names."""
+        stamps = self.strategy.get("timestamp", ())
+        named = [self.strategy.get(o) for o in ("delete_flag", "checksum_column")]
+        return (*([stamps] if isinstance(stamps, str) else stamps), *(n for n in named if n))
+
+    def configured(self, kind: str, names: Mapping[str, str]) -> dict[str, Any]:
+        """The strategy for a database of a kind whose columns have other names.
+
+        Where a server does not show who writes, the user has to say how long a transaction takes.
+        """
+        called = {
+            o: [names.get(n, n) for n in value] if isinstance(value, list) else names.get(value, value)
+            if o in ("timestamp", "delete_flag", "checksum_column") else value
+            for o, value in self.strategy.items()
+        }  # fmt: skip
+        if "timestamp" not in called or called["timestamp"] == "xmin":
+            return called
+        return {**called, "margin": "1ms", **({} if kind == "postgresql" else {"lag": "2ms"})}
+
+
+def _ts(timestamp: str | list[str] = "updated", **options: Any) -> dict[str, Any]:
+    return {"type": "ts", "timestamp": timestamp, **options}
+
+
+def _flag(strategy: str, **options: Any) -> dict[str, Any]:
+    return {"type": strategy, "timestamp": "updated", "delete_flag": "gone", **options}
+
+
+_SWEPT = {"deletes": {"every": "1ms"}}
+_BORN: Callable[[Row], int] = lambda row: row.born  # noqa: E731
+_IN_ROW = {"checksums": "column", "rows_per_range": 7}
+VARIANTS = (
+    Variant("mds", {"type": "mds"}),
+    Variant("id_rcs", {"type": "id_rcs", "rows_per_range": 5}),
+    Variant("id-rows", {"type": "id", "rows_per_range": 4}),
+    Variant("id-pages", {"type": "id", "pages_per_range": 1, "pace": {"per_second": 1000}}),
+    Variant("id-in-turn", {"type": "id", "rows_per_range": 8, "per_poll": 4}, polls=10),
+    Variant("tlcs", {"type": "tlcs", "rows_per_range": 4}, partial(summed, deletes=True, in_row=False), old=False),
+    Variant("tlcs-no-deletes", {"type": "tlcs", "deletes": False}, partial(summed, deletes=False, in_row=False),
+            old=False),
+    Variant("tlcs-in-row", {"type": "tlcs", "checksum_column": "sum_of_row", **_IN_ROW},
+            partial(summed, deletes=True, in_row=True), old=False),
+    Variant("tlcs-in-row-no-deletes",
+            {"type": "tlcs", "checksum_column": "sum_of_row_2", "deletes": False, **_IN_ROW},
+            partial(summed, deletes=False, in_row=True), old=False),
+    Variant("ts", _ts(), stamped),
+    Variant("ts-swept", _ts(**_SWEPT), partial(stamped, swept=True)),
+    Variant("ts-keys", _ts(replica="keys", **_SWEPT), partial(stamped, keeps="keys", swept=True), old=False),
+    Variant("ts-nothing", _ts(replica="none"), partial(stamped, keeps="nothing"), old=False,
+            restricted=False),
+    Variant("ts-deletes-only", _ts(deletes="only"), gone),
+    Variant("ts-number", _ts("number", counter="table"), partial(stamped, by=_BORN), polls=2),
+    Variant("ts-number-nothing", _ts("number", counter="table", replica="none"),
+            partial(stamped, by=_BORN, keeps="nothing"), old=False, polls=2, restricted=False),
+    Variant("ts-two", _ts(["rewritten", "created"]), stamped),
+    Variant("ts-sometimes", _ts("sometimes", **_SWEPT), partial(stamped, swept=True)),
+    Variant("ts-local", _ts("local", zone="+02:00"), stamped),
+    Variant("ts-xmin", _ts("xmin", **_SWEPT), partial(stamped, swept=True), kinds=("postgresql",)),
+    Variant("tdi", _flag("tdi"), stamped, flagged=True),
+    Variant("tdi-purging", _flag("tdi", purge=True), stamped, flagged=True),
+    Variant("atdi", _flag("atdi", create_index=True), stamped, flagged=True),
+)  # fmt: skip
+
+
+class Stream:
+    """What one stream of a variant has to tell.
+
+    Args:
+        variant: The variant.
+        model: Its table.
+        inside: Its restriction.
+    """
+
+    def __init__(self, variant: Variant, model: Model, inside: Restriction) -> None:
+        self.variant, self.model, self.inside = variant, model, inside
+        self.known, self._since = Known(), 0
+
+    def baseline(self) -> list[str]:
+        """The rows that stand there, as events."""
+        live = self._look().live()
+        self._remember(Change(key, None, row.record) for key, row in live.items())
+        return sorted(self.model.event("r", None, row.record) for row in live.values())
+
+    def poll(self) -> list[str]:
+        """The events that have to come now, as `tests.support.oracle.net` writes them."""
+        found = list(self.variant.sees(self.known, self._look()))
+        told = [self.model.event(c.op, c.old, c.new, c.reason, before=self.variant.old) for c in found]
+        self._remember(found)
+        return sorted(told)
+
+    def missed(self) -> list[tuple[str, Key]]:
+        """(op, key) of what the stream should know and does not."""
+        look = Look(self.model.rows, self._since, self.inside)
+        return sorted((change.op, change.key) for change in everything(self.known, look))
+
+    def _look(self) -> Look:
+        since, self._since = self._since, self.model.writes
+        return Look(dict(self.model.rows), since, self.inside)
+
+    def _remember(self, found: Iterable[Change]) -> None:
+        for change in found:
+            if change.new is None:
+                self.known.rows.pop(change.key)
+            else:
+                self.known.rows[change.key] = change.new
+                self.known.sums[self.model.rows[change.key].born] = change.new

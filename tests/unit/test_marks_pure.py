@@ -1,0 +1,105 @@
+"""How far a time-stamp column may be read: shifts of the source's clock, as text, without a clock of Python's own."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from qbcd import marks
+from qbcd.connectors.base import HighWater
+from qbcd.marks import Window
+
+SECOND, MICRO = timedelta(seconds=1), timedelta(microseconds=1)
+CLOCK = "2026-11-21 12:00:00.500000"
+
+
+def at(text: str) -> str:
+    """12 o'clock and `text`, with all digits."""
+    return f"2026-11-21 {text}"
+
+
+@pytest.mark.parametrize(
+    ("oldest", "margin", "lag", "expected"),
+    [
+        (None, SECOND, None, "11:59:59.500000"),
+        (None, timedelta(milliseconds=1), None, "12:00:00.499000"),
+        ("11:00:00.000000", SECOND, None, "10:59:59.000000"),  # behind the oldest open transaction
+        ("12:00:00.500000", SECOND, None, "11:59:59.500000"),
+        (None, SECOND, timedelta(minutes=5), "11:55:00.500000"),
+        ("11:00:00.000000", SECOND, timedelta(minutes=5), "10:59:59.000000"),  # what is seen counts beside `lag`
+        ("11:59:00.000000", SECOND, timedelta(minutes=5), "11:55:00.500000"),
+    ],
+)
+def test_the_horizon(oldest: str | None, margin: timedelta, lag: timedelta | None, expected: str) -> None:
+    look = HighWater(clock=CLOCK, oldest=at(oldest) if oldest else None, held="", blind="")
+    assert marks.horizon(look, margin, lag) == at(expected)
+
+
+def test_texts_order_as_instants_do() -> None:
+    instants = [datetime(1, 1, 1), datetime(999, 12, 31), datetime(2026, 11, 21), datetime(2026, 11, 21, 0, 0, 0, 1)]
+    texts = [marks.text(i) for i in instants]
+    assert texts == sorted(texts)
+    assert len({len(t) for t in texts}) == 1
+    assert marks.text(datetime(2026, 1, 2)) == "2026-01-02 00:00:00.000000"
+
+
+def test_a_watermark_never_goes_back() -> None:
+    early, late = at("11:00:00.000000"), at("12:00:00.000000")
+    assert marks.later(None, early) == early
+    assert marks.later(early, late) == marks.later(late, early) == late
+
+
+def test_an_instant_later() -> None:
+    assert marks.shifted(at("23:59:59.999999"), MICRO) == "2026-11-22 00:00:00.000000"
+
+
+@pytest.mark.parametrize(
+    ("mark", "unit", "zone", "expected"),
+    [
+        ("12:00:00.567891", MICRO, None, "12:00:00.567891"),
+        ("12:00:00.567891", timedelta(0), None, "12:00:00.567891"),
+        ("12:00:00.567891", timedelta(milliseconds=1), None, "12:00:00.567000"),
+        ("12:00:00.999999", SECOND, None, "12:00:00.000000"),
+        ("12:34:56.000000", timedelta(days=1), None, "00:00:00.000000"),
+        ("12:00:00.500000", SECOND, "+02:00", "14:00:00.000000"),
+        ("12:00:00.500000", SECOND, "-03:30", "08:30:00.000000"),
+        ("12:00:00.500000", SECOND, "UTC", "12:00:00.000000"),
+        ("23:30:00.000000", timedelta(days=1), "+02:00", "00:00:00.000000"),
+    ],
+)
+def test_an_instant_as_a_column_has_it(mark: str, unit: timedelta, zone: str | None, expected: str) -> None:
+    day = "2026-11-22" if mark.startswith("23") else "2026-11-21"
+    assert marks.seen_as(at(mark), unit=unit, zone=zone) == f"{day} {expected}"
+
+
+@pytest.mark.parametrize("unit", [MICRO, timedelta(milliseconds=1), timedelta(microseconds=10), SECOND])
+@pytest.mark.parametrize("how", ["cut", "rounded"])
+def test_no_instant_falls_between_windows(unit: timedelta, how: str) -> None:
+    """A column of coarse unit has each instant in one of adjoining windows, and in none that was read before it."""
+    start = datetime(2026, 11, 21, 12)
+    ends = [marks.text(start + timedelta(microseconds=700_001 * i)) for i in range(8)]
+    bounds = [marks.seen_as(end, unit=unit, zone=None) for end in ends]
+    for i in range(500):
+        written = start + timedelta(microseconds=7_919 * i)
+        steps = (written - marks.EPOCH) / unit if how == "rounded" else (written - marks.EPOCH) // unit
+        stored = marks.text(marks.EPOCH + round(steps) * unit)
+        containing = [n for n in range(7) if bounds[n] <= stored < bounds[n + 1]]
+        assert len(containing) == (1 if stored < bounds[-1] else 0)
+        # read only once the window's end has passed: rows of a later write must not lie in a window already read
+        read_before = [n for n in containing if ends[n + 1] <= marks.text(written)]
+        assert not read_before, f"{written} lies in window {read_before}, which was read by then"
+
+
+@pytest.mark.parametrize(
+    ("zone", "expected"),
+    [(None, 0), ("UTC", 0), ("+02:00", 7200), ("-09:30", -34200), ("+14:00", 50400)],
+)
+def test_what_a_zone_adds(zone: str | None, expected: int) -> None:
+    assert marks.offset(zone) == timedelta(seconds=expected)
+
+
+def test_an_empty_window() -> None:
+    assert Window(CLOCK, CLOCK).empty
+    assert not Window(None, CLOCK).empty
+    assert not Window("0", "1").empty
