@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 from sqlalchemy.engine import Connection
 
 from qbcd import hooks
-from qbcd.catalog.remembered import check_shape
+from qbcd.catalog.remembered import check_server, check_shape
 from qbcd.catalog.source import Session, Source
+from qbcd.errors import SourceChanged
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sites import described, fitness, owned, resizing, stepping, windows
@@ -131,10 +132,11 @@ class DatabaseSite(Site):
             yield Detection(left, Cost())
         started, before = time.monotonic(), int(held.row.checkpoint["rows"])
         strategy = self.strategy(plan)
+        afresh = settings.accept_source and self._changed_meaning(strategy, held)
         if strategy.way == "ranges":
             yield from self._by_ranges(plan, settings, held)
         elif strategy.way == "window":
-            for header, taken in windows.poll(self, plan, settings, held):
+            for header, taken in windows.poll(self, plan, settings, held, afresh=afresh):
                 yield self._detection(held, header, taken.accepted_source, Cost(
                     rows_scanned=taken.found, rows_shipped=taken.found, spark=taken.found > 0,
                     seconds=time.monotonic() - started,
@@ -146,6 +148,21 @@ class DatabaseSite(Site):
             scanned = max(plan.table.rows, 0) + before
             cost = Cost(scanned, taken.found, seconds=time.monotonic() - started, spark=taken.found > 0)
             yield self._detection(held, taken.header, taken.accepted_source, cost)
+
+    def _changed_meaning(self, strategy: InSource, held: Held) -> bool:
+        """Whether the server is another one, or what it means by equality: then every value has to be compared.
+
+        Raises:
+            SourceChanged: It is, and no values are kept to compare with (protocol.md 16).
+        """
+        with self.source.read(self.stream) as session:
+            _, changed = check_server(self.source, session, self.stream, held.row.checkpoint, accept=True)
+        if changed and strategy.keeps != "rows":
+            raise SourceChanged(
+                "the server changed, and this stream keeps no old values by which its rows could be compared",
+                stream=self.stream, remedy=f"qbcd reset {self.stream}, then prepare it again; consumers must reload",
+            )  # fmt: skip
+        return changed
 
     def _by_ranges(self, plan: StreamPlan, settings: Settings, held: Held) -> Iterator[Detection]:
         started, told = time.monotonic(), 0

@@ -127,15 +127,23 @@ def refuse_blind(site: DatabaseSite, session: Session, plan: StreamPlan, blind: 
 
 # -- a poll ------------------------------------------------------------------------------------------------------------
 def poll(
-    site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held
+    site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, *, afresh: bool = False
 ) -> Iterator[tuple[BatchHeader | None, Taken]]:
-    """Purges, reads the window, and sweeps where that is due; yields what each brought."""
+    """Purges, reads the window, and sweeps where that is due; yields what each brought.
+
+    Args:
+        site: Where.
+        plan: The stream's plan.
+        settings: What the user says about polls.
+        held: The stream, under its lease.
+        afresh: Compare the whole table, since what was read before may be of another server.
+    """
     strategy = site.strategy(plan)
     assert isinstance(strategy, Stamped)
     purge(site, plan, held)
-    ahead = look_ahead(site, plan, held.row.checkpoint["mark"])
+    ahead = look_ahead(site, plan, None if afresh else held.row.checkpoint["mark"])
     hooks.reach("after_horizon")
-    taken = _window(site, plan, settings, held, strategy, ahead)
+    taken = _window(site, plan, settings, held, strategy, ahead, afresh=afresh)
     yield taken.header, taken
     if due := _sweep_due(site, plan, held):
         visit = Visit(site, plan, settings, held)
@@ -145,10 +153,12 @@ def poll(
 
 
 def _window(
-    site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, strategy: Stamped, ahead: dict[str, Any]
-) -> Taken:
+    site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, strategy: Stamped, ahead: dict[str, Any],
+    *, afresh: bool,
+) -> Taken:  # fmt: skip
     """The one step that reads the window; where the watermark stays, it still reads rows without time-stamp."""
-    window = Window(held.row.checkpoint["mark"]["at"], ahead["at"]) if ahead["at"] is not None else None
+    since = None if afresh else held.row.checkpoint["mark"]["at"]
+    window = Window(since, ahead["at"]) if ahead["at"] is not None else None
 
     def follow(session: Session, strategy: InSource, part: Part, counts: Counts) -> Mapping[str, Any]:
         return {"mark": ahead} if ahead != held.row.checkpoint["mark"] else {}
@@ -156,6 +166,8 @@ def _window(
     look = Look([], follow=follow)
     if window is not None and not (window.empty and not strategy.nullable and not strategy.system):
         look = _look_into(strategy, window, look)
+    if afresh:
+        look = replace(look, find=[*look.find, lambda s, part: _stamped(s).sweep(part)])
     return stepping.take(site, plan, settings, held, look)
 
 

@@ -1,12 +1,17 @@
-"""What fault tests share: hooks end with their test."""
+"""What fault tests share: hooks end with their test; scenes that live through all kills of a module."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 from qbcd import hooks
+from tests.faults.stage import Stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(autouse=True)
@@ -14,3 +19,13 @@ def _no_hooks_afterwards() -> Iterator[None]:
     yield
     for point in hooks.POINTS:
         hooks.register(point, None)
+
+
+@pytest.fixture(scope="module")
+def stage(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stage]:
+    """Streams that live through all kills of the module: what a case leaves behind, the next must bear."""
+    made = Stage(request, tmp_path_factory.mktemp("kills"), spark)
+    with made.left:
+        yield made

@@ -7,25 +7,25 @@ the same, and the way back is a batch of its own (protocol.md C and D; rules 1, 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from qbcd import hooks
 from qbcd.errors import Refused
-from qbcd.hooks import POINTS
-from qbcd.sites import Files, SparkSite
-from qbcd.state import Owner
 from tests.faults.child import kill_at
-from tests.support.places import new_place, over, server_of
+from tests.faults.stage import Stage, lease_of, range_ids, rubbish
+from tests.support.places import over
 from tests.support.scene import STREAM, Scene, same_events
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STRATEGIES = ("mds", "id_rcs")
+# Where neither comes: they have no watermark, no open batch and nothing to purge; `test_kill_in_source` has.
+ELSEWHERE_REACHED = ("after_horizon", "before_seal", "after_seal", "before_purge", "after_purge")
+POINTS = [point for point in hooks.POINTS if point not in ELSEWHERE_REACHED]
 SINKS = ("jsonl", "parquet")
 COMMITTED = POINTS.index("after_commit")
 Case = tuple[str, str, str, bool]
@@ -59,37 +59,6 @@ def test_the_chosen_cases_cover_every_pair() -> None:
     for one, other in ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)):
         all_pairs = {(case[one], case[other]) for case in PAIRWISE + REST if case[0] != "after_checksums"}
         assert all_pairs <= {(case[one], case[other]) for case in PAIRWISE}
-
-
-class Stage:
-    """The scenes of this module, one a kind of database, strategy and sink, each made when it is first asked for."""
-
-    def __init__(self, request: pytest.FixtureRequest, folder: Path, spark: SparkSession) -> None:
-        self.request, self.folder, self.spark = request, folder, spark
-        self.scenes: dict[tuple[str, str, str], Scene] = {}
-        self.left = ExitStack()
-
-    def scene(self, kind: str, strategy: str, sink: str) -> Scene:
-        if (kind, strategy, sink) not in self.scenes:
-            place = self.left.enter_context(new_place(server_of(self.request, kind), kind))
-            sinks = {"changes": {"type": sink, "path": "out/changes"}}
-            folder = self.folder / f"{kind}-{strategy}-{sink}"
-            folder.mkdir()
-            scene = Scene(place.url, folder, strategy, self.spark, sinks=sinks, baseline="events")
-            self.scenes[kind, strategy, sink] = self.left.enter_context(scene)
-            scene.make_table()
-            scene.prepare()
-        return self.scenes[kind, strategy, sink]
-
-
-@pytest.fixture(scope="module")
-def stage(
-    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Stage]:
-    """Streams that live through all kills of this module: what a case leaves behind, the next must bear."""
-    made = Stage(request, tmp_path_factory.mktemp("kills"), spark)
-    with made.left:
-        yield made
 
 
 @over("point, strategy, sink, reverted", PAIRWISE, elsewhere=ELSEWHERE, new=False)
@@ -137,35 +106,6 @@ def killed_and_restarted(scene: Scene, point: str, reverted: bool, *, own_spark:
     assert scene.poll().report.header is None  # type: ignore[union-attr]
     assert rubbish(scene) == []
     scene.check()
-
-
-def lease_of(scene: Scene) -> int:
-    """Process id of whoever the store says holds the lease."""
-    site = scene.site
-    with site.reading() as conn:
-        table = site.store.tables.lease
-        owner = conn.execute(table.select().where(table.c.stream == STREAM)).one().owner
-    return Owner.parse(owner).pid
-
-
-def range_ids(scene: Scene) -> set[int]:
-    """Ids of the stream's key ranges; none for a strategy without."""
-    site = scene.site
-    with site.reading() as conn:
-        return {r.range_id for r in site.store.ranges(conn, STREAM)}
-
-
-def rubbish(scene: Scene) -> list[str]:
-    """Parts in the workdir that no commit names, and attempts in the sinks."""
-    left = [str(p) for p in (scene.folder / "out").rglob("*") if p.name.startswith("_tmp") or p.name.endswith(".tmp")]
-    site = scene.site
-    if isinstance(site, SparkSite):
-        with site.reading() as conn:
-            named = {s.segment_id for s in site.store.segments(conn, STREAM)}
-        named |= {h.location["part"] for h in scene.sealed()}
-        files: Files = site.files
-        left += [p.name for p in files.root.iterdir() if p.name not in named]
-    return left
 
 
 @over("strategy", STRATEGIES, elsewhere=["mds"], new=False)

@@ -40,13 +40,13 @@ class Scene:
     """A table `t` in the database at `url`, captured by stream `s` of a project in `folder`.
 
     Args:
-        strategy: ``mds`` or ``id_rcs``; ranges are small enough for a change to leave some clean.
+        strategy: ``mds`` or ``id_rcs``, with ranges small enough for a change to leave some clean; or as configuration.
         sinks: By name, as configuration; by default one jsonl sink ``changes``.
         more: Further keys of the table's configuration.
     """
 
     def __init__(
-        self, url: str, folder: Path, strategy: str, spark: SparkSession, *, sinks: dict[str, Any] | None = None,
+        self, url: str, folder: Path, strategy: str | dict[str, Any], spark: SparkSession, *, sinks: dict[str, Any] | None = None,
         state: str = "", source_url: str = "", **more: Any,
     ) -> None:  # fmt: skip
         self.place, self.folder, self.spark = place_of(url), folder, spark
@@ -176,14 +176,17 @@ class Scene:
 def replay(base: list[tuple[Any, ...]], found: list[list[dict[str, Any]]]) -> dict[int, tuple[Any, ...]]:
     """The rows that batches of events make of `base`, each batch applied as a set.
 
-    Every old image must be there, and a key stands at most once in a batch (protocol.md 14).
+    Every old row must be there, as its image says, and a key stands at most once in a batch (protocol.md 14).
     """
     rows = {row[0]: row for row in base}
     for events in found:
         keys = [event["key"]["id"] for event in events]
         assert len(keys) == len(set(keys)), f"a key stands twice in a batch: {sorted(keys)}"
-        for image in (_row(event["before"]) for event in events if event["before"] is not None):
-            assert rows.pop(image[0], None) == image, f"old image {image} is not what the consumer has"
+        for event in (e for e in events if e["op"] in "ud"):
+            old = rows.pop(event["key"]["id"], None)
+            assert old is not None, f"the consumer has no row {event['key']}"
+            told = event["before"]  # None where the strategy keeps no old values
+            assert told is None or _row(told) == old, f"old image {told} is not what the consumer has"
         for image in (_row(event["after"]) for event in events if event["after"] is not None):
             assert image[0] not in rows, f"key {image[0]} is there already"
             rows[image[0]] = image

@@ -1,0 +1,69 @@
+"""Scenes that live through the kills of a whole module, and looks at what a killed process left behind."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from qbcd.sites import Files, SparkSite
+from qbcd.state import Owner
+from tests.support.places import new_place, server_of
+from tests.support.scene import STREAM, Scene
+from tests.support.stamped_scene import scene_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Stage:
+    """The scenes of a module, one a kind of database, strategy and sink, each made when it is first asked for."""
+
+    def __init__(self, request: pytest.FixtureRequest, folder: Path, spark: SparkSession) -> None:
+        self.request, self.folder, self.spark = request, folder, spark
+        self.scenes: dict[tuple[str, str, str], Scene] = {}
+        self.left = ExitStack()
+
+    def scene(self, kind: str, strategy: str, sink: str = "jsonl") -> Scene:
+        """The one of that kind."""
+        if (kind, strategy, sink) not in self.scenes:
+            place = self.left.enter_context(new_place(server_of(self.request, kind), kind))
+            sinks = {"changes": {"type": sink, "path": "out/changes"}}
+            folder = self.folder / f"{kind}-{strategy}-{sink}"
+            folder.mkdir()
+            scene = scene_of(place.url, folder, strategy, self.spark, sinks=sinks, baseline="events")
+            self.scenes[kind, strategy, sink] = self.left.enter_context(scene)
+            scene.make_table()
+            scene.prepare()
+        return self.scenes[kind, strategy, sink]
+
+
+def lease_of(scene: Scene) -> int:
+    """Process id of whoever the store says holds the lease."""
+    site = scene.site
+    with site.reading() as conn:
+        table = site.store.tables.lease
+        owner = conn.execute(table.select().where(table.c.stream == STREAM)).one().owner
+    return Owner.parse(owner).pid
+
+
+def range_ids(scene: Scene) -> set[int]:
+    """Ids of the stream's key ranges; none for a strategy without."""
+    site = scene.site
+    with site.reading() as conn:
+        return {r.range_id for r in site.store.ranges(conn, STREAM)}
+
+
+def rubbish(scene: Scene) -> list[str]:
+    """Parts in the workdir that no commit names, and attempts in the sinks."""
+    left = [str(p) for p in (scene.folder / "out").rglob("*") if p.name.startswith("_tmp") or p.name.endswith(".tmp")]
+    site = scene.site
+    if isinstance(site, SparkSite):
+        with site.reading() as conn:
+            named = {s.segment_id for s in site.store.segments(conn, STREAM)}
+        named |= {h.location["part"] for h in scene.sealed()}
+        files: Files = site.files
+        left += [p.name for p in files.root.iterdir() if p.name not in named]
+    return left

@@ -1,0 +1,156 @@
+"""A watermark under load: of writers that commit late, roll back and use savepoints, nothing is lost, nothing early.
+
+*Lost* is a key whose row the replayed events do not give as the source has it, once all writers have ended and the
+watermark has passed. *Early* is an event that was in a committed batch while its content was not in the writers' log,
+which every transaction writes before it ends; or a row whose time-stamp is not before the watermark that was committed
+with its batch, so that the next window holds it again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qbcd import marks
+from qbcd.connectors.base import HighWater
+from qbcd.run import plan_of
+from qbcd.strategies.outbox import outbox_name
+from tests.support.late_writers import Load, Work, late_writers, set_up
+from tests.support.places import Place
+from tests.support.project import config, opened
+
+SAFE = ("ts", "tdi", "atdi")
+CONTROL = "control"
+MARGIN = {CONTROL: timedelta(milliseconds=77)}  # by which the control is known to the horizon
+DEFAULT = Load(rows=20_000, polls=300, long=(0.5, 3.0))
+SHORT = Load(rows=5_000, polls=100, long=(0.3, 1.5))
+LONG = Load(rows=100_000, polls=1_000, long=(0.5, 3.0))
+
+
+class Watch:
+    """Streams by each strategy on the writers' table, polled in turn under leases that are held throughout."""
+
+    def __init__(self, place: Place, folder: Path, stack: ExitStack, lag: float | None) -> None:
+        self.place, self.lag = place, lag
+        set_up(place)
+        tables = [self._table(name) for name in (*SAFE, CONTROL)]
+        project = stack.enter_context(opened(config(place.url, *tables), folder))
+        self.polls = dict.fromkeys((*SAFE, CONTROL), 0)
+        self.early = dict.fromkeys((*SAFE, CONTROL), 0)
+        self.work = {}
+        for name in self.polls:
+            project.stream(name).prepare()
+            stream = project.work(name)
+            held = stack.enter_context(stream.site.hold())
+            self.work[name] = (stream, held, plan_of(stream, held.row)[0])
+
+    def _table(self, name: str) -> dict[str, Any]:
+        flag = {} if name == "ts" else {"delete_flag": "gone"}
+        lag = {} if self.lag is None else {"lag": f"{self.lag:g}s"}
+        margin = "77ms" if name == CONTROL else "10ms"
+        strategy = {"type": "tdi" if name == CONTROL else name, "timestamp": "at", "margin": margin, **lag, **flag}
+        index = {"create_index": True} if name == "atdi" else {}
+        return {
+            "name": name, "table": self.place.table("t"), "columns": ["v", "at"], "sinks": [], "strategy": strategy | index,
+        }  # fmt: skip
+
+    def poll(self, name: str) -> int:
+        """One look and its step; gives the number of events, and counts those that are early."""
+        stream, held, plan = self.work[name]
+        found = [detection.header for detection in stream.site.detect(plan, stream.settings, held)]
+        self.polls[name] += 1
+        headers = [header for header in found if header is not None]
+        for header in headers:
+            self.early[name] += self._early(name, header.seq, held.row.checkpoint["mark"]["at"])
+        return sum(header.size for header in headers)
+
+    def _outbox(self, name: str) -> str:
+        return f"{self.place.quote(self.place.own_schema)}.{outbox_name(name)}"
+
+    def _early(self, name: str, seq: int, mark: str) -> int:
+        zone = " AT TIME ZONE 'UTC'" if self.place.kind == "postgresql" else ""
+        outbox = f"FROM {self._outbox(name)} AS o WHERE o.batch_seq = {seq}"
+        token = "CASE WHEN o.op = 'd' THEN concat('gone ', o.b_id) ELSE o.a_v END"
+        ((number,),) = self.place.sql(
+            f"SELECT COUNT(*) {outbox} AND (NOT EXISTS (SELECT 1 FROM log AS l WHERE l.token = {token}) "
+            f"OR o.op <> 'd' AND o.a_at{zone} >= '{mark}')"
+        )
+        return int(number)
+
+    def lost(self, name: str) -> set[int]:
+        """Keys whose replayed row is not the source's."""
+        shown = "true" if name == "ts" else "NOT gone"
+        source = dict(self.place.sql(f"SELECT id, v FROM t WHERE {shown}"))
+        copy: dict[int, str] = {}
+        order = "ORDER BY batch_seq, ordinal"
+        for key, new in self.place.sql(f"SELECT coalesce(a_id, b_id), a_v FROM {self._outbox(name)} {order}"):
+            copy.pop(key, None)
+            if new is not None:
+                copy[key] = new
+        return {key for key in source.keys() | copy.keys() if source.get(key) != copy.get(key)}
+
+    def run(self, load: Load, seed: int) -> Work:
+        """Polls while writers are at work, and until all that they wrote is told."""
+        with late_writers(self.place, load, seed) as work:
+            while sum(self.polls[name] for name in SAFE) < load.polls or self._rows() < load.rows:
+                for name in self.work:
+                    self.poll(name)
+        time.sleep((self.lag or 0) + 0.1)
+        for name in self.work:
+            while self.poll(name):
+                pass
+        return work
+
+    def _rows(self) -> int:
+        return int(self.place.sql("SELECT COUNT(*) FROM t")[0][0])
+
+
+def watched(
+    place: Place, folder: Path, load: Load, monkeypatch: pytest.MonkeyPatch, lag: float | None = None
+) -> Mapping[str, Any]:
+    """Runs `load`; the control reads up to the clock itself."""
+    real = marks.horizon
+
+    def horizon(look: HighWater, margin: timedelta, lag: timedelta | None) -> str:
+        return look.clock if margin == MARGIN[CONTROL] else real(look, margin, lag)
+
+    monkeypatch.setattr(marks, "horizon", horizon)
+    with ExitStack() as stack:
+        watch = Watch(place, folder, stack, lag)
+        work = watch.run(load, seed=4)
+        rows = watch._rows()
+        print(f"{rows:,} rows, {work.committed:,} transactions, {work.late} late, the longest {work.longest:.1f} s")
+        print(f"polls {watch.polls}, early {watch.early}")
+        lost = {name: watch.lost(name) for name in watch.polls}
+        print({name: len(keys) for name, keys in lost.items()})
+    assert lag is None or work.longest < lag, "a transaction outlasted the lag: it may be lost"
+    assert rows >= load.rows
+    assert work.late >= 20
+    return {"lost": lost, "early": watch.early}
+
+
+def judge(found: Mapping[str, Any]) -> None:
+    """Nothing lost, nothing early; and the control shows that this test can see a loss."""
+    assert {name: found["lost"][name] for name in SAFE} == {name: set() for name in SAFE}
+    assert {name: found["early"][name] for name in SAFE} == dict.fromkeys(SAFE, 0)
+    assert found["lost"][CONTROL]
+
+
+def test_late_writers(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge(watched(place, workspace, DEFAULT, monkeypatch))
+
+
+@pytest.mark.campaign
+def test_late_writers_for_long(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge(watched(place, workspace, LONG, monkeypatch))
+
+
+@pytest.mark.parametrize("database", ["mariadb"], indirect=True)
+def test_late_writers_within_the_lag(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge(watched(place, workspace, SHORT, monkeypatch, lag=6.0))

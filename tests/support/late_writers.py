@@ -1,0 +1,179 @@
+"""Writers whose transactions commit long after the time-stamps that they write: what makes a watermark hard.
+
+Each of them has keys of its own, so that none waits for another. Every value that is committed stands in table `log`,
+which is written by the same transaction: what is in the table and not in the log was never committed.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from tests.support.places import Place, place_of
+
+CLIENTS = 12
+LONG_SHARE = 0.03
+PATIENCE = 60.0
+SET_UP = """
+CREATE TABLE t (id integer PRIMARY KEY, v varchar(40) NOT NULL, at {at} NOT NULL, gone boolean NOT NULL DEFAULT false);
+CREATE TABLE log (token varchar(40) NOT NULL); CREATE INDEX log_token ON log (token)
+"""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What writers do.
+
+    Attributes:
+        rows: That are to stand in the table at least.
+        polls: That are to be made meanwhile at least, of all streams together.
+        long: Seconds that a long transaction stays open, from and to.
+    """
+
+    rows: int
+    polls: int
+    long: tuple[float, float]
+
+
+@dataclass
+class Work:
+    """What writers have done: how often they committed, how often late, and after how many seconds at most."""
+
+    committed: int = 0
+    late: int = 0
+    longest: float = 0.0
+
+
+def set_up(place: Place) -> None:
+    """Makes the tables."""
+    place.sql(SET_UP.format(at="timestamptz" if place.kind == "postgresql" else "timestamp(6)"))
+
+
+@contextmanager
+def late_writers(place: Place, load: Load, seed: int) -> Iterator[Work]:
+    """Writers at work as long as the block, in a process of their own; afterwards what they did is told."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    stop, work = context.Event(), Work()
+    process = context.Process(target=_write, args=(place.url, load, seed, stop, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        assert ours.poll(PATIENCE), "the writers did not start"
+        assert ours.recv() == "writing"
+        yield work
+        assert process.is_alive(), "the writers have given up"
+    finally:
+        stop.set()
+        process.join(PATIENCE)
+        process.kill()
+    told = ours.recv()
+    assert isinstance(told, Work), told
+    work.committed, work.late, work.longest = told.committed, told.late, told.longest
+
+
+def _write(url: str, load: Load, seed: int, stop: Any, told: Any) -> None:
+    """The process: every client is a thread with a session of its own."""
+    clients = [_Client(url, load, number, Random(f"{seed} {number}"), stop) for number in range(CLIENTS)]
+    threads = [threading.Thread(target=client.run) for client in clients]
+    for thread in threads:
+        thread.start()
+    told.send("writing")
+    for thread in threads:
+        thread.join()
+    failed = [client.failure for client in clients if client.failure]
+    longest = max(client.work.longest for client in clients)
+    done = Work(sum(c.work.committed for c in clients), sum(c.work.late for c in clients), longest)
+    told.send(failed[0] if failed else done)
+
+
+@dataclass
+class _Client:
+    """One writer."""
+
+    url: str
+    load: Load
+    number: int
+    rng: Random
+    stop: Any
+    work: Work = field(default_factory=Work)
+    failure: str = ""
+    keys: list[int] = field(default_factory=list)  # that it committed
+    made: int = 0
+
+    def run(self) -> None:
+        self.place = place_of(self.url)
+        first = self.place.kind == "postgresql"
+        self.clocks = ("now()", "now()", "clock_timestamp()") if first else ("now(6)", "sysdate(6)")
+        try:
+            with self.place.connect() as conn:
+                while not self.stop.is_set():
+                    self._transaction(conn)
+                    self.stop.wait(self.rng.expovariate(1 / 0.01))
+        except Exception as error:  # noqa: BLE001 -- told to the test
+            self.failure = repr(error)
+            self.stop.set()
+
+    def _transaction(self, conn: Any) -> None:
+        """Some changes, long after the transaction began, perhaps undone in part or as a whole."""
+        began, late = time.monotonic(), self.rng.random() < LONG_SHARE
+        changes = self.rng.randint(1, 4)
+        waits = self.rng.randint(0, changes) if late else -1  # before which change, or before the commit
+        self.place.run(conn, "SELECT 1")  # from here on the transaction has a beginning, and nothing else
+        tokens: list[str] = []
+        fresh: list[int] = []
+        for number in range(changes):
+            if number == waits:
+                time.sleep(self.rng.uniform(*self.load.long))
+            self._change(conn, tokens, fresh)
+        if tokens:
+            self.place.run(conn, f"INSERT INTO log VALUES {', '.join(['(%s)'] * len(tokens))}", tokens)
+        if waits == changes:
+            time.sleep(self.rng.uniform(*self.load.long))
+        if self.rng.random() < 0.05:
+            conn.rollback()
+            return
+        conn.commit()
+        self.keys += fresh
+        self.work.committed += 1
+        self.work.late += late
+        self.work.longest = max(self.work.longest, time.monotonic() - began)
+
+    def _change(self, conn: Any, tokens: list[str], fresh: list[int]) -> None:
+        """One statement, perhaps behind a savepoint that it is undone to."""
+        behind, undone = self.rng.random() < 0.3, self.rng.random() < 0.5
+        if behind:
+            self.place.run(conn, "SAVEPOINT a")
+        made, keys = self._statement(conn)
+        if behind and undone:
+            self.place.run(conn, "ROLLBACK TO SAVEPOINT a")
+            return
+        if behind:
+            self.place.run(conn, "RELEASE SAVEPOINT a")
+        tokens += made
+        fresh += keys
+
+    def _statement(self, conn: Any) -> tuple[list[str], list[int]]:
+        """Inserts, updates or flags; gives what the log is told, and the new keys."""
+        clock, dice = self.rng.choice(self.clocks), self.rng.random()
+        if dice < 0.6 or not self.keys:
+            keys = [self._next() * CLIENTS + self.number for _ in range(self.rng.randint(1, 8))]
+            tokens = [f"c {key}" for key in keys]
+            values = ", ".join(f"({key}, '{token}', {clock})" for key, token in zip(keys, tokens, strict=True))
+            self.place.run(conn, f"INSERT INTO t (id, v, at) VALUES {values}")
+            return tokens, keys
+        key = self.rng.choice(self.keys)
+        token = f"u {key} {self._next()}"
+        gone = self.rng.random() < 0.3
+        self.place.run(conn, f"UPDATE t SET v = '{token}', gone = {gone}, at = {clock} WHERE id = {key}")
+        return [token, f"gone {key}"] if gone else [token], []
+
+    def _next(self) -> int:
+        self.made += 1
+        return self.made

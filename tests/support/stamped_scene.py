@@ -1,0 +1,111 @@
+"""A scene for the strategies that need more of a table than a key: a time-stamp, a delete flag, a checksum column.
+
+The application behind it writes the time with every change. Where the strategy reads a delete flag, it flags rows and
+brings them back; a changed key is then a flagged row and a new one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.support.scene import ROWS, Scene
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PAST_THE_MARGIN = 0.02  # seconds; the strategies' margin and lag are milliseconds
+_SERVICES = ["at", "gone", "row_sum"]
+_SMALL = {"rows_per_range": 4, "pace": {"per_second": 1000}}  # a step for each of a few ranges
+_STAMP = {"timestamp": "at", "margin": "1ms"}
+_FLAG = {**_STAMP, "delete_flag": "gone"}
+IN_SOURCE: Mapping[str, dict[str, Any]] = {
+    "id": {"type": "id", **_SMALL},
+    "tlcs": {"type": "tlcs", **_SMALL},
+    "tlcs_in_row": {"type": "tlcs", "checksums": "column", "checksum_column": "row_sum", **_SMALL},
+    "ts": {"type": "ts", **_STAMP, "deletes": {"every": "1ms"}},
+    "tdi": {"type": "tdi", **_FLAG, "purge": True},
+    "atdi": {"type": "atdi", **_FLAG, "create_index": True},
+}
+TABLE = """
+DROP TABLE IF EXISTS t;
+CREATE TABLE t (id integer PRIMARY KEY, v varchar(40), n integer DEFAULT 0, at {when}, gone boolean DEFAULT FALSE,
+  row_sum bigint)
+"""
+# As the plain scene's; a row that comes and goes between two polls is among it.
+COME = """
+INSERT INTO t (id, v, at) VALUES (100 + {n}, 'new {n}', {now});
+UPDATE t SET v = 'changed {n}', at = {now} WHERE id IN (2, 7)
+"""
+LEAST = "(SELECT i FROM (SELECT min(id) AS i FROM t WHERE id > 2 AND id <> 7 AND NOT gone) AS s)"
+NEWEST = "(SELECT i FROM (SELECT max(id) AS i FROM t WHERE id < 1000 AND NOT gone) AS s)"
+DELETED = f"""
+DELETE FROM t WHERE id = {LEAST};
+UPDATE t SET id = 1000 + {{n}}, at = {{now}} WHERE id = {NEWEST}
+"""
+FLAGGED = f"""
+UPDATE t SET gone = TRUE, at = {{now}} WHERE id = {LEAST};
+UPDATE t SET gone = TRUE, at = {{now}} WHERE id = {NEWEST};
+INSERT INTO t (id, v, at) VALUES (1000 + {{n}}, 'moved {{n}}', {{now}})
+"""
+
+
+class StampedScene(Scene):
+    """A scene whose table has all that a strategy in the source may ask for.
+
+    Args:
+        strategy: A name in :data:`IN_SOURCE`.
+    """
+
+    def __init__(self, url: str, folder: Path, strategy: str, spark: SparkSession, **more: Any) -> None:
+        how = IN_SOURCE[strategy]
+        self.flagged = "delete_flag" in how
+        # where a server does not show who writes, the user has to say how long a transaction takes
+        if "timestamp" in how and not url.startswith("postgresql"):
+            how = {**how, "lag": "2ms"}
+        super().__init__(url, folder, how, spark, **{"exclude": _SERVICES, **more})
+        first = self.place.kind == "postgresql"
+        self._now = "clock_timestamp()" if first else "sysdate(6)"
+        self._when = "timestamptz NOT NULL" if first else "timestamp(6) NOT NULL"
+
+    def make_table(self) -> None:
+        self.place.sql(TABLE.format(when=self._when))
+        rows = ", ".join(f"({i}, 'old {i}', {self._now})" for i in range(1, ROWS + 1))
+        self.place.sql(f"INSERT INTO t (id, v, at) VALUES {rows}")
+        time.sleep(PAST_THE_MARGIN)
+
+    def change(self) -> None:
+        self.changes += 1
+        changes = ";".join([COME, FLAGGED if self.flagged else DELETED])
+        self.place.sql(changes.format(n=self.changes, now=self._now))
+        time.sleep(PAST_THE_MARGIN)
+
+    def source(self) -> list[tuple[Any, ...]]:
+        return self.place.sql("SELECT id, v, n FROM t WHERE NOT gone ORDER BY id")
+
+    def put(self, rows: list[tuple[Any, ...]]) -> None:
+        wanted = {row[0] for row in rows}
+        away = (
+            f"UPDATE t SET gone = TRUE, at = {self._now} WHERE NOT gone AND" if self.flagged else "DELETE FROM t WHERE"
+        )
+        with self.place.connect() as conn:
+            standing = {row[0] for row in self.place.run(conn, "SELECT id FROM t")}
+            for key in standing - wanted:
+                self.place.run(conn, f"{away} id = %s", [key])
+            for key, v, n in rows:
+                sets = f"v = %s, n = %s, gone = FALSE, at = {self._now}"
+                come = f"INSERT INTO t (v, n, at, id) VALUES (%s, %s, {self._now}, %s)"
+                change = f"UPDATE t SET {sets} WHERE id = %s"
+                self.place.run(conn, change if key in standing else come, [v, n, key])
+        time.sleep(PAST_THE_MARGIN)
+
+    def flagged_rows(self) -> list[int]:
+        """Keys of the flagged rows that still stand in the table."""
+        return [row[0] for row in self.place.sql("SELECT id FROM t WHERE gone ORDER BY id")]
+
+
+def scene_of(url: str, folder: Path, strategy: str, spark: SparkSession, **more: Any) -> Scene:
+    """A scene for any strategy that tests know by a name."""
+    return (StampedScene if strategy in IN_SOURCE else Scene)(url, folder, strategy, spark, **more)
