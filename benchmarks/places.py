@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import psycopg2
@@ -60,8 +61,13 @@ class Place(ABC):
 
 
 class PostgresPlace(Place):
-    """An embedded PostgreSQL."""
+    """An embedded PostgreSQL.
 
+    Attributes:
+        programs: Folder of `pgbench` and its like.
+    """
+
+    programs: Path
     table = "public.orders"
     create_sql = """
 CREATE TABLE public.orders (
@@ -87,7 +93,9 @@ INSERT INTO public.orders SELECT max(id) OVER () + row_number() OVER (), custome
         """A server for the length of the block."""
         usual = {"shared_buffers": "1GB", "max_connections": 50, "max_wal_size": "4GB", "jit": False}
         with EmbeddedPostgres.start(settings={**usual, **settings}) as server:
-            yield cls(server.url)
+            place = cls(server.url)
+            place.programs = server.bin
+            yield place
 
     def connect(self) -> Any:
         conn = psycopg2.connect(self.url, options="-c max_parallel_workers_per_gather=0")

@@ -41,6 +41,7 @@ class _Dataset:
     file: str
     columns: str
     key: str
+    kept: str = ""  # columns that the application keeps beside those of the file
 
 
 _TABLES = {
@@ -60,7 +61,12 @@ _TABLES = {
         " engines smallint NOT NULL, seats smallint NOT NULL, speed smallint, engine text NOT NULL",
         "tailnum",
     ),
-    "airlines": _Dataset("airlines.csv", "carrier text NOT NULL, name text NOT NULL", "carrier"),
+    "airlines": _Dataset(
+        "airlines.csv",
+        "carrier text NOT NULL, name text NOT NULL",
+        "carrier",
+        "updated_at timestamptz NOT NULL DEFAULT now(), is_deleted boolean NOT NULL DEFAULT false",
+    ),
     "airports": _Dataset(
         "airports.csv",
         "faa text NOT NULL, name text NOT NULL, lat double precision NOT NULL, lon double precision NOT NULL,"
@@ -114,7 +120,20 @@ _DAY = (
         "SELECT min(p.tailnum) FROM planes p WHERE p.tailnum NOT LIKE '%%O'"
         " AND NOT EXISTS (SELECT FROM planes q WHERE q.tailnum = left(p.tailnum, -1) || 'O'))",
     ),
-    # Another one gets winglets.
+    # An airline takes another name; one ends its service, which the application says by a flag.
+    (
+        "airlines",
+        _UPDATE,
+        "UPDATE airlines SET name = name || ' (new)', updated_at = now() WHERE carrier = ("
+        "SELECT min(carrier) FROM airlines WHERE NOT is_deleted AND name NOT LIKE '%%(new)')",
+    ),
+    (
+        "airlines",
+        _DELETE,
+        "UPDATE airlines SET is_deleted = true, updated_at = now() WHERE carrier = ("
+        "SELECT max(carrier) FROM airlines WHERE NOT is_deleted)",
+    ),
+    # Another plane gets winglets.
     (
         "planes",
         _UPDATE,
@@ -171,6 +190,8 @@ def _load_table(cur: cursor, folder: Path, table: str, dataset: _Dataset) -> int
     rows = cur.rowcount
     cur.execute("DROP TABLE loading")
     cur.execute(f"ALTER TABLE {table} ADD PRIMARY KEY ({dataset.key})")
+    for column in filter(None, dataset.kept.split(", ")):
+        cur.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
     cur.execute(f"ANALYZE {table}")
     return rows
 

@@ -49,11 +49,16 @@ tables:
   # id_rcs only reads: the source sums up ranges of the key, and those that
   # differ are fetched and compared by Spark.
   - {{source: nyc, table: flights, strategy: id_rcs, sinks: [changes, lake]}}
-  - {{source: nyc, table: weather, strategy: id_rcs}}
-  # mds keeps a copy in schema qbcd of the source and compares there.
+  # mds keeps a copy in schema qbcd of the source and compares there; id does
+  # so range by range, and tlcs keeps one checksum a row instead of the copy.
   - {{source: nyc, table: planes, strategy: mds}}
-  - {{source: nyc, table: airports, strategy: mds}}
-  - {{source: nyc, table: airlines, strategy: mds}}
+  - {{source: nyc, table: weather, strategy: id}}
+  - {{source: nyc, table: airports, strategy: tlcs}}
+  # tdi reads what a time-stamp says is new; deleted rows carry a flag.
+  - source: nyc
+    table: airlines
+    columns: [name]
+    strategy: {{type: tdi, timestamp: updated_at, delete_flag: is_deleted, margin: 10ms}}
 """
 OPS = {"c": "insert", "u": "update", "d": "delete"}
 SAMPLE = 3

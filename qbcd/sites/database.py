@@ -117,9 +117,9 @@ class DatabaseSite(Site):
         self, session: Session, plan: StreamPlan, settings: Settings, held: Held, part: Part
     ) -> tuple[int, BatchHeader | None]:
         """Replica and, where the user wants it, batch of the rows that stand there now; how many they are."""
-        strategy, rows = self.strategy(plan), 0
-        for statement in strategy.baseline(part, events=settings.baseline_events):
-            rows = session.run(statement)
+        strategy = self.strategy(plan)
+        done = [session.run(s) for s in strategy.baseline(part, events=settings.baseline_events)]
+        rows = done[0 if settings.baseline_events else -1] if done else 0
         if not settings.baseline_events or not rows:
             return rows, None
         stepping.check_travels(session, strategy, settings, part)
@@ -133,7 +133,9 @@ class DatabaseSite(Site):
         started, before = time.monotonic(), int(held.row.checkpoint["rows"])
         strategy = self.strategy(plan)
         afresh = settings.accept_source and self._changed_meaning(strategy, held)
-        if strategy.way == "ranges":
+        if afresh and isinstance(strategy, Ranged) and strategy.by_ranges:
+            resizing.recut(self, strategy, held)
+        if strategy.way == "ranges" and not afresh:
             yield from self._by_ranges(plan, settings, held)
         elif strategy.way == "window":
             for header, taken in windows.poll(self, plan, settings, held, afresh=afresh):

@@ -46,6 +46,16 @@ def ranges_counted(
     return [replace(r, rows=rows[r.range_id]) for r in cut]
 
 
+def recut(site: DatabaseSite, strategy: Ranged, held: Held) -> None:
+    """Cuts all ranges anew, in a step of its own: after a change of collation the old bounds may be in no order."""
+    with site.source.write(site.stream) as session:
+        row = held.row
+        site.store.lock(session.connection, site.stream, site.project.project_id, row.version, row.fencing_token)
+        row, usual = first_cut(session, site, strategy, row)
+        advanced = site.commit(session.connection, row, held, None, {**row.checkpoint, "usual": usual})
+    held.row = advanced
+
+
 def resize(site: DatabaseSite, strategy: Ranged, held: Held) -> None:
     """Cuts and joins what has left its size, in one step of its own that finds no change."""
     usual = float(held.row.checkpoint["usual"])

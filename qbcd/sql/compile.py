@@ -25,6 +25,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import sqlglot
@@ -112,11 +114,9 @@ class _Expansion:
         """A primitive that speaks of the whole row."""
         if primitive == "QBCD_RESTRICTION":
             # The newlines end a comment that slipped by.
-            return self._verbatim(f"(\n{plan.where}\n)") if plan.where else exp.true()
+            return self._verbatim(_Verbatim(f"(\n{plan.where}\n)")) if plan.where else exp.true()
         if primitive == "QBCD_WITHIN":
-            if self._within is None:
-                return exp.true()
-            return self._verbatim(f"({self._connector.key_between(plan.key, args[0].name, self._within)})")
+            return self._verbatim(_Verbatim(alias=args[0].name)) if self._ranged else exp.true()
         if primitive == "QBCD_DIGEST":
             return self._connector.row_digest([(c, exp.column(c.name, quoted=True)) for c in plan.captured])
         if primitive == "QBCD_DIGEST_OF":
@@ -140,8 +140,8 @@ class _Expansion:
             return _PAIRS[primitive](self._connector, column, args[1], args[2])
         return _VALUES[primitive](self._connector, column, args[1])
 
-    def _verbatim(self, text: str) -> Tree:
-        self.verbatim.append(text)
+    def _verbatim(self, what: _Verbatim) -> Tree:
+        self.verbatim.append(what)
         return exp.Var(this=f"{self.place}_VERBATIM_{len(self.verbatim) - 1}_END")
 
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
-import qbcd
 from qbcd.errors import UnsupportedType
-from tests.support.drawing import DrawnTable, draw_tables
+from tests.support.captured import Captured, prepare, told
+from tests.support.drawing import draw_tables
 from tests.support.histories import EVERY_STEP, History
-from tests.support.oracle import batches, copy_of, net
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
 
@@ -24,57 +21,6 @@ if TYPE_CHECKING:
 
 STRATEGIES = ("mds", "id_rcs")
 TABLES = 4
-
-
-class Captured:
-    """A drawn table with one stream and one copy a strategy."""
-
-    def __init__(self, rng: Random, table: DrawnTable, number: int, folder: Path) -> None:
-        self.table, self.folder = table, folder
-        self.history = History(rng, table)
-        self.history.fill(rng.choice([1, 2, 7, 25, 60]))
-        per_range = {"type": "id_rcs", "rows_per_range": rng.choice([1, 3, 5, 7])}
-        self.streams = [
-            table.stream(f"{strategy}.{number}", per_range if strategy == "id_rcs" else strategy)
-            for strategy in STRATEGIES
-        ]
-        self.copies = [
-            copy_of(
-                table.place.url, table.quoted, table.key, columns=table.pertinent, where=table.where,
-                name=stream["name"], unique=self._unique, texts=table.types,
-            )
-            for stream in self.streams
-        ]  # fmt: skip
-
-    @property
-    def _unique(self) -> list[str]:
-        return [self.table.unique] if self.table.unique in self.table.pertinent else []
-
-    def check(self) -> Counter[str]:
-        """Replays what the last poll brought and compares; returns the ops found."""
-        expected = Counter(op for op, _, _ in self.copies[0].differences())
-        found = []
-        for stream, copy in zip(self.streams, self.copies, strict=True):
-            fresh = copy.replay(batches(self.folder, stream["name"]))
-            left = copy.differences()
-            assert not left, f"{stream['name']}: replay does not give the source: {left}"
-            ops = Counter(event["op"] for event in fresh)
-            assert ops == expected, f"{stream['name']}: other ops than the net changes {expected}: {net(fresh)}"
-            found.append(net(fresh))
-        assert found[0] == found[1], f"the strategies differ:\n{set(found[0]) ^ set(found[1])}"
-        return expected
-
-
-@contextmanager
-def told(seed: int, tables: list[DrawnTable], at: list[str], folder: Path) -> Iterator[None]:
-    """Adds to a failure what is needed to run it again: the seed, and a file with the table's whole history."""
-    try:
-        yield
-    except Exception as error:
-        script = folder / "failed.sql"
-        script.write_text("\n\n".join(t.script() for t in tables if t.quoted in at), "utf-8")
-        what = f"{type(error).__name__}: {str(error)[:4000]}"
-        raise AssertionError(f"seed {seed}, table {at}, history in {script}: {what}") from error
 
 
 def run(seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int) -> tuple[Counter[str], Counter[str]]:
@@ -87,7 +33,9 @@ def run(seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int)
         captured = []
         for number, table in enumerate(tables):
             at[:] = [table.quoted]
-            captured.append(Captured(rng, table, number, folder / "out" / "changes"))
+            per_range = {"type": "id_rcs", "rows_per_range": rng.choice([1, 3, 5, 7])}
+            strategies = {s: per_range if s == "id_rcs" else s for s in STRATEGIES}
+            captured.append(Captured(rng, table, number, folder / "out" / "changes", strategies))
         ops: Counter[str] = Counter()
         streams = [
             {**stream, "baseline": ("silent", "events")[i % 2]} for i, c in enumerate(captured) for stream in c.streams
@@ -103,24 +51,6 @@ def run(seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int)
                     poll(project, *(s["name"] for s in one.streams))
                     ops += one.check()
     return ops, sum((c.history.done for c in captured), Counter())
-
-
-def prepare(project: qbcd.Project, one: Captured) -> Counter[str]:
-    """Baselines of both streams: as events, or silent, where the consumer loads the table itself."""
-    found: Counter[str] = Counter()
-    for stream, copy in zip(one.streams, one.copies, strict=True):
-        project.stream(stream["name"]).prepare()
-        if stream_baseline(project, stream["name"]) == "silent":
-            copy.take_baseline()
-            assert batches(one.folder, stream["name"]) == []
-        else:
-            found += Counter(event["op"] for event in copy.replay(batches(one.folder, stream["name"])))
-        assert copy.differences() == []
-    return found
-
-
-def stream_baseline(project: qbcd.Project, name: str) -> str:
-    return project.stream(name).config.baseline
 
 
 def change(rng: Random, history: History, *, emptied: bool) -> None:

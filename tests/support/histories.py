@@ -52,6 +52,12 @@ class History:
             self._run(conn, f"{statement} {self.table.quoted}")
         self.done["empty"] += 1
 
+    def thin(self) -> None:
+        """Takes about three rows of four away."""
+        with self.place.connect() as conn:
+            self._run(conn, f"DELETE FROM {self.table.quoted} WHERE {self._unique} % 4 <> {self.rng.randrange(4)}")
+        self.done["thin"] += 1
+
     def _step(self, conn: Any, step: str) -> None:
         noted = len(self.table.history)
         action: Callable[[Any], bool] = getattr(self, f"_{step}")

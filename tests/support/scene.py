@@ -40,14 +40,14 @@ class Scene:
     """A table `t` in the database at `url`, captured by stream `s` of a project in `folder`.
 
     Args:
-        strategy: ``mds`` or ``id_rcs``, with ranges small enough for a change to leave some clean; or as configuration.
+        strategy: ``mds``, or ``id_rcs`` with ranges small enough for a change to leave some clean; or as configuration.
         sinks: By name, as configuration; by default one jsonl sink ``changes``.
         more: Further keys of the table's configuration.
     """
 
     def __init__(
-        self, url: str, folder: Path, strategy: str | dict[str, Any], spark: SparkSession, *, sinks: dict[str, Any] | None = None,
-        state: str = "", source_url: str = "", **more: Any,
+        self, url: str, folder: Path, strategy: str | dict[str, Any], spark: SparkSession, *,
+        sinks: dict[str, Any] | None = None, state: str = "", source_url: str = "", **more: Any,
     ) -> None:  # fmt: skip
         self.place, self.folder, self.spark = place_of(url), folder, spark
         self.sinks = sinks or {"changes": {"type": "jsonl", "path": "out/changes"}}
