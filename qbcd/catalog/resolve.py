@@ -112,6 +112,7 @@ def _chosen(config: StreamConfig, table: Table, frozen: Frozen | None) -> tuple[
     if config.columns:
         return [_column(config, table, name, "columns") for name in config.columns], []
     excluded = {_column(config, table, name, "exclude").name for name in config.exclude or ()}
+    excluded.add(str(config.options.get("checksum_column")))  # it would be part of its own checksum
     return [c for c in table.columns if c.name not in excluded], []
 
 

@@ -19,7 +19,7 @@ from qbcd.catalog.remembered import check_server, check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import SourceChanged
 from qbcd.marks import Window
-from qbcd.model import BatchHeader, Cost, StreamPlan
+from qbcd.model import BatchHeader, Cost, ServerIdentity, StreamPlan
 from qbcd.sites import described, fitness, owned, resizing, stepping, windows
 from qbcd.sites.base import Detection, Difference, Held, Settings, Site, Step, checkpoint_of, new_epoch
 from qbcd.sites.guards import ACCEPTED_SOURCE
@@ -106,7 +106,8 @@ class DatabaseSite(Site):
                 moves["swept"] = self.store.now(session.connection)
             if isinstance(strategy, Tdi) and strategy.purges:
                 session.run(strategy.note_flagged(Window(None, moves["mark"]["at"])))
-            checkpoint = {**self.checkpoint(session, plan, settings, rows), **moves}
+            server = self.source.connector.server_identity(session.connection)
+            checkpoint = {**self.checkpoint(plan, settings, server, rows), **moves}
             hooks.reach("before_commit")
             row = self.commit(session.connection, row, held, header, checkpoint, epoch=part.epoch, prepared=True)
         held.row = row
@@ -195,9 +196,8 @@ class DatabaseSite(Site):
         """The header of what was just found, by the source's clock."""
         return stepping.first_header(self, session, plan, settings, held, epoch, counts)
 
-    def checkpoint(self, session: Session, plan: StreamPlan, settings: Settings, rows: int) -> dict[str, Any]:
+    def checkpoint(self, plan: StreamPlan, settings: Settings, server: ServerIdentity, rows: int) -> dict[str, Any]:
         """What every strategy remembers; `rows` is the replica's size."""
-        server = self.source.connector.server_identity(session.connection)
         return checkpoint_of(plan, settings, server, self.source.connector.encoder_version, rows)
 
     # -- batches -----------------------------------------------------------------------------------------------------

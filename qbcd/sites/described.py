@@ -39,7 +39,7 @@ def explain(site: DatabaseSite, plan: StreamPlan, row: StreamRow | None) -> list
         title = "look for keys that are gone" if isinstance(strategy, Stamped) else "find the changes"
         each = f"source {site.source.name}, a transaction for each step ({of})"
         steps.append(Step(f"{title} in one range, into the outbox", each, strategy.differences(part, within)))
-        steps += _apply(strategy, part, each)
+        steps += _apply(strategy, part, each, within)
     return steps
 
 
@@ -53,8 +53,8 @@ def _window(strategy: Stamped, part: Part, window: Window, place: str) -> list[S
     return [*steps, *_apply(strategy, part, place)]
 
 
-def _apply(strategy: InSource, part: Part, place: str) -> list[Step]:
-    statements = strategy.apply(part)
+def _apply(strategy: InSource, part: Part, place: str, within: KeyRange | None = None) -> list[Step]:
+    statements = strategy.apply(part, within)
     titles = [] if strategy.keeps == "nothing" else ["take old images out of the replica", "put new ones into it"]
     titles += ["write the checksums back"] if len(statements) > len(titles) else []
     return [

@@ -121,17 +121,16 @@ class Visit:
             left = left[len(step) :]
             began = time.monotonic()
             self.site.progress(f"comparing ranges, {len(left):,} to go")
-            self._step(step)
-            spent = time.monotonic() - began
+            spent = self._step(step)
             if rate:
-                time.sleep(max(0.0, 1 / float(rate) - spent))
+                time.sleep(max(0.0, 1 / float(rate) - (time.monotonic() - began)))
             else:
                 held = float(max(1, sum(r.rows for r in step)))
                 rows = rotation.paced(held, seconds=spent, target=target.total_seconds())
             yield
 
-    def _step(self, step: Sequence[StoredRange]) -> None:
-        """One transaction: compare, apply, remember the visit."""
+    def _step(self, step: Sequence[StoredRange]) -> float:
+        """One transaction: compare, apply, remember the visit; gives the seconds that its rows took."""
         within, state = rotation.as_one(step), self.state
 
         def follow(session: Session, strategy: InSource, part: Part, counts: Counts) -> Mapping[str, Any]:
@@ -153,6 +152,7 @@ class Visit:
         self.state = Pass.of(self.held.row.checkpoint["pass"])
         self.done.rows += within.rows
         self.done.accepted_source |= taken.accepted_source
+        return taken.seconds
 
     def _events(
         self, session: Session, part: Part, step: Sequence[StoredRange]

@@ -6,6 +6,7 @@ under no number, until :func:`seal` gives it one (architecture 2).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -54,11 +55,17 @@ class Look:
 
 @dataclass(frozen=True)
 class Taken:
-    """What a step brought."""
+    """What a step brought.
+
+    Attributes:
+        seconds: Spent on finding and applying, which take longer the more rows a step is about; not on what is asked
+            at every step.
+    """
 
     counts: Counts = field(default_factory=dict)
     header: BatchHeader | None = None
     accepted_source: bool = False
+    seconds: float = 0.0
 
     @property
     def found(self) -> int:
@@ -71,19 +78,23 @@ def take(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, l
     with site.source.write(site.stream) as session:
         site.enter(session, plan, held)
         plan = plan.on(check_shape(site.source, session, site.stream, held.row.checkpoint))
-        _, changed = check_server(site.source, session, site.stream, held.row.checkpoint, accept=settings.accept_source)
+        server, changed = check_server(
+            site.source, session, site.stream, held.row.checkpoint, accept=settings.accept_source
+        )
         hooks.reach("after_snapshot")
         strategy, row = site.strategy(plan), held.row
         check_key(session, strategy, look.within)
         part = _part(held, look.keep_open)
         for statement in look.before:
             session.run(statement)
+        began = time.monotonic()
         found = _find(session, strategy, part, look)
         hooks.reach("after_fetch")
-        counts = settle(site, session, strategy, settings, held, part, look.guarded) if found else {}
+        counts = settle(site, session, strategy, settings, held, part, look) if found else {}
+        spent = time.monotonic() - began
         moves = dict(look.follow(session, strategy, part, counts))
         if not found and not changed and not moves:
-            return Taken()
+            return Taken(seconds=spent)
         header = None
         if found:
             header = site.header(session, plan, settings, held, row.epoch, counts)
@@ -92,13 +103,13 @@ def take(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, l
             else:
                 pair(site, session, settings, header)
         rows = int(row.checkpoint["rows"]) + counts.get("c", 0) - counts.get("d", 0)
-        checkpoint = {**carried(held), **site.checkpoint(session, plan, settings, rows), **moves}
+        checkpoint = {**carried(held), **site.checkpoint(plan, settings, server, rows), **moves}
         confirm(site.project, settings, held)
         hooks.reach("before_commit")
         advanced = site.commit(session.connection, held.row, held, header, checkpoint)
     held.row = advanced
     hooks.reach("after_commit")
-    return Taken(counts, header, changed)
+    return Taken(counts, header, changed, spent)
 
 
 def check_key(session: Session, strategy: InSource, within: KeyRange | None) -> None:
@@ -126,23 +137,18 @@ def _find(session: Session, strategy: InSource, part: Part, look: Look) -> int:
 
 
 def settle(
-    site: DatabaseSite, session: Session, strategy: InSource, settings: Settings, held: Held, part: Part,
-    guarded: tuple[int, int, int] | None = None,
-) -> Counts:  # fmt: skip
-    """Guards and replica of the changes that stand in the outbox, in the caller's transaction.
-
-    Args:
-        guarded: (deletes so far, deletes let pass, rows at the start) of a pass; None for a step that is a whole poll.
-    """
+    site: DatabaseSite, session: Session, strategy: InSource, settings: Settings, held: Held, part: Part, look: Look
+) -> Counts:
+    """Guards and replica of the changes that `look` found and that stand in the outbox, in the caller's transaction."""
     plan = strategy.plan
     counts = {r.op.strip(): int(r.events) for r in session.rows(strategy.counts(part))}
     deletes, rows = counts.get("d", 0), int(held.row.checkpoint["rows"])
-    so_far, accepted, before = guarded or (0, 0, rows)
+    so_far, accepted, before = look.guarded or (0, 0, rows)
     if deletes and strategy.keeps != "nothing" and not 0 < so_far + deletes <= accepted:
         after = rows + counts.get("c", 0) - deletes
         check_guards(site.project, settings, held, deletes=so_far + deletes, before=before, after=after)
     check_travels(session, strategy, settings, part)
-    moved = [session.run(s) for s in strategy.apply(part)]
+    moved = [session.run(s) for s in strategy.apply(part, look.within)]
     updates = counts.get("u", 0)
     expected = [deletes + updates, counts.get("c", 0) + updates]
     if strategy.keeps != "nothing" and moved[:2] != expected:

@@ -74,29 +74,60 @@ def compile_sql(
         qbcd.errors.UnsupportedPrimitive: The connector lacks a primitive.
         ValueError: A placeholder has no value, or a value no placeholder.
     """
+    expanded = _expanded(canonical, connector, plan, within is not None)
+    verbatim = [_text(item, connector, plan, within) for item in expanded.verbatim]
+    return _filled(expanded, verbatim, dict(params or {}))
+
+
+@dataclass(frozen=True)
+class _Verbatim:
+    """What stands in the finished statement as it is: a text, or the condition on the key of relation `alias`."""
+
+    text: str = ""
+    alias: str | None = None
+
+
+@dataclass(frozen=True)
+class _Expanded:
+    """A statement but for what goes in last.
+
+    Attributes:
+        verbatim: What stands in the finished statement as it is, by the numbers of their places.
+        place: How the names begin that hold the place of what goes in last.
+    """
+
+    text: str
+    verbatim: tuple[_Verbatim, ...]
+    place: str
+
+
+@lru_cache(maxsize=256)
+def _expanded(canonical: str, connector: Connector, plan: StreamPlan | None, ranged: bool) -> _Expanded:
+    """Parses and generates; kept, since the steps of a pass differ only in what goes in last."""
     parsed: Any = sqlglot.parse_one(canonical)
-    expansion = _Expansion(connector, plan, within, _unused(canonical, plan))
+    expansion = _Expansion(connector, plan, ranged, _unused(canonical, plan))
     tree = connector.statement_form(parsed.transform(expansion.of))
     # Pretty printing would indent the second line of a name that has two.
     pretty = plan is None or not any("\n" in name for name in (plan.table.name, *(c.name for c in plan.captured)))
     text = tree.sql(dialect=connector.dialect, unsupported_level=sqlglot.ErrorLevel.RAISE, pretty=pretty)
-    return _filled(text, expansion, dict(params or {}))
+    return _Expanded(text, tuple(expansion.verbatim), expansion.place)
+
+
+def _text(item: _Verbatim, connector: Connector, plan: StreamPlan | None, within: KeyRange | None) -> str:
+    if item.alias is None or plan is None or within is None:
+        return item.text
+    return f"({connector.key_between(plan.key, item.alias, within)})"
 
 
 class _Expansion:
-    """The expansion of one statement's primitives.
+    """The expansion of one statement's primitives; what it gathers is as in :class:`_Expanded`."""
 
-    Attributes:
-        verbatim: Texts that stand in the finished statement as they are, by the numbers of their places.
-        place: How the names begin that hold the place of what goes in last.
-    """
-
-    def __init__(self, connector: Connector, plan: StreamPlan | None, within: KeyRange | None, place: str) -> None:
+    def __init__(self, connector: Connector, plan: StreamPlan | None, ranged: bool, place: str) -> None:
         self._connector = connector
         self._plan = plan
-        self._within = within
+        self._ranged = ranged
         self.place = place
-        self.verbatim: list[str] = []
+        self.verbatim: list[_Verbatim] = []
 
     def of(self, node: Tree) -> Tree:
         """What takes the place of `node`: itself where it is no primitive and no placeholder."""
@@ -161,9 +192,10 @@ def _unused(canonical: str, plan: StreamPlan | None) -> str:
     return word
 
 
-def _filled(text: str, expansion: _Expansion, params: dict[str, Any]) -> Statement:
+def _filled(expanded: _Expanded, verbatim: list[str], params: dict[str, Any]) -> Statement:
     """The statement with what goes in last, in one pass, so that nothing in a user's text is taken for a place."""
-    late = re.compile(rf"\b{expansion.place}_(?:BOUND_(?P<bound>\w+?)|VERBATIM_(?P<verbatim>\d+))_END\b")
+    late = re.compile(rf"\b{expanded.place}_(?:BOUND_(?P<bound>\w+?)|VERBATIM_(?P<verbatim>\d+))_END\b")
+    text = expanded.text
     used = {place["bound"] for place in late.finditer(text) if place["bound"]}
     if used != set(params):
         raise ValueError(f"placeholders {sorted(used)} do not match values {sorted(params)}")
@@ -171,7 +203,7 @@ def _filled(text: str, expansion: _Expansion, params: dict[str, Any]) -> Stateme
     def fill(place: re.Match[str]) -> str:
         if place["bound"]:
             return f"%({place['bound']})s"
-        inserted = expansion.verbatim[int(place["verbatim"])]
+        inserted = verbatim[int(place["verbatim"])]
         return inserted.replace("%", "%%") if params else inserted
 
     # pyformat: a literal percent sign is doubled, also in the user's restriction.

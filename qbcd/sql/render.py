@@ -15,11 +15,13 @@ from sqlglot import exp
 from qbcd.model import Table
 
 
+@lru_cache(maxsize=4096)
 def quoted(name: str) -> str:
     """`name` as a quoted identifier of canonical SQL."""
     return exp.to_identifier(name, quoted=True).sql()
 
 
+@lru_cache(maxsize=4096)
 def literal(text: str) -> str:
     """`text` as a string literal of canonical SQL."""
     return exp.Literal.string(text).sql()

@@ -137,11 +137,17 @@ class InSource(Strategy):
         found = [self._compiled("baseline_outbox", {"epoch": part.epoch, "batch_seq": part.seq})]
         return found if self.keeps == "nothing" else [*found, self._part("replica_insert", part)]
 
-    def apply(self, part: Part) -> list[Statement]:
-        """Brings the replica to the state that the part describes: old images out, new ones in, as a set."""
+    def apply(self, part: Part, within: KeyRange | None = None) -> list[Statement]:
+        """Brings the replica to the state that the part describes: old images out, new ones in, as a set.
+
+        Args:
+            part: What was found.
+            within: The range that it was found in. The source then never looks beyond it, whatever its statistics say
+                of the outbox, whose open batch comes and goes.
+        """
         if self.keeps == "nothing":
             return []
-        return [self._part("replica_delete", part), self._part("replica_insert", part)]
+        return [self._part("replica_delete", part, within), self._part("replica_insert", part)]
 
     def counts(self, part: Part) -> Statement:
         """Rows (op, events) of a part."""

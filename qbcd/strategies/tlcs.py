@@ -74,11 +74,11 @@ class Tlcs(Ranged):
         """Rows whose digest is not the one last reported, or whose key is new or gone, into the outbox."""
         return self._part("changes", part, within)
 
-    def apply(self, part: Part) -> list[Statement]:
+    def apply(self, part: Part, within: KeyRange | None = None) -> list[Statement]:
         """Digests and keys as reported now; in variant (a) written back into the table, whatever the row is by then."""
         if not self.column:
-            return super().apply(part)
-        return [*super().apply(part), self._part("checksum_write_back", part)]
+            return super().apply(part, within)
+        return [*super().apply(part, within), self._part("checksum_write_back", part, within)]
 
     def baseline(self, part: Part, *, events: bool) -> list[Statement]:
         """Fills the table of digests, or the column."""

@@ -29,6 +29,7 @@ SAFE = ("ts", "tdi", "atdi")
 CONTROL = "control"
 MARGIN = {CONTROL: timedelta(milliseconds=77)}  # by which the control is known to the horizon
 DEFAULT = Load(rows=20_000, polls=300, long=(0.5, 3.0))
+TURNS = 8  # transactions that may begin from one poll to the next
 SHORT = Load(rows=5_000, polls=100, long=(0.3, 1.5))
 LONG = Load(rows=100_000, polls=1_000, long=(0.5, 3.0))
 
@@ -99,8 +100,11 @@ class Watch:
         """Polls while writers are at work, and until all that they wrote is told."""
         with late_writers(self.place, load, seed) as work:
             while sum(self.polls[name] for name in SAFE) < load.polls or self._rows() < load.rows:
-                for name in self.work:
+                now_and_then = [CONTROL] if self.polls["ts"] % 5 == 0 else []
+                for name in (*SAFE, *now_and_then):
                     self.poll(name)
+                    for _ in range(TURNS):
+                        work.turns.release()
         time.sleep((self.lag or 0) + 0.1)
         for name in self.work:
             while self.poll(name):

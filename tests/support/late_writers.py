@@ -1,7 +1,8 @@
 """Writers whose transactions commit long after the time-stamps that they write: what makes a watermark hard.
 
-Each of them has keys of its own, so that none waits for another. Every value that is committed stands in table `log`,
-which is written by the same transaction: what is in the table and not in the log was never committed.
+Each of them has keys of its own, so that none waits for another, and begins a transaction when it is given a turn: so
+much is written from one poll to the next on a slow machine as on a fast one. Every value that is committed stands in
+table `log`, written by the same transaction: what is in the table and not in the log was never committed.
 """
 
 from __future__ import annotations
@@ -43,11 +44,16 @@ class Load:
 
 @dataclass
 class Work:
-    """What writers have done: how often they committed, how often late, and after how many seconds at most."""
+    """What writers have done: how often they committed, how often late, and after how many seconds at most.
+
+    Attributes:
+        turns: A semaphore; each release lets one transaction begin.
+    """
 
     committed: int = 0
     late: int = 0
     longest: float = 0.0
+    turns: Any = None
 
 
 def set_up(place: Place) -> None:
@@ -60,8 +66,8 @@ def late_writers(place: Place, load: Load, seed: int) -> Iterator[Work]:
     """Writers at work as long as the block, in a process of their own; afterwards what they did is told."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    stop, work = context.Event(), Work()
-    process = context.Process(target=_write, args=(place.url, load, seed, stop, theirs), daemon=True)
+    stop, work = context.Event(), Work(turns=context.Semaphore(0))
+    process = context.Process(target=_write, args=(place.url, load, seed, stop, work.turns, theirs), daemon=True)
     process.start()
     theirs.close()
     try:
@@ -78,9 +84,9 @@ def late_writers(place: Place, load: Load, seed: int) -> Iterator[Work]:
     work.committed, work.late, work.longest = told.committed, told.late, told.longest
 
 
-def _write(url: str, load: Load, seed: int, stop: Any, told: Any) -> None:
+def _write(url: str, load: Load, seed: int, stop: Any, turns: Any, told: Any) -> None:
     """The process: every client is a thread with a session of its own."""
-    clients = [_Client(url, load, number, Random(f"{seed} {number}"), stop) for number in range(CLIENTS)]
+    clients = [_Client(url, load, number, Random(f"{seed} {number}"), stop, turns) for number in range(CLIENTS)]
     threads = [threading.Thread(target=client.run) for client in clients]
     for thread in threads:
         thread.start()
@@ -102,6 +108,7 @@ class _Client:
     number: int
     rng: Random
     stop: Any
+    turns: Any
     work: Work = field(default_factory=Work)
     failure: str = ""
     keys: list[int] = field(default_factory=list)  # that it committed
@@ -114,8 +121,8 @@ class _Client:
         try:
             with self.place.connect() as conn:
                 while not self.stop.is_set():
-                    self._transaction(conn)
-                    self.stop.wait(self.rng.expovariate(1 / 0.01))
+                    if self.turns.acquire(timeout=0.2):
+                        self._transaction(conn)
         except Exception as error:  # noqa: BLE001 -- told to the test
             self.failure = repr(error)
             self.stop.set()

@@ -73,6 +73,7 @@ class Watched:
         strategies: Of the streams, by name.
         key: Column `id` as DDL.
         columns: The others as DDL; ``{at}`` stands for a time-stamp that is set when a row is inserted.
+        each: Further keys of the configuration of some streams, by name.
         more: Further keys of every stream's configuration.
 
     Attributes:
@@ -81,12 +82,13 @@ class Watched:
 
     def __init__(
         self, place: Place, folder: Path, strategies: Mapping[str, Any], *, key: str = "integer PRIMARY KEY",
-        columns: str = COLUMNS, source_url: str = "", **more: Any,
+        columns: str = COLUMNS, source_url: str = "", each: Mapping[str, dict[str, Any]] | None = None, **more: Any,
     ) -> None:  # fmt: skip
         self.place, self.folder = place, folder
         place.sql(f"CREATE TABLE t (id {key}, {columns.format(at=word(place, AT))})")
         fixed = {"table": place.table("t"), "columns": ["v", "n"], "sinks": [], **more}
-        tables = [{"name": name, "strategy": how, **fixed} for name, how in strategies.items()]
+        own = each or {}
+        tables = [{"name": name, "strategy": how, **fixed, **own.get(name, {})} for name, how in strategies.items()]
         self.data = config(source_url or place.url, *tables)
         self.project = opened(self.data, folder)
         self.names = list(strategies)
@@ -153,8 +155,9 @@ class Watched:
 
     def live(self, name: str) -> str:
         """What of the table a stream shows."""
-        how = next(t["strategy"] for t in self.data["tables"] if t["name"] == name)
-        return "NOT gone" if isinstance(how, dict) and "delete_flag" in how else "true"
+        table = next(t for t in self.data["tables"] if t["name"] == name)
+        shown = [table["where"]] if "where" in table else []
+        return " AND ".join([*shown, "NOT gone"] if "delete_flag" in table["strategy"] else shown) or "true"
 
     def poll(self, name: str = "s", **options: Any) -> list[list[Event]]:
         """One poll; gives the batches that it sealed. An error of it is raised."""

@@ -1,0 +1,192 @@
+"""What strategies with time-stamps, flags, checksums and ranges refuse, on every database: what, where, and a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import qbcd
+from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, UnsafeWatermark
+from tests.support.places import FIRST, Place, over
+from tests.support.project import config
+from tests.support.refusals import traces
+
+STAMP = {"postgresql": "timestamptz", "mariadb": "timestamp(6) NULL", "mysql": "timestamp(6) NULL"}
+PLAIN = {"postgresql": "timestamp", "mariadb": "datetime(6)", "mysql": "datetime(6)"}
+TABLE = """
+CREATE TABLE t (id integer PRIMARY KEY, v varchar(20), seen {stamp}, at {stamp}, day {plain}, gone boolean,
+  version integer, chk bigint, wide integer);
+INSERT INTO t (id, v, version) VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 2);
+CREATE TABLE loose (k integer NOT NULL, at {stamp}); INSERT INTO loose (k) VALUES (1), (2)
+"""
+TDI = {"type": "tdi", "timestamp": "at", "delete_flag": "gone"}
+COLUMN = {"type": "tlcs", "checksums": "column", "checksum_column": "chk"}
+
+# Strategy and further keys of the table, error, and what it says.
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any], type[QbcdError], tuple[str, ...]]] = {
+    "no such time-stamp": (
+        {"type": "ts", "timestamp": "att"}, {}, ConfigError,
+        ("tables[0].strategy.timestamp: ", 'time-stamp column "att" does not exist', "columns that could be one:"),
+    ),
+    "no time-stamp by its type": (
+        {"type": "ts", "timestamp": "v"}, {}, ConfigError,
+        ("tables[0].strategy.timestamp: ", "column 'v' of type", "cannot be a watermark"),
+    ),
+    "several kinds": (
+        {"type": "ts", "timestamp": ["at", "id"]}, {}, ConfigError, ("time-stamps at, id are of several kinds",),
+    ),
+    "no zone": ({"type": "ts", "timestamp": "day"}, {}, ConfigError, ("does not say in which zone", "add  zone: UTC")),
+    "a zone too many": (
+        {"type": "ts", "timestamp": "at", "zone": "UTC"}, {}, ConfigError, ("strategy.zone: ", "remove `zone`"),
+    ),
+    "NULL time-stamps without a replica of rows": (
+        {"type": "ts", "timestamp": "at", "replica": "keys"}, {}, ConfigError, ("may be NULL", "replica: source"),
+    ),
+    "a version of each row": (
+        {"type": "ts", "timestamp": "version"}, {}, UnsafeWatermark,
+        ("strategy.timestamp: ", "it looks like a version of each row", "counter: table"),
+    ),
+    "a clock called a counter": (
+        {"type": "ts", "timestamp": "at", "counter": "table"}, {}, ConfigError, ("strategy.counter: ", "is no counter"),
+    ),
+    "no such flag": (
+        {**TDI, "delete_flag": "gonne"}, {}, ConfigError, ("strategy.delete_flag: ", 'flag "gonne" does not exist'),
+    ),
+    "a flag of another type": (
+        {**TDI, "delete_flag": "seen"}, {}, ConfigError, ("strategy.delete_flag: ", "delete flag 'seen' of type"),
+    ),
+    "a flag that cannot say so": (
+        {**TDI, "deleted_value": "T"}, {}, ConfigError, ("delete flag 'gone' of type", "set `deleted_value`"),
+    ),
+    "purge by a counter": (
+        {**TDI, "timestamp": "version", "purge": True}, {}, ConfigError, ("strategy.purge: ", "is a counter"),
+    ),
+    "a restriction that tells the time": (
+        {"type": "ts", "timestamp": "at"}, {"where": "at < current_timestamp"}, ConfigError,
+        ("tables[0].where: ", "the restriction uses current_timestamp, whose value changes", "use id_rcs, mds or id"),
+    ),
+    "a restriction that calls the time": (
+        TDI, {"where": "at < now()"}, ConfigError, ("tables[0].where: ", "the restriction uses now, whose value"),
+    ),
+    "a restriction that looks elsewhere": (
+        {"type": "ts", "timestamp": "at"}, {"where": "id IN (SELECT k FROM {schema}.loose)"}, ConfigError,
+        ("tables[0].where: ", "the restriction uses a subquery"),
+    ),
+    "no such checksum column": (
+        {**COLUMN, "checksum_column": "chkk"}, {}, ConfigError,
+        ("strategy.checksum_column: ", 'checksum column "chkk"', "does not exist", "ADD COLUMN chkk bigint"),
+    ),
+    "a checksum column too narrow": (
+        {**COLUMN, "checksum_column": "wide"}, {"exclude": ["wide"]}, ConfigError, ("it has to be a bigint",),
+    ),
+    "ranges without an index": (
+        {"type": "id"}, {"table": "loose", "key": ["k"]}, Refused,
+        ("key (k) of ", "has no index in its order", "create one, or use mds or id_rcs"),
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def there(place: Place) -> Place:
+    place.sql(TABLE.format(stamp=STAMP[place.kind], plain=PLAIN[place.kind]))
+    return place
+
+
+def prepare(place: Place, folder: Path, strategy: Any, *, url: str = "", **more: Any) -> Callable[[], object]:
+    """A `prepare` of a project of its own; where a source never shows all writers, it says how long they take."""
+
+    def work() -> None:
+        seen = {"lag": "1h"} if place.kind != FIRST and "timestamp" in strategy and "lag" not in strategy else {}
+        table = {"name": "s", "table": place.table(more.pop("table", "t")), "strategy": {**strategy, **seen}, **more}
+        with qbcd.Project.from_dict(config(url or place.url, table), base_dir=folder) as project:
+            project.stream("s").prepare()
+
+    return work
+
+
+def refused(place: Place, folder: Path, action: Callable[[], object], kind: type[QbcdError], *told: str) -> None:
+    before = traces(place.url, folder).source
+    with pytest.raises(QbcdError) as caught:
+        action()
+    message = str(caught.value)
+    assert type(caught.value) is kind, f"{type(caught.value).__name__}: {message}"
+    assert caught.value.remedy, message
+    for part in told:
+        assert part in message, message
+    assert traces(place.url, folder).source == before
+
+
+@over()
+def test_what_cannot_work_is_refused(there: Place, workspace: Path) -> None:
+    for name, (strategy, more, kind, told) in CASES.items():
+        where = {key: v.format(schema=there.schema) if key == "where" else v for key, v in more.items()}
+        try:
+            refused(there, workspace, prepare(there, workspace, strategy, **where), kind, *told)
+        except AssertionError as error:
+            raise AssertionError(f"{name}: {error}") from error
+
+
+@over()
+def test_rights_that_options_need(there: Place, workspace: Path) -> None:
+    with there.user() as user:
+        there.grant("SELECT", "t", user)
+        there.grant_own_schema(user)
+        if there.kind == FIRST:
+            there.sql(f"GRANT pg_read_all_stats TO {user}")
+        else:
+            there.sql(f"GRANT PROCESS ON *.* TO {user}@'%'")
+        url = there.url_as(user)
+        for strategy, option, lacking in (
+            ({**TDI, "purge": True}, "purge", "DELETE"), (COLUMN, "checksum_column", "UPDATE"),
+            ({**TDI, "create_index": True}, "create_index", "index"),
+        ):  # fmt: skip
+            work = prepare(
+                there, workspace, {**strategy, **({"lag": "1h"} if "timestamp" in strategy else {})}, url=url
+            )
+            place = f"strategy.{option}: "
+            refused(there, workspace, work, MissingPrivilege, place, lacking, f"which option {option} needs")
+
+
+def test_an_index_without_order(there: Place, workspace: Path) -> None:
+    there.sql("CREATE INDEX by_hash ON loose USING hash (k)")
+    work = prepare(there, workspace, {"type": "id"}, table="loose", key=["k"])
+    refused(there, workspace, work, Refused, "(index by_hash cannot answer an interval of keys)", "id_rcs")
+
+
+@over()
+def test_writers_that_nobody_sees(there: Place, workspace: Path) -> None:
+    """PostgreSQL hides them from a role without the right to look; the others never show all of them."""
+    strategy = {"type": "ts", "timestamp": "at"}
+    table = {"name": "s", "table": there.table("t"), "strategy": strategy}
+    with there.user() as user:
+        there.grant("SELECT", "t", user)
+        there.grant_own_schema(user)
+        with there.connect() as other, qbcd.Project.from_dict(
+            config(there.url_as(user), table), base_dir=workspace
+        ) as project:  # fmt: skip
+            there.run(other, "SELECT 1 FROM t")
+            work = project.stream("s").prepare
+            if there.kind == FIRST:
+                refused(there, workspace, work, UnsafeWatermark, "no safe watermark", "pg_read_all_stats", "set `lag`")
+            else:
+                refused(there, workspace, work, MissingPrivilege, "PROCESS")
+
+
+@over()
+def test_what_is_dearer_is_told_by_check(there: Place, workspace: Path) -> None:
+    lag = {} if there.kind == FIRST else {"lag": "1h"}
+    table = {"name": "s", "table": there.table("t"), "strategy": {"type": "ts", "timestamp": "at", **lag}}
+    with qbcd.Project.from_dict(config(there.url, table), base_dir=workspace) as project:
+        told = [f.message for f in project.check(["s"]) if f.level == "warning"]
+        assert any("no index begins with at: each poll reads the whole table" in message for message in told), told
+        assert any("this stream sees no deletes" in message for message in told), told
+        assert any("at may be NULL" in message for message in told), told
+        ddl = "\n".join(project.stream("s").ddl())
+        assert "CREATE INDEX" in ddl
+        there.sql("CREATE INDEX t_at ON t (at)")
+        told = [f.message for f in project.check(["s"]) if f.level == "warning"]
+        assert not any("no index" in message for message in told), told
+        assert "CREATE INDEX" not in "\n".join(project.stream("s").ddl())
