@@ -1,16 +1,16 @@
-"""What the server says about every statement of a real poll: EXPLAIN (ANALYZE, BUFFERS), and which blocks were touched.
+"""What the server says about every statement of a real poll: EXPLAIN (ANALYZE, BUFFERS).
 
-`auto_explain` sends the plan of each statement, as it ran, to the client. Before each, the server's cache is emptied,
-so that blocks *read* are distinct blocks, while blocks *asked for* (hit + read) count one that is needed again anew.
+`auto_explain` sends the plan of each statement, as it ran, to the client. Before each that finds changes, the
+server's cache is emptied, so that blocks *read* are distinct blocks, while blocks *asked for* (hit + read) count one
+that is needed again anew.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg2
@@ -23,11 +23,6 @@ SETTINGS = {
     "auto_explain.log_level": "notice",
 }  # fmt: skip
 _BLOCKS = ("Shared Hit Blocks", "Shared Read Blocks", "Temp Read Blocks", "Temp Written Blocks")
-_TOUCHED = """
-SELECT c.oid::regclass::text, count(*) FROM pg_buffercache b JOIN pg_class c ON c.relfilenode = b.relfilenode
-WHERE b.relforknumber = 0 AND b.reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
-GROUP BY 1
-"""
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,6 @@ class Told:
 
     sql: str
     plan: dict[str, Any]
-    touched: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def relations(self) -> set[str]:
@@ -73,14 +67,6 @@ class Told:
         """Of what a writing statement reads: its plan below the node that writes."""
         return sum((Blocks.of(child) for child in self.plan.get("Plans", [])), Blocks())
 
-    def shape(self) -> str:
-        """The plan's nodes in one line."""
-        names = []
-        for node in nodes(self.plan):
-            of = node.get("Index Name") or node.get("Relation Name") or ""
-            names.append(f"{node['Node Type']}{' ' + of if of else ''}")
-        return " > ".join(names)
-
 
 def nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """A plan's nodes, from the top."""
@@ -95,7 +81,7 @@ def listening(url: str, *, cold: bool = True) -> Iterator[list[Told]]:
 
     Args:
         url: The database; a session of its own looks at the cache there.
-        cold: Empty the cache before each statement.
+        cold: Empty the cache before each INSERT, such as those that find changes.
     """
     told: list[Told] = []
     with closing(psycopg2.connect(url)) as own:
@@ -103,22 +89,15 @@ def listening(url: str, *, cold: bool = True) -> Iterator[list[Told]]:
         look = own.cursor()
         look.execute("SET auto_explain.log_min_duration = -1")
 
-        def before(conn: Any, cursor: Any, *rest: Any) -> None:
+        def before(conn: Any, cursor: Any, sql: str, *rest: Any) -> None:
             if conn.dialect.name == "postgresql":
                 cursor.connection.notices.clear()
-                if cold:
+                if cold and sql.lstrip().startswith("INSERT"):
                     look.execute("SELECT pg_buffercache_evict_all()")
 
         def after(conn: Any, cursor: Any, sql: str, *rest: Any) -> None:
-            if conn.dialect.name != "postgresql":
-                return
-            plans = [_plan(n) for n in cursor.connection.notices if "plan:" in n]
-            if plans and cold and sql.lstrip().startswith("INSERT"):
-                look.execute(_TOUCHED)
-                touched: Mapping[str, int] = Counter({name: int(n) for name, n in look.fetchall()})
-            else:
-                touched = {}
-            told.extend(Told(sql, plan, touched) for plan in plans)
+            if conn.dialect.name == "postgresql":
+                told.extend(Told(sql, _plan(n)) for n in cursor.connection.notices if "plan:" in n)
 
         event.listen(Engine, "before_cursor_execute", before)
         event.listen(Engine, "after_cursor_execute", after)

@@ -28,7 +28,8 @@ TARGET = 0.5  # seconds, the default pace
 LOOK_EVERY = 0.02
 SCRIPT = "\\set id random(1, {rows})\nUPDATE public.orders SET quantity = quantity + 1 WHERE id = :id;\n"
 AGES = """
-SELECT pid, xact_start, extract(epoch FROM clock_timestamp() - xact_start), left(regexp_replace(query, '\\s+', ' ', 'g'), 60)
+SELECT pid, xact_start, extract(epoch FROM clock_timestamp() - xact_start),
+       left(regexp_replace(query, '\\s+', ' ', 'g'), 60)
 FROM pg_stat_activity WHERE application_name LIKE 'qbcd%' AND xact_start IS NOT NULL
 """
 

@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from qbcd.connectors.base import HighWater
 
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}")
 EPOCH = datetime(1, 1, 1)
 
 
@@ -57,11 +56,6 @@ def text(moment: datetime) -> str:
 def later(one: str | None, other: str) -> str:
     """The later of two instants: a watermark never goes back."""
     return other if one is None else max(one, other)
-
-
-def is_instant(mark: str) -> bool:
-    """Whether a watermark is one of a clock."""
-    return _INSTANT.fullmatch(mark) is not None
 
 
 def shifted(mark: str, by: timedelta) -> str:

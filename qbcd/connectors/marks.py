@@ -110,6 +110,16 @@ class Marks:
         """Why `column` cannot be a delete flag that says deleted by `literal`, or an empty string."""
         raise UnsupportedPrimitive(self.name, "flag_problem")
 
+    def missing_column(self, table: Table, name: str, kind: str) -> str:
+        """DDL of a column that a strategy asks for and the table lacks, with what the server itself can keep up.
+
+        Args:
+            table: The captured table.
+            name: Of the column, plain.
+            kind: ``stamp`` for a time-stamp, ``flag`` for a delete flag, ``checksum`` for a checksum.
+        """
+        raise UnsupportedPrimitive(self.name, "missing_column")
+
     # -- indexes and rights --------------------------------------------------------------------------------------------
     def indexes(self, conn: Connection, table: Table) -> list[Index]:
         """The usable indexes of `table`; none of a view, the whole table's of a partitioned one."""

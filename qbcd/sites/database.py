@@ -29,7 +29,7 @@ from qbcd.sites.stepping import Counts, Look
 from qbcd.spark.session import SparkProvider
 from qbcd.spark.source import source_rows
 from qbcd.state import ProjectState, StreamRow, StreamStore
-from qbcd.strategies import STRATEGIES, InSource, Part, Ranged, Stamped, Tdi
+from qbcd.strategies import STRATEGIES, InSource, Part, Ranged, Stamped, Tdi, Tlcs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -120,6 +120,8 @@ class DatabaseSite(Site):
         """Replica and, where the user wants it, batch of the rows that stand there now; how many they are."""
         strategy = self.strategy(plan)
         done = [session.run(s) for s in strategy.baseline(part, events=settings.baseline_events)]
+        if isinstance(strategy, Tlcs) and strategy.column and not settings.baseline_events:
+            stepping.check_unmoved(session, strategy)
         rows = done[0 if settings.baseline_events else -1] if done else 0
         if not settings.baseline_events or not rows:
             return rows, None

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from qbcd import hooks
 from qbcd.catalog.remembered import check_server, check_shape
 from qbcd.catalog.source import Session
-from qbcd.errors import StateConflict, UnsafeKey
+from qbcd.errors import Refused, StateConflict, UnsafeKey
 from qbcd.model import BatchHeader, KeyRange, Statement, StreamPlan
 from qbcd.sites.base import new_header
 from qbcd.sites.guards import check_guards, confirm, key_error, untravelled_error
 from qbcd.state.rows import batch_from_json, batch_to_json
-from qbcd.strategies import InSource, Part
+from qbcd.strategies import InSource, Part, Tlcs
 from qbcd.strategies.outbox import OPEN, StagedBatch, outbox_name
 
 if TYPE_CHECKING:
@@ -119,6 +119,17 @@ def check_key(session: Session, strategy: InSource, within: KeyRange | None) -> 
     found = session.one(strategy.key_problems(within))
     if int(found.keys_more_than_once) or int(found.keys_null):
         raise key_error(strategy.plan)
+
+
+def check_unmoved(session: Session, strategy: Tlcs) -> None:
+    """Refuses a table whose rows change when their checksums are written: they would differ at each poll, for ever."""
+    table = strategy.plan.table
+    if int(session.one(strategy.moved()).n):
+        raise Refused(
+            f"{table.schema}.{table.name} changes captured columns itself when checksum column {strategy.column!r} is "
+            "written (a trigger, or a column that is set at each update)", stream=strategy.plan.stream,
+            remedy="exclude those columns, or keep the checksums beside the table:  checksums: table",
+        )  # fmt: skip
 
 
 def _part(held: Held, keep_open: bool) -> Part:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from qbcd.sites.database import DatabaseSite
 
 Mark = Mapping[str, Any]
-NEVER = "0001-01-01 00:00:00.000000"
 
 
 # -- how far -----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,9 @@ replica is the paper's projected copy, as always here.
 
 from __future__ import annotations
 
+from qbcd.strategies import costs
 from qbcd.strategies.base import Estimate
+from qbcd.strategies.stamped import DELTA, HEIGHT
 from qbcd.strategies.tdi import Tdi
 
 
@@ -20,8 +22,8 @@ class Atdi(Tdi):
         table = self.plan.table
         read = sum(c.width for c in (*self.plan.captured, *self.marks)) + 8
         index = round(table.pages * min(1.0, read / table.row_width)) if table.row_width and read else table.pages
-        pages = self._share(index) + self._share(self._copied_pages) + 3
-        return self._by_index("I*delta + delta*W + K, delta = 1 %, changes clustered", pages)
+        pages = costs.atdi(index, self._copied_pages, DELTA, HEIGHT)
+        return self._estimated("I*delta + delta*W + K, delta = 1 %, changes clustered", pages)
 
     def index_columns(self) -> tuple[list[str], list[str]]:
         """The time-stamp, and all else that a poll reads of the table."""

@@ -15,6 +15,7 @@ from qbcd.connectors.base import Connector
 from qbcd.errors import Refused
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
+from qbcd.strategies import costs
 from qbcd.strategies.base import Estimate, Image, Strategy, images, prefixed, table_name
 from qbcd.strategies.outbox import outbox_name
 
@@ -227,7 +228,8 @@ class InSource(Strategy):
         """R*N + M (paper, table 3); twice where there is no FULL JOIN."""
         times, told = (1, formula) if self.connector.full_join else (2, f"2 ({formula})")
         table = self.plan.table
-        return Estimate(times * (table.pages + self._copied_pages), times * 2 * max(table.rows, 0), told, "nothing")
+        pages = times * costs.mds(table.pages, self._copied_pages)
+        return Estimate(round(pages), times * 2 * max(table.rows, 0), told, "nothing")
 
 
 def sql_name(connector: Connector, table: tuple[str, str]) -> str:

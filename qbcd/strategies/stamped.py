@@ -7,7 +7,9 @@ coalesce, or the version that the server itself gives each row.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from qbcd.connectors.base import Connector
@@ -19,6 +21,8 @@ from qbcd.strategies.in_source import Part, Way
 from qbcd.strategies.ranged import Ranged
 
 SYSTEM = "xmin"
+DELTA = 0.01  # the share of a table that changes between two polls, as the paper has it
+HEIGHT = 3  # of an index, likewise
 MarkKind = Literal["zoned", "zoneless", "counter", "system"]
 
 
@@ -93,15 +97,22 @@ class Stamped(Ranged):
         column = table.column(name)
         if column is None:
             able = [c.name for c in table.columns if self.connector.mark_kind(c)]
-            raise self._wrong(
-                "timestamp", place, f'time-stamp column "{name}" does not exist in {table.schema}.{table.name}',
-                f"columns that could be one: {', '.join(able)}" if able else "none could be one; use id_rcs or mds",
-            )  # fmt: skip
+            raise self._missing("timestamp", place, f'time-stamp column "{name}"', name, able, "stamp")
         if not self.connector.mark_kind(column):
             raise self._wrong(
                 "timestamp", place, f"time-stamp column {name!r} of type {column.sql_type} cannot be a watermark",
                 "name a column of instants, or of whole numbers that grow over the whole table",
             )  # fmt: skip
+
+    def _missing(
+        self, option: str, place: Callable[[str], str] | None, what: str, name: str, able: Sequence[str], kind: str
+    ) -> ConfigError:
+        """The error for a column that is not there: the nearest that could be meant, else how to add it."""
+        table = self.plan.table
+        near = difflib.get_close_matches(name, able, n=1, cutoff=0.5)
+        ddl = self.connector.missing_column(table, name, kind)
+        remedy = f'did you mean "{near[0]}"?' if near else f"add it: {ddl}; or use id_rcs, which needs SELECT alone"
+        return self._wrong(option, place, f"{what} does not exist in {table.schema}.{table.name}", remedy)
 
     def _wrong(self, option: str, place: Callable[[str], str] | None, what: str, remedy: str) -> ConfigError:
         where = place(option) if place else ""
@@ -176,10 +187,5 @@ class Stamped(Ranged):
             "exits": restricted and self.keeps != "nothing",
         }  # fmt: skip
 
-    def _share(self, pages: int) -> int:
-        """1 % of `pages`, the paper's share of a table that changes between two polls."""
-        return max(1, round(0.01 * pages)) if pages else 0
-
-    def _by_index(self, formula: str, pages: int) -> Estimate:
-        rows = max(0, round(0.01 * max(self.plan.table.rows, 0)))
-        return Estimate(pages, rows, formula, "nothing")
+    def _estimated(self, formula: str, pages: float) -> Estimate:
+        return Estimate(math.ceil(pages), round(DELTA * max(self.plan.table.rows, 0)), formula, "nothing")

@@ -13,9 +13,10 @@ from typing import Any
 from qbcd.connectors.base import Connector
 from qbcd.marks import Window
 from qbcd.model import Statement, StreamPlan
+from qbcd.strategies import costs
 from qbcd.strategies.base import Estimate, table_name
 from qbcd.strategies.in_source import OwnTable
-from qbcd.strategies.stamped import Stamped
+from qbcd.strategies.stamped import DELTA, HEIGHT, Stamped
 
 MARK = "qbcd_mark"
 
@@ -54,10 +55,8 @@ class Tdi(Stamped):
         table, value = self.plan.table, self.plan.option("deleted_value")
         column = table.column(self.flag)
         if column is None:
-            raise self._wrong(
-                "delete_flag", place, f'delete flag "{self.flag}" does not exist in {table.schema}.{table.name}',
-                f"there are {', '.join(c.name for c in table.columns[:8])}",
-            )  # fmt: skip
+            able = [c.name for c in table.columns if not self.connector.flag_problem(c, value)]
+            raise self._missing("delete_flag", place, f'delete flag "{self.flag}"', self.flag, able, "flag")
         problem = self.connector.flag_problem(column, value)
         if problem:
             raise self._wrong(
@@ -80,8 +79,9 @@ class Tdi(Stamped):
 
     def estimate(self) -> Estimate:
         """(S + N + I) delta + K = .025 N (paper, 3.2.2), where changes stand together."""
-        pages = self._share(self.plan.table.pages)
-        return self._by_index("(S + N + I)*delta + K, delta = 1 %, changes clustered", 2 * pages + pages // 10 + 3)
+        pages = self.plan.table.pages
+        formula = "(S + N + I)*delta + K, delta = 1 %, changes clustered"
+        return self._estimated(formula, costs.tdi(pages, pages, pages / 10, DELTA, HEIGHT))
 
     # -- purge -------------------------------------------------------------------------------------------------------
     def note_flagged(self, window: Window) -> Statement:

@@ -56,9 +56,10 @@ class Tlcs(Ranged):
         if column is None or column.base_type not in TYPES or not column.nullable:
             what = "does not exist" if column is None else f"is {column.sql_type}"
             what += " NOT NULL" if column is not None and not column.nullable else ""
+            ddl = self.connector.missing_column(self.plan.table, self.column, "checksum")
             raise ConfigError(
                 f'checksum column "{self.column}" of {name} {what}; it has to be a bigint that may be NULL',
-                stream=self.plan.stream, where=where, remedy=f"ALTER TABLE {name} ADD COLUMN {self.column} bigint",
+                stream=self.plan.stream, where=where, remedy=f"add one: {ddl}",
             )  # fmt: skip
         if column in self.plan.captured:
             raise ConfigError(
@@ -88,6 +89,10 @@ class Tlcs(Ranged):
         if events:
             return [*found, self._part("checksum_write_back", part)]
         return [self._compiled("checksum_column"), *found]
+
+    def moved(self) -> Statement:
+        """One row (n): rows whose captured values were changed by the write of their checksum, by a trigger say."""
+        return self._compiled("checksum_moved")
 
     def _context(self) -> dict[str, Any]:
         pairs = "changed_only" if self.keeps == "nothing" else "full_join" if self.connector.full_join else "anti_join"

@@ -9,9 +9,10 @@ from typing import Any
 
 from qbcd.connectors.base import Connector
 from qbcd.model import StreamPlan
+from qbcd.strategies import costs
 from qbcd.strategies.base import Estimate
 from qbcd.strategies.in_source import Keeps
-from qbcd.strategies.stamped import Stamped
+from qbcd.strategies.stamped import DELTA, Stamped
 
 KEPT: dict[str, Keeps] = {"source": "rows", "keys": "keys", "none": "nothing"}
 
@@ -39,8 +40,8 @@ class Ts(Stamped):
     def estimate(self) -> Estimate:
         """S + delta*N (paper, 3.2.1) without an index: a scan, and the copy of the rows that changed."""
         pages = self.plan.table.pages
-        return self._by_index("S + delta*N, delta = 1 %; with an index on the time-stamp delta*(S + N) + K",
-                              pages + self._share(pages))  # fmt: skip
+        formula = "S + delta*N, delta = 1 %; with an index on the time-stamp delta*(S + N) + K"
+        return self._estimated(formula, costs.ts(pages, pages, DELTA))
 
     def warnings(self) -> list[str]:
         """That deletes stay unseen, where nothing looks for them."""

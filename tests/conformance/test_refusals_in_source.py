@@ -1,4 +1,4 @@
-"""What strategies with time-stamps, flags, checksums and ranges refuse, on every database: what, where, and a remedy."""
+"""What strategies with time-stamps, flags, checksums and ranges refuse, on every database, and what they advise."""
 
 from __future__ import annotations
 
@@ -28,8 +28,11 @@ COLUMN = {"type": "tlcs", "checksums": "column", "checksum_column": "chk"}
 # Strategy and further keys of the table, error, and what it says.
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], type[QbcdError], tuple[str, ...]]] = {
     "no such time-stamp": (
-        {"type": "ts", "timestamp": "att"}, {}, ConfigError,
-        ("tables[0].strategy.timestamp: ", 'time-stamp column "att" does not exist', "columns that could be one:"),
+        {"type": "ts", "timestamp": "changed"}, {}, ConfigError,
+        ("tables[0].strategy.timestamp: ", 'time-stamp column "changed" does not exist', "add it: ALTER TABLE"),
+    ),
+    "a time-stamp misspelt": (
+        {"type": "ts", "timestamp": "att"}, {}, ConfigError, ('column "att" does not exist', 'did you mean "at"?'),
     ),
     "no time-stamp by its type": (
         {"type": "ts", "timestamp": "v"}, {}, ConfigError,
@@ -77,7 +80,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], type[QbcdError], tuple[st
     ),
     "no such checksum column": (
         {**COLUMN, "checksum_column": "chkk"}, {}, ConfigError,
-        ("strategy.checksum_column: ", 'checksum column "chkk"', "does not exist", "ADD COLUMN chkk bigint"),
+        ("strategy.checksum_column: ", 'checksum column "chkk"', "does not exist", "add one: ALTER TABLE"),
     ),
     "a checksum column too narrow": (
         {**COLUMN, "checksum_column": "wide"}, {"exclude": ["wide"]}, ConfigError, ("it has to be a bigint",),

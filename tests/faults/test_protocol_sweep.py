@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,7 +62,7 @@ def test_deleted_and_inserted_again_around_the_sweep(replica: str, place: Place,
 
 # Rule 14: what the window finds and what the sweep finds are batches of their own.
 def test_the_sweep_is_a_batch_of_its_own_and_only_deletes(place: Place, workspace: Path) -> None:
-    ways = {"s": SWEEP, "keys": {**SWEEP, "replica": "keys"}, "only": {"deletes": "only"}}
+    ways: dict[str, dict[str, Any]] = {"s": SWEEP, "keys": {**SWEEP, "replica": "keys"}, "only": {"deletes": "only"}}
     with Watched(place, workspace, {name: stamped(place, "ts", **how) for name, how in ways.items()}) as seen:
         seen.fill()
         seen.update(3, "changed")

@@ -131,7 +131,7 @@ def test_a_clock_that_was_set_back(place: Place, workspace: Path, monkeypatch: p
 # Rows without time-stamp are read at each poll, also while the watermark stands.
 @over()
 def test_rows_without_a_time_stamp(place: Place, workspace: Path) -> None:
-    at = {name: f"{'timestamptz' if place.kind == 'postgresql' else 'timestamp(6)'} NULL" for name in ("at", "made")}
+    at = dict.fromkeys(("at", "made"), f"{'timestamptz' if place.kind == 'postgresql' else 'timestamp(6)'} NULL")
     both = stamped(place, "ts", timestamp=["at", "made"])
     ways = {"s": stamped(place, "ts"), "tdi": stamped(place, "tdi"), "both": both}
     with Watched(place, workspace, ways, columns=columns(**at, gone="boolean DEFAULT false")) as seen:

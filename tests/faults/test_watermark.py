@@ -29,7 +29,7 @@ SAFE = ("ts", "tdi", "atdi")
 CONTROL = "control"
 MARGIN = {CONTROL: timedelta(milliseconds=77)}  # by which the control is known to the horizon
 DEFAULT = Load(rows=20_000, polls=300, long=(0.5, 3.0))
-TURNS = 8  # transactions that may begin from one poll to the next
+TURNS = 14  # transactions that may begin from one poll to the next
 SHORT = Load(rows=5_000, polls=100, long=(0.3, 1.5))
 LONG = Load(rows=100_000, polls=1_000, long=(0.5, 3.0))
 
@@ -57,9 +57,8 @@ class Watch:
         margin = "77ms" if name == CONTROL else "10ms"
         strategy = {"type": "tdi" if name == CONTROL else name, "timestamp": "at", "margin": margin, **lag, **flag}
         index = {"create_index": True} if name == "atdi" else {}
-        return {
-            "name": name, "table": self.place.table("t"), "columns": ["v", "at"], "sinks": [], "strategy": strategy | index,
-        }  # fmt: skip
+        fixed = {"table": self.place.table("t"), "columns": ["v", "at"], "sinks": []}
+        return {"name": name, "strategy": strategy | index, **fixed}
 
     def poll(self, name: str) -> int:
         """One look and its step; gives the number of events, and counts those that are early."""
@@ -87,12 +86,12 @@ class Watch:
     def lost(self, name: str) -> set[int]:
         """Keys whose replayed row is not the source's."""
         shown = "true" if name == "ts" else "NOT gone"
-        source = dict(self.place.sql(f"SELECT id, v FROM t WHERE {shown}"))
+        source = {row[0]: row[1] for row in self.place.sql(f"SELECT id, v FROM t WHERE {shown}")}
         copy: dict[int, str] = {}
         order = "ORDER BY batch_seq, ordinal"
-        for key, new in self.place.sql(f"SELECT coalesce(a_id, b_id), a_v FROM {self._outbox(name)} {order}"):
+        for op, key, new in self.place.sql(f"SELECT op, coalesce(a_id, b_id), a_v FROM {self._outbox(name)} {order}"):
             copy.pop(key, None)
-            if new is not None:
+            if op != "d":
                 copy[key] = new
         return {key for key in source.keys() | copy.keys() if source.get(key) != copy.get(key)}
 
@@ -135,7 +134,7 @@ def watched(
         print({name: len(keys) for name, keys in lost.items()})
     assert lag is None or work.longest < lag, "a transaction outlasted the lag: it may be lost"
     assert rows >= load.rows
-    assert work.late >= 20
+    assert work.late >= load.rows // 500
     return {"lost": lost, "early": watch.early}
 
 

@@ -184,7 +184,7 @@ def ranged(which: str, name: str) -> Iterator[tuple[str, Statement]]:
         named = f"{strategy.name}{' in a column' if strategy.keeps == 'nothing' else ''}"
         for i, r in enumerate(ranges, 1):
             yield f"{named}: changes of range {i}", strategy.differences(part, r)
-        for i, statement in enumerate(strategy.apply(part), 1):
+        for i, statement in enumerate(strategy.apply(part, ranges[1]), 1):
             yield f"{named}: apply {i}", statement
         yield f"{named}: key problems of a range", strategy.key_problems(ranges[1])
         yield f"{named}: rows", strategy.row_count()

@@ -57,7 +57,7 @@ def test_a_row_under_another_key_is_a_pair(place: Place, workspace: Path) -> Non
         seen.update(109, "changed too")
         seen.insert(300, "old 10")  # of equal content as a row that stays
         first = {name: seen.poll(name) for name in names}
-        assert {name: pairs(found) for name, found in first.items()} == dict.fromkeys(names, [(2, 102), (15, 115)])
+        assert {name: pairs(found) for name, found in first.items()} == {name: [(2, 102), (15, 115)] for name in names}
         moved(seen, 11, 111)
         for name in names:
             again = seen.poll(name)

@@ -22,11 +22,13 @@ class Captured:
         number: Of the table, for the names of its streams.
         folder: Of the jsonl sink.
         strategies: As configuration, by a name for the stream.
+        whole: A batch is of one state of the table, in which unique values are unique.
     """
 
     def __init__(
-        self, rng: Random, table: DrawnTable, number: int, folder: Path, strategies: Mapping[str, Any]
-    ) -> None:
+        self, rng: Random, table: DrawnTable, number: int, folder: Path, strategies: Mapping[str, Any], *,
+        whole: bool = True,
+    ) -> None:  # fmt: skip
         self.table, self.folder = table, folder
         self.history = History(rng, table)
         self.history.fill(rng.choice([1, 2, 7, 25, 60]))
@@ -34,7 +36,7 @@ class Captured:
         self.copies = [
             copy_of(
                 table.place.url, table.quoted, table.key, columns=table.pertinent, where=table.where,
-                name=stream["name"], unique=self._unique, texts=table.types,
+                name=stream["name"], unique=self._unique if whole else [], texts=table.types,
             )
             for stream in self.streams
         ]  # fmt: skip

@@ -198,7 +198,7 @@ def _flag(strategy: str, **options: Any) -> dict[str, Any]:
     return {"type": strategy, "timestamp": "updated", "delete_flag": "gone", **options}
 
 
-_SWEPT = {"deletes": {"every": "1ms"}}
+_SWEPT: dict[str, Any] = {"deletes": {"every": "1ms"}}
 _BORN: Callable[[Row], int] = lambda row: row.born  # noqa: E731
 _IN_ROW = {"checksums": "column", "rows_per_range": 7}
 VARIANTS = (
@@ -261,10 +261,10 @@ class Stream:
         self._remember(found)
         return sorted(told)
 
-    def missed(self) -> list[tuple[str, Key]]:
-        """(op, key) of what the stream should know and does not."""
+    def missed(self) -> list[tuple[str, str]]:
+        """(op, key) of what the stream does not know, as `verify` tells it."""
         look = Look(self.model.rows, self._since, self.inside)
-        return sorted((change.op, change.key) for change in everything(self.known, look))
+        return sorted((change.op, ", ".join(map(str, change.key))) for change in everything(self.known, look))
 
     def _look(self) -> Look:
         since, self._since = self._since, self.model.writes

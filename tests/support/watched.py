@@ -1,7 +1,7 @@
 """Streams of strategies in the source, without sinks: polled without Spark, events read from their outboxes.
 
-All of them capture `v` and `n` of one table `t`. What a poll brought is put into a copy of the baseline at once, so that
-a test asks at any moment whether replay gives the source.
+All of them capture `v` and `n` of one table `t`. What a poll brought is put into a copy of the baseline at once, so
+that a test asks at any moment whether replay gives the source.
 """
 
 from __future__ import annotations
@@ -186,6 +186,7 @@ class Watched:
         for seq, op, reason, pair, *values in rows:
             before, after = (tuple(v) if v[0] is not None else None for v in (values[:3], values[3:]))
             key = (after or before or (None,))[0]
+            after = after if op.strip() != "d" else None  # a flagged row is still there, and so is its image
             found.setdefault(seq, []).append(Event(op.strip(), key, before, after, reason, pair))
         self._read[name] = max(found, default=self._read[name])
         for batch in found.values():
@@ -215,7 +216,7 @@ class Watched:
 
 @contextmanager
 def at_nth(point: str, number: int, action: Callable[[], object]) -> Iterator[list[int]]:
-    """Runs `action` when the protocol reaches `point` for the nth time; gives the list of calls, for the test to see."""
+    """Runs `action` when the protocol reaches `point` for the nth time; gives the list of calls."""
     calls: list[int] = []
 
     def act() -> None:

@@ -239,6 +239,9 @@ class MySQLFamily(Connector):
     def flag_form(self, column: Column, value: exp.Expression, literal: bool | int | str) -> exp.Expression:
         return marks.flag_form(column, value, literal)
 
+    def missing_column(self, table: Table, name: str, kind: str) -> str:
+        return marks.missing_column(self._named(table), self.quote(name), kind)
+
     def unsteady(self, conn: Connection, words: Sequence[str]) -> list[str]:
         return unsteady.unsteady(conn, words)
 

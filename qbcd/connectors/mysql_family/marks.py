@@ -85,3 +85,13 @@ def flag_form(column: Column, value: exp.Expression, literal: bool | int | str) 
         return forms.sql(f"({{v}} IS {'TRUE' if literal else 'FALSE'})", v=value)
     said = str(literal) if isinstance(literal, int) else literal_text(literal)
     return forms.sql(f"coalesce({{v}} = {said.replace('{', '{{').replace('}', '}}')}, FALSE)", v=value)
+
+
+def missing_column(table: str, name: str, kind: str) -> str:
+    """ALTER TABLE for a column that is missing; the server itself moves the time-stamp at every UPDATE."""
+    now = "CURRENT_TIMESTAMP(6)"
+    types = {
+        "stamp": f"timestamp(6) NOT NULL DEFAULT {now} ON UPDATE {now}", "flag": "boolean NOT NULL DEFAULT false",
+        "checksum": "bigint",
+    }  # fmt: skip
+    return f"ALTER TABLE {table} ADD COLUMN {name} {types[kind]}"

@@ -154,6 +154,9 @@ class PostgreSQL(Connector):
     def write_rights(self, conn: Connection, table: Table, *, update: Sequence[str] = (), delete: bool = False) -> str:
         return access.write_rights(conn, table, update, delete)
 
+    def missing_column(self, table: Table, name: str, kind: str) -> str:
+        return marks.missing_column(f"{self.quote(table.schema)}.{self.quote(table.name)}", self.quote(name), kind)
+
     def unsteady(self, conn: Connection, words: Sequence[str]) -> list[str]:
         return unsteady.unsteady(conn, words)
 

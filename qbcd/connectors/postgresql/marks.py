@@ -139,3 +139,11 @@ def changed_since_mark(mark: exp.Expression) -> exp.Expression:
     """
     wide = forms.cast(mark, "xid8")
     return exp.LTE(this=forms.call("age", exp.column("xmin")), expression=forms.call("age", forms.cast(wide, "xid")))
+
+
+def missing_column(table: str, name: str, kind: str) -> str:
+    """ALTER TABLE for a column that is missing; nothing but the application moves a time-stamp at an UPDATE."""
+    types = {
+        "stamp": "timestamptz NOT NULL DEFAULT now()", "flag": "boolean NOT NULL DEFAULT false", "checksum": "bigint",
+    }  # fmt: skip
+    return f"ALTER TABLE {table} ADD COLUMN {name} {types[kind]}"

@@ -1255,7 +1255,7 @@ JOIN (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -1292,7 +1292,7 @@ JOIN (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -2710,6 +2710,7 @@ WHERE
   AND o.`b_level` = r.`level`
   AND o.`b_weight` = r.`weight`
   AND o.`b_grade` = r.`grade`
+  AND ((r.`region` >= _utf8mb4 X'69742773' AND ((r.`region` > _utf8mb4 X'69742773') OR (r.`region` = _utf8mb4 X'69742773' AND r.`code` > _utf8mb4 X'69742773') OR (r.`region` = _utf8mb4 X'69742773' AND r.`code` = _utf8mb4 X'69742773' AND r.`level` > -0.000000000000000000000000000001) OR (r.`region` = _utf8mb4 X'69742773' AND r.`code` = _utf8mb4 X'69742773' AND r.`level` = -0.000000000000000000000000000001 AND r.`weight` > -0.5e0) OR (r.`region` = _utf8mb4 X'69742773' AND r.`code` = _utf8mb4 X'69742773' AND r.`level` = -0.000000000000000000000000000001 AND r.`weight` = -0.5e0 AND r.`grade` IN (1, 2)))) AND (r.`region` <= _utf8mb4 X'313025205C203A78' AND ((r.`region` < _utf8mb4 X'313025205C203A78') OR (r.`region` = _utf8mb4 X'313025205C203A78' AND r.`code` < _utf8mb4 X'313025205C203A78') OR (r.`region` = _utf8mb4 X'313025205C203A78' AND r.`code` = _utf8mb4 X'313025205C203A78' AND r.`level` < 1.000000000000000000000000000000) OR (r.`region` = _utf8mb4 X'313025205C203A78' AND r.`code` = _utf8mb4 X'313025205C203A78' AND r.`level` = 1.000000000000000000000000000000 AND r.`weight` < 1e308) OR (r.`region` = _utf8mb4 X'313025205C203A78' AND r.`code` = _utf8mb4 X'313025205C203A78' AND r.`level` = 1.000000000000000000000000000000 AND r.`weight` = 1e308 AND r.`grade` IN (0, 1)))))
 
 -- id: apply 2
 --   batch_seq = 0
@@ -3651,6 +3652,7 @@ WHERE
   AND o.`b_level` = r.`level`
   AND o.`b_weight` = r.`weight`
   AND o.`b_grade` = r.`grade`
+  AND ((r.`region` >= _utf8mb4 X'69742773' AND ((r.`region` > _utf8mb4 X'69742773') OR (r.`region` = _utf8mb4 X'69742773' AND r.`code` > _utf8mb4 X'69742773') OR (r.`region` = _utf8mb4 X'69742773' AND r.`code` = _utf8mb4 X'69742773' AND r.`level` > -0.000000000000000000000000000001) OR (r.`region` = _utf8mb4 X'69742773' AND r.`code` = _utf8mb4 X'69742773' AND r.`level` = -0.000000000000000000000000000001 AND r.`weight` > -0.5e0) OR (r.`region` = _utf8mb4 X'69742773' AND r.`code` = _utf8mb4 X'69742773' AND r.`level` = -0.000000000000000000000000000001 AND r.`weight` = -0.5e0 AND r.`grade` IN (1, 2)))) AND (r.`region` <= _utf8mb4 X'313025205C203A78' AND ((r.`region` < _utf8mb4 X'313025205C203A78') OR (r.`region` = _utf8mb4 X'313025205C203A78' AND r.`code` < _utf8mb4 X'313025205C203A78') OR (r.`region` = _utf8mb4 X'313025205C203A78' AND r.`code` = _utf8mb4 X'313025205C203A78' AND r.`level` < 1.000000000000000000000000000000) OR (r.`region` = _utf8mb4 X'313025205C203A78' AND r.`code` = _utf8mb4 X'313025205C203A78' AND r.`level` = 1.000000000000000000000000000000 AND r.`weight` < 1e308) OR (r.`region` = _utf8mb4 X'313025205C203A78' AND r.`code` = _utf8mb4 X'313025205C203A78' AND r.`level` = 1.000000000000000000000000000000 AND r.`weight` = 1e308 AND r.`grade` IN (0, 1)))))
 
 -- tlcs: apply 2
 --   batch_seq = 0

@@ -418,7 +418,7 @@ JOIN (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -455,7 +455,7 @@ JOIN (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -852,6 +852,7 @@ WHERE
   AND o.ordinal >= %(first)s
   AND o.op IN ('d', 'u')
   AND o.`b_order_id` = r.`order_id`
+  AND (r.`order_id` >= 10 AND r.`order_id` < 18446744073709551615)
 
 -- id: apply 2
 --   batch_seq = 0
@@ -1260,6 +1261,7 @@ WHERE
   AND o.ordinal >= %(first)s
   AND o.op IN ('d', 'u')
   AND o.`b_order_id` = r.`order_id`
+  AND (r.`order_id` >= 10 AND r.`order_id` < 18446744073709551615)
 
 -- tlcs: apply 2
 --   batch_seq = 0
@@ -1466,6 +1468,7 @@ WHERE
   AND o.ordinal >= %(first)s
   AND o.op <> 'd'
   AND o.`a_order_id` = t.`order_id`
+  AND (t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615)
 
 -- tlcs in a column: key problems of a range
 SELECT

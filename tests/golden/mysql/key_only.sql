@@ -590,6 +590,7 @@ WHERE
   AND o.op IN ('d', 'u')
   AND o.`b_team` = r.`team`
   AND o.`b_person` = r.`person`
+  AND ((r.`team` >= -5 AND ((r.`team` > -5) OR (r.`team` = -5 AND r.`person` >= -5))) AND (r.`team` <= 7 AND ((r.`team` < 7) OR (r.`team` = 7 AND r.`person` < 7))))
 
 -- id: apply 2
 --   batch_seq = 0
@@ -991,6 +992,7 @@ WHERE
   AND o.op IN ('d', 'u')
   AND o.`b_team` = r.`team`
   AND o.`b_person` = r.`person`
+  AND ((r.`team` >= -5 AND ((r.`team` > -5) OR (r.`team` = -5 AND r.`person` >= -5))) AND (r.`team` <= 7 AND ((r.`team` < 7) OR (r.`team` = 7 AND r.`person` < 7))))
 
 -- tlcs: apply 2
 --   batch_seq = 0

@@ -564,7 +564,7 @@ JOIN (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -601,7 +601,7 @@ JOIN (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -1188,6 +1188,7 @@ WHERE
   AND o.op IN ('d', 'u')
   AND o.`b_se``lect` = r.`se``lect`
   AND o.`b_%%(x)s` = r.`%%(x)s`
+  AND ((r.`se``lect` >= -5 AND ((r.`se``lect` > -5) OR (r.`se``lect` = -5 AND r.`%%(x)s` >= '0000-00-00'))) AND (r.`se``lect` <= 7 AND ((r.`se``lect` < 7) OR (r.`se``lect` = 7 AND r.`%%(x)s` < '9999-12-31'))))
 
 -- id: apply 2
 --   batch_seq = 0
@@ -1691,6 +1692,7 @@ WHERE
   AND o.op IN ('d', 'u')
   AND o.`b_se``lect` = r.`se``lect`
   AND o.`b_%%(x)s` = r.`%%(x)s`
+  AND ((r.`se``lect` >= -5 AND ((r.`se``lect` > -5) OR (r.`se``lect` = -5 AND r.`%%(x)s` >= '0000-00-00'))) AND (r.`se``lect` <= 7 AND ((r.`se``lect` < 7) OR (r.`se``lect` = 7 AND r.`%%(x)s` < '9999-12-31'))))
 
 -- tlcs: apply 2
 --   batch_seq = 0

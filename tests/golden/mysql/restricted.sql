@@ -501,7 +501,7 @@ JOIN (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -538,7 +538,7 @@ JOIN (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -1053,6 +1053,7 @@ WHERE
   AND o.op IN ('d', 'u')
   AND o.`b_tenant` = r.`tenant`
   AND o.`b_id` = r.`id`
+  AND ((r.`tenant` >= X'00' AND ((r.`tenant` > X'00') OR (r.`tenant` = X'00' AND r.`id` >= -5))) AND (r.`tenant` <= X'FF27' AND ((r.`tenant` < X'FF27') OR (r.`tenant` = X'FF27' AND r.`id` < 7))))
 
 -- id: apply 2
 --   batch_seq = 0
@@ -1552,6 +1553,7 @@ WHERE
   AND o.op IN ('d', 'u')
   AND o.`b_tenant` = r.`tenant`
   AND o.`b_id` = r.`id`
+  AND ((r.`tenant` >= X'00' AND ((r.`tenant` > X'00') OR (r.`tenant` = X'00' AND r.`id` >= -5))) AND (r.`tenant` <= X'FF27' AND ((r.`tenant` < X'FF27') OR (r.`tenant` = X'FF27' AND r.`id` < 7))))
 
 -- tlcs: apply 2
 --   batch_seq = 0

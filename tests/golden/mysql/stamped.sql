@@ -510,7 +510,7 @@ JOIN (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -547,7 +547,7 @@ JOIN (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -1034,6 +1034,7 @@ WHERE
   AND o.ordinal >= %(first)s
   AND o.op IN ('d', 'u')
   AND o.`b_order_id` = r.`order_id`
+  AND (r.`order_id` >= 10 AND r.`order_id` < 18446744073709551615)
 
 -- id: apply 2
 --   batch_seq = 0
@@ -1496,6 +1497,7 @@ WHERE
   AND o.ordinal >= %(first)s
   AND o.op IN ('d', 'u')
   AND o.`b_order_id` = r.`order_id`
+  AND (r.`order_id` >= 10 AND r.`order_id` < 18446744073709551615)
 
 -- tlcs: apply 2
 --   batch_seq = 0

@@ -1148,7 +1148,7 @@ FROM (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -1232,7 +1232,7 @@ FROM (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -2092,6 +2092,7 @@ WHERE
   AND o."b_code" OPERATOR(public.=) r."code"
   AND o."b_level" = r."level"
   AND o."b_weight" = r."weight"
+  AND ((r."region" >= CAST('it''s' AS text) COLLATE public.ci AND ((r."region" > CAST('it''s' AS text) COLLATE public.ci) OR (r."region" = CAST('it''s' AS text) COLLATE public.ci AND r."code" OPERATOR(public.>) CAST('A' AS public.citext)) OR (r."region" = CAST('it''s' AS text) COLLATE public.ci AND r."code" OPERATOR(public.=) CAST('A' AS public.citext) AND r."level" > CAST('1.0' AS numeric)) OR (r."region" = CAST('it''s' AS text) COLLATE public.ci AND r."code" OPERATOR(public.=) CAST('A' AS public.citext) AND r."level" = CAST('1.0' AS numeric) AND r."weight" >= CAST('-0' AS double precision)))) AND (r."region" <= CAST('10%% \ :x' AS text) COLLATE public.ci AND ((r."region" < CAST('10%% \ :x' AS text) COLLATE public.ci) OR (r."region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND r."code" OPERATOR(public.<) CAST('b?' AS public.citext)) OR (r."region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND r."code" OPERATOR(public.=) CAST('b?' AS public.citext) AND r."level" < CAST('NaN' AS numeric)) OR (r."region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND r."code" OPERATOR(public.=) CAST('b?' AS public.citext) AND r."level" = CAST('NaN' AS numeric) AND r."weight" < CAST('Infinity' AS double precision)))))
 
 -- id: apply 2
 --   batch_seq = 0
@@ -2821,6 +2822,7 @@ WHERE
   AND o."b_code" OPERATOR(public.=) r."code"
   AND o."b_level" = r."level"
   AND o."b_weight" = r."weight"
+  AND ((r."region" >= CAST('it''s' AS text) COLLATE public.ci AND ((r."region" > CAST('it''s' AS text) COLLATE public.ci) OR (r."region" = CAST('it''s' AS text) COLLATE public.ci AND r."code" OPERATOR(public.>) CAST('A' AS public.citext)) OR (r."region" = CAST('it''s' AS text) COLLATE public.ci AND r."code" OPERATOR(public.=) CAST('A' AS public.citext) AND r."level" > CAST('1.0' AS numeric)) OR (r."region" = CAST('it''s' AS text) COLLATE public.ci AND r."code" OPERATOR(public.=) CAST('A' AS public.citext) AND r."level" = CAST('1.0' AS numeric) AND r."weight" >= CAST('-0' AS double precision)))) AND (r."region" <= CAST('10%% \ :x' AS text) COLLATE public.ci AND ((r."region" < CAST('10%% \ :x' AS text) COLLATE public.ci) OR (r."region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND r."code" OPERATOR(public.<) CAST('b?' AS public.citext)) OR (r."region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND r."code" OPERATOR(public.=) CAST('b?' AS public.citext) AND r."level" < CAST('NaN' AS numeric)) OR (r."region" = CAST('10%% \ :x' AS text) COLLATE public.ci AND r."code" OPERATOR(public.=) CAST('b?' AS public.citext) AND r."level" = CAST('NaN' AS numeric) AND r."weight" < CAST('Infinity' AS double precision)))))
 
 -- tlcs: apply 2
 --   batch_seq = 0

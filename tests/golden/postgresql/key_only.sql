@@ -455,6 +455,7 @@ WHERE
   AND o.op IN ('d', 'u')
   AND o."b_team" = r."team"
   AND o."b_person" = r."person"
+  AND ((r."team", r."person") >= (CAST('-5' AS integer), CAST('-5' AS integer)) AND (r."team", r."person") < (CAST('7' AS integer), CAST('7' AS integer)))
 
 -- id: apply 2
 --   batch_seq = 0
@@ -784,6 +785,7 @@ WHERE
   AND o.op IN ('d', 'u')
   AND o."b_team" = r."team"
   AND o."b_person" = r."person"
+  AND ((r."team", r."person") >= (CAST('-5' AS integer), CAST('-5' AS integer)) AND (r."team", r."person") < (CAST('7' AS integer), CAST('7' AS integer)))
 
 -- tlcs: apply 2
 --   batch_seq = 0

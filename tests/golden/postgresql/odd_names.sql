@@ -531,7 +531,7 @@ FROM (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -593,7 +593,7 @@ FROM (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -1007,6 +1007,7 @@ WHERE
   AND o.op IN ('d', 'u')
   AND o."b_se""lect" = r."se""lect"
   AND o."b_%%(x)s" = r."%%(x)s"
+  AND ((r."se""lect", r."%%(x)s") >= (CAST('-5' AS integer), CAST('0044-03-15 BC' AS date)) AND (r."se""lect", r."%%(x)s") < (CAST('7' AS integer), CAST('infinity' AS date)))
 
 -- id: apply 2
 --   batch_seq = 0
@@ -1456,6 +1457,7 @@ WHERE
   AND o.op IN ('d', 'u')
   AND o."b_se""lect" = r."se""lect"
   AND o."b_%%(x)s" = r."%%(x)s"
+  AND ((r."se""lect", r."%%(x)s") >= (CAST('-5' AS integer), CAST('0044-03-15 BC' AS date)) AND (r."se""lect", r."%%(x)s") < (CAST('7' AS integer), CAST('infinity' AS date)))
 
 -- tlcs: apply 2
 --   batch_seq = 0

@@ -465,7 +465,7 @@ FROM (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -523,7 +523,7 @@ FROM (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -880,6 +880,7 @@ WHERE
   AND o.op IN ('d', 'u')
   AND o."b_tenant" = r."tenant"
   AND o."b_id" = r."id"
+  AND ((r."tenant", r."id") >= (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)) AND (r."tenant", r."id") < (CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer)))
 
 -- id: apply 2
 --   batch_seq = 0
@@ -1316,6 +1317,7 @@ WHERE
   AND o.op IN ('d', 'u')
   AND o."b_tenant" = r."tenant"
   AND o."b_id" = r."id"
+  AND ((r."tenant", r."id") >= (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)) AND (r."tenant", r."id") < (CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer)))
 
 -- tlcs: apply 2
 --   batch_seq = 0

@@ -406,7 +406,7 @@ FROM (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -454,7 +454,7 @@ FROM (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -726,6 +726,7 @@ WHERE
   AND o.ordinal >= %(first)s
   AND o.op IN ('d', 'u')
   AND o."b_order_id" = r."order_id"
+  AND (r."order_id" >= CAST('10' AS bigint) AND r."order_id" < CAST('20' AS bigint))
 
 -- id: apply 2
 --   batch_seq = 0
@@ -1085,6 +1086,7 @@ WHERE
   AND o.ordinal >= %(first)s
   AND o.op IN ('d', 'u')
   AND o."b_order_id" = r."order_id"
+  AND (r."order_id" >= CAST('10' AS bigint) AND r."order_id" < CAST('20' AS bigint))
 
 -- tlcs: apply 2
 --   batch_seq = 0
@@ -1323,6 +1325,7 @@ WHERE
   AND o.ordinal >= %(first)s
   AND o.op <> 'd'
   AND o."a_order_id" = t."order_id"
+  AND (t."order_id" >= CAST('10' AS bigint) AND t."order_id" < CAST('20' AS bigint))
 
 -- tlcs in a column: key problems of a range
 SELECT

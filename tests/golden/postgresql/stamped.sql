@@ -519,7 +519,7 @@ FROM (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -579,7 +579,7 @@ FROM (
       d.epoch = %(epoch)s
       AND d.batch_seq = %(batch_seq)s
       AND d.op IN ('d', 'c')
-      AND d.reason IS NULL
+      AND COALESCE(d.reason, 'key_change') = 'key_change'
   ) AS e
   GROUP BY
     e.content
@@ -911,6 +911,7 @@ WHERE
   AND o.ordinal >= %(first)s
   AND o.op IN ('d', 'u')
   AND o."b_order_id" = r."order_id"
+  AND (r."order_id" >= CAST('10' AS bigint) AND r."order_id" < CAST('20' AS bigint))
 
 -- id: apply 2
 --   batch_seq = 0
@@ -1318,6 +1319,7 @@ WHERE
   AND o.ordinal >= %(first)s
   AND o.op IN ('d', 'u')
   AND o."b_order_id" = r."order_id"
+  AND (r."order_id" >= CAST('10' AS bigint) AND r."order_id" < CAST('20' AS bigint))
 
 -- tlcs: apply 2
 --   batch_seq = 0

@@ -1,0 +1,84 @@
+"""Another server under a stream that keeps its replica in the source: refused, or compared in full (protocol.md 16)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from qbcd import hooks
+from qbcd.errors import Refused, SourceChanged
+from tests.support.places import over
+from tests.support.stamped_scene import StampedScene
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.support.places import Place
+
+
+@over("strategy", ["id", "ts", "tdi"], elsewhere=["ts"])
+def test_all_values_are_compared(strategy: str, place: Place, workspace: Path, spark: SparkSession) -> None:
+    with StampedScene(place.url, workspace, strategy, spark, table="t") as scene:
+        scene.begin()
+    other = place.copy_to(f"{place.name}_b")
+    try:
+        with StampedScene(other.url, workspace, strategy, spark, table="t") as moved:
+            moved.base, moved.changes = scene.base, scene.changes
+            moved.place.sql("UPDATE t SET v = 'not by its time' WHERE id = 5; DELETE FROM t WHERE id = 6")
+            with pytest.raises(SourceChanged, match=r"another server or database.*--accept-source"):
+                moved.poll()
+            moved.poll(accept_source=True)
+            seen = moved.check()
+            told = {(e["op"], e["key"]["id"]) for e in seen[max(seen)]}
+            assert told == {("u", 5), ("d", 6)}
+            moved.change()
+            moved.poll()
+            moved.check()
+            assert moved.project.stream("s").verify() == []
+    finally:
+        other.drop()
+
+
+def test_without_old_values_it_is_refused(place: Place, workspace: Path, spark: SparkSession) -> None:
+    with StampedScene(place.url, workspace, "tlcs", spark, table="t") as scene:
+        scene.begin()
+    other = place.copy_to(f"{place.name}_b")
+    try:
+        with StampedScene(other.url, workspace, "tlcs", spark, table="t") as moved:
+            mark = moved.mark()
+            with pytest.raises(SourceChanged, match=r"keeps no old values.*consumers must reload"):
+                moved.poll(accept_source=True)
+            assert moved.mark() == mark
+    finally:
+        other.drop()
+
+
+class Stopped(Exception):
+    """Ends a poll where a hook raises it."""
+
+
+def test_an_open_batch_keeps_a_stream_from_being_forgotten(place: Place, workspace: Path, spark: SparkSession) -> None:
+    """What a pass has found and not sealed yet is delivered to nobody either."""
+
+    def stop() -> None:
+        raise Stopped
+
+    with StampedScene(place.url, workspace, "id", spark) as scene:
+        scene.begin()
+        scene.change()
+        hooks.register("before_seal", stop)
+        try:
+            with pytest.raises(Stopped):
+                scene.poll()
+        finally:
+            hooks.register("before_seal", None)
+        row = scene.site.row()
+        assert row is not None
+        assert row.checkpoint["open"]["counts"] == {"c": 2, "u": 2, "d": 2}
+        with pytest.raises(Refused, match="1 batches are not delivered"):
+            scene.project.stream("s").reset()
+        scene.poll()
+        assert len(scene.check()) == 2
+        scene.project.stream("s").reset()
