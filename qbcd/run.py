@@ -84,7 +84,7 @@ class Report:
         self.headers += [found.header] if found.header else []
         self.cost += found.cost
         new = [warning for warning in found.warnings if warning not in self.lifted]
-        self.warnings += new
+        self.warnings += [*new, *found.remarks]
         self.lifted += new
 
 

@@ -78,9 +78,9 @@ def _change(event: dict[str, Any]) -> str:
         named = event["changed"]
         changed = [name for name in after if name not in key] if named is None else named
         return ", ".join(f"{escape(name)}: {_show(before[name])} → {_show(after[name])}" for name in changed)
-    image = after if after is not None else before
+    image = (after if after is not None else before) or {}  # a delete may have no old values
     text = ", ".join(f"{escape(name)}: {_show(value)}" for name, value in image.items() if name not in key)
-    return f"{text} ({event['reason']})" if event["reason"] else text
+    return f"{text} ({event['reason']})".lstrip() if event["reason"] else text
 
 
 def _show(value: Any) -> str:

@@ -63,11 +63,17 @@ class Settings:
 
 @dataclass(frozen=True)
 class Detection:
-    """What a look at the source brought: a sealed batch or none, and what it cost."""
+    """What a look at the source brought: a sealed batch or none, and what it cost.
+
+    Attributes:
+        warnings: What the user's confirmation let pass; stands in the history too.
+        remarks: What else the user should know of this poll.
+    """
 
     header: BatchHeader | None
     cost: Cost
     warnings: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,7 @@ class DatabaseSite(Site):
         moves: dict[str, Any] = {}
         if isinstance(strategy, Stamped) and strategy.way == "window":  # before the rows (protocol 6)
             moves = {"mark": windows.look_ahead(self, plan, None), "swept": 0.0}
+            moves["mark"].pop("remark", None)
             hooks.reach("after_horizon")
         with self.source.write(self.stream) as session:
             self.enter(session, plan, held)
@@ -142,10 +143,10 @@ class DatabaseSite(Site):
             yield from self._by_ranges(plan, settings, held)
         elif strategy.way == "window":
             for header, taken in windows.poll(self, plan, settings, held, afresh=afresh):
-                yield self._detection(held, header, taken.accepted_source, Cost(
-                    rows_scanned=taken.found, rows_shipped=taken.found, spark=taken.found > 0,
-                    seconds=time.monotonic() - started,
-                ))  # fmt: skip
+                spent = time.monotonic() - started
+                cost = Cost(taken.found, taken.found, seconds=spent, spark=taken.found > 0)
+                found = self._detection(held, header, taken.accepted_source, cost)
+                yield replace(found, remarks=(taken.remark,) if taken.remark else ())
                 started = time.monotonic()
         else:
             self.progress("comparing table and replica in the source")

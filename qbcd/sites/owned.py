@@ -129,7 +129,7 @@ def _make_index(site: DatabaseSite, plan: StreamPlan) -> None:
     except MissingPrivilege as error:
         raise MissingPrivilege(
             f"no right to create the index ({error.what})", stream=site.stream,
-            remedy=f"qbcd prepare {site.stream} --dry-run prints it for a DBA; then remove create_index",
+            remedy=f"qbcd prepare {site.stream} --dry-run prints it for a DBA; once it is there, it is used",
         ) from error  # fmt: skip
 
 

@@ -138,21 +138,29 @@ class Visit:
             found = {r.range_id: events.get(r.range_id, 0) for r in step}
             self.done.dirty += sum(n > 0 for n in found.values())
             now = max(self.site.store.now(session.connection), state.began)
-            visited = [replace(r, rows=max(0, r.rows + grown.get(r.range_id, 0)), last_visited=now) for r in step]
+            counted = self._counted(session, step) if look.adopt else {}
+            visited = [
+                replace(r, rows=counted.get(r.range_id, max(0, r.rows + grown.get(r.range_id, 0))), last_visited=now)
+                for r in step
+            ]
             self.site.store.update_ranges(session.connection, self.site.stream, visited)
             accepted = max(state.accepted, self.held.confirmed.amount if self.held.confirmed else 0)
             after = replace(state.visited(found), deletes=state.deletes + counts.get("d", 0), accepted=accepted)
             return {"pass": after.as_json()}
 
         look = Look(
-            [lambda strategy, part: strategy.differences(part, within)], within=within, keep_open=True, follow=follow,
-            guarded=(state.deletes, state.accepted, state.rows),
+            [lambda strategy, part: strategy.differences(part, within)], adopt=self.strategy.adopt(within),
+            within=within, keep_open=True, follow=follow, guarded=(state.deletes, state.accepted, state.rows),
         )  # fmt: skip
         taken = stepping.take(self.site, self.plan, self.settings, self.held, look)
         self.state = Pass.of(self.held.row.checkpoint["pass"])
         self.done.rows += within.rows
         self.done.accepted_source |= taken.accepted_source
         return taken.seconds
+
+    def _counted(self, session: Session, step: Sequence[StoredRange]) -> Mapping[int, int]:
+        """By range, the rows of the replica, where it took some in without an event."""
+        return {int(r.range_id): int(r.n) for r in session.rows(self.strategy.counted(step))}
 
     def _events(
         self, session: Session, part: Part, step: Sequence[StoredRange]

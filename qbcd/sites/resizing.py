@@ -28,7 +28,8 @@ COUNTED_AT_ONCE = 500
 def first_cut(session: Session, site: DatabaseSite, strategy: Ranged, row: StreamRow) -> tuple[StreamRow, float]:
     """Ranges over the whole table as it is now, counted in the replica; gives the row, and rows of a usual range."""
     cut = _cut(session, site, strategy, row.next_range_id)
-    found = ranges_counted(session, site, strategy, cut)
+    now = site.store.now(session.connection)  # the baseline has just been at each of them
+    found = [replace(r, last_visited=now) for r in ranges_counted(session, site, strategy, cut)]
     row = site.store.replace_ranges(session.connection, row, found)
     return row, max(1.0, sum(r.rows for r in found) / len(found))
 

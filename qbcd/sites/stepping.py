@@ -38,6 +38,7 @@ class Look:
     Attributes:
         find: Statements that write what they find into the outbox, each for the part that it is given.
         before: Statements that run first, in the same transaction.
+        adopt: Statements that put rows into the replica without an event, before anything is looked for.
         within: The one key range that the step is about; None for the whole table.
         keep_open: The rows join the open batch; otherwise they are a batch of their own.
         follow: What else belongs into the step once the replica has moved, from the step's counts; gives the entries
@@ -47,6 +48,7 @@ class Look:
 
     find: Sequence[Callable[[InSource, Part], Statement]]
     before: Sequence[Statement] = ()
+    adopt: Sequence[Statement] = ()
     within: KeyRange | None = None
     keep_open: bool = False
     follow: Callable[[Session, InSource, Part, Counts], Mapping[str, Any]] = lambda session, strategy, part, counts: {}
@@ -66,6 +68,7 @@ class Taken:
     header: BatchHeader | None = None
     accepted_source: bool = False
     seconds: float = 0.0
+    remark: str = ""
 
     @property
     def found(self) -> int:
@@ -88,6 +91,7 @@ def take(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, l
         for statement in look.before:
             session.run(statement)
         began = time.monotonic()
+        adopted = sum(session.run(statement) for statement in look.adopt)
         found = _find(session, strategy, part, look)
         hooks.reach("after_fetch")
         counts = settle(site, session, strategy, settings, held, part, look) if found else {}
@@ -98,11 +102,13 @@ def take(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, l
         header = None
         if found:
             header = site.header(session, plan, settings, held, row.epoch, counts)
+            if look.within is not None:
+                header = replace(header, consistency="range")
             if look.keep_open:
                 moves["open"], header = opened(held, header), None
             else:
                 pair(site, session, settings, header)
-        rows = int(row.checkpoint["rows"]) + counts.get("c", 0) - counts.get("d", 0)
+        rows = int(row.checkpoint["rows"]) + adopted + counts.get("c", 0) - counts.get("d", 0)
         checkpoint = {**carried(held), **site.checkpoint(plan, settings, server, rows), **moves}
         confirm(site.project, settings, held)
         hooks.reach("before_commit")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from qbcd import hooks, marks
 from qbcd.catalog.source import Session
+from qbcd.connectors.base import HighWater
 from qbcd.errors import Refused, UnsafeWatermark
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, StreamPlan
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from qbcd.sites.database import DatabaseSite
 
 Mark = Mapping[str, Any]
+LONG = timedelta(minutes=10)  # by which an open transaction holds the watermark back before it is told
 
 
 # -- how far -----------------------------------------------------------------------------------------------------------
@@ -34,8 +36,9 @@ def look_ahead(site: DatabaseSite, plan: StreamPlan, mark: Mark | None) -> dict[
     """The watermark after a poll that begins now; `mark` is the present one, None before the baseline.
 
     Returns:
-        For the checkpoint: ``at``, how far rows are read; of a counter also ``next`` and ``seen``, the value that is
-        read up to as soon as every transaction that was open at that time has ended (protocol.md 7).
+        ``remark``, what the user should know. For the checkpoint: ``at``, how far rows are read; of a counter also
+        ``next`` and ``seen``, the value that is read up to as soon as every transaction that was open at that time has
+        ended (protocol.md 7).
 
     Raises:
         UnsafeWatermark: The source does not show how far its time-stamps are complete, and no `lag` is set.
@@ -68,8 +71,16 @@ def _clock(site: DatabaseSite, session: Session, plan: StreamPlan, mark: Mark | 
                 f"{look.held}, so it is not known how far time-stamps are complete", stream=plan.stream,
                 remedy="prepare again when they have ended",
             )  # fmt: skip
-        return {"at": known}
-    return {"at": marks.later(known, reached)}
+        return {"at": known, "remark": f"{look.held}: the watermark stays at {known} UTC, and nothing newer is read"}
+    return {"at": marks.later(known, reached), "remark": _behind(look, reached, plan)}
+
+
+def _behind(look: HighWater, reached: str, plan: StreamPlan) -> str:
+    """That an old transaction holds the watermark back, where it does."""
+    lag: timedelta = plan.option("lag") or timedelta(0)
+    if look.oldest is None or look.clock <= marks.shifted(reached, LONG + lag):
+        return ""
+    return f"a transaction is open since {look.oldest} UTC: nothing newer than {reached} is read until it ends"
 
 
 def _refuse_late(plan: StreamPlan, clock: str, known: str | None) -> None:
@@ -120,7 +131,8 @@ def refuse_blind(site: DatabaseSite, session: Session, plan: StreamPlan, blind: 
     if blind:
         raise UnsafeWatermark(
             f"a time-stamp is no safe watermark here: {blind}", stream=plan.stream,
-            remedy="set `lag` to the longest time that a transaction takes; what commits later than that is lost",
+            remedy="let the role see all sessions, where the database has such a right, or set `lag` to the longest "
+            "time that a transaction takes: what commits later than that is lost",
         )  # fmt: skip
 
 
@@ -142,8 +154,9 @@ def poll(
     purge(site, plan, held)
     ahead = look_ahead(site, plan, None if afresh else held.row.checkpoint["mark"])
     hooks.reach("after_horizon")
+    remark = ahead.pop("remark", "")
     taken = _window(site, plan, settings, held, strategy, ahead, afresh=afresh)
-    yield taken.header, taken
+    yield taken.header, replace(taken, remark=remark)
     if due := _sweep_due(site, plan, held):
         visit = Visit(site, plan, settings, held)
         for header in visit.batches():

@@ -62,6 +62,10 @@ class Ranged(InSource):
         ranged = f"({connector.per_range(named, relation, plan.key, [within], aggregate=False)})"
         return ranged, tuple(replace(c, name=f"qbcd_{i}") for i, c in enumerate(plan.key))
 
+    def adopt(self, within: KeyRange) -> list[Statement]:
+        """Statements that take rows of a range into the replica before it is compared; of most strategies none."""
+        return []
+
     def counted(self, ranges: Sequence[KeyRange]) -> Statement:
         """Rows (range_id, n) of the replica, which is the table as it was last seen."""
         names = ", ".join(self.connector.quote(c.name) for c in self.plan.key)

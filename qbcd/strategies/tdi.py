@@ -101,7 +101,7 @@ class Tdi(Stamped):
         table, quote = self.plan.table, self.connector.quote
         name = f"{quote(table.schema)}.{quote(table.name + '_live')}"
         live = self._compiled("live_rows").sql
-        return f"CREATE VIEW {name} AS\n{live}"
+        return f"CREATE OR REPLACE VIEW {name} AS\n{live}"
 
     def _context(self) -> dict[str, Any]:
         return {**super()._context(), "mark": self.names[0], "mark_column": MARK}

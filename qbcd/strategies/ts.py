@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from qbcd.connectors.base import Connector
-from qbcd.model import StreamPlan
+from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.strategies import costs
 from qbcd.strategies.base import Estimate
 from qbcd.strategies.in_source import Keeps
@@ -27,7 +27,7 @@ class Ts(Stamped):
         self.keeps = KEPT[str(plan.option("replica") or "source")]
         self.deletes: Any = plan.option("deletes")
         if self.deletes == "only":
-            self.way = "ranges"
+            self.way, self.keeps, self.consistency = "ranges", "keys", "range"
         self.needs = (
             "SELECT on the table with a column that grows over the whole table, best with an index on it; a sight of "
             f"all sessions; a schema of qbcd's own in the source{_ROOM[self.keeps]}"
@@ -36,6 +36,10 @@ class Ts(Stamped):
         self.misses = "states between two polls; rows that are written without moving their time-stamp" + (
             "; deletes" if not self.deletes else ""
         )
+
+    def adopt(self, within: KeyRange) -> list[Statement]:
+        """Of a stream of deletes alone: takes keys that are new in a range into the replica, without an event."""
+        return [self._compiled("replica_adopt", within=within)] if self.deletes == "only" else []
 
     def estimate(self) -> Estimate:
         """S + delta*N (paper, 3.2.1) without an index: a scan, and the copy of the rows that changed."""

@@ -99,8 +99,7 @@ class Watch:
         """Polls while writers are at work, and until all that they wrote is told."""
         with late_writers(self.place, load, seed) as work:
             while sum(self.polls[name] for name in SAFE) < load.polls or self._rows() < load.rows:
-                now_and_then = [CONTROL] if self.polls["ts"] % 5 == 0 else []
-                for name in (*SAFE, *now_and_then):
+                for name in self.work:
                     self.poll(name)
                     for _ in range(TURNS):
                         work.turns.release()

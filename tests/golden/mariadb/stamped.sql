@@ -3289,7 +3289,7 @@ FROM (
 CREATE INDEX IF NOT EXISTS `ix_stamped_ca2fe806` ON `shop`.`stamped` (`updated_at`)
 
 -- tdi: view
-CREATE VIEW `shop`.`stamped_live` AS
+CREATE OR REPLACE VIEW `shop`.`stamped_live` AS
 SELECT
   *
 FROM `shop`.`stamped`
@@ -3690,7 +3690,7 @@ FROM (
 CREATE INDEX IF NOT EXISTS `ix_stamped_ca2fe806` ON `shop`.`stamped` (`updated_at`, `gone`, `order_id`, `status`, `created at`, `written`)
 
 -- atdi: view
-CREATE VIEW `shop`.`stamped_live` AS
+CREATE OR REPLACE VIEW `shop`.`stamped_live` AS
 SELECT
   *
 FROM `shop`.`stamped`

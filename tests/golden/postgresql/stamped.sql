@@ -3293,7 +3293,7 @@ FROM (
 CREATE INDEX IF NOT EXISTS "ix_stamped_ca2fe806" ON "public"."stamped" USING btree ("updated_at")
 
 -- tdi: view
-CREATE VIEW "public"."stamped_live" AS
+CREATE OR REPLACE VIEW "public"."stamped_live" AS
 SELECT
   *
 FROM "public"."stamped"
@@ -3689,7 +3689,7 @@ FROM (
 CREATE INDEX IF NOT EXISTS "ix_stamped_ca2fe806" ON "public"."stamped" USING btree ("updated_at") INCLUDE ("gone", "order_id", "status", "created at", "written")
 
 -- atdi: view
-CREATE VIEW "public"."stamped_live" AS
+CREATE OR REPLACE VIEW "public"."stamped_live" AS
 SELECT
   *
 FROM "public"."stamped"
