@@ -104,6 +104,8 @@ def _counter(site: DatabaseSite, session: Session, strategy: Stamped, mark: Mark
     at, following, seen = (mark["at"], mark.get("next"), mark.get("seen")) if mark else (None, None, None)
     if following is not None and seen is not None and seen < reached and not (look.held and lag is None):
         at, following = following, None
+    if look.oldest is None and not look.held and lag is None:  # nobody holds a smaller value: no need to wait
+        return {"at": greatest if greatest is not None else at, "next": None, "seen": None}
     if following is None and greatest is not None and greatest != at:
         following, seen = greatest, look.clock
     return {"at": at, "next": following, "seen": seen if following is not None else None}

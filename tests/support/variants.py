@@ -122,6 +122,13 @@ def gone(known: Known, look: Look) -> Iterable[Change]:
     yield from (Change(key, known.rows[key]) for key in known.rows.keys() - look.rows.keys())
 
 
+def gone_alone(known: Known, look: Look) -> Iterable[Change]:
+    """Keys that are gone, where nothing else is told; keys that are new become known."""
+    found = list(gone(known, look))
+    known.rows |= {key: row.record for key, row in look.live().items() if key not in known.rows}
+    return found
+
+
 def summed(known: Known, look: Look, *, deletes: bool, in_row: bool) -> Iterable[Change]:
     """What checksums of rows tell; where they stand in the row itself, another row of the same key has none.
 
@@ -220,7 +227,7 @@ VARIANTS = (
     Variant("ts-keys", _ts(replica="keys", **_SWEPT), partial(stamped, keeps="keys", swept=True), old=False),
     Variant("ts-nothing", _ts(replica="none"), partial(stamped, keeps="nothing"), old=False,
             restricted=False),
-    Variant("ts-deletes-only", _ts(deletes="only"), gone),
+    Variant("ts-deletes-only", _ts(deletes="only"), gone_alone, old=False),
     Variant("ts-number", _ts("number", counter="table"), partial(stamped, by=_BORN), polls=2, overlap=True),
     Variant("ts-number-nothing", _ts("number", counter="table", replica="none"),
             partial(stamped, by=_BORN, keeps="nothing"), old=False, polls=2, overlap=True, restricted=False),
@@ -260,11 +267,6 @@ class Stream:
         told = [self.model.event(c.op, c.old, c.new, c.reason, before=self.variant.old) for c in found]
         self._remember(found)
         return sorted(told)
-
-    def missed(self) -> list[tuple[str, str]]:
-        """(op, key) of what the stream does not know, as `verify` tells it."""
-        look = Look(self.model.rows, self._since, self.inside)
-        return sorted((change.op, ", ".join(map(str, change.key))) for change in everything(self.known, look))
 
     def _look(self) -> Look:
         since, self._since = self._since, self.model.writes
