@@ -294,7 +294,7 @@ def test_replicas_of_these_servers_are_said() -> None:
         place.sql("START SLAVE 'far'")
         until(lambda: other_writer(place) == "this server is a replica, which writes what its master wrote")
         place.sql("STOP SLAVE 'far'")
-    cluster = {"wsrep_on": True, "wsrep_provider": "none", "binlog_format": "ROW"}
+    cluster: dict[str, str | bool] = {"wsrep_on": True, "wsrep_provider": "none", "binlog_format": "ROW"}
     with MariaServer.start(settings=cluster) as server, new_place(server, "mariadb") as place:
         place.sql("CREATE TABLE t (k integer PRIMARY KEY)")
         assert other_writer(place) == "this server is a node of a Galera cluster, whose nodes all write"

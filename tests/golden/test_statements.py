@@ -201,7 +201,7 @@ def stamped(which: str) -> Iterator[tuple[str, Statement]]:
     connector: Connector = CONNECTORS[which]
     part, window = Part(5, 2), Window("2024-01-01 00:00:00.000001", "2024-01-01 00:00:01.000000")
     for kind, options in STAMPED.items():
-        make: type[Stamped] = {"ts": Ts, "tdi": Tdi, "atdi": Atdi}[kind.split()[0]]
+        make: Callable[..., Stamped] = {"ts": Ts, "tdi": Tdi, "atdi": Atdi}[kind.split()[0]]
         strategy = make(connector, optioned(which, "stamped", kind.split()[0], **options), "qbcd")
         strategy.check()
         yield f"{kind}: window", strategy.look(part, window)
