@@ -11,8 +11,6 @@ JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 MARIADB := mariadb-server-core mariadb-client-core libmariadb-java
 # Seconds after which `make test` is stopped; where there is no timeout(1) it runs unbounded.
 TEST_TIME ?= 1200
-# Processes that share the test files out, each with servers and a Spark session of its own.
-WORKERS ?= 2
 BOUND := $(if $(shell command -v timeout),timeout --kill-after=30 --foreground $(TEST_TIME),)
 
 .DEFAULT_GOAL := help
@@ -61,7 +59,7 @@ demo: venv java ## poll real flights in an embedded PostgreSQL and show what was
 	@$(BIN)/qbcd demo
 
 test: venv java mariadb ## run the tests, but for the campaign
-	$(BOUND) $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+	$(BOUND) $(BIN)/python -m pytest
 
 campaign: venv java mariadb ## run the tests that take minutes
 	$(BIN)/python -m pytest -m campaign

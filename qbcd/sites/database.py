@@ -98,7 +98,7 @@ class DatabaseSite(Site):
             hooks.reach("after_horizon")
         with self.source.write(self.stream) as session:
             self.enter(session, plan, held)
-            stepping.check_key(session, strategy, None)
+            stepping.check_key(session, strategy, None, plan)
             self.progress("taking the baseline into the replica")
             rows, header = self._fill(session, plan, settings, held, part)
             row = held.row
@@ -244,7 +244,7 @@ class DatabaseSite(Site):
         with self.source.write(self.stream) as session:
             self.enter(session, plan, held)
             check_shape(self.source, session, self.stream, held.row.checkpoint)
-            stepping.check_key(session, strategy, None)
+            stepping.check_key(session, strategy, None, plan)
             found = 0
             for make in described.comparison(strategy, held.row):
                 found += session.run(make(replace(part, first=found)))

@@ -80,13 +80,14 @@ def take(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, l
     """Takes one step; the row in `held` has advanced when it returns."""
     with site.source.write(site.stream) as session:
         site.enter(session, plan, held)
-        plan = plan.on(check_shape(site.source, session, site.stream, held.row.checkpoint))
+        # Only what vouches for the key is taken over: the table is the one that is configured now.
+        keyed = plan.on(check_shape(site.source, session, site.stream, held.row.checkpoint))
         server, changed = check_server(
             site.source, session, site.stream, held.row.checkpoint, accept=settings.accept_source
         )
         hooks.reach("after_snapshot")
         strategy, row = site.strategy(plan), held.row
-        check_key(session, strategy, look.within)
+        check_key(session, strategy, look.within, keyed)
         part = _part(held, look.keep_open)
         for statement in look.before:
             session.run(statement)
@@ -118,9 +119,9 @@ def take(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, l
     return Taken(counts, header, changed, spent)
 
 
-def check_key(session: Session, strategy: InSource, within: KeyRange | None) -> None:
-    """Counts keys that stand twice or hold NULL, where the catalog does not vouch that there are none."""
-    if strategy.plan.key_is_proven:
+def check_key(session: Session, strategy: InSource, within: KeyRange | None, keyed: StreamPlan) -> None:
+    """Counts keys that stand twice or hold NULL, where the catalog, by `keyed`, does not vouch that there are none."""
+    if keyed.key_is_proven:
         return
     found = session.one(strategy.key_problems(within))
     if int(found.keys_more_than_once) or int(found.keys_null):

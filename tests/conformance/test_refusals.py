@@ -148,7 +148,7 @@ def test_what_cannot_be_planned(kind: str, case: str, stage: Stage) -> None:
     assert place.sql("SELECT * FROM canary") == [(1,)]
 
 
-@over(new=False)
+@over(new=False, elsewhere=[])
 def test_rights_that_are_missing(kind: str, stage: Stage, spark: SparkSession) -> None:
     place = stage.place(kind)
     there = place.there
@@ -289,7 +289,7 @@ def test_keys_that_went_bad(kind: str, row: tuple[Any, ...], stage: Stage, spark
     assert [polled(project, f"{strategy}_loose") for strategy in STRATEGIES] == [[], []]
 
 
-@over(new=False)
+@over(new=False, elsewhere=[])
 def test_guards(kind: str, stage: Stage, spark: SparkSession) -> None:
     place, project = stage.place(kind), stage.project(kind, spark)
     remedy = "--accept-deletes"

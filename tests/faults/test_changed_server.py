@@ -76,7 +76,7 @@ def test_an_open_batch_keeps_a_stream_from_being_forgotten(place: Place, workspa
             hooks.register("before_seal", None)
         row = scene.site.row()
         assert row is not None
-        assert row.checkpoint["open"]["counts"] == {"c": 2, "u": 2, "d": 2}
+        assert row.checkpoint["open"]["counts"] == {"c": 1, "u": 2, "d": 1}
         with pytest.raises(Refused, match="1 batches are not delivered"):
             scene.project.stream("s").reset()
         scene.poll()

@@ -113,7 +113,7 @@ def make_work(place: Place) -> None:
     place.sql(f"INSERT INTO work VALUES {', '.join(rows)}")
 
 
-@over()
+@over(elsewhere=[])
 def test_polls_among_writers(
     request: pytest.FixtureRequest, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
@@ -223,7 +223,7 @@ def test_pinned_reads_do_not_tear(server: EmbeddedPostgres, place: Place, worksp
 
 
 # Where no snapshot can be exported, each range is still of one state.
-@over()
+@over(elsewhere=[])
 def test_a_range_does_not_tear(
     request: pytest.FixtureRequest, place: Place, workspace: Path, spark: SparkSession
 ) -> None:

@@ -16,7 +16,7 @@ from sqlalchemy.engine import Engine
 from qbcd import marks
 from qbcd.connectors.base import HighWater
 from qbcd.errors import UnsafeWatermark
-from tests.support.places import Place, over
+from tests.support.places import FIRST, Place, over
 from tests.support.watched import ROWS, Watched, at_nth, stamped
 
 MOMENTS = ("after_horizon", "after_fetch")  # before and after the rows are read
@@ -185,9 +185,12 @@ def test_a_lower_number_that_comes_late(place: Place, workspace: Path) -> None:
             assert (seen.mark()["at"], seen.mark()["next"]) == ("12", "14")
             idle.commit()
         grow_old(place)
-        assert seen.ops() == [[(13, "c"), (14, "c")]]
-        grow_old(place)
-        assert seen.ops() == [[(15, "c")]]
+        if place.kind == FIRST:  # which shows that nobody is at work any more
+            assert seen.ops() == [[(13, "c"), (14, "c"), (15, "c")]]
+        else:
+            assert seen.ops() == [[(13, "c"), (14, "c")]]
+            grow_old(place)
+            assert seen.ops() == [[(15, "c")]]
         seen.check()
 
 
@@ -226,7 +229,7 @@ def test_a_number_that_the_user_vouches_for(place: Place, workspace: Path) -> No
         seen.poll()
         seen.run("UPDATE t SET v = 'changed', n = 1 WHERE id = 4")
         seen.run("INSERT INTO t (id, v, n) VALUES (50, 'new', 2)")
-        assert [seen.ops() for _ in range(2)] == [[], [[(4, "u"), (50, "c")]]]
+        assert [seen.ops() for _ in range(2)] == [[[(4, "u"), (50, "c")]], []]
         seen.check()
 
 

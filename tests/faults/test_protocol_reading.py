@@ -154,7 +154,7 @@ def test_ddl_that_ends_while_the_poll_waits_for_the_lock(
         ("id_rcs", ("after_checksums", "after_fetch")),
         pytest.param("id_rcs", ("after_snapshot", "after_stage", "before_commit"), marks=pytest.mark.campaign),
     ],
-    elsewhere=[("id_rcs", ("after_checksums", "after_fetch"))],
+    elsewhere=[],
 )
 def test_writes_during_a_poll(
     strategy: str, points: tuple[str, ...], database: str, workspace: Path, spark: SparkSession
@@ -178,7 +178,7 @@ def test_writes_during_a_poll(
 
 
 # Rule 16: another server, or another database of it, is not gone on with unasked.
-@over()
+@over(elsewhere=[])
 def test_another_server(place: Place, workspace: Path, spark: SparkSession) -> None:
     with Scene(place.url, workspace, "id_rcs", spark, table="t") as scene:
         scene.begin()

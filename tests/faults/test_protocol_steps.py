@@ -65,7 +65,8 @@ def faint(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 @over(
     "strategy, point",
     [
-        ("mds", "after_lease"), ("mds", AFTER_PLAN), ("id_rcs", "before_commit"),
+        ("mds", "after_lease"), ("mds", AFTER_PLAN),
+        pytest.param("id_rcs", "before_commit", marks=pytest.mark.campaign),
         pytest.param("id_rcs", AFTER_PLAN, marks=pytest.mark.campaign),
     ],
     elsewhere=[("mds", AFTER_PLAN)],

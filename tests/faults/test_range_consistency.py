@@ -264,6 +264,7 @@ def write(url: str, seed: int, stop: threading.Event, failed: list[BaseException
         failed.append(error)
 
 
+@pytest.mark.campaign
 def test_polls_among_writers_converge(database: str, workspace: Path, spark: SparkSession) -> None:
     sql(database, "CREATE TABLE w (id bigint PRIMARY KEY, v text, n int)")
     sql(database, "INSERT INTO w SELECT g, 'old', 0 FROM generate_series(1, 900) g")

@@ -324,7 +324,7 @@ def test_mds_refuses_a_table_that_its_outbox_cannot_mirror(shop: Shop) -> None:
     columns = ", ".join(f"c{i} int" for i in range(796))
     sql(shop.url, f"CREATE TABLE wide (id int PRIMARY KEY, {columns})")
     shop.table.update(table="public.wide")
-    what = "797 captured columns need an outbox of 1601 columns, and a table of PostgreSQL has 1600 at most"
+    what = "797 captured columns need an outbox of 1602 columns, and a table of PostgreSQL has 1600 at most"
     with shop.open("a") as project:
         with pytest.raises(Refused, match=what):
             project.stream("s").prepare()
