@@ -13,7 +13,7 @@ from qbcd.errors import UnsupportedType
 from tests.support.captured import Captured, prepare, told
 from tests.support.drawing import draw_tables
 from tests.support.histories import EVERY_STEP, History
-from tests.support.places import Place, over
+from tests.support.places import FIRST, Place, over
 from tests.support.project import config, opened, poll
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def test_replay_equals_the_source_and_strategies_agree(
     seed: int, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
     ops, steps = run(seed, place, workspace, spark, rounds=2)
-    if seed == 1:  # what runs by default shows everything
+    if seed == 1 and place.kind == FIRST:  # what runs by default shows everything
         assert set(ops) == {"c", "u", "d", "r"}, ops
         assert set(steps) >= {*EVERY_STEP, "empty"}, steps
 
