@@ -255,6 +255,7 @@ def subscribed(url: Callable[[str], str]) -> Iterator[tuple[Place, Place]]:
     second.sql('DROP SUBSCRIPTION "su%b"')
 
 
+@pytest.mark.campaign
 def test_replication_and_standbys_are_said() -> None:
     with EmbeddedPostgres.start(settings={"wal_level": "logical", "fsync": False}) as server:
         with subscribed(server.url_of) as (first, second):
@@ -282,6 +283,7 @@ def test_replication_and_standbys_are_said() -> None:
 
 
 @pytest.mark.usefixtures("mariadb")  # which skips where none is installed
+@pytest.mark.campaign
 def test_replicas_of_these_servers_are_said() -> None:
     with MariaServer.start(settings={"server_id": 2}) as server, new_place(server, "mariadb") as place:
         place.sql("CREATE TABLE t (k integer PRIMARY KEY)")

@@ -161,7 +161,7 @@ def test_events_are_those_of_the_model(seed: int, place: Place, workspace: Path,
     run(place, workspace, spark, seed, 2 if seed == 1 else 8, names=PLAIN, shapes=tuple(SHAPES), wheres=wheres)
 
 
-@over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(2, 5))])
+@over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(2, 5))], elsewhere=[])
 def test_every_variant_tells_what_it_can_see(seed: int, place: Place, workspace: Path, spark: SparkSession) -> None:
     first = seed == 1
     wheres = of(place, both=not first)

@@ -178,7 +178,7 @@ def test_writers_that_nobody_sees(there: Place, workspace: Path) -> None:
                 refused(there, workspace, work, MissingPrivilege, "PROCESS")
 
 
-@over()
+@over(elsewhere=[])
 def test_what_is_dearer_is_told_by_check(there: Place, workspace: Path) -> None:
     lag = {} if there.kind == FIRST else {"lag": "1h"}
     table = {"name": "s", "table": there.table("t"), "strategy": {"type": "ts", "timestamp": "at", **lag}}

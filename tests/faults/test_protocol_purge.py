@@ -49,7 +49,7 @@ def test_flagged_rows_go_after_their_batch(place: Place, workspace: Path) -> Non
         seen.check()
 
 
-@over()
+@over(elsewhere=[])
 def test_transient_rows_and_those_flagged_before_the_baseline(place: Place, workspace: Path) -> None:
     with purging(place, workspace) as seen:
         seen.insert(50, "gone before")
@@ -65,7 +65,7 @@ def test_transient_rows_and_those_flagged_before_the_baseline(place: Place, work
         seen.check()
 
 
-@over()
+@over(elsewhere=[])
 def test_a_row_that_was_revived_is_not_purged(place: Place, workspace: Path) -> None:
     with purging(place, workspace).fill() as seen:
         for key in (3, 4, 5, 6, 7):
@@ -99,7 +99,7 @@ def test_a_row_that_was_revived_is_not_purged(place: Place, workspace: Path) -> 
 
 
 # The purge comes to the row while another transaction revives it, and waits for that one.
-@over()
+@over(elsewhere=[])
 def test_a_revival_that_the_purge_waits_for(place: Place, workspace: Path) -> None:
     with purging(place, workspace).fill() as seen, place.connect() as writer:
         seen.flag(5)
@@ -121,7 +121,7 @@ def test_a_revival_that_the_purge_waits_for(place: Place, workspace: Path) -> No
 
 
 # A second stream that is polled more seldom reads the same flags; and whoever reads by other marks holds nothing up.
-@over()
+@over(elsewhere=[])
 def test_a_row_stays_until_a_slower_stream_has_passed_it(place: Place, workspace: Path) -> None:
     others = {"slow": stamped(place, "tdi"), "scan": "mds", "number": stamped(place, "ts", timestamp="id")}
     if place.kind == "postgresql":

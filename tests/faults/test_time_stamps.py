@@ -33,7 +33,7 @@ def zoneless(place: Place, digits: int) -> str:
 
 
 # Many rows of one time at a window's end: all of them lie before it, or none.
-@over()
+@over(elsewhere=[])
 def test_ties_at_the_boundary(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ends: list[str] = []
     monkeypatch.setattr(marks, "horizon", lambda look, margin, lag: ends[-1])
@@ -74,7 +74,7 @@ def test_rows_in_the_same_unit_after_a_poll(place: Place, workspace: Path) -> No
 
 
 # A day is over when the clock says so: what is written today is read tomorrow.
-@over()
+@over(elsewhere=[])
 def test_rows_of_a_day(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, ahead = marks.horizon, [timedelta(0)]
 
@@ -99,7 +99,7 @@ def place_clock(place: Place) -> str:
 
 
 # Zones: the column says what its writers' clocks show, and the watermark is shifted there.
-@over()
+@over(elsewhere=[])
 def test_writers_of_a_zone_of_their_own(place: Place, workspace: Path) -> None:
     zones = {"utc": ("UTC", 0), "east": ("+02:00", 120), "west": ("-05:30", -330), "late": ("UTC", 120)}
     ways = {name: stamped(place, "ts", timestamp=name, zone=zone) for name, (zone, _) in zones.items()}
@@ -115,7 +115,7 @@ def test_writers_of_a_zone_of_their_own(place: Place, workspace: Path) -> None:
 
 
 # A clock that is set back, or was read by another server, is no watermark.
-@over()
+@over(elsewhere=[])
 def test_a_clock_that_was_set_back(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Watched(place, workspace, {"s": stamped(place, "ts")}).fill() as seen:
         with monkeypatch.context() as patch:
@@ -129,7 +129,7 @@ def test_a_clock_that_was_set_back(place: Place, workspace: Path, monkeypatch: p
 
 
 # Rows without time-stamp are read at each poll, also while the watermark stands.
-@over()
+@over(elsewhere=[])
 def test_rows_without_a_time_stamp(place: Place, workspace: Path) -> None:
     at = dict.fromkeys(("at", "made"), f"{'timestamptz' if place.kind == 'postgresql' else 'timestamp(6)'} NULL")
     both = stamped(place, "ts", timestamp=["at", "made"])

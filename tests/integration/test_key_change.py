@@ -36,7 +36,7 @@ def pairs(found: list[list[Event]]) -> list[tuple[int, int]]:
     return sorted((one.key, other.key) for one, other in by_id.values())
 
 
-@over()
+@over(elsewhere=[])
 def test_a_row_under_another_key_is_a_pair(place: Place, workspace: Path) -> None:
     names = ways(place)
     hidden = {name: {"where": "NOT gone"} for name in ("mds", "id")}  # to whom no flag says that a row is gone
@@ -67,7 +67,7 @@ def test_a_row_under_another_key_is_a_pair(place: Place, workspace: Path) -> Non
             seen.check(name)
 
 
-@over()
+@over(elsewhere=[])
 def test_pairs_are_off_by_default(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, ways(place)) as seen:
         seen.fill()

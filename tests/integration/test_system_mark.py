@@ -219,6 +219,7 @@ def before_the_wrap(left: int) -> Iterator[Place]:
         yield place
 
 
+@pytest.mark.campaign
 def test_ids_that_begin_again_are_told_apart() -> None:
     with before_the_wrap(60) as place:
         place.sql(f"{TABLE}; INSERT INTO t SELECT g, 0 FROM generate_series(0, 9) g")
