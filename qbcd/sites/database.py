@@ -171,11 +171,11 @@ class DatabaseSite(Site):
         return changed
 
     def _by_ranges(self, plan: StreamPlan, settings: Settings, held: Held) -> Iterator[Detection]:
-        started, told = time.monotonic(), 0
-        visit = Visit(self, plan, settings, held)
+        visit, started = Visit(self, plan, settings, held), time.monotonic()
         for header in visit.batches():
-            told += header.size
-            yield Detection(header, Cost(rows_shipped=header.size, spark=True))
+            spent = time.monotonic() - started
+            yield Detection(header, Cost(rows_shipped=header.size, seconds=spent, spark=True))
+            started = time.monotonic()  # it was delivered in between
         done = visit.done
         cost = Cost(2 * done.rows, ranges=done.ranges, dirty=done.dirty, seconds=time.monotonic() - started)
         yield self._detection(held, None, done.accepted_source, cost)
