@@ -150,7 +150,7 @@ def test_what_spoils_an_index_only_read_of_these_servers(place: Place) -> None:
 
 
 # -- rights ------------------------------------------------------------------------------------------------------------
-@over()
+@over(elsewhere=[])
 def test_what_a_role_lacks_to_write_and_to_index(place: Place) -> None:
     place.sql("CREATE TABLE t (k integer PRIMARY KEY, flag integer, other integer)")
     table, connector = probed(place), connector_of(place)
@@ -189,7 +189,7 @@ def test_what_a_role_lacks_to_write_and_to_index(place: Place) -> None:
             place.sql("ALTER TABLE t OWNER TO postgres")
 
 
-@over()
+@over(elsewhere=[])
 def test_a_view_is_written_where_the_server_can(place: Place) -> None:
     place.sql("CREATE TABLE t (k integer PRIMARY KEY, flag integer); CREATE VIEW v AS SELECT * FROM t; "
               "CREATE VIEW w AS SELECT count(*) AS flag FROM t")  # fmt: skip

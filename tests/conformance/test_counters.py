@@ -40,7 +40,7 @@ def test_what_vouches_for_a_counter(place: Place) -> None:
     assert {why for _, why in found.values()} == {""}
 
 
-@over()
+@over(elsewhere=[])
 def test_what_speaks_against_a_counter(place: Place) -> None:
     if place.kind == "mysql":
         pytest.skip("it has no sequences")

@@ -70,7 +70,7 @@ WRONG: dict[str, list[tuple[str, Any, str]]] = {
 }  # fmt: skip
 
 
-@over()
+@over(elsewhere=[])
 def test_a_flag_of_another_type_than_its_literal_is_refused(place: Place) -> None:
     cases = WRONG[family(place)]
     names = [f"c{i}" for i in range(len(cases))]

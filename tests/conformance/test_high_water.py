@@ -59,7 +59,7 @@ def test_the_clock_is_a_text_of_the_source_in_utc(place: Place) -> None:
     assert found.oldest is None or len(found.oldest) == len(found.clock)
 
 
-@over()
+@over(elsewhere=[])
 def test_a_transaction_open_at_the_look_is_not_younger_than_its_own_clock(place: Place) -> None:
     place.sql("CREATE TABLE t (k integer PRIMARY KEY)")
     with place.connect() as writer:
@@ -72,7 +72,7 @@ def test_a_transaction_open_at_the_look_is_not_younger_than_its_own_clock(place:
         assert began - datetime.fromisoformat(found.oldest) < 3 * SECOND
 
 
-@over()
+@over(elsewhere=[])
 def test_a_statement_that_runs_is_open_too(place: Place) -> None:
     begun = clock(place)
     sleep = "SELECT pg_sleep(60)" if place.kind == "postgresql" else "SELECT sleep(60)"
@@ -96,7 +96,7 @@ def test_a_statement_that_runs_is_open_too(place: Place) -> None:
             thread.join()
 
 
-@over()
+@over(elsewhere=[])
 def test_a_prepared_transaction_holds_the_mark_when_its_session_is_gone(place: Place) -> None:
     place.sql("CREATE TABLE t (k integer PRIMARY KEY)")
     name = place.name
@@ -198,7 +198,7 @@ def other_writer(place: Place, table: str = "t", url: str = "") -> str:
         return connector_of(place).not_only_writer(reading.connection, described)
 
 
-@over()
+@over(elsewhere=[])
 def test_a_server_by_itself_is_its_tables_only_writer(place: Place) -> None:
     place.sql("CREATE TABLE t (k integer PRIMARY KEY); CREATE VIEW v AS SELECT * FROM t")
     assert other_writer(place) == other_writer(place, "v") == ""

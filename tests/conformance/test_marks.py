@@ -88,7 +88,7 @@ def moment(value: Any) -> datetime:
     return datetime(value.year, value.month, value.day)
 
 
-@over()
+@over(elsewhere=[])
 def test_a_watermark_of_a_clock_is_exact_whatever_the_columns_precision(place: Place) -> None:
     """Rows are at or past a mark exactly where their stored values are, and the text of a value is the value again."""
     names = made(place, list(CLOCKS[family(place)]))
@@ -114,7 +114,7 @@ def test_a_watermark_of_a_clock_is_exact_whatever_the_columns_precision(place: P
 ZONE = {"postgresql": "SET TimeZone = 'Asia/Kathmandu'", "family": "SET time_zone = '+05:45'"}
 
 
-@over()
+@over(elsewhere=[])
 def test_no_session_zone_moves_a_watermark(place: Place) -> None:
     zoned = "timestamptz" if place.kind == "postgresql" else "timestamp(6)"
     names = made(place, [zoned, "timestamp" if place.kind == "postgresql" else "datetime(6)"])
@@ -131,7 +131,7 @@ def test_no_session_zone_moves_a_watermark(place: Place) -> None:
                 assert found == {1}, (name, pinned)
 
 
-@over()
+@over(elsewhere=[])
 def test_values_no_calendar_knows_are_texts_and_values_again(place: Place) -> None:
     """NULL too; and a purge by such a text finds its row."""
     if place.kind == "postgresql":
@@ -152,7 +152,7 @@ def test_values_no_calendar_knows_are_texts_and_values_again(place: Place) -> No
 
 
 # -- watermarks of counters --------------------------------------------------------------------------------------------
-@over()
+@over(elsewhere=[])
 def test_a_watermark_of_a_counter_is_exact_at_the_ends_of_its_type(place: Place) -> None:
     types = COUNTERS[family(place)]
     names = made(place, types)
@@ -176,7 +176,7 @@ def test_a_watermark_of_a_counter_is_exact_at_the_ends_of_its_type(place: Place)
             assert texts(place, plan, reading, name) == {0: text, 1: str(int(text) - 1), 2: None}
 
 
-@over()
+@over(elsewhere=[])
 def test_the_columns_index_answers_a_watermark(place: Place) -> None:
     types = [*CLOCKS[family(place)], *COUNTERS[family(place)]]
     names = made(place, types)

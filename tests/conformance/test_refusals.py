@@ -256,7 +256,7 @@ CHANGED: dict[str, tuple[str, str, type[QbcdError], tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-@over("case", CHANGED, new=False)
+@over("case", CHANGED, new=False, elsewhere=[])
 def test_a_table_that_changed(kind: str, case: str, stage: Stage, spark: SparkSession) -> None:
     place, project = stage.place(kind), stage.project(kind, spark)
     do, undo, error, told = CHANGED[case]
@@ -276,7 +276,7 @@ def ddl(place: Place, text: str) -> str:
     return place.there.retype("orders", *rest.split()) if word == "RETYPE" else text
 
 
-@over("row", [(3, 3, "again"), (3, None, "again"), (None, None, "again")], new=False)
+@over("row", [(3, 3, "again"), (3, None, "again"), (None, None, "again")], new=False, elsewhere=[])
 def test_keys_that_went_bad(kind: str, row: tuple[Any, ...], stage: Stage, spark: SparkSession) -> None:
     place, project = stage.place(kind), stage.project(kind, spark)
     place.there.insert("loose", [row])

@@ -132,7 +132,7 @@ def test_what_cannot_work_is_refused(there: Place, workspace: Path) -> None:
             raise AssertionError(f"{name}: {error}") from error
 
 
-@over()
+@over(elsewhere=[])
 def test_rights_that_options_need(there: Place, workspace: Path) -> None:
     with there.user() as user:
         there.grant("SELECT", "t", user)

@@ -67,7 +67,7 @@ def test_ranges_share_out_the_rows_in_key_order(place: Place) -> None:
             assert len(wanted) == 60
 
 
-@over()
+@over(elsewhere=[])
 def test_no_range_is_every_row(place: Place) -> None:
     filled(place)
     plan, connector = plan_of(probed(place), [A]), connector_of(place)
@@ -80,7 +80,7 @@ def test_no_range_is_every_row(place: Place) -> None:
         connector.key_between(plan.key, "t", KeyRange(1, ("1", "2"), None))
 
 
-@over()
+@over(elsewhere=[])
 def test_a_range_of_keys_is_found_by_its_index(place: Place) -> None:
     place.sql("CREATE TABLE t (k integer, j integer, PRIMARY KEY (k, j))")
     place.insert("t", [(i // 10, i % 10) for i in range(3000)])

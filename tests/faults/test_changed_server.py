@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.support.places import Place
 
 
-@over("strategy", ["ts", *(pytest.param(s, marks=pytest.mark.campaign) for s in ("id", "tdi"))])
+@over("strategy", ["ts", *(pytest.param(s, marks=pytest.mark.campaign) for s in ("id", "tdi"))], elsewhere=[])
 def test_all_values_are_compared(strategy: str, place: Place, workspace: Path, spark: SparkSession) -> None:
     with StampedScene(place.url, workspace, strategy, spark, table="t") as scene:
         scene.begin()

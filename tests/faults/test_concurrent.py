@@ -113,7 +113,8 @@ def make_work(place: Place) -> None:
     place.sql(f"INSERT INTO work VALUES {', '.join(rows)}")
 
 
-@over(elsewhere=[])
+@pytest.mark.campaign
+@over()
 def test_polls_among_writers(
     request: pytest.FixtureRequest, place: Place, workspace: Path, spark: SparkSession
 ) -> None:

@@ -61,7 +61,7 @@ def test_the_chosen_cases_cover_every_pair() -> None:
         assert all_pairs <= {(case[one], case[other]) for case in PAIRWISE}
 
 
-@over("point, strategy, sink, reverted", PAIRWISE, elsewhere=ELSEWHERE[:2], new=False)
+@over("point, strategy, sink, reverted", PAIRWISE, elsewhere=ELSEWHERE[:1], new=False)
 def test_kill(kind: str, point: str, strategy: str, sink: str, reverted: bool, stage: Stage) -> None:
     killed_and_restarted(stage.scene(kind, strategy, sink), point, reverted)
 

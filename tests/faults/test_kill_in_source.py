@@ -66,10 +66,10 @@ def is_open(strategy: str, spot: Spot) -> bool:
 
 
 CHOSEN: dict[str, list[Spot]] = {
-    "id": [("after_stage", 2), ("after_seal", 1)],
+    "id": [("after_seal", 1)],
     "tlcs": [("after_commit", 2)],
     "tlcs_in_row": [("before_commit", 2)],
-    "ts": [("after_horizon", 1), ("after_commit", 2), ("before_seal", 1)],
+    "ts": [("after_horizon", 1), ("before_seal", 1)],
     "tdi": [("before_purge", 1), ("after_purge", 1)],
     "atdi": [("before_commit", 1)],
 }  # fmt: skip
@@ -87,7 +87,7 @@ def cases() -> tuple[list[Case], list[Case]]:
     return chosen, [case for case in every if case not in chosen]
 
 
-CUT_LATER = [("id", "before_commit"), ("tlcs", "before_commit"), ("tlcs", "after_commit")]
+CUT_LATER = [("id", "before_commit"), ("id", "after_commit"), ("tlcs", "before_commit"), ("tlcs", "after_commit")]
 NOW, LATER = cases()
 ELSEWHERE = [case for case in NOW if ALSO_ELSEWHERE.get(case[0]) == case[1:3]]
 
@@ -162,7 +162,7 @@ def net(old: list[tuple[object, ...]], new: list[tuple[object, ...]]) -> list[tu
 
 @over(
     "strategy, point",
-    [("id", "after_commit"), *(pytest.param(s, p, marks=pytest.mark.campaign) for s, p in CUT_LATER)], elsewhere=[],
+    [pytest.param(s, p, marks=pytest.mark.campaign) for s, p in CUT_LATER],
 )  # fmt: skip
 def test_kill_while_ranges_are_cut(
     strategy: str, point: str, database: str, workspace: Path, spark: SparkSession
@@ -198,11 +198,10 @@ BASELINES += [(s, "after_horizon") for s in IN_SOURCE if s not in RANGES]
 @over(
     "strategy, point",
     [
-        pytest.param(*case, marks=() if case in (("tlcs_in_row", "before_commit"), ("ts", "after_horizon"),
-                                                 ("tdi", "after_commit")) else pytest.mark.campaign)
+        pytest.param(*case, marks=() if case == ("ts", "after_horizon") else pytest.mark.campaign)
         for case in BASELINES
     ],
-    elsewhere=[("tlcs_in_row", "before_commit")],
+    elsewhere=[],
 )  # fmt: skip
 def test_a_baseline_killed_half_way(
     strategy: str, point: str, database: str, workspace: Path, spark: SparkSession

@@ -150,7 +150,7 @@ def test_a_number_given_twice(database: str, workspace: Path, spark: SparkSessio
 
 
 # Rule 21: the site comes back from an older copy than what sinks acknowledged.
-@over()
+@over(elsewhere=[])
 def test_a_site_that_went_back(place: Place, workspace: Path, spark: SparkSession) -> None:
     with Scene(place.url, workspace, "mds", spark) as scene:
         scene.begin()

@@ -91,7 +91,7 @@ def test_control_without_the_bound_it_is_lost(place: Place, workspace: Path, mon
 
 
 # Rule 6: the baseline's watermark is read before its rows too.
-@over()
+@over(elsewhere=[])
 def test_transactions_open_around_the_baseline(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": ts(place)}) as seen:
         seen.insert(1, "old")

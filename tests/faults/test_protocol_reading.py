@@ -59,7 +59,7 @@ def test_a_rewrite_under_a_pinned_reader_is_kept_out(
 
 
 # Rule 9, the other way round: somebody who waits for the table keeps our own readers out, while he waits for us.
-@over()
+@over(elsewhere=[])
 def test_a_rewrite_that_waits_does_not_hang_the_poll(
     place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,7 +122,7 @@ def test_a_paused_step_in_the_source(
 
 
 # Rule 1: two hosts, two state databases, one schema `qbcd`.
-@over()
+@over(elsewhere=[])
 def test_a_foreign_project(database: str, tmp_path: Path, spark: SparkSession) -> None:
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     ours.mkdir()
@@ -187,7 +187,7 @@ def scene_behind(port: int, strategy: str, place: Place, workspace: Path, spark:
 
 
 # Rules 4 and 20: the sink holds the batch, the acknowledgement's reply is lost.
-@over()
+@over(elsewhere=[])
 def test_a_lost_acknowledgement(place: Place, workspace: Path, spark: SparkSession) -> None:
     with proxy_to(place) as proxy, scene_behind(proxy.port, "id_rcs", place, workspace, spark) as scene:
         scene.begin()

@@ -76,7 +76,7 @@ def test_the_sweep_is_a_batch_of_its_own_and_only_deletes(place: Place, workspac
 
 
 # Rule 14: what one window holds of a key is one event, whatever became of it meanwhile.
-@over()
+@over(elsewhere=[])
 def test_a_key_stands_once_in_a_batch(place: Place, workspace: Path) -> None:
     where, ways = "n < 5", {name: stamped(place, name) for name in ("ts", "tdi")}
     with Watched(place, workspace, ways, where=where) as seen:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 POINTS = ("after_snapshot", "after_fetch", "after_stage", "before_commit")
 
 
-@over("strategy", ["mds", "id_rcs"], elsewhere=["mds"])
+@over("strategy", ["mds", pytest.param("id_rcs", marks=pytest.mark.campaign)])
 def test_an_update_of_captured_rows_does_not_wait(
     place: Place, workspace: Path, spark: SparkSession, strategy: str
 ) -> None:
@@ -43,7 +43,7 @@ def test_an_update_of_captured_rows_does_not_wait(
             scene.check()
 
 
-@over("strategy", ["mds", "id_rcs"], elsewhere=["mds"])
+@over("strategy", ["mds", pytest.param("id_rcs", marks=pytest.mark.campaign)])
 def test_ddl_waits_until_the_table_was_read(place: Place, workspace: Path, spark: SparkSession, strategy: str) -> None:
     """TRUNCATE cannot slip between the look at the catalog and the look at the rows (protocol.md 9)."""
     with Scene(place.url, workspace, strategy, spark) as scene:

@@ -138,6 +138,7 @@ def run(seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int,
     return sum((ranges.seen for ranges in every), Counter())
 
 
+@pytest.mark.campaign
 @over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(2, 12))], elsewhere=[])
 def test_ranges_may_be_cut_and_joined_at_any_time(
     seed: int, place: Place, workspace: Path, spark: SparkSession
