@@ -151,7 +151,7 @@ def test_ddl_that_ends_while_the_poll_waits_for_the_lock(
     "strategy, points",
     [
         ("mds", ("after_snapshot", "after_fetch", "after_stage")),
-        ("id_rcs", ("after_checksums", "after_fetch")),
+        pytest.param("id_rcs", ("after_checksums", "after_fetch"), marks=pytest.mark.campaign),
         pytest.param("id_rcs", ("after_snapshot", "after_stage", "before_commit"), marks=pytest.mark.campaign),
     ],
     elsewhere=[],

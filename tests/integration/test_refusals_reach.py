@@ -196,6 +196,7 @@ with qbcd.open("qbcd.yaml") as project:
 """
 
 
+@pytest.mark.campaign
 def test_the_right_password_is_shown_nowhere_either(guarded: Place, tmp_path: Path) -> None:
     """A whole run of id_rcs at DEBUG, with Spark's event log on: what its pages would show."""
     (tmp_path / "log").mkdir()
