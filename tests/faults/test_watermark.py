@@ -29,7 +29,6 @@ SAFE = ("ts", "tdi", "atdi")
 CONTROL = "control"
 MARGIN = {CONTROL: timedelta(milliseconds=77)}  # by which the control is known to the horizon
 DEFAULT = Load(rows=20_000, polls=300, long=(0.5, 3.0))
-BRIEF = Load(rows=3_000, polls=60, long=(0.3, 1.5))
 TURNS = 14  # transactions that may begin from one poll to the next
 SHORT = Load(rows=5_000, polls=100, long=(0.3, 1.5))
 LONG = Load(rows=100_000, polls=1_000, long=(0.5, 3.0))
@@ -145,11 +144,6 @@ def judge(found: Mapping[str, Any]) -> None:
     assert found["lost"][CONTROL]
 
 
-def test_late_writers_briefly(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge(watched(place, workspace, BRIEF, monkeypatch))
-
-
-@pytest.mark.campaign
 def test_late_writers(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judge(watched(place, workspace, DEFAULT, monkeypatch))
 
