@@ -261,7 +261,10 @@ class Project(Assembly):
         wanted = list(streams) or [c.name for c in self.config.streams]
         work = [self.work(n, accept_deletes=accept_deletes, accept_source=accept_source) for n in wanted]
         run = run_once if once else run_always
-        return run(work, told, stop)
+        try:
+            return run(work, told, stop)
+        finally:
+            self.stopping = lambda: False  # a later poll is another job
 
 
 def open(path: str | os.PathLike[str] = "qbcd.yaml", spark: SparkSession | None = None) -> Project:

@@ -16,13 +16,19 @@ def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mappi
     Raises:
         SchemaChanged: Names the settings that differ.
     """
-    remembered = checkpoint.get("requested", {})
-    changed = sorted(k for k in {*requested, *remembered} if requested.get(k) != remembered.get(k))
+    now, then = _flat(requested), _flat(checkpoint.get("requested", {}))
+    changed = sorted(k for k in {*now, *then} if now.get(k) != then.get(k))
     if changed:
         raise SchemaChanged(
             f"{', '.join(changed)} changed in the configuration since prepare",
             stream=stream, remedy=f"take the change back, or qbcd reset {stream} and prepare it again",
         )  # fmt: skip
+
+
+def _flat(requested: Mapping[str, Any]) -> dict[str, Any]:
+    """Each setting by its name, the strategy's options among them."""
+    options = {f"strategy.{name}": value for name, value in requested.get("options", {}).items()}
+    return {**{k: v for k, v in requested.items() if k != "options"}, **options}
 
 
 def check_shape(source: Source, session: Session, stream: str, checkpoint: Mapping[str, Any]) -> Table:

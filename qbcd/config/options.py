@@ -36,8 +36,5 @@ NESTED: dict[str, type[Section]] = {"deletes": Sweep, "pace": Pace}
 
 def settled(strategy: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that decide what a strategy captures, as JSON-ready data; they are frozen at prepare."""
-    return {name: _plain(options.get(name)) for name in STRATEGY_OPTIONS[strategy].meaning}
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    kind = STRATEGY_OPTIONS[strategy]
+    return {name: kind.settle(name, options.get(name)) for name in kind.meaning}

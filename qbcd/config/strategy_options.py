@@ -36,6 +36,11 @@ class StrategyConfig(Section):
         """Every option with its value, defaults filled in."""
         return {name: getattr(self, name) for name in type(self).model_fields if name != "type"}
 
+    @classmethod
+    def settle(cls, name: str, value: Any) -> Any:
+        """What of an option's value is settled at prepare, JSON-ready."""
+        return list(value) if isinstance(value, tuple) else value
+
     @property
     def without_old_values(self) -> str:
         """Why a deleted row has no values under these options; empty where it has."""
@@ -92,7 +97,7 @@ class TsOptions(WatermarkOptions):
         counter: ``table`` where the user vouches that an integer time-stamp grows over the whole table.
     """
 
-    meaning = ("timestamp", "zone", "replica", "counter")
+    meaning = ("timestamp", "zone", "replica", "counter", "deletes")
     example = "write {type: ts, timestamp: updated_at}"
 
     type: Literal["ts"] = "ts"
@@ -109,6 +114,13 @@ class TsOptions(WatermarkOptions):
             what = "without a replica there is nothing to find deleted rows by"
             raise wrong(what, "write `replica: keys`, or remove `deletes`", at="deletes")
         return self
+
+    @classmethod
+    def settle(cls, name: str, value: Any) -> Any:
+        """Of `deletes` that there is nothing else; how often a sweep comes, and whether, may change."""
+        if name == "deletes":
+            return ONLY if value == ONLY else None
+        return super().settle(name, value)
 
     @property
     def options(self) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from qbcd.spark.session import SparkProvider
 from qbcd.spark.source import source_rows
 from qbcd.state import ProjectState, StreamRow, StreamStore
 from qbcd.strategies import STRATEGIES, InSource, Part, Ranged, Stamped, Tdi, Tlcs
+from qbcd.strategies.outbox import forget_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -144,7 +145,8 @@ class DatabaseSite(Site):
         elif strategy.way == "window":
             for header, taken in windows.poll(self, plan, settings, held, afresh=afresh):
                 spent = time.monotonic() - started
-                cost = Cost(taken.found, taken.found, seconds=spent, spark=taken.found > 0)
+                scanned = max(plan.table.rows, 0) if isinstance(strategy, Stamped) and strategy.system else taken.found
+                cost = Cost(scanned, taken.found, seconds=spent, spark=taken.found > 0)
                 found = self._detection(held, header, taken.accepted_source, cost)
                 yield replace(found, remarks=(taken.remark,) if taken.remark else ())
                 started = time.monotonic()
@@ -225,7 +227,7 @@ class DatabaseSite(Site):
             self.store.lock(conn, self.stream, self.project.project_id, row.version, row.fencing_token)
             through = self.delivered_through(conn, settings)
             for header in self.store.expired_batches(conn, self.stream, through, settings.retain.total_seconds()):
-                session.run(stepping.staged_batch(self, session, header).forget(header.seq))
+                session.run(forget_batch(self.source.connector, self.source.schema, header, header.seq))
                 self.store.delete_batch(conn, self.stream, header.epoch, header.seq)
 
     def forget(self, held: Held) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 SEAL_AT = 100_000  # events
 TARGET = timedelta(milliseconds=500)
+NAP = 0.2  # seconds, after which a resting poll looks whether it is to stop
 FIRST_ROWS = 10_000.0  # of the first step, before it is known how long one takes
 
 
@@ -63,8 +64,10 @@ class Visit:
 
     def batches(self) -> Iterator[BatchHeader]:
         """Visits the ranges whose turn it is; yields each batch when it is sealed."""
-        with self.site.reading() as conn:
-            known, now = self.site.store.ranges(conn, self.site.stream), self.site.store.now(conn)
+        known, now = self._known()
+        if not known:  # a sweep that the user began after prepare
+            resizing.recut(self.site, self.strategy, self.held)
+            known, now = self._known()
         self.state = self._begun(known, now)
         due = self._due(known, now)
         self.done.ranges, began = len(due), time.monotonic()
@@ -77,6 +80,11 @@ class Visit:
         if due:
             resizing.resize(self.site, self.strategy, self.held)
         yield from self._sealed()
+
+    def _known(self) -> tuple[list[StoredRange], float]:
+        """The stream's ranges, and the store's clock."""
+        with self.site.reading() as conn:
+            return self.site.store.ranges(conn, self.site.stream), self.site.store.now(conn)
 
     def _sealed(self) -> Iterator[BatchHeader]:
         header = stepping.seal(self.site, self.settings, self.held)
@@ -123,11 +131,17 @@ class Visit:
             self.site.progress(f"comparing ranges, {len(left):,} to go")
             spent = self._step(step)
             if rate:
-                time.sleep(max(0.0, 1 / float(rate) - (time.monotonic() - began)))
+                self._rest(1 / float(rate) - (time.monotonic() - began))
             else:
                 held = float(max(1, sum(r.rows for r in step)))
                 rows = rotation.paced(held, seconds=spent, target=target.total_seconds())
             yield
+
+    def _rest(self, seconds: float) -> None:
+        """Waits, but not for long once the job is to stop."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and not self.site.stopping():
+            time.sleep(min(left, NAP))
 
     def _step(self, step: Sequence[StoredRange]) -> float:
         """One transaction: compare, apply, remember the visit; gives the seconds that its rows took."""

@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from qbcd import hooks, marks
+from qbcd.catalog.remembered import check_server, check_shape
 from qbcd.catalog.source import Session
 from qbcd.connectors.base import HighWater
 from qbcd.errors import Refused, UnsafeWatermark
@@ -153,7 +154,8 @@ def poll(
     """
     strategy = site.strategy(plan)
     assert isinstance(strategy, Stamped)
-    purge(site, plan, held)
+    if not afresh:
+        purge(site, plan, held)
     ahead = look_ahead(site, plan, None if afresh else held.row.checkpoint["mark"])
     hooks.reach("after_horizon")
     remark = ahead.pop("remark", "")
@@ -232,6 +234,9 @@ def purge(site: DatabaseSite, plan: StreamPlan, held: Held) -> None:
         lock = site.source.connector.lock_against_rewrite(plan.table)
         if lock:
             session.run(lock)
+        # Nothing is removed from a server, or by a shape of the table, that is not the one in which it was seen.
+        check_shape(site.source, session, site.stream, row.checkpoint)
+        check_server(site.source, session, site.stream, row.checkpoint, accept=False)
         before = _passed_by_all(site, session, plan, held)
         hooks.reach("before_purge")
         session.run(strategy.purge_rows(before))

@@ -32,7 +32,7 @@ class StagedBatch:
     """
 
     def __init__(self, connector: Connector, schema: str, header: BatchHeader, outbox: Table) -> None:
-        self.connector, self.header = connector, header
+        self.connector, self.schema, self.header = connector, schema, header
         self.plan = _plan(header, outbox, connector.identifier_limit)
         found = images(self.plan, connector.identifier_limit)
         self._context = {
@@ -50,7 +50,7 @@ class StagedBatch:
             render("outbox_seal", **self._context), self.connector, self.plan,
             {"epoch": self.header.epoch, "batch_seq": seq},
         )  # fmt: skip
-        return [sealing, self.forget(OPEN)]
+        return [sealing, forget_batch(self.connector, self.schema, self.header, OPEN)]
 
     def pair_keys(self, seq: int) -> list[Statement]:
         """Marks each delete and insert of equal content, where each is the only one of that content in the batch."""
@@ -63,10 +63,11 @@ class StagedBatch:
             for which in ("gone", "come")
         ]
 
-    def forget(self, seq: int) -> Statement:
-        """Deletes the rows that stand under a number."""
-        values = {"epoch": self.header.epoch, "batch_seq": seq}
-        return compile_sql(render("outbox_forget", **self._context), self.connector, None, values)
+
+def forget_batch(connector: Connector, schema: str, header: BatchHeader, seq: int) -> Statement:
+    """Deletes the rows that stand under a number in the outbox; asks nothing of its columns."""
+    canonical = render("outbox_forget", outbox=(schema, outbox_name(header.stream)))
+    return compile_sql(canonical, connector, None, {"epoch": header.epoch, "batch_seq": seq})
 
 
 def _plan(header: BatchHeader, outbox: Table, limit: int) -> StreamPlan:

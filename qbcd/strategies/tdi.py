@@ -70,9 +70,7 @@ class Tdi(Stamped):
             raise self._wrong("timestamp", place, "a delete flag goes with one time-stamp column", "name one column")
 
     def tables(self) -> list[OwnTable]:
-        """The purge list beside replica and outbox."""
-        if not self.purges:
-            return super().tables()
+        """The purge list beside replica and outbox, there also while nothing is purged: the user may begin to."""
         mark = (MARK, self.connector.column_type(self.marks[0]))
         columns = tuple((c.name, self.connector.column_type(c)) for c in self.plan.key)
         return [*super().tables(), OwnTable(self.purge, (*columns, mark), (*self._key_names, MARK))]

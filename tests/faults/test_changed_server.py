@@ -55,6 +55,24 @@ def test_without_old_values_it_is_refused(place: Place, workspace: Path, spark: 
         other.drop()
 
 
+def test_nothing_is_purged_there(place: Place, workspace: Path, spark: SparkSession) -> None:
+    """What was reported of one server says nothing about a row of another."""
+    with StampedScene(place.url, workspace, "tdi", spark, table="t") as scene:
+        scene.begin()
+        scene.change()
+        scene.poll()
+        flagged = scene.flagged_rows()
+        assert len(flagged) == 2
+    other = place.copy_to(f"{place.name}_b")
+    try:
+        with StampedScene(other.url, workspace, "tdi", spark, table="t") as moved:
+            with pytest.raises(SourceChanged, match="another server or database"):
+                moved.poll()
+            assert moved.flagged_rows() == flagged
+    finally:
+        other.drop()
+
+
 class Stopped(Exception):
     """Ends a poll where a hook raises it."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import qbcd
 from qbcd.job import Outcome
@@ -22,6 +22,7 @@ from tests.support.project import config, opened, poll
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+T = TypeVar("T", bound="Scene")
 STREAM = "s"
 ROWS = 12
 TABLE = "DROP TABLE IF EXISTS t; CREATE TABLE t (id integer PRIMARY KEY, v text, n integer DEFAULT 0)"
@@ -58,7 +59,7 @@ class Scene:
         self.base: list[tuple[Any, ...]] = []  # what a consumer loads before the first batch
         self.project = opened(self.data, folder, spark)
 
-    def __enter__(self) -> Scene:
+    def __enter__(self: T) -> T:
         return self
 
     def __exit__(self, *error: object) -> None:

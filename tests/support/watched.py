@@ -153,6 +153,13 @@ class Watched:
             self.copies[name] = self.source(self.live(name))
             self.project.stream(name).prepare()
 
+    def reconfigure(self, name: str, **options: Any) -> None:
+        """The user changes options of a stream's strategy; None takes one away."""
+        table = next(t for t in self.data["tables"] if t["name"] == name)
+        table["strategy"] = {k: v for k, v in {**table["strategy"], **options}.items() if v is not None}
+        self.project.close()
+        self.project = opened(self.data, self.folder)
+
     def live(self, name: str) -> str:
         """What of the table a stream shows."""
         table = next(t for t in self.data["tables"] if t["name"] == name)
