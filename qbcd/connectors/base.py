@@ -16,6 +16,7 @@ from sqlalchemy.exc import DataError, DBAPIError, NotSupportedError, Programming
 from sqlglot import exp
 
 from qbcd.connectors.facts import Counter, HighWater, Index, JdbcDriver, Privileges
+from qbcd.connectors.halving import by_halving
 from qbcd.connectors.marks import Marks
 from qbcd.errors import QbcdError, UnsupportedPrimitive
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
@@ -252,6 +253,16 @@ class Connector(Marks, ABC):
     def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
         """The condition that the key of relation `alias` lies in a range; TRUE where both ends are open."""
         raise UnsupportedPrimitive(self.name, "key_between")
+
+    def range_of(self, key: Sequence[Column], alias: str, ranges: Sequence[KeyRange]) -> str:
+        """SQL of the id of the range in which a row of relation `alias` lies.
+
+        Args:
+            key: Key columns.
+            alias: Of the relation that has them.
+            ranges: Adjoining ranges in key order, one at least; each row's key is taken to lie in one of them.
+        """
+        return by_halving(ranges, lambda hi: self.key_between(key, alias, KeyRange(0, None, hi)))
 
     # -- DDL of qbcd's own tables ------------------------------------------------------------------------------------
     @abstractmethod

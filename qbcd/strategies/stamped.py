@@ -144,8 +144,16 @@ class Stamped(Ranged):
 
     def window_text(self, window: Window) -> str:
         """`window_rows` with its bounds as literals, for EXPLAIN."""
-        found = self.window_rows(window)
-        return found.sql % {name: f"'{value}'" for name, value in found.params.items()}
+        return in_literals(self.window_rows(window))
+
+    def any_row(self, window: Window) -> Statement:
+        """A row, where something lies in a window."""
+        return self._compiled("window_any", self._bounds(window), **self._window(window))
+
+    def window_images(self, window: Window, *, typed: bool) -> Statement:
+        """The rows of a window as :meth:`IdRcs.images` has them, and whether the restriction holds for them."""
+        context: dict[str, Any] = {**self._window(window), "windowed": True, "keyed": True, "typed": typed}
+        return self._compiled("row_images", self._bounds(window), **context)
 
     def greatest(self) -> Statement:
         """One row (mark): the largest value of a counter, as text."""
@@ -189,3 +197,8 @@ class Stamped(Ranged):
 
     def _estimated(self, formula: str, pages: float) -> Estimate:
         return Estimate(math.ceil(pages), round(DELTA * max(self.plan.table.rows, 0)), formula, "nothing")
+
+
+def in_literals(statement: Statement) -> str:
+    """A statement's text with its values in it: watermarks, which are qbcd's own digits."""
+    return statement.sql % {name: f"'{value}'" for name, value in statement.params.items()}

@@ -10,11 +10,10 @@ from typing import Any
 from qbcd.connectors.base import Connector
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.strategies import costs
-from qbcd.strategies.base import Estimate
-from qbcd.strategies.in_source import Keeps
+from qbcd.strategies.base import Estimate, Keeps
 from qbcd.strategies.stamped import DELTA, Stamped
 
-KEPT: dict[str, Keeps] = {"source": "rows", "keys": "keys", "none": "nothing"}
+KEPT: dict[str, Keeps] = {"source": "rows", "spark": "rows", "keys": "keys", "none": "nothing"}
 
 
 class Ts(Stamped):
