@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ONE_TASK_ROWS = 500_000  # rows that one task sorts and numbers; beyond them the work is cut by range
+FEW_ROWS = 100_000  # up to which one task compares, since it exchanges nothing with others
 _RANK = {"d": 0, "u": 1, "c": 2, "r": 3}
+
+
+def gathered(rows: DataFrame, about: int) -> DataFrame:
+    """`rows`, of which there are `about` so many, for one task where they are few: nothing then has to be shuffled."""
+    return rows.coalesce(1) if about <= FEW_ROWS else rows
 
 
 def sums(rows: DataFrame, digest_column: str = "digest") -> dict[int, tuple[int, int | None]]:
@@ -150,13 +156,14 @@ def baseline(stage: DataFrame, width: int) -> DataFrame:
     )  # fmt: skip
 
 
-def numbered(changes: DataFrame, seq: int) -> DataFrame:
+def numbered(changes: DataFrame, seq: int, *, few: bool = False) -> DataFrame:
     """The changes as batch rows, numbered from 0 without gaps: deletes, then updates, then inserts; by one task.
 
-    For changes that one task can sort; `numbered_by_group` is for more.
+    For changes that one task can sort, and where they are `few` find as well; `numbered_by_group` is for more.
     """
     ranks = [F.when(F.col("op") == op, F.lit(rank)) for op, rank in _RANK.items()]
-    sorted_rows = changes.repartition(1).sortWithinPartitions(F.coalesce(*ranks), *IDENTITY)
+    alone = changes.coalesce(1) if few else changes.repartition(1)
+    sorted_rows = alone.sortWithinPartitions(F.coalesce(*ranks), *IDENTITY)
     # In the only partition this is the row's place.
     return _batch_rows(sorted_rows, F.monotonically_increasing_id(), seq)
 
@@ -195,19 +202,17 @@ def _batch_rows(changes: DataFrame, ordinal: SparkColumn, seq: int) -> DataFrame
     )
 
 
-def merged(base: DataFrame, deltas: DataFrame | None, ids: Sequence[int] | None) -> DataFrame:
-    """The replica's rows: the base segment with later batches on top, in ranges `ids` unless None."""
+def merged(base: DataFrame, deltas: DataFrame | None, ids: Sequence[int], about: int) -> DataFrame:
+    """The replica's rows in ranges `ids`, `about` so many: the base segment with later batches on top."""
     width = value_columns(base)
     names = [*IDENTITY, "digest", *(f"c{i}" for i in range(width))]
-    rows = _within(base.select(*names), ids)
+    inside = F.col("range_id").isin(list(ids))
+    rows = gathered(base.select(*names).where(inside), about)
     if deltas is None:
         return rows
     newest = Window.partitionBy(*IDENTITY).orderBy(F.col("batch_seq").desc())
-    latest = _within(deltas, ids).withColumn("nth", F.row_number().over(newest)).where("nth = 1")
+    latest = gathered(deltas.where(inside), about).withColumn("nth", F.row_number().over(newest)).where("nth = 1")
     values = [F.col(c) for c in (*IDENTITY, "digest")] + [F.col(f"a_{i}").alias(f"c{i}") for i in range(width)]
-    untouched = rows.join(latest.select(*IDENTITY), list(IDENTITY), "left_anti").select(*names)
-    return untouched.unionByName(latest.where("op <> 'd'").select(*values))
-
-
-def _within(rows: DataFrame, ids: Sequence[int] | None) -> DataFrame:
-    return rows if ids is None else rows.where(F.col("range_id").isin(list(ids)))
+    moved = latest.select(*IDENTITY).hint("shuffle_hash")  # which shuffles nothing where both are one task's
+    untouched = rows.join(moved, list(IDENTITY), "left_anti").select(*names)
+    return gathered(untouched.unionByName(latest.where("op <> 'd'").select(*values)), about)

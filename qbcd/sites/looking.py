@@ -30,13 +30,20 @@ class Look:
         asked: The ranges to fetch, in key order: those that stay as they are and, in their parents' places, children.
         parents: Ranges that are cut anew.
         children: What they are cut into; their rows are an estimate.
+        old: The ranges to fetch as the replica has them, before they are cut.
         after: Rows of the source now.
     """
 
     asked: tuple[StoredRange, ...]
     parents: tuple[StoredRange, ...]
     children: tuple[StoredRange, ...]
+    old: tuple[StoredRange, ...]
     after: int
+
+    @property
+    def rows(self) -> int:
+        """About how many rows there are to compare, on both sides together."""
+        return sum(r.rows for r in (*self.asked, *self.old))
 
     @property
     def kept(self) -> tuple[StoredRange, ...]:
@@ -55,7 +62,7 @@ def look(
     before, first_id = int(held.row.checkpoint["rows"]), held.row.next_range_id
     if snapshot.rebase:
         new = tuple(cut(site, strategy, snapshot, settings, first_id))
-        return Look(new, tuple(known), new, before)
+        return Look(new, tuple(known), new, tuple(known), before)
     site.progress(f"checksums of {len(known):,} ranges")
     now = checksums(site.source, strategy, snapshot, known, settings.connections)
     hooks.reach("after_checksums")
@@ -78,7 +85,8 @@ def look(
         parents.append(one)
         children += own
         asked += own
-    return Look(tuple(asked), tuple(parents), tuple(children), after)
+    old = tuple(old for old, _ in ranges.pairs(known, dirty))
+    return Look(tuple(asked), tuple(parents), tuple(children), old, after)
 
 
 def cut(

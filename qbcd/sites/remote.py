@@ -136,7 +136,7 @@ def _compare(
     try:
         read = sum(n for n, _ in touched.values())
         part = write_batch(site, plan, settings, held, changes, read)
-        found = found_in(site, plan, settings, held, part)
+        found = found_in(site, plan, settings, held, part, read)
         moves = compare.moves(changes)
     finally:
         changes.unpersist()

@@ -62,19 +62,25 @@ class Replica:
         later = self.store.batches(conn, self.stream, oldest)
         frames = []
         for segment_id, segment in used.items():
-            ids = [r.range_id for r in asked if r.segment == segment_id]
-            frames.append(self._segment_rows(plan, kept, segment, later, ids))
+            own = [r for r in asked if r.segment == segment_id]
+            frames.append(self._segment_rows(plan, kept, segment, later, own))
         whole = frames[0]
         for frame in frames[1:]:
             whole = whole.unionByName(frame)
-        return whole
+        return compare.gathered(whole, sum(r.rows for r in asked)) if frames[1:] else whole
 
     def _segment_rows(
-        self, plan: StreamPlan, kept: Sequence[Column], segment: Segment, later: Sequence[BatchHeader], ids: list[int]
+        self,
+        plan: StreamPlan,
+        kept: Sequence[Column],
+        segment: Segment,
+        later: Sequence[BatchHeader],
+        own: Sequence[StoredRange],
     ) -> DataFrame:
         parts = [Part.of_location(h.location) for h in later if h.seq > segment.folded_through]
+        ids, about = [r.range_id for r in own], sum(r.rows for r in own)
         deltas = self.batch_rows(plan, *parts) if parts else None
-        return compare.merged(self.part_rows(kept, Part.of_segment(segment)), deltas, ids)
+        return compare.merged(self.part_rows(kept, Part.of_segment(segment)), deltas, ids, about)
 
     def replace_all(
         self, conn: Connection, row: StreamRow, part: Part, *, epoch: int, rows: int, folded: int,

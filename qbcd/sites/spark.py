@@ -182,20 +182,18 @@ class SparkSite(Site):
         """Compares stage and replica, stages the batch and commits; the source is not asked again."""
         self.progress(f"comparing {len(wanted.asked):,} ranges with the replica")
         strategy = self.strategy(plan)
-        stage = self.stage(strategy, fetched, settings)
+        stage = compare.gathered(self.stage(strategy, fetched, settings), wanted.rows)
         self.check_values(stage, plan, settings)
         read = {r.range_id: r for r in filled(self.stream, wanted.asked, compare.sums(stage, strategy.summed))}
         if snapshot.name is not None and not snapshot.rebase:
             check_torn(self.stream, wanted, read)
         with self.reading() as conn:
-            old = self.replica.rows(conn, plan, strategy.kept, [*wanted.kept, *wanted.parents])
+            old = self.replica.rows(conn, plan, strategy.kept, wanted.old)
         changes = compare.differences(old, stage, plan, by_value=snapshot.rebase)
         changes = changes if strategy.deletes else changes.where("op <> 'd'")
         before = int(held.row.checkpoint["rows"])
-        part = write_batch(
-            self, plan, settings, held, changes, 2 * sum(r.rows for r in read.values()) + before // 10
-        )  # fmt: skip
-        found = found_in(self, plan, settings, held, part)
+        part = write_batch(self, plan, settings, held, changes, wanted.rows)
+        found = found_in(self, plan, settings, held, part, wanted.rows)
         header = self.header(plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
         hooks.reach("after_stage")
         recut = None

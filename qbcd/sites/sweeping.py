@@ -69,11 +69,11 @@ def _compare(
     site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settings, held: Held, snapshot: Snapshot,
     fetched: Part, wanted: Look, began: float,
 ) -> BatchHeader | None:  # fmt: skip
-    keys = site.files.read(site.spark.get(), FIELDS, fetched)
+    keys = compare.gathered(site.files.read(site.spark.get(), FIELDS, fetched), wanted.rows)
     with site.reading() as conn:
-        old = site.replica.rows(conn, plan, strategy.kept, [*wanted.kept, *wanted.parents])
-    part = write_batch(site, plan, settings, held, compare.gone(old, keys), sum(r.rows for r in wanted.asked))
-    found = found_in(site, plan, settings, held, part)
+        old = site.replica.rows(conn, plan, strategy.kept, wanted.old)
+    part = write_batch(site, plan, settings, held, compare.gone(old, keys), wanted.rows)
+    found = found_in(site, plan, settings, held, part, wanted.rows)
     standing = keys.join(old.select("key_id"), "key_id", "left_semi")
     read = {r.range_id: r for r in filled(site.stream, wanted.asked, compare.sums(standing, strategy.summed))}
     header = site.header(plan, settings, held, found, held.row.epoch, snapshot.ts_ms)

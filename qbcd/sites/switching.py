@@ -62,7 +62,7 @@ def write_batch(
         return site.files.write(batch, fields, "batch", held)
 
     if rows <= compare.ONE_TASK_ROWS:
-        return write(compare.numbered(changes, seq))
+        return write(compare.numbered(changes, seq, few=rows <= compare.FEW_ROWS))
     changes = changes.persist()
     try:
         sizes = compare.groups(changes)
@@ -72,13 +72,13 @@ def write_batch(
         changes.unpersist()
 
 
-def found_in(site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, part: Part) -> Found:
-    """What a written batch holds, once the guards have let it pass.
+def found_in(site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, part: Part, about: int) -> Found:
+    """What a written batch of at most `about` rows holds, once the guards have let it pass.
 
     Raises:
         GuardTripped: It deletes too much; the part is removed.
     """
-    found = Found(part, compare.counts(site.replica.batch_rows(plan, part)))
+    found = Found(part, compare.counts(compare.gathered(site.replica.batch_rows(plan, part), about)))
     before = int(held.row.checkpoint["rows"])
     try:
         deletes = found.counts.get("d", 0)
