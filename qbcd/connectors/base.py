@@ -258,6 +258,17 @@ class Connector(Marks, ABC):
     def grants(self, schema: str, role: str) -> list[str]:
         """What a DBA who made qbcd's tables grants to the role that polls."""
 
+    def grantee(self, role: str) -> str:
+        """`role`, as the server calls it, in the form that GRANT takes."""
+        return self.quote(role)
+
+    def write_grant(self, table: Table, role: str, *, update: Sequence[str] = (), delete: bool = False) -> str:
+        """The GRANT of what `write_rights` looks for, for a DBA: UPDATE of single columns, DELETE, or both."""
+        rights = [f"UPDATE ({', '.join(map(self.quote, update))})"] if update else []
+        rights += ["DELETE"] if delete else []
+        place = f"{self.quote(table.schema)}.{self.quote(table.name)}"
+        return f"GRANT {', '.join(rights)} ON {place} TO {self.grantee(role)}"
+
     @abstractmethod
     def create_table(self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:
         """CREATE TABLE IF NOT EXISTS of a replica or outbox; `name` is quoted SQL, column names are plain names."""

@@ -30,6 +30,14 @@ class Marks:
         """
         raise UnsupportedPrimitive(self.name, "high_water")
 
+    def sees_sessions(self, conn: Connection) -> bool:
+        """Whether the role may see what `high_water` asks of the sessions of others."""
+        raise UnsupportedPrimitive(self.name, "sees_sessions")
+
+    def sessions_grant(self, role: str) -> str:
+        """The GRANT by which a DBA lets `role` see them."""
+        raise UnsupportedPrimitive(self.name, "sessions_grant")
+
     def not_only_writer(self, conn: Connection, table: Table) -> str:
         """Why rows of `table` come from elsewhere than this node's own transactions; or an empty string."""
         raise UnsupportedPrimitive(self.name, "not_only_writer")

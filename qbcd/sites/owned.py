@@ -9,6 +9,7 @@ from qbcd.catalog.source import Session
 from qbcd.connectors.base import Connector, Index
 from qbcd.errors import MissingPrivilege
 from qbcd.model import StreamPlan, Table
+from qbcd.sites import rights
 from qbcd.strategies import Atdi, InSource, Stamped, Tdi
 from qbcd.strategies.in_source import own_tables, sql_name
 
@@ -41,11 +42,12 @@ def create(site: DatabaseSite, plan: StreamPlan) -> None:
 def ddl(site: DatabaseSite, plan: StreamPlan) -> list[str]:
     """All DDL that `create` runs or that a DBA may want to run: tables, rights, the index on the time-stamp."""
     connector, schema = site.source.connector, site.source.schema
+    strategy = site.strategy(plan)
     with site.reading() as conn:
         role = connector.privileges(conn, plan.table, [c.name for c in plan.captured], schema).role
         return [
-            *site.store.ddl(conn), *site.strategy(plan).ddl(), *connector.grants(schema, role),
-            *_index_ddl(site.strategy(plan), connector.indexes(conn, plan.table)),
+            *site.store.ddl(conn), *strategy.ddl(), *connector.grants(schema, role),
+            *rights.grants(site, conn, strategy, role), *_index_ddl(strategy, connector.indexes(conn, plan.table)),
         ]  # fmt: skip
 
 

@@ -172,6 +172,12 @@ class MySQLFamily(Connector):
     def high_water(self, conn: Connection) -> HighWater:
         return highwater.high_water(conn, self.running)
 
+    def sees_sessions(self, conn: Connection) -> bool:
+        return catalog.granted_everywhere(self.grants_of(conn), highwater.RIGHT)
+
+    def sessions_grant(self, role: str) -> str:
+        return f"GRANT {highwater.RIGHT} ON *.* TO {self.grantee(role)}"
+
     def not_only_writer(self, conn: Connection, table: Table) -> str:
         return access.not_only_writer(conn, table, self.applying)
 
@@ -292,11 +298,13 @@ class MySQLFamily(Connector):
         keys = ", ".join(self.quote(c.name) for c in listed if c is not None)
         return f"CREATE INDEX {self.index_exists}{self.quote(name)} ON {self._named(table)} ({keys})"
 
-    def grants(self, schema: str, role: str) -> list[str]:
+    def grantee(self, role: str) -> str:
         user, _, host = role.rpartition("@")
-        to = "@".join("'" + part.replace("'", "''") + "'" for part in (user, host))
+        return "@".join("'" + part.replace("'", "''") + "'" for part in (user, host))
+
+    def grants(self, schema: str, role: str) -> list[str]:
         pattern = self.quote(schema).replace("_", "\\_").replace("%", "\\%")  # of databases, as GRANT reads it
-        return [f"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON {pattern}.* TO {to}"]
+        return [f"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON {pattern}.* TO {self.grantee(role)}"]
 
     def create_table(self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:
         quoted = [(self.quote(column), sql_type) for column, sql_type in columns]
