@@ -14,8 +14,8 @@ from qbcd.strategies import Atdi, InSource, Stamped, Tdi
 from qbcd.strategies.in_source import own_tables, sql_name
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Held
     from qbcd.sites.database import DatabaseSite
+    from qbcd.sites.values import Held
 
 
 def create(site: DatabaseSite, plan: StreamPlan) -> None:

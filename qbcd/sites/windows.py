@@ -25,8 +25,8 @@ from qbcd.sites.stepping import Counts, Look, Taken
 from qbcd.strategies import InSource, Part, Stamped, Tdi
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Held, Settings
     from qbcd.sites.database import DatabaseSite
+    from qbcd.sites.values import Held, Settings
 
 Mark = Mapping[str, Any]
 LONG = timedelta(minutes=10)  # by which an open transaction holds the watermark back before it is told
