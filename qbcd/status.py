@@ -18,9 +18,10 @@ from qbcd import marks
 from qbcd.errors import QbcdError, Refused
 from qbcd.model import BatchHeader
 from qbcd.rotation import Pass
-from qbcd.run import Stream, pending
+from qbcd.run import pending
 from qbcd.sinks import SinkBatch
 from qbcd.state import DeliveryFailure, Run, StreamRow, Visits
+from qbcd.stream import Stream
 
 HISTORY = 1000  # polls that the history keeps of a stream
 PIN_SECONDS = 600.0  # how long a reader of batches may take

@@ -29,8 +29,8 @@ from qbcd.demo.flights import TableChanges
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import ConfigError, QbcdError
 from qbcd.model import BatchHeader, Cost
-from qbcd.run import Report
 from qbcd.sinks.console import event_table
+from qbcd.stream import Report
 
 if TYPE_CHECKING:
     from qbcd.cli.output import Output
