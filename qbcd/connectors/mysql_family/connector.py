@@ -26,7 +26,7 @@ from qbcd.connectors.mysql_family import (
     types,
     unsteady,
 )
-from qbcd.errors import ConfigError, QbcdError, UnsupportedPrimitive
+from qbcd.errors import QbcdError, UnsupportedPrimitive
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
 
 
@@ -127,34 +127,8 @@ class MySQLFamily(Connector):
         return catalog.privileges(conn, table, columns, schema, self.grants_of(conn))
 
     def server_identity(self, conn: Connection) -> ServerIdentity:
-        """Server and database; version as meaning, since collations are built in; the redo log's position.
-
-        Raises:
-            ConfigError: The server is of the other family, or too old.
-        """
-        sql = (
-            f"SELECT version() AS version, {self.identity} AS server, database() AS name, @@lower_case_table_names AS f"
-        )
-        row = catalog.rows_of(conn, sql)[0]
-        version = str(row["version"])
-        major, minor = (int(part) for part in version.split(".")[:2])
-        if not self.is_own(version):
-            raise ConfigError(
-                f"the server calls itself {version}, which is no {self.name}",
-                remedy="begin the source's url with mariadb:// for MariaDB, with mysql:// for MySQL",
-            )
-        if (major, minor) < self.oldest:
-            raise ConfigError(
-                f"{self.name} {version} is older than {'.'.join(map(str, self.oldest))}, the oldest that qbcd takes",
-                remedy="upgrade the server",
-            )
-        status = catalog.rows_of(conn, f"SHOW GLOBAL STATUS LIKE '{self.position}'")
-        return ServerIdentity(
-            product=f"{self.name} {version}",
-            identity=f"{row['server']}/{row['name']}",
-            meaning=f"{major}.{minor};{row['f']}",
-            position=int(status[0]["value"]) if status else 0,
-        )
+        server.refuse_other(conn, self.name, self.oldest, self.is_own)
+        return server.server_identity(conn, self.name, identity=self.identity, position=self.position)
 
     def lock_against_rewrite(self, table: Table) -> str | None:
         # To have read a table keeps its definition until the transaction ends.

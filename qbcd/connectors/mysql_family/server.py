@@ -1,12 +1,68 @@
-"""What of a server's settings and storage a comparison in the source needs."""
+"""Which server it is, and what of its settings and storage a comparison in the source needs."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from sqlalchemy.engine import Connection
 
 from qbcd.connectors.mysql_family import catalog
-from qbcd.errors import Refused
-from qbcd.model import Table
+from qbcd.errors import ConfigError, Refused
+from qbcd.model import ServerIdentity, Table
+
+
+def refuse_other(conn: Connection, name: str, oldest: tuple[int, int], is_own: Callable[[str], bool]) -> None:
+    """Refuses a server of the other family, or one that is too old.
+
+    Args:
+        conn: A session.
+        name: Of the connector.
+        oldest: (major, minor) of the oldest server that it takes.
+        is_own: Whether a server that calls itself so is of the connector.
+
+    Raises:
+        ConfigError: It is one.
+    """
+    version = _version(conn)
+    if not is_own(version):
+        raise ConfigError(
+            f"the server calls itself {version}, which is no {name}",
+            remedy="begin the source's url with mariadb:// for MariaDB, with mysql:// for MySQL",
+        )
+    if _release(version) < oldest:
+        raise ConfigError(
+            f"{name} {version} is older than {'.'.join(map(str, oldest))}, the oldest that qbcd takes",
+            remedy="upgrade the server",
+        )
+
+
+def server_identity(conn: Connection, name: str, *, identity: str, position: str) -> ServerIdentity:
+    """Server and database; version as meaning, since collations are built in; the redo log's position.
+
+    Args:
+        conn: A session.
+        name: Of the connector.
+        identity: SQL of what names the server, beside its database.
+        position: Name of the status variable with the redo log's position.
+    """
+    sql = f"SELECT {identity} AS server, database() AS name, @@lower_case_table_names AS f"
+    row, version = catalog.rows_of(conn, sql)[0], _version(conn)
+    status = catalog.rows_of(conn, f"SHOW GLOBAL STATUS LIKE '{position}'")
+    return ServerIdentity(
+        product=f"{name} {version}",
+        identity=f"{row['server']}/{row['name']}",
+        meaning=f"{'.'.join(map(str, _release(version)))};{row['f']}",
+        position=int(status[0]["value"]) if status else 0,
+    )
+
+
+def _version(conn: Connection) -> str:
+    return str(conn.exec_driver_sql("SELECT version()").scalar_one())
+
+
+def _release(version: str) -> tuple[int, int]:
+    major, minor = version.split(".")[:2]
+    return int(major), int(minor)
 
 
 def check_in_source(conn: Connection, table: Table, stream: str) -> None:
