@@ -127,8 +127,8 @@ class MySQLFamily(Connector):
         return catalog.privileges(conn, table, columns, schema, self.grants_of(conn))
 
     def server_identity(self, conn: Connection) -> ServerIdentity:
-        server.refuse_other(conn, self.name, self.oldest, self.is_own)
-        return server.server_identity(conn, self.name, identity=self.identity, position=self.position)
+        version = server.own_version(conn, self.name, self.oldest, self.is_own)
+        return server.server_identity(conn, f"{self.name} {version}", identity=self.identity, position=self.position)
 
     def lock_against_rewrite(self, table: Table) -> str | None:
         # To have read a table keeps its definition until the transaction ends.

@@ -11,8 +11,8 @@ from qbcd.errors import ConfigError, Refused
 from qbcd.model import ServerIdentity, Table
 
 
-def refuse_other(conn: Connection, name: str, oldest: tuple[int, int], is_own: Callable[[str], bool]) -> None:
-    """Refuses a server of the other family, or one that is too old.
+def own_version(conn: Connection, name: str, oldest: tuple[int, int], is_own: Callable[[str], bool]) -> str:
+    """What the server calls itself, where it is one that the connector takes.
 
     Args:
         conn: A session.
@@ -21,9 +21,9 @@ def refuse_other(conn: Connection, name: str, oldest: tuple[int, int], is_own: C
         is_own: Whether a server that calls itself so is of the connector.
 
     Raises:
-        ConfigError: It is one.
+        ConfigError: It is of the other family, or too old.
     """
-    version = _version(conn)
+    version = str(conn.exec_driver_sql("SELECT version()").scalar_one())
     if not is_own(version):
         raise ConfigError(
             f"the server calls itself {version}, which is no {name}",
@@ -34,30 +34,27 @@ def refuse_other(conn: Connection, name: str, oldest: tuple[int, int], is_own: C
             f"{name} {version} is older than {'.'.join(map(str, oldest))}, the oldest that qbcd takes",
             remedy="upgrade the server",
         )
+    return version
 
 
-def server_identity(conn: Connection, name: str, *, identity: str, position: str) -> ServerIdentity:
+def server_identity(conn: Connection, product: str, *, identity: str, position: str) -> ServerIdentity:
     """Server and database; version as meaning, since collations are built in; the redo log's position.
 
     Args:
         conn: A session.
-        name: Of the connector.
+        product: The connector's name and the server's version.
         identity: SQL of what names the server, beside its database.
         position: Name of the status variable with the redo log's position.
     """
     sql = f"SELECT {identity} AS server, database() AS name, @@lower_case_table_names AS f"
-    row, version = catalog.rows_of(conn, sql)[0], _version(conn)
+    row, release = catalog.rows_of(conn, sql)[0], _release(product.split(" ")[1])
     status = catalog.rows_of(conn, f"SHOW GLOBAL STATUS LIKE '{position}'")
     return ServerIdentity(
-        product=f"{name} {version}",
+        product=product,
         identity=f"{row['server']}/{row['name']}",
-        meaning=f"{'.'.join(map(str, _release(version)))};{row['f']}",
+        meaning=f"{'.'.join(map(str, release))};{row['f']}",
         position=int(status[0]["value"]) if status else 0,
     )
-
-
-def _version(conn: Connection) -> str:
-    return str(conn.exec_driver_sql("SELECT version()").scalar_one())
 
 
 def _release(version: str) -> tuple[int, int]:
