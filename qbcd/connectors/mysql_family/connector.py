@@ -128,7 +128,7 @@ class MySQLFamily(Connector):
 
     def server_identity(self, conn: Connection) -> ServerIdentity:
         version = server.own_version(conn, self.name, self.oldest, self.is_own)
-        return server.server_identity(conn, f"{self.name} {version}", identity=self.identity, position=self.position)
+        return server.server_identity(conn, self.name, version, identity=self.identity, position=self.position)
 
     def lock_against_rewrite(self, table: Table) -> str | None:
         # To have read a table keeps its definition until the transaction ends.

@@ -37,20 +37,21 @@ def own_version(conn: Connection, name: str, oldest: tuple[int, int], is_own: Ca
     return version
 
 
-def server_identity(conn: Connection, product: str, *, identity: str, position: str) -> ServerIdentity:
+def server_identity(conn: Connection, name: str, version: str, *, identity: str, position: str) -> ServerIdentity:
     """Server and database; version as meaning, since collations are built in; the redo log's position.
 
     Args:
         conn: A session.
-        product: The connector's name and the server's version.
+        name: Of the connector.
+        version: What `own_version` gave.
         identity: SQL of what names the server, beside its database.
         position: Name of the status variable with the redo log's position.
     """
     sql = f"SELECT {identity} AS server, database() AS name, @@lower_case_table_names AS f"
-    row, release = catalog.rows_of(conn, sql)[0], _release(product.split(" ")[1])
+    row, release = catalog.rows_of(conn, sql)[0], _release(version)
     status = catalog.rows_of(conn, f"SHOW GLOBAL STATUS LIKE '{position}'")
     return ServerIdentity(
-        product=product,
+        product=f"{name} {version}",
         identity=f"{row['server']}/{row['name']}",
         meaning=f"{'.'.join(map(str, release))};{row['f']}",
         position=int(status[0]["value"]) if status else 0,
