@@ -124,7 +124,7 @@ class StreamHandle:
         with self._project.looking():
             stream = self._project.work(self.name)
             plan, _ = plan_of(stream, stream.site.row())
-            return stream.site.strategy(plan).estimate()
+            return stream.site.estimate(plan)
 
     def ddl(self) -> list[str]:
         """The DDL that `prepare` runs on the source, for a DBA; empty where the source is only read."""

@@ -23,7 +23,7 @@ from qbcd.model import BatchHeader, ServerIdentity, StreamPlan
 from qbcd.sites.guards import key_error, not_prepared
 from qbcd.sites.values import Detection, Difference, Held, Settings, Step
 from qbcd.state import LeaseKeeper, ProjectState, StreamRow, StreamStore
-from qbcd.strategies import Strategy
+from qbcd.strategies import Estimate, Stamped, Strategy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -179,6 +179,14 @@ class Site(ABC):
     @abstractmethod
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[Step]:
         """The statements of a poll, in order; runs none."""
+
+    def estimate(self, plan: StreamPlan) -> Estimate:
+        """What a poll of the unchanged table costs the source, by its catalog."""
+        strategy = self.strategy(plan)
+        if not isinstance(strategy, Stamped):
+            return strategy.estimate()
+        with self.source.read(self.stream) as session:
+            return strategy.estimate(self.source.connector.indexes(session.connection, plan.table))
 
     @abstractmethod
     def verify(self, plan: StreamPlan, held: Held) -> list[Difference]:

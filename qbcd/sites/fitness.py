@@ -13,9 +13,9 @@ from qbcd.errors import ConfigError, MissingPrivilege, Refused, UnsafeWatermark
 from qbcd.marks import Window
 from qbcd.model import StreamPlan
 from qbcd.sites import windows
-from qbcd.sites.owned import serves
 from qbcd.sql import check_steady
 from qbcd.strategies import Atdi, InSource, Ranged, Stamped, Tdi, Tlcs
+from qbcd.strategies.stamped import serves
 
 if TYPE_CHECKING:
     from qbcd.sites.database import DatabaseSite

@@ -10,7 +10,7 @@ from qbcd.connectors.base import Connector, Index
 from qbcd.errors import MissingPrivilege
 from qbcd.model import StreamPlan, Table
 from qbcd.sites import rights
-from qbcd.strategies import Atdi, InSource, Stamped, Tdi
+from qbcd.strategies import InSource, Stamped, Tdi
 from qbcd.strategies.in_source import own_tables, sql_name
 
 if TYPE_CHECKING:
@@ -54,27 +54,11 @@ def ddl(site: DatabaseSite, plan: StreamPlan) -> list[str]:
 def _index_ddl(strategy: InSource, indexes: Sequence[Index]) -> list[str]:
     """The index that a window is read by, unless one serves, and a view that hides flagged rows from users."""
     made = []
-    if isinstance(strategy, Stamped) and strategy.marks and not _has_index(strategy, indexes):
+    if isinstance(strategy, Stamped) and strategy.marks and not strategy.has_index(indexes):
         made.append(strategy.index())
     if isinstance(strategy, Tdi):
         made.append(strategy.view())
     return made
-
-
-def _has_index(strategy: Stamped, indexes: Sequence[Index]) -> bool:
-    """Whether the table has the index: of a covering one, by all its columns."""
-    if not isinstance(strategy, Atdi):
-        return serves(strategy, indexes)
-    lead, rest = strategy.index_columns()
-    return any(
-        i.ordered and not i.partial and i.columns[:1] == tuple(lead) and {*rest} <= {*i.columns, *i.included}
-        for i in indexes
-    )
-
-
-def serves(strategy: Stamped, indexes: Sequence[Index]) -> bool:
-    """Whether some index is in the order of the time-stamp."""
-    return any(i.ordered and not i.partial and i.columns[:1] == (strategy.marks[0].name,) for i in indexes)
 
 
 def stands(site: DatabaseSite, plan: StreamPlan) -> bool:
@@ -126,7 +110,7 @@ def _make_index(site: DatabaseSite, plan: StreamPlan) -> None:
     assert isinstance(strategy, Stamped)
     try:
         with site.source.write(site.stream) as session:
-            if not _has_index(strategy, site.source.connector.indexes(session.connection, plan.table)):
+            if not strategy.has_index(site.source.connector.indexes(session.connection, plan.table)):
                 session.run(strategy.index())
     except MissingPrivilege as error:
         raise MissingPrivilege(
