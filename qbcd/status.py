@@ -111,20 +111,25 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
 
 
 def _look_at_progress(stream: Stream, row: StreamRow, status: StreamStatus) -> None:
-    """Watermark and ranges, by the clock of the store, which for them is the source's own."""
-    site = stream.site
-    if site.kind != "database":  # the other one looks at every range in each poll
+    """The watermark, by the source's clock, and the pass over the ranges, by the store's."""
+    at, site = (row.checkpoint.get("mark") or {}).get("at"), stream.site
+    if at is not None:
+        status.watermark = Watermark(str(at), _behind(stream, marks.seconds(str(at))))
+    if site.kind != "database":  # the other one remembers no visits: each poll looks at every range
         return
     with site.reading() as conn:
         now = site.store.now(conn)
         visits = site.store.visits(conn, stream.name, Pass.of(row.checkpoint.get("pass")).began)
-    at = (row.checkpoint.get("mark") or {}).get("at")
-    if at is not None:
-        instant = marks.seconds(str(at))
-        status.watermark = Watermark(str(at), None if instant is None else max(0.0, now - instant))
     if visits.ranges:
         status.visits = visits
         status.visited_ago = max(0.0, now - visits.oldest) if visits.oldest else None
+
+
+def _behind(stream: Stream, instant: float | None) -> float | None:
+    if instant is None:
+        return None
+    with stream.source.read(stream.name) as session:
+        return max(0.0, stream.source.connector.clock_ms(session.connection) / 1000 - instant)
 
 
 def latest_events(stream: Stream, n: int) -> list[tuple[BatchHeader, list[str]]]:

@@ -47,7 +47,7 @@ def ddl(site: DatabaseSite, plan: StreamPlan) -> list[str]:
         role = connector.privileges(conn, plan.table, [c.name for c in plan.captured], schema).role
         return [
             *site.store.ddl(conn), *strategy.ddl(), *connector.grants(schema, role),
-            *rights.grants(site, conn, strategy, role), *_index_ddl(strategy, connector.indexes(conn, plan.table)),
+            *rights.grants(connector, conn, strategy, role), *_index_ddl(strategy, connector.indexes(conn, plan.table)),
         ]  # fmt: skip
 
 

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlalchemy.engine import Connection
 
+from qbcd.connectors.base import Connector
 from qbcd.strategies import InSource, Stamped, Tdi, Tlcs
 
-if TYPE_CHECKING:
-    from qbcd.sites.database import DatabaseSite
 
-
-def grants(site: DatabaseSite, conn: Connection, strategy: InSource, role: str) -> list[str]:
+def grants(connector: Connector, conn: Connection, strategy: InSource, role: str) -> list[str]:
     """A GRANT for each right that the stream's options ask for, below a comment that says why, and whether it is held.
 
     Args:
-        site: Where.
+        connector: The source's.
         conn: A session of the role.
         strategy: The stream's.
         role: As the server calls it.
     """
-    connector, table = site.source.connector, strategy.plan.table
-    found = []
-    if isinstance(strategy, Stamped) and strategy.way == "window" and not strategy.system:
-        why, held = "to see transactions of other sessions, for the watermark", connector.sees_sessions(conn)
-        found.append(_explained(connector.sessions_grant(role), why, held=held))
+    table, found = strategy.plan.table, []
+    if isinstance(strategy, Stamped) and strategy.way == "window":
+        found += sessions(connector, conn, strategy, role)
     if isinstance(strategy, Tdi) and strategy.purges:
         held = not connector.write_rights(conn, table, delete=True)
         grant = connector.write_grant(table, role, delete=True)
@@ -35,6 +29,14 @@ def grants(site: DatabaseSite, conn: Connection, strategy: InSource, role: str) 
         grant = connector.write_grant(table, role, update=[strategy.column])
         found.append(_explained(grant, "to keep the checksums, and nothing else of the table", held=held))
     return found
+
+
+def sessions(connector: Connector, conn: Connection, strategy: Stamped, role: str) -> list[str]:
+    """The GRANT by which a watermark sees what other sessions do; none for the server's own versions of its rows."""
+    if strategy.system:
+        return []
+    why = "to see transactions of other sessions, for the watermark"
+    return [_explained(connector.sessions_grant(role), why, held=connector.sees_sessions(conn))]
 
 
 def _explained(grant: str, why: str, *, held: bool) -> str:
