@@ -17,6 +17,7 @@ from sqlalchemy.exc import DataError, DBAPIError, NotSupportedError, Programming
 from sqlglot import exp
 
 from qbcd.connectors.facts import Counter, HighWater, Index, JdbcDriver, Privileges
+from qbcd.connectors.halving import by_halving
 from qbcd.connectors.optional import OptionalPrimitives
 from qbcd.errors import QbcdError
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
@@ -227,6 +228,16 @@ class Connector(OptionalPrimitives, ABC):
     @abstractmethod
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
         """A statement for the first key of every range but the first, in key order, as canonical text k0..kn."""
+
+    def range_of(self, key: Sequence[Column], alias: str, ranges: Sequence[KeyRange]) -> str:
+        """SQL of the id of the range in which a row of relation `alias` lies.
+
+        Args:
+            key: Key columns.
+            alias: Of the relation that has them.
+            ranges: Adjoining ranges in key order, one at least; each row's key is taken to lie in one of them.
+        """
+        return by_halving(ranges, lambda hi: self.key_between(key, alias, KeyRange(0, None, hi)))
 
     # -- DDL of qbcd's own tables ------------------------------------------------------------------------------------
     @abstractmethod

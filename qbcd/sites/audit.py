@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from qbcd import ranges
 from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
 from qbcd.sites import compare
+from qbcd.sites.described import next_window
 from qbcd.sites.looking import filled
 from qbcd.sites.reading import checksums
 from qbcd.sites.values import Difference, Held, Settings, Step
 from qbcd.state import StoredRange, StreamRow
-from qbcd.strategies import IdRcs
+from qbcd.strategies import IdRcs, RemoteTs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,30 +35,41 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
         with site.reading() as conn:
             known = site.store.ranges(conn, site.stream)
     place = f"source {site.source.name}, read only"
-    if not known:
-        bounds = Step("pick the ranges (once, at prepare)", place, strategy.bounds(settings.rows_per_range))
-        return [bounds, *_poll_steps(site, strategy, [KeyRange(1, None, None)], settings, place)]
-    return _poll_steps(site, strategy, known, settings, place)
-
-
-def _poll_steps(
-    site: SparkSite, strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str
-) -> list[Step]:
-    connector = site.source.connector
-    shares = ranges.statements(known, settings.connections, connector.ranges_per_statement)
-    asked = [(i, part) for i, share in enumerate(shares, 1) for part in share]
-    pins = "; ".join(connector.session_pins())
-    return [
-        Step("settings of every session", place, Statement(pins)),
-        *(
-            Step(f"checksums, connection {i} of {len(shares)}", place, strategy.checksums(part))
-            for i, part in asked
-        ),
+    steps = (
+        [] if known else [Step("pick the ranges (once, at prepare)", place, strategy.bounds(settings.rows_per_range))]
+    )
+    known = known or [KeyRange(1, None, None)]
+    steps.append(Step("settings of every session", place, Statement("; ".join(site.source.connector.session_pins()))))
+    if not isinstance(strategy, RemoteTs):
+        fetched = strategy.images(known[:1], typed=settings.typed)
+        return [*steps, *_checksums(site, strategy, known, settings, place), _fetch(strategy, "rows", fetched, place)]
+    window = next_window(strategy.stamp, row if row and row.prepared else None)
+    steps += [
+        Step("ask whether anything lies in the window", place, strategy.stamp.any_row(window)),
         Step(
-            f"rows of the ranges that differ (here: the first), by Spark, {_READ[strategy.consistency]}", place,
-            strategy.images(known[:1], typed=settings.typed),
+            "rows of the window, by Spark", place, strategy.window_images(known, window, typed=settings.typed)
         ),
     ]  # fmt: skip
+    if not plan.option("deletes"):
+        return steps
+    sweep = _checksums(site, strategy, known, settings, place)
+    return [*steps, *sweep, _fetch(strategy, "keys", strategy.keys(known[:1]), place)]
+
+
+def _checksums(
+    site: SparkSite, strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str
+) -> list[Step]:
+    shares = ranges.statements(known, settings.connections, site.source.connector.ranges_per_statement)
+    title = "key sums of a sweep" if isinstance(strategy, RemoteTs) else "checksums"
+    return [
+        Step(f"{title}, connection {i} of {len(shares)}", place, strategy.checksums(part))
+        for i, share in enumerate(shares, 1) for part in share
+    ]  # fmt: skip
+
+
+def _fetch(strategy: IdRcs, what: str, statement: Statement, place: str) -> Step:
+    title = f"{what} of the ranges that differ (here: the first), by Spark, {_READ[strategy.consistency]}"
+    return Step(title, place, statement)
 
 
 def verify(site: SparkSite, plan: StreamPlan, held: Held) -> list[Difference]:
@@ -66,7 +78,7 @@ def verify(site: SparkSite, plan: StreamPlan, held: Held) -> list[Difference]:
     Where every statement sees a state of its own, what differs is read again, and must differ then too (protocol.md
     19): the lease keeps the replica as it is, while rows may have moved between the reads of two ranges.
     """
-    strategy = site.strategy(plan)
+    strategy = site.strategy(plan).by_rows()
     settings = Settings(sinks=(), typed=False, requested={})
     with site.reading() as conn:
         known = site.store.ranges(conn, site.stream)
@@ -76,13 +88,13 @@ def verify(site: SparkSite, plan: StreamPlan, held: Held) -> list[Difference]:
             fetched = site.fetch(strategy, snapshot, asked, settings, held)
             stages.callback(site.files.discard, fetched)
             with site.reading() as conn:
-                old = site.replica.rows(conn, plan, asked)
-            return compare.differences(old, site.replica.part_rows(plan, fetched), plan, by_value=False)
+                old = site.replica.rows(conn, plan, strategy.kept, asked)
+            return compare.differences(old, site.stage(strategy, fetched, settings), plan, by_value=False)
 
         site.check_key(snapshot.session, plan)
         now = checksums(site.source, strategy, snapshot, known, settings.connections)
         with site.reading() as conn:
-            own = filled(site.stream, known, compare.sums(site.replica.rows(conn, plan, known)))
+            own = filled(site.stream, known, compare.sums(site.replica.rows(conn, plan, strategy.kept, known)))
         dirty = ranges.differing(own, now)
         found = differing(dirty) if dirty else None
         if found is not None and snapshot.name is None:

@@ -23,9 +23,9 @@ ONE_TASK_ROWS = 500_000  # rows that one task sorts and numbers; beyond them the
 _RANK = {"d": 0, "u": 1, "c": 2, "r": 3}
 
 
-def sums(rows: DataFrame) -> dict[int, tuple[int, int | None]]:
+def sums(rows: DataFrame, digest_column: str = "digest") -> dict[int, tuple[int, int | None]]:
     """range_id -> (rows, sum of digests), exact: the sum is a decimal(38,0), and None where a digest is missing."""
-    digest = F.col("digest").cast("decimal(38,0)")
+    digest = F.col(digest_column).cast("decimal(38,0)")
     whole = F.when(F.count(digest) == F.count(F.lit(1)), F.sum(digest)).alias("s")
     found = rows.groupBy("range_id").agg(F.count(F.lit(1)).alias("n"), whole).collect()
     return {int(r["range_id"]): (int(r["n"]), None if r["s"] is None else int(r["s"])) for r in found}
@@ -46,27 +46,69 @@ def differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, *, by_va
     """The net changes that turn `replica` into `stage`.
 
     Args:
-        replica: Old rows of the ranges concerned.
+        replica: Old rows of the ranges concerned, with the values of all captured columns or of the key alone.
         stage: New rows of the same ranges.
         plan: The captured columns.
         by_value: Digests may differ in meaning only: rows whose values are equal are no change.
     """
     r, s = replica.alias("r"), stage.alias("s")
     op = F.when(F.col("s.key_id").isNull(), "d").when(F.col("r.key_id").isNull(), "c").otherwise("u")
-    width = len(plan.captured)
+    width, known = len(plan.captured), value_columns(replica)
+    old = [F.col(f"r.c{i}") if i < known else F.lit(None).cast(stage.schema[f"c{i}"].dataType) for i in range(width)]
     # A key is one row of the table, whatever range it stands in: ranges may have been cut anew in between.
     joined = r.join(s, F.col("r.key_id") == F.col("s.key_id"), "full_outer").select(
         op.alias("op"),
         *(F.coalesce(F.col(f"s.{c}"), F.col(f"r.{c}")).alias(c) for c in IDENTITY),
         F.col("s.digest").alias("digest"),
         F.col("r.digest").alias("old_digest"),
-        *(F.col(f"r.c{i}").alias(f"b_{i}") for i in range(width)),
+        *(value.alias(f"b_{i}") for i, value in enumerate(old)),
         *(F.col(f"s.c{i}").alias(f"a_{i}") for i in range(width)),
     )
-    moved = joined.where("op <> 'u' OR digest <> old_digest").withColumn("changed", _changed(plan))
+    changed = _changed(plan) if known == width else F.lit(None).cast("string")
+    moved = joined.where("op <> 'u' OR digest <> old_digest").withColumn("changed", changed)
     if by_value:
         moved = moved.where("op <> 'u' OR changed <> ''")
     return moved.drop("old_digest")
+
+
+def window_differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan) -> DataFrame:
+    """What a window of time-stamps tells: changes of the rows in it, and ``net, weight``, what they add to their range.
+
+    Args:
+        replica: Old rows of the ranges concerned.
+        stage: The rows of the window, with ``key_digest``, and ``shown``, 1 where the restriction holds for them.
+        plan: The captured columns.
+    """
+    keys = F.broadcast(stage.select("key_id", "key_digest"))
+    known = replica.join(keys.select("key_id"), "key_id", "left_semi")
+    found = differences(known, stage.where("shown = 1"), plan, by_value=False)
+    net = F.when(F.col("op") == "c", 1).when(F.col("op") == "d", -1).otherwise(0)
+    left = F.when(F.col("op") == "d", F.lit("restriction_exit"))
+    return found.join(keys, "key_id").withColumns(
+        {"reason": left, "net": net, "weight": net * F.col("key_digest").cast("decimal(38,0)")}
+    )
+
+
+def gone(replica: DataFrame, keys: DataFrame) -> DataFrame:
+    """The rows of `replica` whose keys are not among `keys`, as changes of op d."""
+    width = value_columns(replica)
+    rows = replica.join(keys.select("key_id"), "key_id", "left_anti")
+    none = [F.lit(None).cast(replica.schema[f"c{i}"].dataType).alias(f"a_{i}") for i in range(width)]
+    return rows.select(
+        F.lit("d").alias("op"), F.lit(None).cast("string").alias("changed"), *IDENTITY,
+        F.lit(None).cast("long").alias("digest"), *(F.col(f"c{i}").alias(f"b_{i}") for i in range(width)), *none,
+    )  # fmt: skip
+
+
+def moves(changes: DataFrame) -> dict[int, tuple[int, int]]:
+    """range_id -> (rows, digests of keys) by which a range grew, of `window_differences`."""
+    found = changes.groupBy("range_id").agg(F.sum("net").alias("n"), F.sum("weight").alias("s")).collect()
+    return {int(r["range_id"]): (int(r["n"]), int(r["s"])) for r in found}
+
+
+def value_columns(rows: DataFrame) -> int:
+    """How many captured columns a row of stage or replica has the values of."""
+    return sum(1 for c in rows.columns if c[0] == "c" and c[1:].isdigit())
 
 
 def _changed(plan: StreamPlan) -> SparkColumn:
@@ -141,7 +183,7 @@ def _batch_rows(changes: DataFrame, ordinal: SparkColumn, seq: int) -> DataFrame
     width = sum(1 for c in changes.columns if c.startswith("a_"))
     return changes.select(
         "op",
-        F.lit(None).cast("string").alias("reason"),
+        F.col("reason") if "reason" in changes.columns else F.lit(None).cast("string").alias("reason"),
         F.lit(None).cast("string").alias("pair_id"),
         ordinal.alias("ordinal"),
         "changed",
@@ -155,7 +197,7 @@ def _batch_rows(changes: DataFrame, ordinal: SparkColumn, seq: int) -> DataFrame
 
 def merged(base: DataFrame, deltas: DataFrame | None, ids: Sequence[int] | None) -> DataFrame:
     """The replica's rows: the base segment with later batches on top, in ranges `ids` unless None."""
-    width = sum(1 for c in base.columns if c[0] == "c" and c[1:].isdigit())
+    width = value_columns(base)
     names = [*IDENTITY, "digest", *(f"c{i}" for i in range(width))]
     rows = _within(base.select(*names), ids)
     if deltas is None:

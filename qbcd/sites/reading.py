@@ -7,7 +7,7 @@ of a range is what its rows were when they were read (protocol.md 10).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -116,17 +116,25 @@ def _gather(source: Source, stream: str, snapshot: Snapshot, shares: Sequence[Se
     return rows
 
 
-def row_frame(
-    source: Source, spark: SparkSession, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange], *,
-    typed: bool, connections: int,
+def range_frame(
+    source: Source, spark: SparkSession, stream: str, snapshot: Snapshot, asked: Sequence[KeyRange],
+    query: Callable[[Sequence[KeyRange]], Statement], connections: int,
 ) -> DataFrame:  # fmt: skip
-    """The rows of `asked` as one JDBC read, each range by one statement: a query, to be evaluated once, into the stage.
+    """What `query` gives of `asked` as one JDBC read, each range by one statement; to be evaluated once.
 
     Every reader has statements of its own, over its ranges alone: a condition on the ranges' ids would not keep every
     database from reading them all for each reader.
     """
     connector, readers = source.connector, ranges.readers(asked, connections)
     parts = [part for own in ranges.statements(asked, readers, connector.ranges_per_statement) for part in own]
+    return frame(source, spark, stream, snapshot, [query(part) for part in parts], at_once=readers)
+
+
+def frame(
+    source: Source, spark: SparkSession, stream: str, snapshot: Snapshot, statements: Sequence[Statement], *,
+    at_once: int = 1,
+) -> DataFrame:  # fmt: skip
+    """The rows of `statements`, which have no placeholders, as one JDBC read in the snapshot."""
+    connector = source.connector
     pins = connector.session_pins() if snapshot.name is None else connector.snapshot_pins(snapshot.name)
-    queries = [strategy.images(part, typed=typed).sql for part in parts]
-    return source_rows(spark, source, strategy.plan.stream, queries, init=pins, at_once=readers)
+    return source_rows(spark, source, stream, [s.sql for s in statements], init=pins, at_once=at_once)

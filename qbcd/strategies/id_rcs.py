@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from qbcd.connectors.base import Connector
-from qbcd.model import KeyRange, Statement, StreamPlan
+from qbcd.model import Column, KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
-from qbcd.strategies.base import Estimate, Strategy
+from qbcd.strategies.base import Estimate, Keeps, Strategy
 
 CORRELATION_FLOOR = (
     0.5  # below it a key-range scan visits heap pages out of order, which costs several sequential scans
 )
+SEES_BY_DIGEST = "every insert, update and delete, as the net change between two polls; of old rows the key alone"
 
 
 class IdRcs(Strategy):
@@ -25,12 +26,28 @@ class IdRcs(Strategy):
     name = "id_rcs"
     site = "spark"
     needs = "SELECT on the table, and a key that the database can order; nothing is written to the source"
-    sees = "every insert, update and delete, with old and new values, as the net change between two polls"
-    misses = "states between two polls (a row inserted and deleted again leaves no event)"
+    sees: str = "every insert, update and delete, with old and new values, as the net change between two polls"
+    misses: str = "states between two polls (a row inserted and deleted again leaves no event)"
+
+    summed = "digest"  # column of fetched rows that a range's checksum is the sum of
+    extra: tuple[tuple[str, str], ...] = ()  # (name, Spark's type) of what else a fetched row has
+    deletes = True  # they are told
 
     def __init__(self, connector: Connector, plan: StreamPlan) -> None:
         super().__init__(connector, plan)
         self.consistency = "snapshot" if connector.exports_snapshots else "range"
+        self.keeps: Keeps = "digests" if plan.option("replica") == "digest" else "rows"
+        if self.keeps == "digests":
+            self.sees, self.misses = SEES_BY_DIGEST, f"{type(self).misses}; old values and the names of changed columns"
+
+    def by_rows(self) -> IdRcs:
+        """The strategy whose checksums are those of whole rows, as `verify` compares them."""
+        return self
+
+    @property
+    def kept(self) -> Sequence[Column]:
+        """The captured columns whose values the replica has, beside each row's digest."""
+        return self.plan.captured if self.keeps == "rows" else self.plan.key
 
     def estimate(self) -> Estimate:
         """R*N + size(aux) + delta*M (paper, table 3): one scan of digests; aux and replica live outside the source."""
@@ -61,11 +78,15 @@ class IdRcs(Strategy):
 
         With `typed`, column `untravelled` names the positions of values that no typed sink can take.
         """
+        relation = self._relation("row_images", typed=typed, keyed=bool(self.extra))
+        select = self._outputs(typed)
+        return Statement(self.connector.per_range(select, relation, self.plan.key, ranges, aggregate=False))
+
+    def _outputs(self, typed: bool) -> list[str]:
         columns = [f"t.qbcd_{i} AS c{i}" for i in range(len(self.plan.captured))]
         untravelled = ["t.qbcd_untravelled AS untravelled"] if typed else []
-        select = ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest", *columns, *untravelled]
-        relation = self._relation("row_images", typed=typed)
-        return Statement(self.connector.per_range(select, relation, self.plan.key, ranges, aggregate=False))
+        extra = [f"t.qbcd_{name} AS {name}" for name, _ in self.extra]
+        return ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest", *columns, *untravelled, *extra]
 
     def key_problems(self) -> Statement:
         """(keys_more_than_once, keys_null) of the table; for keys that the catalog does not vouch for."""
@@ -90,4 +111,5 @@ class IdRcs(Strategy):
 
     def _canonical(self, template: str, **extra: bool) -> str:
         plan = self.plan
-        return render(template, table=plan.table, key=plan.key, captured=plan.captured, ranged=False, **extra)
+        context = {"ranged": False, "windowed": False, "keyed": False, **extra}
+        return render(template, table=plan.table, key=plan.key, captured=plan.captured, **context)

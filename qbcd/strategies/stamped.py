@@ -172,8 +172,16 @@ class Stamped(Ranged):
 
     def window_text(self, window: Window) -> str:
         """`window_rows` with its bounds as literals, for EXPLAIN."""
-        found = self.window_rows(window)
-        return found.sql % {name: f"'{value}'" for name, value in found.params.items()}
+        return in_literals(self.window_rows(window))
+
+    def any_row(self, window: Window) -> Statement:
+        """A row, where something lies in a window."""
+        return self._compiled("window_any", self._bounds(window), **self._window(window))
+
+    def window_images(self, window: Window, *, typed: bool) -> Statement:
+        """The rows of a window as :meth:`IdRcs.images` has them, and whether the restriction holds for them."""
+        context: dict[str, Any] = {**self._window(window), "windowed": True, "keyed": True, "typed": typed}
+        return self._compiled("row_images", self._bounds(window), **context)
 
     def greatest(self) -> Statement:
         """One row (mark): the largest value of a counter, as text."""
@@ -214,3 +222,8 @@ def serves(strategy: Stamped, indexes: Sequence[Index]) -> bool:
     """Whether some index is in the order of the time-stamp."""
     first = tuple(c.name for c in strategy.marks[:1])
     return bool(first) and any(i.ordered and not i.partial and i.columns[:1] == first for i in indexes)
+
+
+def in_literals(statement: Statement) -> str:
+    """A statement's text with its values in it: watermarks, which are qbcd's own digits."""
+    return statement.sql % {name: f"'{value}'" for name, value in statement.params.items()}

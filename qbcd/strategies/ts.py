@@ -9,10 +9,10 @@ from typing import Any
 
 from qbcd.connectors.base import Connector
 from qbcd.model import KeyRange, Statement, StreamPlan
-from qbcd.strategies.in_source import Keeps
+from qbcd.strategies.base import Keeps
 from qbcd.strategies.stamped import Stamped
 
-KEPT: dict[str, Keeps] = {"source": "rows", "keys": "keys", "none": "nothing"}
+KEPT: dict[str, Keeps] = {"source": "rows", "spark": "rows", "keys": "keys", "none": "nothing"}
 
 
 class Ts(Stamped):

@@ -22,7 +22,7 @@ from qbcd.connectors.postgresql import types as postgresql
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, Column, KeyRange, Statement, StreamPlan, Table
 from qbcd.sql import compile_sql, render
-from qbcd.strategies import Atdi, Id, IdRcs, InSource, Mds, Part, Ranged, Stamped, Tdi, Tlcs, Ts
+from qbcd.strategies import Atdi, Id, IdRcs, InSource, Mds, Part, Ranged, RemoteTs, Stamped, Tdi, Tlcs, Ts
 from qbcd.strategies.base import prefixed
 from qbcd.strategies.outbox import StagedBatch
 
@@ -209,6 +209,8 @@ def stamped(which: str) -> Iterator[tuple[str, Statement]]:
         yield f"{kind}: window alone", strategy.window_rows(window)
         yield f"{kind}: sweep of a range", strategy.sweep(part, KeyRange(2, ("-5",), ("7",)))
         yield f"{kind}: index", Statement(strategy.index())
+        if kind.startswith("ts"):
+            yield from windowed(which, kind, options, window)
         if isinstance(strategy, Tdi):
             yield f"{kind}: view", Statement(strategy.view())
             for title, statement in (
@@ -216,6 +218,17 @@ def stamped(which: str) -> Iterator[tuple[str, Statement]]:
                 ("purged", strategy.purge_done(window.hi)),
             ):  # fmt: skip
                 yield f"{kind}: {title}", statement
+
+
+def windowed(which: str, kind: str, options: Mapping[str, Any], window: Window) -> Iterator[tuple[str, Statement]]:
+    """What TS reads for a replica under Spark."""
+    strategy = RemoteTs(CONNECTORS[which], optioned(which, "stamped", "ts", **{**options, "replica": "spark"}))
+    ranges = ranges_of(which, strategy.plan)
+    yield f"{kind}, under Spark: anything there", strategy.stamp.any_row(window)
+    yield f"{kind}, under Spark: window", strategy.window_images(ranges, window, typed=False)
+    yield f"{kind}, under Spark: key sums", strategy.checksums(ranges)
+    yield f"{kind}, under Spark: keys", strategy.keys(ranges[1:2])
+    yield f"{kind}, under Spark: images", strategy.images(ranges[1:2], typed=True)
 
 
 def remote(which: str, name: str) -> Iterator[tuple[str, Statement]]:

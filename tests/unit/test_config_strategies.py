@@ -42,19 +42,21 @@ def stream(strategy: Any, **keys: Any) -> StreamConfig:
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        (TS, {**MARKS, "replica": "source", "deletes": None, "counter": None}),
+        (TS, {**MARKS, "replica": "source", "deletes": None, "counter": None, "rows_per_range": None}),
         (
             "{type: ts, timestamp: [a, b], zone: +02:00, margin: 2s, lag: 5m, replica: keys, deletes: only}",
             {"timestamp": ("a", "b"), "zone": "+02:00", "margin": timedelta(seconds=2), "lag": timedelta(minutes=5),
-             "replica": "keys", "deletes": "only", "counter": None},
+             "replica": "keys", "deletes": "only", "counter": None, "rows_per_range": None},
         ),
         (
             "{type: ts, timestamp: [xmin], replica: none}",
-            {**MARKS, "timestamp": ("xmin",), "replica": "none", "deletes": None, "counter": None},
+            {**MARKS, "timestamp": ("xmin",), "replica": "none", "deletes": None, "counter": None,
+             "rows_per_range": None},
         ),
         (
             "{type: ts, timestamp: changed, zone: +00:00, deletes: {every: 1h}, counter: table}",
-            {**MARKS, "zone": "UTC", "replica": "source", "deletes": timedelta(hours=1), "counter": "table"},
+            {**MARKS, "zone": "UTC", "replica": "source", "deletes": timedelta(hours=1), "counter": "table",
+             "rows_per_range": None},
         ),
         (TDI, FLAGS),
         (TDI.replace("}", ", deleted_value: true}"), FLAGS),
@@ -111,6 +113,7 @@ CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"type": "atdi", "timestamp": "a", "delete_flag": "f"}, {"deleted_value": "Y"}),
     ({"type": "tlcs"}, {"checksums": "column", "checksum_column": "c"}),
     ({"type": "tlcs"}, {"deletes": False}),
+    ({"type": "id_rcs"}, {"replica": "digest"}),
 ]
 
 

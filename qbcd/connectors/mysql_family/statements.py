@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from qbcd.connectors.halving import by_halving
 from qbcd.connectors.mysql_family import forms, types
 from qbcd.model import Column, KeyRange
 
@@ -140,9 +141,8 @@ def _aggregate(select: Sequence[str], key: Sequence[Column], columns: Sequence[s
 
 def _rows(select: Sequence[str], key: Sequence[Column], columns: Sequence[str], run: Sequence[KeyRange]) -> str:
     condition = _within(key, columns, run[0].lo, run[-1].hi)
-    return (
-        f"SELECT {_id_of(key, columns, run)} AS range_id, {', '.join(select)}\nFROM {RELATION} AS t WHERE {condition}"
-    )
+    range_id = by_halving(run, lambda hi: _compare(key, columns, "<", _literals(key, hi)))
+    return f"SELECT {range_id} AS range_id, {', '.join(select)}\nFROM {RELATION} AS t WHERE {condition}"
 
 
 def _runs(ranges: Sequence[KeyRange]) -> list[list[KeyRange]]:
@@ -154,15 +154,6 @@ def _runs(ranges: Sequence[KeyRange]) -> list[list[KeyRange]]:
         else:
             runs.append([one])
     return runs
-
-
-def _id_of(key: Sequence[Column], columns: Sequence[str], run: Sequence[KeyRange]) -> str:
-    """The id of the range of a run in which a row lies, by halving."""
-    if len(run) == 1:
-        return str(run[0].range_id)
-    middle = len(run) // 2
-    below = _compare(key, columns, "<", _literals(key, run[middle].lo or ()))
-    return f"CASE WHEN {below} THEN {_id_of(key, columns, run[:middle])} ELSE {_id_of(key, columns, run[middle:])} END"
 
 
 def _within(
