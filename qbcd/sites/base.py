@@ -23,7 +23,7 @@ from qbcd.model import BatchHeader, ServerIdentity, StreamPlan
 from qbcd.sites.guards import key_error, not_prepared
 from qbcd.sites.values import Detection, Difference, Held, Settings, Step
 from qbcd.state import LeaseKeeper, ProjectState, StreamRow, StreamStore
-from qbcd.strategies import Estimate, Stamped, Strategy
+from qbcd.strategies import Estimate, RemoteTs, Stamped, Strategy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -183,7 +183,7 @@ class Site(ABC):
     def estimate(self, plan: StreamPlan) -> Estimate:
         """What a poll of the unchanged table costs the source, by its catalog."""
         strategy = self.strategy(plan)
-        if not isinstance(strategy, Stamped):
+        if not isinstance(strategy, (Stamped, RemoteTs)):
             return strategy.estimate()
         with self.source.read(self.stream) as session:
             return strategy.estimate(self.source.connector.indexes(session.connection, plan.table))
