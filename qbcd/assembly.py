@@ -15,7 +15,6 @@ from qbcd.catalog.source import Source
 from qbcd.config import ProjectConfig, StreamConfig
 from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.errors import StateMissing
-from qbcd.run import Stream
 from qbcd.sinks import Sink, make_sink
 from qbcd.sites import DatabaseSite, Files, Settings, Site, SparkSite
 from qbcd.spark.drivers import driver_in, find_driver, user_cache
@@ -23,6 +22,7 @@ from qbcd.spark.machine import Surroundings
 from qbcd.spark.session import SparkProvider
 from qbcd.state import ProjectState
 from qbcd.strategies import strategy_class
+from qbcd.stream import Stream
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

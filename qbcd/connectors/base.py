@@ -2,7 +2,8 @@
 
 A connector opens no connection and keeps no state. Expressions are sqlglot trees; the dialect's text is made in one
 place, `qbcd.sql.compile`. A primitive that a database cannot offer raises
-:class:`~qbcd.errors.UnsupportedPrimitive` when the plan is made.
+:class:`~qbcd.errors.UnsupportedPrimitive` when the plan is made; those that may be missing are in
+`qbcd.connectors.optional`.
 """
 
 from __future__ import annotations
@@ -17,15 +18,18 @@ from sqlglot import exp
 
 from qbcd.connectors.facts import Counter, HighWater, Index, JdbcDriver, Privileges
 from qbcd.connectors.halving import by_halving
-from qbcd.connectors.marks import Marks
-from qbcd.errors import QbcdError, UnsupportedPrimitive
+from qbcd.connectors.optional import OptionalPrimitives
+from qbcd.errors import QbcdError
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
 
 __all__ = ["Connector", "Counter", "HighWater", "Index", "JdbcDriver", "Privileges"]
 
 
-class Connector(Marks, ABC):
-    """Facts and primitives of one database."""
+class Connector(OptionalPrimitives, ABC):
+    """Facts and primitives of one database: what is abstract every connector states, the defaults are right for most.
+
+    What a connector may leave out is in the class above, apart so that the author of a new one sees what comes first.
+    """
 
     dialect: str  # sqlglot's name
     driver: JdbcDriver
@@ -68,10 +72,6 @@ class Connector(Marks, ABC):
     @abstractmethod
     def session_pins(self) -> tuple[str, ...]:
         """Statements that make a session's text output and name resolution independent of its settings, sent as one."""
-
-    def snapshot_pins(self, snapshot: str) -> tuple[str, ...]:
-        """Statements that put a fresh transaction on an exported snapshot, `session_pins` first."""
-        raise UnsupportedPrimitive(self.name, "snapshot_pins")
 
     @abstractmethod
     def jdbc_url(
@@ -125,10 +125,6 @@ class Connector(Marks, ABC):
     @abstractmethod
     def lock_against_rewrite(self, table: Table) -> str | None:
         """The statement that keeps DDL away from `table` until the transaction ends, or None where there is none."""
-
-    def export_snapshot(self, conn: Connection) -> str:
-        """The name of the transaction's snapshot, for other sessions; only where `exports_snapshots`."""
-        raise UnsupportedPrimitive(self.name, "export_snapshot")
 
     def check_in_source(self, conn: Connection, table: Table, *, stream: str) -> None:
         """Whether `table` can be compared and its replica kept in this very server, in one transaction.
@@ -233,27 +229,6 @@ class Connector(Marks, ABC):
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
         """A statement for the first key of every range but the first, in key order, as canonical text k0..kn."""
 
-    def page_bounds(self, table: Table, key: Sequence[Column], where: str, *, pages_per_range: int) -> str:
-        """As `range_bounds`, where each range but the last touches `pages_per_range` pages of the table's storage.
-
-        Pages are counted as rows in key order come to them (paper, figure 7), so that a page to which they come back
-        counts again.
-
-        Args:
-            table: A stored table.
-            key: Key columns.
-            where: The user's restriction, verbatim, or an empty string.
-            pages_per_range: One at least.
-
-        Raises:
-            UnsupportedPrimitive: The database does not show on which page a row lies, or the table has no pages.
-        """
-        raise UnsupportedPrimitive(self.name, "page_bounds")
-
-    def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
-        """The condition that the key of relation `alias` lies in a range; TRUE where both ends are open."""
-        raise UnsupportedPrimitive(self.name, "key_between")
-
     def range_of(self, key: Sequence[Column], alias: str, ranges: Sequence[KeyRange]) -> str:
         """SQL of the id of the range in which a row of relation `alias` lies.
 
@@ -268,6 +243,17 @@ class Connector(Marks, ABC):
     @abstractmethod
     def grants(self, schema: str, role: str) -> list[str]:
         """What a DBA who made qbcd's tables grants to the role that polls."""
+
+    def grantee(self, role: str) -> str:
+        """`role`, as the server calls it, in the form that GRANT takes."""
+        return self.quote(role)
+
+    def write_grant(self, table: Table, role: str, *, update: Sequence[str] = (), delete: bool = False) -> str:
+        """The GRANT of what `write_rights` looks for, for a DBA: UPDATE of single columns, DELETE, or both."""
+        rights = [f"UPDATE ({', '.join(map(self.quote, update))})"] if update else []
+        rights += ["DELETE"] if delete else []
+        place = f"{self.quote(table.schema)}.{self.quote(table.name)}"
+        return f"GRANT {', '.join(rights)} ON {place} TO {self.grantee(role)}"
 
     @abstractmethod
     def create_table(self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:

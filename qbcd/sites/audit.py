@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 from qbcd import ranges
 from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
 from qbcd.sites import compare
-from qbcd.sites.base import Difference, Settings, Step
 from qbcd.sites.described import next_window
 from qbcd.sites.looking import filled
 from qbcd.sites.reading import checksums
+from qbcd.sites.values import Difference, Held, Settings, Step
 from qbcd.state import StoredRange, StreamRow
 from qbcd.strategies import IdRcs, RemoteTs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from qbcd.sites.base import Held
     from qbcd.sites.spark import SparkSite
 
 _READ: Mapping[Consistency, str] = {

@@ -21,12 +21,13 @@ from qbcd.errors import SourceChanged
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, Cost, ServerIdentity, StreamPlan
 from qbcd.sites import described, fitness, owned, resizing, stepping, windows
-from qbcd.sites.base import Detection, Difference, Held, Settings, Site, Step, checkpoint_of, new_epoch
+from qbcd.sites.base import Site, checkpoint_of, new_epoch
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.horizon import look_ahead
 from qbcd.sites.passes import Visit
 from qbcd.sites.shapes import casts, event_fields
 from qbcd.sites.stepping import Counts, Look
+from qbcd.sites.values import Detection, Difference, Held, Settings, Step
 from qbcd.spark.session import SparkProvider
 from qbcd.spark.source import source_rows
 from qbcd.state import ProjectState, StreamRow, StreamStore

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from qbcd.errors import Refused
 from qbcd.marks import Window
 from qbcd.model import KeyRange, Statement, StreamPlan
-from qbcd.sites.base import Step
+from qbcd.sites.values import Step
 from qbcd.state import StoredRange, StreamRow
 from qbcd.strategies import InSource, Part, Stamped, Tdi
 from qbcd.strategies.outbox import OPEN

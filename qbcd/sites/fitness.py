@@ -11,9 +11,9 @@ from qbcd.catalog.source import Session, Source
 from qbcd.errors import ConfigError, MissingPrivilege, Refused, UnsafeWatermark
 from qbcd.marks import Window
 from qbcd.sites.horizon import refuse_blind
-from qbcd.sites.owned import serves
 from qbcd.sql import check_steady
 from qbcd.strategies import Atdi, InSource, Ranged, Stamped, Tdi, Tlcs
+from qbcd.strategies.stamped import serves
 
 Place = Callable[[str], str]
 STORED = ("table", "partitioned")

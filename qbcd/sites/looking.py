@@ -15,7 +15,8 @@ from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Held, Settings, Site
+    from qbcd.sites.base import Site
+    from qbcd.sites.values import Held, Settings
 
 SPLIT_AT = 2  # times `rows_per_range`: a range that differs and holds more is cut anew
 

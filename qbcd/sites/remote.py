@@ -19,7 +19,6 @@ from qbcd.catalog.remembered import check_server
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sites import compare
-from qbcd.sites.base import Detection, Held, Settings
 from qbcd.sites.files import Part
 from qbcd.sites.horizon import look_ahead
 from qbcd.sites.reading import Snapshot, frame
@@ -27,6 +26,7 @@ from qbcd.sites.replica import travels_of
 from qbcd.sites.shapes import row_fields
 from qbcd.sites.sweeping import sweep
 from qbcd.sites.switching import found_in, switch, write_batch
+from qbcd.sites.values import Detection, Held, Settings
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs, RemoteTs
 

@@ -20,17 +20,7 @@ from qbcd.catalog.source import Session, Source
 from qbcd.errors import SourceChanged
 from qbcd.model import BatchHeader, Cost, KeyRange, StreamPlan
 from qbcd.sites import audit, compare, fitness, remote, upkeep
-from qbcd.sites.base import (
-    Detection,
-    Difference,
-    Held,
-    Settings,
-    Site,
-    Step,
-    checkpoint_of,
-    new_epoch,
-    new_header,
-)  # fmt: skip
+from qbcd.sites.base import Site, checkpoint_of, new_epoch, new_header
 from qbcd.sites.files import Files, Part
 from qbcd.sites.guards import ACCEPTED_SOURCE, key_error, untravelled_error
 from qbcd.sites.looking import Look, check_torn, cut, filled, look
@@ -38,6 +28,7 @@ from qbcd.sites.reading import Snapshot, range_frame, snapshot_of
 from qbcd.sites.replica import Replica, travels_of
 from qbcd.sites.shapes import batch_fields, row_fields
 from qbcd.sites.switching import Found, Recut, found_in, switch, write_batch
+from qbcd.sites.values import Detection, Difference, Held, Settings, Step
 from qbcd.spark.session import SparkProvider
 from qbcd.state import ProjectState, StreamRow
 from qbcd.strategies import IdRcs, RemoteTs, strategy_class

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from qbcd import hooks
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sites import compare
-from qbcd.sites.base import Detection, Held, Settings
 from qbcd.sites.files import Part
 from qbcd.sites.looking import Look, filled, look
 from qbcd.sites.reading import Snapshot, range_frame
 from qbcd.sites.shapes import row_fields
 from qbcd.sites.switching import Recut, found_in, switch, write_batch
+from qbcd.sites.values import Detection, Held, Settings
 from qbcd.state import StoredRange
 from qbcd.strategies import RemoteTs
 

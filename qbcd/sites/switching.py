@@ -20,8 +20,8 @@ from qbcd.state import StoredRange
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from qbcd.sites.base import Held, Settings
     from qbcd.sites.spark import SparkSite
+    from qbcd.sites.values import Held, Settings
 
 
 @dataclass(frozen=True)

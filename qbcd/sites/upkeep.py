@@ -10,8 +10,8 @@ from qbcd.sites.files import Part
 from qbcd.sites.shapes import row_fields
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Held, Settings
     from qbcd.sites.spark import SparkSite
+    from qbcd.sites.values import Held, Settings
 
 COMPACT_FRACTION = 0.1  # of the replica's rows, standing in batches, before they are folded in
 COMPACT_BATCHES = 50

@@ -24,8 +24,8 @@ from qbcd.sites.stepping import Counts, Look, Taken
 from qbcd.strategies import InSource, Part, Stamped, Tdi
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Held, Settings
     from qbcd.sites.database import DatabaseSite
+    from qbcd.sites.values import Held, Settings
 
 
 def poll(

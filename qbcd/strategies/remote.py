@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from qbcd.connectors.base import Connector
+from qbcd.connectors.base import Connector, Index
 from qbcd.marks import Window
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.strategies.base import Estimate
@@ -50,9 +50,9 @@ class RemoteTs(IdRcs):
         """
         self.stamp.check(place)
 
-    def estimate(self) -> Estimate:
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """As TS: the replica costs the source nothing."""
-        return self.stamp.estimate()
+        return self.stamp.estimate(indexes)
 
     def warnings(self) -> list[str]:
         """As TS."""

@@ -26,7 +26,7 @@ from qbcd.connectors.mysql_family import (
     types,
     unsteady,
 )
-from qbcd.errors import ConfigError, QbcdError, UnsupportedPrimitive
+from qbcd.errors import QbcdError, UnsupportedPrimitive
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
 
 
@@ -127,34 +127,8 @@ class MySQLFamily(Connector):
         return catalog.privileges(conn, table, columns, schema, self.grants_of(conn))
 
     def server_identity(self, conn: Connection) -> ServerIdentity:
-        """Server and database; version as meaning, since collations are built in; the redo log's position.
-
-        Raises:
-            ConfigError: The server is of the other family, or too old.
-        """
-        sql = (
-            f"SELECT version() AS version, {self.identity} AS server, database() AS name, @@lower_case_table_names AS f"
-        )
-        row = catalog.rows_of(conn, sql)[0]
-        version = str(row["version"])
-        major, minor = (int(part) for part in version.split(".")[:2])
-        if not self.is_own(version):
-            raise ConfigError(
-                f"the server calls itself {version}, which is no {self.name}",
-                remedy="begin the source's url with mariadb:// for MariaDB, with mysql:// for MySQL",
-            )
-        if (major, minor) < self.oldest:
-            raise ConfigError(
-                f"{self.name} {version} is older than {'.'.join(map(str, self.oldest))}, the oldest that qbcd takes",
-                remedy="upgrade the server",
-            )
-        status = catalog.rows_of(conn, f"SHOW GLOBAL STATUS LIKE '{self.position}'")
-        return ServerIdentity(
-            product=f"{self.name} {version}",
-            identity=f"{row['server']}/{row['name']}",
-            meaning=f"{major}.{minor};{row['f']}",
-            position=int(status[0]["value"]) if status else 0,
-        )
+        version = server.own_version(conn, self.name, self.oldest, self.is_own)
+        return server.server_identity(conn, self.name, version, identity=self.identity, position=self.position)
 
     def lock_against_rewrite(self, table: Table) -> str | None:
         # To have read a table keeps its definition until the transaction ends.
@@ -171,6 +145,12 @@ class MySQLFamily(Connector):
 
     def high_water(self, conn: Connection) -> HighWater:
         return highwater.high_water(conn, self.running)
+
+    def sees_sessions(self, conn: Connection) -> bool:
+        return catalog.granted_everywhere(self.grants_of(conn), highwater.RIGHT)
+
+    def sessions_grant(self, role: str) -> str:
+        return f"GRANT {highwater.RIGHT} ON *.* TO {self.grantee(role)}"
 
     def not_only_writer(self, conn: Connection, table: Table) -> str:
         return access.not_only_writer(conn, table, self.applying)
@@ -292,11 +272,13 @@ class MySQLFamily(Connector):
         keys = ", ".join(self.quote(c.name) for c in listed if c is not None)
         return f"CREATE INDEX {self.index_exists}{self.quote(name)} ON {self._named(table)} ({keys})"
 
-    def grants(self, schema: str, role: str) -> list[str]:
+    def grantee(self, role: str) -> str:
         user, _, host = role.rpartition("@")
-        to = "@".join("'" + part.replace("'", "''") + "'" for part in (user, host))
+        return "@".join("'" + part.replace("'", "''") + "'" for part in (user, host))
+
+    def grants(self, schema: str, role: str) -> list[str]:
         pattern = self.quote(schema).replace("_", "\\_").replace("%", "\\%")  # of databases, as GRANT reads it
-        return [f"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON {pattern}.* TO {to}"]
+        return [f"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON {pattern}.* TO {self.grantee(role)}"]
 
     def create_table(self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:
         quoted = [(self.quote(column), sql_type) for column, sql_type in columns]

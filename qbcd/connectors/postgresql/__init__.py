@@ -108,6 +108,12 @@ class PostgreSQL(Connector):
     def high_water(self, conn: Connection) -> HighWater:
         return highwater.high_water(conn)
 
+    def sees_sessions(self, conn: Connection) -> bool:
+        return highwater.sees_sessions(conn)
+
+    def sessions_grant(self, role: str) -> str:
+        return f"GRANT {highwater.RIGHT} TO {self.grantee(role)}"
+
     def not_only_writer(self, conn: Connection, table: Table) -> str:
         return access.not_only_writer(conn, table)
 
@@ -226,7 +232,7 @@ class PostgreSQL(Connector):
         return statements.key_between(key, columns, within)
 
     def grants(self, schema: str, role: str) -> list[str]:
-        own, to = self.quote(schema), self.quote(role)
+        own, to = self.quote(schema), self.grantee(role)
         return [
             f"GRANT USAGE, CREATE ON SCHEMA {own} TO {to}",
             f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {own} TO {to}",
