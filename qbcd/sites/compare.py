@@ -7,6 +7,7 @@ b_0..b_n, a_0..a_n``; a batch adds ``reason, pair_id, ordinal, batch_seq`` (wire
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -14,6 +15,7 @@ from pyspark.sql import functions as F
 
 from qbcd.model import Column, StreamPlan
 from qbcd.sites.shapes import IDENTITY
+from qbcd.state import StoredRange
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -49,7 +51,7 @@ def untravelled(stage: DataFrame) -> list[int]:
 
 
 def differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, *, by_value: bool) -> DataFrame:
-    """The net changes that turn `replica` into `stage`.
+    """The net changes that turn `replica` into `stage`, with ``net, weight``, what they add to their range.
 
     Args:
         replica: Old rows of the ranges concerned, with the values of all captured columns or of the key alone.
@@ -74,11 +76,29 @@ def differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, *, by_va
     moved = joined.where("op <> 'u' OR digest <> old_digest").withColumn("changed", changed)
     if by_value:
         moved = moved.where("op <> 'u' OR changed <> ''")
-    return moved.drop("old_digest")
+    return moved.withColumns(_growth(F.col("digest"), F.col("old_digest"))).drop("old_digest")
+
+
+def _growth(digest: SparkColumn, old: SparkColumn) -> dict[str, SparkColumn]:
+    """``net, weight``: by how many rows, and by what sum of digests, a change lets its range grow."""
+    net = F.when(F.col("op") == "c", 1).when(F.col("op") == "d", -1).otherwise(0)
+    new, gone = (F.coalesce(value, F.lit(0)).cast("decimal(38,0)") for value in (digest, old))
+    return {"net": net, "weight": new - gone}
+
+
+def moved_marks(replica: DataFrame, marks: DataFrame) -> DataFrame:
+    """(key_id, range_id, k0..kn) of the rows that differ between `replica` and `marks`; k0 is NULL of those gone."""
+    r, m = replica.select(*IDENTITY, "digest").alias("r"), marks.alias("m")
+    names = [c for c in marks.columns if c[0] == "k" and c[1:].isdigit()]
+    return (
+        r.join(m, F.col("r.key_id") == F.col("m.key_id"), "full_outer")
+        .where(F.col("r.key_id").isNull() | F.col("m.key_id").isNull() | (F.col("r.digest") != F.col("m.digest")))
+        .select(*(F.coalesce(F.col(f"m.{c}"), F.col(f"r.{c}")).alias(c) for c in IDENTITY), *(f"m.{n}" for n in names))
+    )
 
 
 def window_differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan) -> DataFrame:
-    """What a window of time-stamps tells: changes of the rows in it, and ``net, weight``, what they add to their range.
+    """What a window of time-stamps tells: changes of the rows in it; ``weight`` is that of their keys.
 
     Args:
         replica: Old rows of the ranges concerned.
@@ -87,12 +107,10 @@ def window_differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan) -
     """
     keys = F.broadcast(stage.select("key_id", "key_digest"))
     known = replica.join(keys.select("key_id"), "key_id", "left_semi")
-    found = differences(known, stage.where("shown = 1"), plan, by_value=False)
-    net = F.when(F.col("op") == "c", 1).when(F.col("op") == "d", -1).otherwise(0)
+    found = differences(known, stage.where("shown = 1"), plan, by_value=False).drop("weight")
     left = F.when(F.col("op") == "d", F.lit("restriction_exit"))
-    return found.join(keys, "key_id").withColumns(
-        {"reason": left, "net": net, "weight": net * F.col("key_digest").cast("decimal(38,0)")}
-    )
+    weight = F.col("net") * F.col("key_digest").cast("decimal(38,0)")
+    return found.join(keys, "key_id").withColumns({"reason": left, "weight": weight})
 
 
 def gone(replica: DataFrame, keys: DataFrame) -> DataFrame:
@@ -107,9 +125,17 @@ def gone(replica: DataFrame, keys: DataFrame) -> DataFrame:
 
 
 def moves(changes: DataFrame) -> dict[int, tuple[int, int]]:
-    """range_id -> (rows, digests of keys) by which a range grew, of `window_differences`."""
+    """range_id -> (rows, sum of digests) by which a range grew."""
     found = changes.groupBy("range_id").agg(F.sum("net").alias("n"), F.sum("weight").alias("s")).collect()
     return {int(r["range_id"]): (int(r["n"]), int(r["s"])) for r in found}
+
+
+def grown(ranges: Sequence[StoredRange], moves: Mapping[int, tuple[int, int]]) -> list[StoredRange]:
+    """Those of `ranges` that `moves` speaks of, with the counts and checksums that they have then."""
+    return [
+        replace(r, rows=r.rows + moves[r.range_id][0], checksum=r.checksum + moves[r.range_id][1])
+        for r in ranges if r.range_id in moves
+    ]  # fmt: skip
 
 
 def value_columns(rows: DataFrame) -> int:

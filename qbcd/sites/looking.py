@@ -47,6 +47,12 @@ class Look:
         return sum(r.rows for r in (*self.asked, *self.old))
 
     @property
+    def lost(self) -> int:
+        """By how many rows the ranges have shrunk."""
+        now = {r.range_id: r.rows for r in (*self.asked, *self.parents)}
+        return sum(max(0, r.rows - now.get(r.range_id, r.rows)) for r in self.old)
+
+    @property
     def kept(self) -> tuple[StoredRange, ...]:
         """The ranges to fetch that stay as they are, with the source's counts and checksums of now."""
         new = {r.range_id for r in self.children}

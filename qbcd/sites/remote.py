@@ -18,14 +18,14 @@ from qbcd import hooks
 from qbcd.catalog.remembered import check_server
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, Cost, StreamPlan
-from qbcd.sites import compare
+from qbcd.sites import compare, comparing
 from qbcd.sites.files import Part
 from qbcd.sites.horizon import look_ahead
 from qbcd.sites.reading import Snapshot, frame
 from qbcd.sites.replica import travels_of
 from qbcd.sites.shapes import row_fields
 from qbcd.sites.sweeping import sweep
-from qbcd.sites.switching import found_in, switch, write_batch
+from qbcd.sites.switching import stage_changes, switch
 from qbcd.sites.values import Detection, Held, Settings
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs, RemoteTs
@@ -55,7 +55,7 @@ def poll(site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settin
     remark = ahead.pop("remark", "")
     if afresh:
         swept = held.row.checkpoint["swept"]
-        yield site.compare_all(plan, settings, held, {"mark": ahead, "swept": swept})
+        yield comparing.poll(site, plan, strategy, settings, held, {"mark": ahead, "swept": swept})
         return
     found = _window(site, plan, strategy, settings, held, ahead)
     yield replace(found, remarks=(remark,) if remark else ())
@@ -135,18 +135,10 @@ def _compare(
     changes = compare.window_differences(old, stage, plan).persist()
     try:
         read = sum(n for n, _ in touched.values())
-        part = write_batch(site, plan, settings, held, changes, read)
-        found = found_in(site, plan, settings, held, part, read)
-        moves = compare.moves(changes)
+        header, found, moves = stage_changes(site, plan, settings, held, snapshot, changes, read)
     finally:
         changes.unpersist()
-    header = site.header(plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
-    hooks.reach("after_stage")
     rows = int(held.row.checkpoint["rows"]) + found.net
     checkpoint = {**held.row.checkpoint, **site.checkpoint(plan, settings, snapshot, rows), "mark": ahead}
-    moved = [
-        replace(r, rows=r.rows + moves[r.range_id][0], checksum=r.checksum + moves[r.range_id][1])
-        for r in asked if r.range_id in moves
-    ]  # fmt: skip
-    switch(site, settings, held, header, checkpoint, moved)
+    switch(site, settings, held, header, checkpoint, compare.grown(asked, moves))
     return header, read

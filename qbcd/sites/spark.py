@@ -8,9 +8,8 @@ stage alone; one compare-and-set transaction switches them in.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import Connection
@@ -19,15 +18,15 @@ from qbcd import hooks
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import SourceChanged
 from qbcd.model import BatchHeader, Cost, KeyRange, StreamPlan
-from qbcd.sites import audit, compare, fitness, remote, upkeep
-from qbcd.sites.base import Site, checkpoint_of, new_epoch, new_header
+from qbcd.sites import audit, compare, comparing, fitness, remote, upkeep
+from qbcd.sites.base import Site, checkpoint_of, new_epoch
 from qbcd.sites.files import Files, Part
-from qbcd.sites.guards import ACCEPTED_SOURCE, key_error, untravelled_error
-from qbcd.sites.looking import Look, check_torn, cut, filled, look
+from qbcd.sites.guards import key_error, untravelled_error
+from qbcd.sites.looking import cut, filled
 from qbcd.sites.reading import Snapshot, range_frame, snapshot_of
 from qbcd.sites.replica import Replica, travels_of
 from qbcd.sites.shapes import batch_fields, row_fields
-from qbcd.sites.switching import Found, Recut, found_in, switch, write_batch
+from qbcd.sites.switching import Found, new_batch
 from qbcd.sites.values import Detection, Difference, Held, Settings, Step
 from qbcd.spark.session import SparkProvider
 from qbcd.state import ProjectState, StreamRow
@@ -113,7 +112,7 @@ class SparkSite(Site):
             sizes = {("r", r.range_id): r.rows for r in counted}
             batch = compare.numbered_by_group(compare.baseline(stage, len(plan.captured)), sizes, seq)
             part = self.files.write(batch, batch_fields(travels_of(plan)), "batch", held)
-            header = self.header(plan, settings, held, Found(part, {"r": rows}), epoch, snapshot.ts_ms)
+            header = new_batch(self, plan, settings, held, Found(part, {"r": rows}), epoch, snapshot.ts_ms)
         hooks.reach("after_stage")
         segment = self.kept(strategy, fetched, stage, held)
         checkpoint = {**self.checkpoint(plan, settings, snapshot, rows), **moves}
@@ -135,78 +134,7 @@ class SparkSite(Site):
         if isinstance(strategy, RemoteTs):
             yield from remote.poll(self, plan, strategy, settings, held)
         else:
-            yield self.compare_all(plan, settings, held)
-
-    def compare_all(
-        self, plan: StreamPlan, settings: Settings, held: Held, moves: Mapping[str, Any] | None = None
-    ) -> Detection:
-        """Compares every range whose checksum says that it differs; `moves` goes into the checkpoint."""
-        started = time.monotonic()
-        strategy = self.strategy(plan)
-        with self.reading() as conn:
-            known = self.store.ranges(conn, self.stream)
-        with self.remembered(plan, held, settings) as snapshot:
-            plan = plan.on(snapshot.table)
-            self._check_null_keys(snapshot.session, strategy)
-            wanted = look(self, strategy, snapshot, known, settings, held)
-            if not wanted.asked:
-                return Detection(None, Cost(wanted.after, 0, 0, len(known), 0, time.monotonic() - started))
-            fetched = self.fetch(strategy, snapshot, wanted.asked, settings, held)
-        hooks.reach("after_fetch")
-        try:
-            header = self._compare(plan, settings, held, snapshot, fetched, wanted, moves or {})
-        finally:
-            self.files.discard(fetched, unless=bool(wanted.children) and strategy.keeps == "rows")
-        dirty = (*wanted.kept, *wanted.parents)
-        seconds = time.monotonic() - started
-        warnings = (*held.notes, *((ACCEPTED_SOURCE,) if snapshot.rebase else ()))
-        return Detection(
-            header,
-            Cost(wanted.after, sum(r.rows for r in dirty), fetched.size, len(known), len(dirty), seconds, True),
-            warnings,
-        )
-
-    def _compare(
-        self, plan: StreamPlan, settings: Settings, held: Held, snapshot: Snapshot, fetched: Part, wanted: Look,
-        moves: Mapping[str, Any],
-    ) -> BatchHeader | None:  # fmt: skip
-        """Compares stage and replica, stages the batch and commits; the source is not asked again."""
-        self.progress(f"comparing {len(wanted.asked):,} ranges with the replica")
-        strategy = self.strategy(plan)
-        stage = compare.gathered(self.stage(strategy, fetched, settings), wanted.rows)
-        self.check_values(stage, plan, settings)
-        read = {r.range_id: r for r in filled(self.stream, wanted.asked, compare.sums(stage, strategy.summed))}
-        if snapshot.name is not None and not snapshot.rebase:
-            check_torn(self.stream, wanted, read)
-        with self.reading() as conn:
-            old = self.replica.rows(conn, plan, strategy.kept, wanted.old)
-        changes = compare.differences(old, stage, plan, by_value=snapshot.rebase)
-        changes = changes if strategy.deletes else changes.where("op <> 'd'")
-        before = int(held.row.checkpoint["rows"])
-        part = write_batch(self, plan, settings, held, changes, wanted.rows)
-        found = found_in(self, plan, settings, held, part, wanted.rows)
-        header = self.header(plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
-        hooks.reach("after_stage")
-        recut = None
-        if wanted.children:
-            segment = self.kept(strategy, fetched, stage, held)
-            recut = Recut(segment, wanted.parents, [read[r.range_id] for r in wanted.children])
-        checkpoint = {**self.checkpoint(plan, settings, snapshot, before + found.net), **moves}
-        switch(self, settings, held, header, checkpoint, [read[r.range_id] for r in wanted.kept], recut)
-        return header
-
-    def header(
-        self, plan: StreamPlan, settings: Settings, held: Held, found: Found, epoch: int, ts_ms: int
-    ) -> BatchHeader | None:
-        """The header of the next batch, which `found` is; None where it is empty."""
-        if not found.counts:
-            self.files.discard(found.part)
-            return None
-        strategy = self.strategy(plan)
-        made = new_header(
-            plan, settings, held, epoch=epoch, ts_ms=ts_ms, counts=found.counts, consistency=strategy.consistency
-        )
-        return replace(made, location=found.part.as_location(), before=strategy.keeps == "rows")
+            yield comparing.poll(self, plan, strategy, settings, held)
 
     # -- checks ------------------------------------------------------------------------------------------------------
     @contextmanager
@@ -250,7 +178,7 @@ class SparkSite(Site):
             return fetched
         return self.files.write(stage, row_fields([c.travel for c in strategy.kept]), "segment", held)
 
-    def _check_null_keys(self, session: Session, strategy: IdRcs) -> None:
+    def check_null_keys(self, session: Session, strategy: IdRcs) -> None:
         """Refuses rows whose key is NULL: they lie in no range, so no checksum would ever show them."""
         plan = strategy.plan
         if any(c.nullable for c in plan.key) and int(session.one(strategy.null_keys()).keys_null):

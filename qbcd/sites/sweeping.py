@@ -17,7 +17,7 @@ from qbcd.sites.files import Part
 from qbcd.sites.looking import Look, filled, look
 from qbcd.sites.reading import Snapshot, range_frame
 from qbcd.sites.shapes import row_fields
-from qbcd.sites.switching import Recut, found_in, switch, write_batch
+from qbcd.sites.switching import Recut, found_in, new_batch, switch, write_batch
 from qbcd.sites.values import Detection, Held, Settings
 from qbcd.state import StoredRange
 from qbcd.strategies import RemoteTs
@@ -76,7 +76,7 @@ def _compare(
     found = found_in(site, plan, settings, held, part, wanted.rows)
     standing = keys.join(old.select("key_id"), "key_id", "left_semi")
     read = {r.range_id: r for r in filled(site.stream, wanted.asked, compare.sums(standing, strategy.summed))}
-    header = site.header(plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
+    header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")
     recut = _recut(site, strategy, held, wanted, old, keys, read) if wanted.children else None
     rows = int(held.row.checkpoint["rows"]) + found.net

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from qbcd import hooks
 from qbcd.errors import GuardTripped
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.sites import compare
+from qbcd.sites.base import new_header
 from qbcd.sites.files import Part
 from qbcd.sites.guards import check_guards, confirm
 from qbcd.sites.pairing import paired
+from qbcd.sites.reading import Snapshot
 from qbcd.sites.replica import travels_of
 from qbcd.sites.shapes import batch_fields
 from qbcd.state import StoredRange
@@ -87,6 +89,38 @@ def found_in(site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, 
         site.files.discard(part)
         raise
     return found
+
+
+def stage_changes(
+    site: SparkSite,
+    plan: StreamPlan,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    changes: DataFrame,
+    about: int,
+) -> tuple[BatchHeader | None, Found, dict[int, tuple[int, int]]]:
+    """Writes `changes`, `about` so many and persisted, as the next batch; also what they add to their ranges."""
+    part = write_batch(site, plan, settings, held, changes, about)
+    found = found_in(site, plan, settings, held, part, about)
+    moves = compare.moves(changes) if found.counts else {}
+    header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
+    hooks.reach("after_stage")
+    return header, found, moves
+
+
+def new_batch(
+    site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, found: Found, epoch: int, ts_ms: int
+) -> BatchHeader | None:
+    """The header of the next batch, which `found` is; None where it is empty."""
+    if not found.counts:
+        site.files.discard(found.part)
+        return None
+    strategy = site.strategy(plan)
+    made = new_header(
+        plan, settings, held, epoch=epoch, ts_ms=ts_ms, counts=found.counts, consistency=strategy.consistency
+    )
+    return replace(made, location=found.part.as_location(), before=strategy.keeps == "rows")
 
 
 def switch(

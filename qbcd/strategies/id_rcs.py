@@ -82,6 +82,17 @@ class IdRcs(Strategy):
         select = self._outputs(typed)
         return Statement(self.connector.per_range(select, relation, self.plan.key, ranges, aggregate=False))
 
+    def marks(self, ranges: Sequence[KeyRange]) -> Statement:
+        """Rows (range_id, key_id, digest, k0..kn) of `ranges`: of each row its digest, and what it is found by."""
+        texts = [f"t.qbcd_k{i} AS k{i}" for i in range(len(self.plan.key))]
+        select, relation = ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest", *texts], self._relation("row_marks")
+        return Statement(self.connector.per_range(select, relation, self.plan.key, ranges, aggregate=False))
+
+    def images_of(self, keys: Sequence[Sequence[str]], *, typed: bool) -> Statement:
+        """As `images`, without their ranges, of the rows with `keys`, which `marks` gave."""
+        relation = self._relation("row_images", typed=typed)
+        return Statement(self.connector.of_keys(self._outputs(typed), relation, self.plan.key, keys))
+
     def _outputs(self, typed: bool) -> list[str]:
         columns = [f"t.qbcd_{i} AS c{i}" for i in range(len(self.plan.captured))]
         untravelled = ["t.qbcd_untravelled AS untravelled"] if typed else []

@@ -227,6 +227,14 @@ class PostgreSQL(Connector):
         names = [self.quote(c.name) for c in key]
         return statements.page_bounds(self._named(table), key, names, where, pages_per_range=pages_per_range)
 
+    def key_text(self, column: Column, value: exp.Expression) -> exp.Expression:
+        return forms.canonical_text(column, value)
+
+    def of_keys(
+        self, select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]]
+    ) -> str:
+        return statements.of_keys(select, relation, key, keys, [self.quote(c.name) for c in key])
+
     def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
         columns = [f"{alias}.{self.quote(c.name)}" if alias else self.quote(c.name) for c in key]
         return statements.key_between(key, columns, within)

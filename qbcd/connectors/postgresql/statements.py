@@ -140,6 +140,19 @@ def key_between(key: Sequence[Column], columns: Sequence[str], within: KeyRange)
     return " AND ".join(low + high) or "TRUE"
 
 
+def of_keys(
+    select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]], key_names: Sequence[str]
+) -> str:
+    """The rows of many keys, each looked up through the key's index."""
+    names = [f"k{i}" for i in range(len(key))]
+    rows = ",\n".join(f"({', '.join(_literals(key, one))})" for one in keys)
+    equal = [f"t.{column} {_operator(c, '=')} k.{name}" for c, column, name in zip(key, key_names, names, strict=True)]
+    return (
+        f"SELECT q.* FROM (VALUES\n{rows}\n) AS k({', '.join(names)})\n"
+        f"CROSS JOIN LATERAL (SELECT {', '.join(select)} FROM {relation} AS t WHERE {' AND '.join(equal)}) AS q"
+    )
+
+
 def create_index(name: str, table: str, columns: Sequence[str], included: Sequence[str]) -> str:
     """CREATE INDEX IF NOT EXISTS; all names are quoted SQL, and the index goes to the table's schema."""
     beside = f" INCLUDE ({', '.join(included)})" if included else ""
