@@ -26,11 +26,11 @@ ORDERS = {"newest": "placed_at DESC", "random": "random()"}
 CHANGE = """
 DROP TABLE IF EXISTS public.drawn;
 CREATE TABLE public.drawn AS SELECT id, row_number() OVER () AS n
-FROM (SELECT id FROM {table} ORDER BY {order} LIMIT {updates} + {deletes}) AS some;
+FROM (SELECT id FROM {table} ORDER BY {order} LIMIT {updates} + {deletes}) AS picked;
 UPDATE {table} AS o SET quantity = o.quantity + 1 FROM public.drawn AS d WHERE d.id = o.id AND d.n <= {updates};
 INSERT INTO {table} ({id}, {columns})
 SELECT free.id, customer, quantity, amount, {placed_at}, weight, note
-FROM (SELECT *, row_number() OVER () AS n FROM (SELECT * FROM {table} ORDER BY {order} LIMIT {inserts}) AS some) AS o
+FROM (SELECT *, row_number() OVER () AS n FROM (SELECT * FROM {table} ORDER BY {order} LIMIT {inserts}) AS picked) AS o
 JOIN ({free}) AS free USING (n);
 DELETE FROM {table} AS o USING public.drawn AS d WHERE d.id = o.id AND d.n > {updates};
 VACUUM ANALYZE {table};
@@ -40,7 +40,7 @@ FREE = {
     ("bigint", "newest"): "SELECT (SELECT max(id) FROM {table}) + n AS id, n FROM generate_series(1, {inserts}) AS n",
     ("bigint", "random"): "SELECT id, row_number() OVER () AS n FROM (SELECT i AS id "
     "FROM generate_series(1, (SELECT max(id) FROM {table})) AS i "
-    "WHERE NOT EXISTS (SELECT FROM {table} AS o WHERE o.id = i) ORDER BY random() LIMIT {inserts}) AS some",
+    "WHERE NOT EXISTS (SELECT FROM {table} AS o WHERE o.id = i) ORDER BY random() LIMIT {inserts}) AS picked",
 }
 FREE_UUID = "SELECT gen_random_uuid() AS id, n FROM generate_series(1, {inserts}) AS n"
 COPY = """
