@@ -19,10 +19,9 @@ from typing import Any
 from benchmarks.measure import Table, seconds
 from benchmarks.orders import Orders
 from benchmarks.places import Place, PostgresPlace
+from benchmarks.tools import pg_comparator, reladiff
 from benchmarks.tools.base import Tool, Unavailable
 from benchmarks.tools.dbt import Dbt
-from benchmarks.tools.pg_comparator import PgComparator
-from benchmarks.tools.reladiff import DEFAULT, TUNED, Reladiff
 from benchmarks.tools.spark_join import SparkJoin, quarters
 from qbcd.api import Project
 from qbcd.strategies import IdRcs
@@ -30,8 +29,9 @@ from qbcd.strategies import IdRcs
 DATABASES = ("postgresql", "postgresql-debian")
 OPTIONS = ("polls", "keys")
 # VACUUM comes between the rounds instead, lest it falls on whoever is being measured
-SETTINGS = {"autovacuum": False, "shared_buffers": "4GB", "max_wal_size": "16GB"}
+SETTINGS = {"autovacuum": False, "checkpoint_timeout": "1h", "shared_buffers": "6GB", "max_wal_size": "32GB"}
 CHANGES = {"none": "unchanged", "newest": "1 % in the newest rows", "random": "1 % uniformly random"}
+WARM = 3  # rounds of each kind before those that count: Java compiles what a poll does often
 CONNECTIONS = 2  # of a poll, and of the scan that it is measured by
 
 Taken = dict[str, list[float]]  # seconds by changes
@@ -83,7 +83,8 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int, polls: int, 
                 peer.missing = str(reason)
                 _say(f"  {reason}")
         for which in CHANGES:
-            _round(project, polled, [], which, rows, warm=True)
+            for _ in range(WARM):
+                _round(project, polled, [], which, rows, warm=True)
             for number in range(polls):
                 taking_part = [p for p in peers if not p.missing] if number in _spread(polls, repeats) else []
                 _say(f"{CHANGES[which]}, round {number + 1} of {polls}")
@@ -94,9 +95,10 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int, polls: int, 
 def _tools(orders: Orders, project: Project, folder: Path) -> list[Tool]:
     cuts = quarters(orders.place.one(f"SELECT max(id) FROM {orders.table}"))
     return [
-        Reladiff(orders, "reladiff hashdiff, its defaults", DEFAULT),
-        Reladiff(orders, "reladiff hashdiff, tuned", TUNED),
-        PgComparator(orders),
+        reladiff.Reladiff(orders, "reladiff hashdiff, its defaults", reladiff.DEFAULT),
+        reladiff.Reladiff(orders, "reladiff hashdiff, tuned", reladiff.TUNED),
+        pg_comparator.PgComparator(orders, "pg_comparator, checksum in C", pg_comparator.DEFAULT),
+        pg_comparator.PgComparator(orders, "pg_comparator, checksum in C, tuned", pg_comparator.TUNED),
         SparkJoin(project, orders.table, cuts, folder),
         Dbt(orders, folder),
     ]
@@ -130,9 +132,8 @@ def _round(
     for one in polled:
         changed = one.orders.change(which, rows)
         kept = replace(one, count={}, scan={}, scans={}, poll={}) if warm else one
-        place = one.orders.place
         looks: list[tuple[Taken, Callable[[], object]]] = [
-            (kept.count, lambda one=one, place=place: place.one(f"SELECT count(*) FROM {one.orders.table}")),
+            (kept.count, _asking(one.orders.place, [f"SELECT count(*) FROM {one.orders.table}"])),
             (kept.scan, _scan(project, one, 1)),
             (kept.scans, _scan(project, one, CONNECTIONS)),
             (kept.poll, lambda one=one, changed=changed: _poll(project, one.stream, changed)),
@@ -173,21 +174,23 @@ def _scan(project: Project, one: Polled, connections: int) -> Callable[[], None]
         part = plan if connections == 1 else replace(plan, where=where)
         digests = IdRcs(project.source("shop").connector, part).digests()
         statements.append(f"SELECT sum(d.qbcd_digest) FROM {digests} AS d")
+    return _asking(place, statements)
+
+
+def _asking(place: Place, statements: Sequence[str]) -> Callable[[], None]:
+    """All statements at once, each on a connection that is open by now."""
     opened = [place.connect() for _ in statements]
 
-    def ask(conn: Any, statement: str) -> None:
-        with conn.cursor() as cursor:
+    def one(conn: Any, statement: str) -> None:
+        with closing(conn), conn.cursor() as cursor:
             cursor.execute(statement)
             cursor.fetchall()
 
-    def scan() -> None:
-        with ExitStack() as stack:
-            for conn in opened:
-                stack.enter_context(closing(conn))
-            with ThreadPoolExecutor(connections) as pool:
-                list(pool.map(ask, opened, statements))
+    def ask() -> None:
+        with ThreadPoolExecutor(len(statements)) as pool:
+            list(pool.map(one, opened, statements))
 
-    return scan
+    return ask
 
 
 def _say(what: str) -> None:

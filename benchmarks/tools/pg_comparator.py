@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from sqlalchemy import make_url
@@ -13,6 +14,8 @@ from benchmarks.orders import Orders
 from benchmarks.tools.base import Found, Tool, Unavailable, output, unpacked
 
 PACKAGES = ("postgresql-comparator", "libdbd-pg-perl", "libdbi-perl")
+DEFAULT: Sequence[str] = ()
+TUNED = ("--use-key", "--max-levels=3")  # for an integer key that is evenly distributed
 OPERATIONS = ("UPDATE", "INSERT", "DELETE")
 FUNCTION = """
 CREATE OR REPLACE FUNCTION {name}(text) RETURNS {type} LANGUAGE C CALLED ON NULL INPUT
@@ -25,12 +28,13 @@ class PgComparator(Tool):
 
     Args:
         orders: The table and its copy.
+        name: As the table of results has it.
+        options: Over its defaults.
     """
 
-    name = "pg_comparator, checksum FNV in C"
-
-    def __init__(self, orders: Orders) -> None:
-        self._orders = orders
+    def __init__(self, orders: Orders, name: str, options: Sequence[str]) -> None:
+        self.name = name
+        self._orders, self._options = orders, options
         self._place = orders.place
         self._shared: Path | None = None
 
@@ -54,8 +58,8 @@ class PgComparator(Tool):
         url = make_url(self._place.url)
         base = f"pgsql://{url.username}@{url.host}:{url.port}/{url.database}"
         told = f"?id:{','.join(self._orders.columns)}"
-        command = [*self._program, "--checksum-function=fnv", f"{base}/{self._orders.table}{told}",
-                   f"{base}/{self._orders.copied}{told}"]  # fmt: skip
+        command = [*self._program, "--checksum-function=fnv", *self._options]
+        command += [f"{base}/{self._orders.table}{told}", f"{base}/{self._orders.copied}{told}"]
         lines: list[str] = []
         taken = seconds(lambda: lines.extend(output(command, env=self._env).splitlines()))
         return Found(taken - self.start_up, sum(line.startswith(OPERATIONS) for line in lines))
@@ -68,7 +72,7 @@ class PgComparator(Tool):
         try:
             self._place.run(statement)
         except Exception as error:
-            reason = str(error).strip().splitlines()[0]
+            reason = str(error).strip().splitlines()[0].split(": ")[-1]
             raise Unavailable(
                 f"its library is built for PostgreSQL {built_for} and does not load into {self._place.version()} "
                 f"({reason}); see --database postgresql-debian"
