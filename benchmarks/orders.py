@@ -45,7 +45,7 @@ FREE = {
 FREE_UUID = "SELECT gen_random_uuid() AS id, n FROM generate_series(1, {inserts}) AS n"
 COPY = """
 DROP TABLE IF EXISTS {copied};
-CREATE TABLE {copied} (LIKE {table} INCLUDING ALL);
+CREATE UNLOGGED TABLE {copied} (LIKE {table} INCLUDING ALL);
 INSERT INTO {copied} SELECT * FROM {table} ORDER BY id;
 VACUUM ANALYZE {copied};
 """

@@ -29,7 +29,7 @@ from qbcd.strategies import IdRcs
 DATABASES = ("postgresql", "postgresql-debian")
 OPTIONS = ("polls", "keys")
 # VACUUM comes between the rounds instead, lest it falls on whoever is being measured
-SETTINGS = {"autovacuum": False, "checkpoint_timeout": "1h", "shared_buffers": "6GB", "max_wal_size": "32GB"}
+SETTINGS = {"autovacuum": False, "checkpoint_timeout": "1h", "shared_buffers": "6GB", "max_wal_size": "8GB"}
 CHANGES = {"none": "unchanged", "newest": "1 % in the newest rows", "random": "1 % uniformly random"}
 WARM = 3  # rounds of each kind before those that count: Java compiles what a poll does often
 CONNECTIONS = 2  # of a poll, and of the scan that it is measured by
