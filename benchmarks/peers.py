@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,7 @@ def _round(
             (kept.count, _asking(one.orders.place, [f"SELECT count(*) FROM {one.orders.table}"])),
             (kept.scan, _scan(project, one, 1)),
             (kept.scans, _scan(project, one, CONNECTIONS)),
-            (kept.poll, lambda one=one, changed=changed: _poll(project, one.stream, changed)),
+            (kept.poll, partial(_poll, project, one.stream, changed)),
         ]
         for taken, look in looks:
             taken.setdefault(which, []).append(seconds(look))

@@ -4,7 +4,7 @@ import json
 import sys
 import time
 
-from reladiff import connect_to_table, diff_tables
+from reladiff import connect_to_table, diff_tables  # type: ignore[import-not-found]
 
 
 def main() -> None:

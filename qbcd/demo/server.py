@@ -77,10 +77,7 @@ class EmbeddedPostgres:
 
     @classmethod
     def start(
-        cls,
-        directory: Path | None = None,
-        settings: Mapping[str, Setting] | None = None,
-        programs: Path | None = None,
+        cls, directory: Path | None = None, settings: Mapping[str, Setting] | None = None, programs: Path | None = None
     ) -> EmbeddedPostgres:
         """Creates a cluster (UTF8, locale C.UTF-8) and starts it; returns when it takes connections.
 
