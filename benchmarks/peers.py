@@ -203,12 +203,12 @@ def _table(polled: Sequence[Polled], peers: Sequence[Peer], rows: int, polls: in
     table = Table(("seconds", *CHANGES.values(), "left out of it"), versions)
     first = polled[0]
     for one in polled:
-        of = f"{rows:,} rows, {one.orders.key} key"
+        of = f"{one.orders.key} key"
         table.rows += [
-            (f"`count(*)`, {of}", *_cells(one.count), ""),
-            ("digest scan, 1 connection", *_cells(one.scan, one.count, "x count(*)"), ""),
-            (f"digest scan, {CONNECTIONS} connections", *_cells(one.scans, one.count, "x count(*)"), ""),
-            (f"**qbcd ID/RCS**, mean of {polls} polls", *_cells(one.poll, one.scans, "x that scan", mean=True), ""),
+            (f"`count(*)`, {rows:,} rows, {of}", *_cells(one.count), ""),
+            (f"digest scan, {of}, 1 connection", *_cells(one.scan, one.count, "x count(*)"), ""),
+            (f"digest scan, {of}, {CONNECTIONS} connections", *_cells(one.scans, one.count, "x count(*)"), ""),
+            (f"**qbcd ID/RCS**, {of}, mean of {polls} polls", *_cells(one.poll, one.scans, "x that scan", mean=True), ""),
         ]
     for peer in peers:
         if peer.missing:
