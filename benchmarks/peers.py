@@ -208,7 +208,11 @@ def _table(polled: Sequence[Polled], peers: Sequence[Peer], rows: int, polls: in
             (f"`count(*)`, {rows:,} rows, {of}", *_cells(one.count), ""),
             (f"digest scan, {of}, 1 connection", *_cells(one.scan, one.count, "x count(*)"), ""),
             (f"digest scan, {of}, {CONNECTIONS} connections", *_cells(one.scans, one.count, "x count(*)"), ""),
-            (f"**qbcd ID/RCS**, {of}, mean of {polls} polls", *_cells(one.poll, one.scans, "x that scan", mean=True), ""),
+            (
+                f"**qbcd ID/RCS**, {of}, mean of {polls} polls",
+                *_cells(one.poll, one.scans, "x that scan", mean=True),
+                "",
+            ),
         ]
     for peer in peers:
         if peer.missing:
