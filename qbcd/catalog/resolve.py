@@ -14,7 +14,7 @@ from qbcd.errors import ConfigError, MissingPrivilege, Refused, UnsafeKey, Unsup
 from qbcd.model import Column, StreamPlan, Table
 
 # Names that statements give to columns of their own, beside captured ones.
-RESERVED = re.compile(r"qbcd_(present|row|digest|key_id|untravelled|in|gone|stored|op|flag|mark|\d+)")
+RESERVED = re.compile(r"qbcd_(present|row|digest|key_id|untravelled|in|gone|stored|op|flag|mark|key_digest|k?\d+)")
 
 
 def requested(config: StreamConfig) -> dict[str, Any]:

@@ -229,23 +229,6 @@ class Connector(OptionalPrimitives, ABC):
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
         """A statement for the first key of every range but the first, in key order, as canonical text k0..kn."""
 
-    @abstractmethod
-    def key_text(self, column: Column, value: exp.Expression) -> exp.Expression:
-        """Value `value` of key column `column` as the text by which `of_keys` finds it again."""
-
-    @abstractmethod
-    def of_keys(
-        self, select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]]
-    ) -> str:
-        """``SELECT <select> FROM relation t`` of the rows with the given keys, each found through the key's index.
-
-        Args:
-            select: SQL of the output columns over alias ``t``, each with its alias.
-            relation: SQL of a FROM item without alias.
-            key: Key columns.
-            keys: Texts that `key_text` made, a sequence a key; one key at least, none twice.
-        """
-
     def range_of(self, key: Sequence[Column], alias: str, ranges: Sequence[KeyRange]) -> str:
         """SQL of the id of the range in which a row of relation `alias` lies.
 

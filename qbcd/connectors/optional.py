@@ -57,6 +57,25 @@ class OptionalPrimitives:
         """The condition that the key of relation `alias` lies in a range; TRUE where both ends are open."""
         raise UnsupportedPrimitive(self.name, "key_between")
 
+    def key_text(self, column: Column, value: exp.Expression) -> exp.Expression:
+        """Value `value` of key column `column` as the text by which `of_keys` finds it again."""
+        raise UnsupportedPrimitive(self.name, "key_text")
+
+    def of_keys(
+        self, select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]]
+    ) -> str:
+        """``SELECT <select> FROM relation t`` of the rows with the given keys, each found through the key's index.
+
+        Asked of connectors that export snapshots, in which a row that is not found again is an error.
+
+        Args:
+            select: SQL of the output columns over alias ``t``, each with its alias.
+            relation: SQL of a FROM item without alias.
+            key: Key columns.
+            keys: Texts that `key_text` made, a sequence a key; one key at least, none twice.
+        """
+        raise UnsupportedPrimitive(self.name, "of_keys")
+
     # -- how far a watermark may go ------------------------------------------------------------------------------------
     def high_water(self, conn: Connection) -> HighWater:
         """How far time-stamps are complete; in a transaction of its own, that ends before the rows are read.

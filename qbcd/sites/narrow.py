@@ -1,7 +1,7 @@
 """The narrow path: keys and digests of ranges that differ travel first, then the rows that changed (protocol.md 10).
 
-For wide rows and changes that are spread thin it saves most of the bytes. The second read's digests count, and a key
-that is missing there is gone; ranges are reckoned by what the batch adds to them.
+For wide rows and changes that are spread thin it saves most of the bytes. Both rounds read one snapshot, so a key that
+does not come again is an error; ranges are reckoned by what the batch adds to them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from qbcd.errors import TornRead
 from qbcd.sites import compare
 from qbcd.sites.files import Part
 from qbcd.sites.looking import Look, check_torn, filled
@@ -56,7 +57,8 @@ class Moved:
 def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
     """Whether two rounds are likely to ship much less than whole ranges would, and can be made."""
     saved = sum(r.rows for r in wanted.asked) * (strategy.plan.table.row_width - MARK_BYTES)
-    plain = strategy.deletes and strategy.summed == "digest" and not snapshot.rebase and not wanted.children
+    shared = snapshot.name is not None and not snapshot.rebase
+    plain = shared and strategy.deletes and strategy.summed == "digest" and not wanted.children
     return plain and saved >= SAVED_BYTES
 
 
@@ -71,7 +73,7 @@ def fetch(
     texts = [(f"k{i}", "string") for i in range(len(strategy.plan.key))]
     marks = site.files.write(read, [*MARK_FIELDS, *texts], "fetch", held, source=site.source)
     try:
-        moved = _moved(site, strategy, snapshot, wanted, marks, [*MARK_FIELDS, *texts]).persist()
+        moved = _moved(site, strategy, wanted, marks, [*MARK_FIELDS, *texts]).persist()
         try:
             keys = moved.where("k0 IS NOT NULL").select(*(name for name, _ in texts)).limit(MOST_KEYS + 1).collect()
             if len(keys) > MOST_KEYS:
@@ -82,16 +84,18 @@ def fetch(
     finally:
         site.files.discard(marks)
     rows = _rows(site, strategy, snapshot, [tuple(row) for row in keys], settings, held)
+    found = site.files.read(site.spark.get(), _fields(strategy, settings), rows).count()
+    if found != len(keys):
+        raise TornRead(
+            f"{len(keys)} rows were asked for by their keys and {found} came, out of one snapshot", stream=site.stream,
+            remedy="report this with the type of the key",
+        )  # fmt: skip
     return Moved(ids, rows, 2 * len(keys) + wanted.lost)
 
 
-def _moved(
-    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, marks: Part, fields: list[tuple[str, str]]
-) -> DataFrame:
+def _moved(site: SparkSite, strategy: IdRcs, wanted: Look, marks: Part, fields: list[tuple[str, str]]) -> DataFrame:
     found = compare.gathered(site.files.read(site.spark.get(), fields, marks), wanted.rows)
-    if snapshot.name is not None:
-        read = {r.range_id: r for r in filled(site.stream, wanted.asked, compare.sums(found))}
-        check_torn(site.stream, wanted, read)
+    check_torn(site.stream, wanted, {r.range_id: r for r in filled(site.stream, wanted.asked, compare.sums(found))})
     with site.reading() as conn:
         old = site.replica.rows(conn, strategy.plan, strategy.kept, wanted.old)
     return compare.moved_marks(old, found)

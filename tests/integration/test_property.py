@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from qbcd.errors import UnsupportedType
+from qbcd.sites import narrow
 from tests.support.captured import Captured, prepare, told
 from tests.support.drawing import draw_tables
 from tests.support.histories import EVERY_STEP, History
@@ -77,7 +78,16 @@ def test_replay_equals_the_source_and_strategies_agree(
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @over(
     "name",
-    ["qbcd_present", "qbcd_row", "qbcd_digest", "qbcd_key_id", "qbcd_untravelled", "qbcd_0"],
+    [
+        "qbcd_present",
+        "qbcd_row",
+        "qbcd_digest",
+        "qbcd_key_id",
+        "qbcd_untravelled",
+        "qbcd_0",
+        "qbcd_key_digest",
+        "qbcd_k0",
+    ],
     elsewhere=["qbcd_row"],
 )
 def test_names_that_statements_use_are_refused(name: str, strategy: str, place: Place, workspace: Path) -> None:
@@ -92,4 +102,15 @@ def test_names_that_statements_use_are_refused(name: str, strategy: str, place: 
 @over("seed", range(100, 130))
 def test_many_replays(seed: int, place: Place, workspace: Path, spark: SparkSession) -> None:
     ops, _ = run(seed, place, workspace, spark, rounds=6)
+    assert ops["u"] > 0, ops
+
+
+@pytest.mark.campaign
+@over("seed", range(200, 210), elsewhere=[])
+def test_many_replays_in_two_rounds(
+    seed: int, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys of every type find their rows again."""
+    monkeypatch.setattr(narrow, "SAVED_BYTES", -(10**12))
+    ops, _ = run(seed, place, workspace, spark, rounds=4)
     assert ops["u"] > 0, ops

@@ -259,14 +259,6 @@ class MySQLFamily(Connector):
         names = [self.quote(c.name) for c in key]
         return statements.range_bounds(relation, key, names, rows_per_range=rows_per_range)
 
-    def key_text(self, column: Column, value: exp.Expression) -> exp.Expression:
-        return statements.key_text(column, value)
-
-    def of_keys(
-        self, select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]]
-    ) -> str:
-        return statements.of_keys(select, relation, key, keys, [self.quote(c.name) for c in key])
-
     def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
         columns = [f"{alias}.{self.quote(c.name)}" if alias else self.quote(c.name) for c in key]
         return statements.key_between(key, columns, within)

@@ -58,28 +58,6 @@ def bound(column: Column, text: str) -> exp.Expression:
     return exp.Var(this=literal_text(text))
 
 
-def key_text(column: Column, value: exp.Expression) -> exp.Expression:
-    """What a key is found by; of an enum or set its number, which is what a comparison takes."""
-    number = forms.sql("cast({v} AS UNSIGNED)", v=value) if column.base_type in types.CHOICES else value
-    return bound_text(column, number)
-
-
-def of_keys(
-    select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]], key_names: Sequence[str]
-) -> str:
-    """The rows of many keys, by a list of them."""
-    columns = [
-        f"cast(t.{name} AS UNSIGNED)" if c.base_type in types.CHOICES else f"t.{name}"
-        for c, name in zip(key, key_names, strict=True)
-    ]
-    listed = ",\n".join(_row(_literals(key, one)) for one in keys)
-    return f"SELECT {', '.join(select)}\nFROM {relation} AS t WHERE {_row(columns)} IN (\n{listed}\n)"
-
-
-def _row(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
-
-
 def literal_text(text: str) -> str:
     """SQL of a text, whatever a session takes backslashes for."""
     return f"'{text}'" if _PLAIN.fullmatch(text) else f"_utf8mb4 X'{text.encode().hex().upper()}'"
