@@ -15,7 +15,6 @@ from pyspark.sql import DataFrame
 
 from benchmarks.measure import Table, in_turns
 from benchmarks.places import Place
-from qbcd import ranges
 from qbcd.api import Project
 from qbcd.spark.jdbc import read_query
 from qbcd.strategies import IdRcs
@@ -54,8 +53,9 @@ def _range_checksums(project: Project, rows: int) -> Callable[[], object]:
     source = project.source("shop")
     strategy = IdRcs(source.connector, project.stream("orders").plan())
     with source.read("benchmark") as session:
-        bounds = [tuple(str(v) for v in row) for row in session.rows(strategy.bounds(-(-rows // RANGES)))]
-    statement = strategy.checksums(ranges.build(bounds, first_id=1))
+        asked = strategy.cut.bounds(-(-rows // RANGES))
+        found = session.rows(asked) if asked else []
+    statement = strategy.cut.checksums(strategy.cut.ranges(found, -(-rows // RANGES), 1))
 
     def ask() -> None:
         with source.read("benchmark") as session:

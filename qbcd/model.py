@@ -161,6 +161,10 @@ class StreamPlan:
         """The strategy option `name`, or None."""
         return dict(self.options).get(name)
 
+    def with_options(self, **values: Any) -> StreamPlan:
+        """The plan with other values of some of the strategy's options."""
+        return replace(self, options=tuple(sorted({**dict(self.options), **values}.items())))
+
     def shape(self) -> dict[str, Any]:
         """What may not change between polls, as JSON-ready data; kept in the checkpoint."""
         return {
@@ -177,7 +181,10 @@ class StreamPlan:
 
 @dataclass(frozen=True)
 class KeyRange:
-    """Half-open key interval ``[lo, hi)``; None is an open end. Bounds are the source's own text of each key column."""
+    """Half-open key interval ``[lo, hi)``; None is an open end. Bounds are the source's own text of each key column.
+
+    Of ranges of the key's hash (`qbcd.buckets`) a bound is one number.
+    """
 
     range_id: int
     lo: tuple[str, ...] | None

@@ -26,6 +26,8 @@ _READ: Mapping[Consistency, str] = {
     "range": "each range by one statement, in the state that it then has",
 }
 
+_CUT = {False: "pick the ranges", True: "count the rows, by which buckets of the key's hash are sized"}
+
 
 def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[Step]:
     """The statements of a poll, in order; runs none."""
@@ -36,8 +38,9 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
             known = site.store.ranges(conn, site.stream)
     place = f"source {site.source.name}, read only"
     if not known:
-        bounds = Step("pick the ranges (once, at prepare)", place, strategy.bounds(settings.rows_per_range))
-        return [bounds, *_poll_steps(site, strategy, [KeyRange(1, None, None)], settings, place)]
+        asked = strategy.cut.bounds(settings.rows_per_range)
+        bounds = [Step(f"{_CUT[strategy.cut.hashed]} (once, at prepare)", place, asked)] if asked else []
+        return [*bounds, *_poll_steps(site, strategy, [KeyRange(1, None, None)], settings, place)]
     return _poll_steps(site, strategy, known, settings, place)
 
 
@@ -45,14 +48,13 @@ def _poll_steps(
     site: SparkSite, strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str
 ) -> list[Step]:
     connector = site.source.connector
-    shares = ranges.statements(known, settings.connections, connector.ranges_per_statement)
-    asked = [(i, part) for i, share in enumerate(shares, 1) for part in share]
+    shares = strategy.cut.passes(known, settings.connections)
+    asked = [(i, statement) for i, share in enumerate(shares, 1) for statement in share]
     pins = "; ".join(connector.session_pins())
     return [
         Step("settings of every session", place, Statement(pins)),
         *(
-            Step(f"checksums, connection {i} of {len(shares)}", place, strategy.checksums(part))
-            for i, part in asked
+            Step(f"checksums, connection {i} of {len(shares)}", place, statement) for i, statement in asked
         ),
         Step(
             f"rows of the ranges that differ (here: the first), by Spark, {_READ[strategy.consistency]}", place,

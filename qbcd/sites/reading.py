@@ -81,16 +81,17 @@ def checksums(
         TornRead: A digest was NULL, or a range was not answered.
     """
     stream = strategy.plan.stream
-    asked = ranges.statements(known, connections, source.connector.ranges_per_statement)
-    by_id = {r.range_id: r for r in known}
-    found: dict[int, Range] = {}
-    for row in _gather(source, stream, snapshot, [[strategy.checksums(part) for part in own] for own in asked]):
+    found = {r.range_id: (0, 0) for r in known}
+    answered = set()
+    for row in _gather(source, stream, snapshot, strategy.cut.passes(known, connections)):
         if row.n != row.digests:
             raise without_digest(stream, row.range_id)
-        found[row.range_id] = replace(by_id[row.range_id], rows=int(row.n), checksum=int(row.checksum))
-    if len(found) != len(known):
-        raise TornRead(f"{len(found)} of {len(known)} ranges were answered", stream=stream)
-    return [found[r.range_id] for r in known]
+        rows, checksum = found[row.range_id]
+        found[row.range_id] = rows + int(row.n), checksum + int(row.checksum)
+        answered.add(row.range_id)
+    if strategy.cut.answers_all and len(answered) != len(known):
+        raise TornRead(f"{len(answered)} of {len(known)} ranges were answered", stream=stream)
+    return [replace(r, rows=found[r.range_id][0], checksum=found[r.range_id][1]) for r in known]
 
 
 def without_digest(stream: str, range_id: int) -> TornRead:
@@ -126,7 +127,6 @@ def row_frame(
     database from reading them all for each reader.
     """
     connector, readers = source.connector, ranges.readers(asked, connections)
-    parts = [part for own in ranges.statements(asked, readers, connector.ranges_per_statement) for part in own]
     pins = connector.session_pins() if snapshot.name is None else connector.snapshot_pins(snapshot.name)
-    queries = [strategy.images(part, typed=typed).sql for part in parts]
+    queries = [statement.sql for statement in strategy.fetches(asked, typed=typed, readers=readers)]
     return source_rows(spark, source, strategy.plan.stream, queries, init=pins, at_once=readers)

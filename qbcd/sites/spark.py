@@ -297,4 +297,5 @@ class SparkSite(Site):
         return audit.verify(self, plan, held)
 
     def _checkpoint(self, plan: StreamPlan, settings: Settings, snapshot: Snapshot, rows: int) -> dict[str, Any]:
-        return checkpoint_of(plan, settings, snapshot.server, self.source.connector.encoder_version, rows)
+        encoder, settled = self.source.connector.encoder_version, self.strategy(plan).settled()
+        return {**checkpoint_of(plan, settings, snapshot.server, encoder, rows), **settled}

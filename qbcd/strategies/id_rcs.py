@@ -1,22 +1,26 @@
 """ID/RCS, incremental differencing with range checksums (Carnes & Hanson 3.6, figure 8): SELECT is all it needs.
 
-The source answers with count and checksum of every key range in one statement; only ranges that differ from what the
-replica holds are shipped. Range checksums are sums of sound 64-bit row digests (algorithms.md C20).
+The source answers with count and checksum of every range in one statement; only ranges that differ from what the
+replica holds are shipped. Range checksums are sums of sound 64-bit row digests (algorithms.md C20). Ranges are of the
+key, or of its hash (`qbcd.strategies.cuts`), settled at prepare.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from qbcd.connectors.base import Connector
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.base import Estimate, Strategy
+from qbcd.strategies.cuts import Cut, HashCut, KeyCut
 
 CORRELATION_FLOOR = (
     0.5  # below it a key-range scan visits heap pages out of order, which costs several sequential scans
 )
+BUCKETS = "buckets"  # the option, and what the checkpoint has of it
+CUTS: Mapping[str, type[Cut]] = {"key": KeyCut, "hash": HashCut}
 
 
 class IdRcs(Strategy):
@@ -31,63 +35,72 @@ class IdRcs(Strategy):
     def __init__(self, connector: Connector, plan: StreamPlan) -> None:
         super().__init__(connector, plan)
         self.consistency = "snapshot" if connector.exports_snapshots else "range"
+        self.cut = CUTS[plan.option(BUCKETS) or "key"](connector, plan)
 
     def estimate(self) -> Estimate:
         """R*N + size(aux) + delta*M (paper, table 3): one scan of digests; aux and replica live outside the source."""
         table = self.plan.table
         return Estimate(table.pages, max(table.rows, 0), "R*N", "count and checksum of each range")
 
-    def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement:
-        """The first key of every range but the first, in the table or one range, picked and spelled by the source."""
-        keys, connector, columns = self._relation("row_keys"), self.connector, self.plan.key
-        if within is not None:
-            # under names of our own: a key column may be called range_id
-            names = [f"t.{connector.quote(c.name)} AS qbcd_{i}" for i, c in enumerate(columns)]
-            keys = f"({connector.per_range(names, keys, columns, [within], aggregate=False)})"
-            columns = tuple(replace(c, name=f"qbcd_{i}") for i, c in enumerate(columns))
-        return Statement(connector.range_bounds(keys, columns, rows_per_range=rows_per_range))
+    def settle(self, remembered: Mapping[str, Any] | None) -> StreamPlan:
+        """Ranges of the key or of its hash: as at prepare; there as the user says, or by what the catalog knows."""
+        if remembered is not None:
+            kind = remembered.get(BUCKETS, "key")  # streams prepared before there was a choice remember none
+        else:
+            kind = self.plan.option(BUCKETS) or ("hash" if self._scattered() else "key")
+        return self.plan.with_options(**{BUCKETS: kind})
 
-    def checksums(self, ranges: Sequence[KeyRange]) -> Statement:
-        """Rows (range_id, n, digests, checksum) of `ranges`; n = digests or a digest was NULL."""
-        select = ["COUNT(*) AS n", "COUNT(t.qbcd_digest) AS digests", "COALESCE(SUM(t.qbcd_digest), 0) AS checksum"]
-        return Statement(self.connector.per_range(select, self.digests(), self.plan.key, ranges, aggregate=True))
+    def settled(self) -> dict[str, Any]:
+        """Which ranges those of the checkpoint are."""
+        return {BUCKETS: "hash" if self.cut.hashed else "key"}
 
     def digests(self) -> str:
-        """The captured rows as a FROM item with key columns and `qbcd_digest`: what every checksum sums."""
-        return self._relation("row_digests")
+        """The captured rows as a FROM item with `qbcd_digest`: what every checksum sums."""
+        return self.cut.digests()
 
     def images(self, ranges: Sequence[KeyRange], *, typed: bool) -> Statement:
         """Rows of `ranges` with key identity, digest and wire-form values c0..cn, each digest from its row's own read.
 
         With `typed`, column `untravelled` names the positions of values that no typed sink can take.
         """
+        return self.cut.images(ranges, self._images(typed), typed=typed)
+
+    def fetches(self, ranges: Sequence[KeyRange], *, typed: bool, readers: int) -> list[Statement]:
+        """The same by statements that so many readers share."""
+        return self.cut.fetches(ranges, self._images(typed), typed=typed, readers=readers)
+
+    def _images(self, typed: bool) -> list[str]:
         columns = [f"t.qbcd_{i} AS c{i}" for i in range(len(self.plan.captured))]
         untravelled = ["t.qbcd_untravelled AS untravelled"] if typed else []
-        select = ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest", *columns, *untravelled]
-        relation = self._relation("row_images", typed=typed)
-        return Statement(self.connector.per_range(select, relation, self.plan.key, ranges, aggregate=False))
+        return ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest", *columns, *untravelled]
 
     def key_problems(self) -> Statement:
         """(keys_more_than_once, keys_null) of the table; for keys that the catalog does not vouch for."""
         return compile_sql(self._canonical("key_problems"), self.connector, self.plan)
 
     def null_keys(self) -> Statement:
-        """(keys_null) of the table: rows that lie in no range."""
+        """(keys_null) of the table: rows that no key tells apart, and that lie in no range of it."""
         return compile_sql(self._canonical("null_keys"), self.connector, self.plan)
 
     def warnings(self) -> list[str]:
         """What makes this strategy dearer than it needs to be."""
         correlation = self.plan.table.key_correlation
-        if correlation is None or abs(correlation) >= CORRELATION_FLOOR:
+        if self.cut.hashed or correlation is None or abs(correlation) >= CORRELATION_FLOOR:
             return []
         return [
             f"key {self.plan.key[0].name} does not follow the table's physical order (correlation {correlation:.2f}): "
-            "a poll's range scans read pages out of order and cost several plain scans; mds does not depend on it"
+            "a poll's range scans read pages out of order and cost several plain scans; `buckets: hash` and mds do "
+            "not depend on it"
         ]
 
-    def _relation(self, template: str, **extra: bool) -> str:
-        return f"({compile_sql(self._canonical(template, **extra), self.connector, self.plan).sql})"
+    def _scattered(self) -> bool:
+        """Whether neighbours by the key stand anywhere in the table, as far as the catalog knows."""
+        table, first = self.plan.table, self.plan.key[0]
+        known = table.primary_key or next(iter(table.unique_keys), ())
+        if table.key_correlation is not None and known[:1] == (first.name,):
+            return abs(table.key_correlation) < CORRELATION_FLOOR
+        return first.base_type in self.connector.scattered
 
-    def _canonical(self, template: str, **extra: bool) -> str:
+    def _canonical(self, template: str) -> str:
         plan = self.plan
-        return render(template, table=plan.table, key=plan.key, captured=plan.captured, ranged=False, **extra)
+        return render(template, table=plan.table, key=plan.key, captured=plan.captured, ranged=False)

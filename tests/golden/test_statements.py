@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from qbcd import buckets
 from qbcd.connectors import connector_for
 from qbcd.connectors.base import Connector
 from qbcd.connectors.mysql_family import types as mysql_family
@@ -224,14 +225,35 @@ def remote(which: str, name: str) -> Iterator[tuple[str, Statement]]:
     plan = plan_of(which, name, "id_rcs")
     strategy = IdRcs(connector, plan)
     lone = [KeyRange(1, None, None)]
-    yield "id_rcs: bounds", strategy.bounds(2000)
+    bounds = strategy.cut.bounds(2000)
+    assert bounds is not None
+    yield "id_rcs: bounds", bounds
     yield "id_rcs: key problems", strategy.key_problems()
-    yield "id_rcs: checksums", strategy.checksums(ranges_of(which, plan))
-    yield "id_rcs: checksums of the one range", strategy.checksums(lone)
+    yield "id_rcs: checksums", strategy.cut.checksums(ranges_of(which, plan))
+    yield "id_rcs: checksums of the one range", strategy.cut.checksums(lone)
     yield "id_rcs: images", strategy.images(ranges_of(which, plan)[1:2], typed=False)
     yield "id_rcs: images of all ranges", strategy.images(ranges_of(which, plan), typed=False)
     typed = strategy.images(lone, typed=True)
     yield "id_rcs: images for typed sinks, as the JDBC driver takes them", Statement(connector.jdbc_query(typed.sql))
+    if name in ("simple", "every_comparison"):
+        yield from by_hash(IdRcs(connector, plan.with_options(buckets="hash")))
+
+
+def by_hash(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:
+    """What is read where ranges are of the key's hash."""
+    counted = strategy.cut.bounds(2000)
+    assert counted is not None
+    every = buckets.divided(2, first_id=3)
+    mixed = [*buckets.divided(3, first_id=7, within=every[0]), *every[1:]]
+    yield "id_rcs by hash: rows", counted
+    for i, statements in enumerate(strategy.cut.passes(mixed, 2), 1):
+        for statement in statements:
+            yield f"id_rcs by hash: checksums, connection {i}", statement
+    yield "id_rcs by hash: checksums of the one range", strategy.cut.checksums([KeyRange(1, None, None)])
+    yield "id_rcs by hash: images of one", strategy.images(mixed[1:2], typed=False)
+    yield "id_rcs by hash: images of some", strategy.images([mixed[1], mixed[3]], typed=False)
+    for i, statement in enumerate(strategy.fetches(mixed, typed=False, readers=2), 1):
+        yield f"id_rcs by hash: images of all, reader {i}", statement
 
 
 def script(connector: str, name: str) -> str:

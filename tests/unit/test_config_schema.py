@@ -79,6 +79,7 @@ STRATEGIES: list[Any] = [
      "retention": "1d", "create_index": True},
     {"type": "atdi", "timestamp": "changed", "delete_flag": "gone", "deleted_value": 1},
     {"type": "tlcs", "checksums": "column", "checksum_column": "chk", "deletes": False},
+    {"type": "id_rcs", "rows_per_range": 500, "buckets": "hash"},
     {"type": "id", "rows_per_range": 500, "pace": {"per_second": 0.5}, "per_poll": 10, "max_staleness": "1h"},
     {"type": "id", "pages_per_range": 50, "pace": {"target": "100ms"}},
 ]  # fmt: skip

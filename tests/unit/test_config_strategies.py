@@ -78,6 +78,8 @@ def stream(strategy: Any, **keys: Any) -> StreamConfig:
         ),
         ("{type: id, pace: {target: 2s}}", {**RANGES, "target": timedelta(seconds=2)}),
         ("{type: id, pace: {}}", RANGES),
+        ("id_rcs", {"rows_per_range": 2000, "buckets": None}),
+        ("{type: id_rcs, rows_per_range: 5, buckets: hash}", {"rows_per_range": 5, "buckets": "hash"}),
     ],
 )  # fmt: skip
 def test_options_are_plain_values_with_defaults_filled_in(
@@ -111,6 +113,7 @@ CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"type": "atdi", "timestamp": "a", "delete_flag": "f"}, {"deleted_value": "Y"}),
     ({"type": "tlcs"}, {"checksums": "column", "checksum_column": "c"}),
     ({"type": "tlcs"}, {"deletes": False}),
+    ({"type": "id_rcs"}, {"buckets": "hash"}),
 ]
 
 

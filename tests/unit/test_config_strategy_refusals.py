@@ -135,6 +135,10 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "{type: id, pages_per_range: 5, rows_per_range: 5}",
             "strategy.rows_per_range: `pages_per_range` and `rows_per_range` cannot both be given (remove one)",
         ),
+        (
+            "{type: id_rcs, buckets: hashed}",
+            "strategy.buckets: this value is not known here (expected 'key' or 'hash')",
+        ),
         ("{type: id, rows_per_range: 0}", "strategy.rows_per_range: this number is too small (it is at least 1)"),
         (
             "{type: id, pace: {target: 1s, per_second: 2}}",
