@@ -124,7 +124,7 @@ class StreamPlan:
     """One stream, resolved against the catalog: what is captured and how.
 
     Attributes:
-        key: Key columns in key order.
+        key: Key columns in key order; empty where rows have no key and are told by all their values.
         columns: Pertinent columns without key columns, in table order or as the user lists them.
         where: The user's restriction, verbatim, or an empty string.
         options: The strategy's options.
@@ -146,7 +146,9 @@ class StreamPlan:
 
     @property
     def key_is_proven(self) -> bool:
-        """The catalog itself vouches that the key is unique and never NULL."""
+        """The catalog itself vouches that the key is unique and never NULL, or there is none."""
+        if not self.key:
+            return True
         chosen = {c.name for c in self.key}
         unique = [set(k) for k in (self.table.primary_key, *self.table.unique_keys) if k]
         return any(k <= chosen for k in unique) and not any(c.nullable for c in self.key)

@@ -19,7 +19,7 @@ from qbcd import hooks
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import GuardTripped
 from qbcd.model import BatchHeader, Cost, KeyRange, StreamPlan
-from qbcd.sites import audit, compare, upkeep
+from qbcd.sites import audit, compare, copies, upkeep
 from qbcd.sites.base import (
     Detection,
     Difference,
@@ -258,6 +258,7 @@ class SparkSite(Site):
             connections=settings.connections,
         )
         fields = row_fields(travels_of(strategy.plan), typed=settings.typed)
+        frame = frame if strategy.plan.key else copies.told_apart(frame)
         return self.files.write(frame, fields, "fetch", held, source=self.source)
 
     def _check_null_keys(self, session: Session, strategy: IdRcs) -> None:

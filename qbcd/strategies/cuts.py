@@ -18,7 +18,7 @@ from qbcd.sql import compile_sql, render
 
 Part = tuple[int, int]  # number (from 0) and how many there are
 WHOLE: Part = (0, 1)
-HASH = "qbcd_hash"  # the relations' column of the key's hash
+HASH, DIGEST = "qbcd_hash", "qbcd_digest"  # the relations' columns of the key's hash, and of the row's digest
 UNEVEN = 3  # levels that a bucket may be deeper than its table needs
 # n and digests are the same, or a digest was NULL
 _SUMS = {"n": "COUNT(*)", "digests": "COUNT(t.qbcd_digest)", "checksum": "COALESCE(SUM(t.qbcd_digest), 0)"}
@@ -135,11 +135,18 @@ class KeyCut(Cut):
 
 
 class HashCut(Cut):
-    """Ranges of the key's hash. They halve without asking the source, and one scan answers for all of them."""
+    """Ranges of the key's hash. They halve without asking the source, and one scan answers for all of them.
+
+    A row without a key is told by its digest, which is a hash of it already.
+    """
 
     hashed = True
     answers_all = False
     per_statement = 100_000
+
+    def __init__(self, connector: Connector, plan: StreamPlan) -> None:
+        super().__init__(connector, plan)
+        self._hash = HASH if plan.key else DIGEST
 
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement | None:
         """How many rows there are, where that is not known."""
@@ -192,7 +199,7 @@ class HashCut(Cut):
         return [(i, number) for i in range(number)]
 
     def _sums(self, asked: Sequence[KeyRange], relation: str) -> Statement:
-        return Statement(self.connector.bucket_sums(_SUMS, relation, HASH, asked))
+        return Statement(self.connector.bucket_sums(_SUMS, relation, self._hash, asked))
 
     def _rows(self, asked: Sequence[KeyRange], select: Sequence[str], relation: str) -> Statement:
-        return Statement(self.connector.bucket_rows(select, relation, HASH, asked))
+        return Statement(self.connector.bucket_rows(select, relation, self._hash, asked))

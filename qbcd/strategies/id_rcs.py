@@ -28,7 +28,7 @@ class IdRcs(Strategy):
 
     name = "id_rcs"
     site = "spark"
-    needs = "SELECT on the table, and a key that the database can order; nothing is written to the source"
+    needs = "SELECT on the table; a key, or rows that are told by all their values; nothing is written to the source"
     sees = "every insert, update and delete, with old and new values, as the net change between two polls"
     misses = "states between two polls (a row inserted and deleted again leaves no event)"
 
@@ -61,7 +61,8 @@ class IdRcs(Strategy):
     def images(self, ranges: Sequence[KeyRange], *, typed: bool) -> Statement:
         """Rows of `ranges` with key identity, digest and wire-form values c0..cn, each digest from its row's own read.
 
-        With `typed`, column `untravelled` names the positions of values that no typed sink can take.
+        Rows without a key have no identity but their digest. With `typed`, column `untravelled` names the positions of
+        values that no typed sink can take.
         """
         return self.cut.images(ranges, self._images(typed), typed=typed)
 
@@ -72,7 +73,8 @@ class IdRcs(Strategy):
     def _images(self, typed: bool) -> list[str]:
         columns = [f"t.qbcd_{i} AS c{i}" for i in range(len(self.plan.captured))]
         untravelled = ["t.qbcd_untravelled AS untravelled"] if typed else []
-        return ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest", *columns, *untravelled]
+        identity = ["t.qbcd_key_id AS key_id"] if self.plan.key else []
+        return [*identity, "t.qbcd_digest AS digest", *columns, *untravelled]
 
     def key_problems(self) -> Statement:
         """(keys_more_than_once, keys_null) of the table; for keys that the catalog does not vouch for."""
@@ -94,7 +96,9 @@ class IdRcs(Strategy):
         ]
 
     def _scattered(self) -> bool:
-        """Whether neighbours by the key stand anywhere in the table, as far as the catalog knows."""
+        """Whether neighbours by the key stand anywhere in the table, by the catalog, or there is no key."""
+        if not self.plan.key:
+            return True
         table, first = self.plan.table, self.plan.key[0]
         known = table.primary_key or next(iter(table.unique_keys), ())
         if table.key_correlation is not None and known[:1] == (first.name,):

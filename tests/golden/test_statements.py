@@ -237,6 +237,11 @@ def remote(which: str, name: str) -> Iterator[tuple[str, Statement]]:
     yield "id_rcs: images for typed sinks, as the JDBC driver takes them", Statement(connector.jdbc_query(typed.sql))
     if name in ("simple", "every_comparison"):
         yield from by_hash(IdRcs(connector, plan.with_options(buckets="hash")))
+    if name == "simple":
+        bare = replace(plan, key=(), columns=plan.captured)
+        alone = IdRcs(connector, IdRcs(connector, bare).settle(None))
+        yield "id_rcs without a key: checksums", alone.cut.checksums(buckets.divided(1, first_id=1))
+        yield "id_rcs without a key: images", alone.images(buckets.divided(1, first_id=1)[:1], typed=False)
 
 
 def by_hash(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:

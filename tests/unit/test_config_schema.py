@@ -208,6 +208,7 @@ def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
         (("tables", 0, "types"), {"amount": "decimal"}),
         (("tables", 0, "baseline"), "loud"),
         (("tables", 0, "key"), []),
+        (("tables", 0, "key"), "nothing"),
         (("tables", 1, "guards", "max_delete_fraction"), 1.1),
     ],
 )

@@ -150,6 +150,12 @@ def test_streams_prepared_before_there_were_such_options_go_on(name: str) -> Non
     check_requested("t", requested(stream(name)), {"requested": before})
 
 
+def test_no_key_is_another_plan_than_the_primary_key() -> None:
+    remembered = {"requested": json.loads(json.dumps(requested(stream("id_rcs"))))}
+    with pytest.raises(SchemaChanged, match="key changed in the configuration since prepare"):
+        check_requested("t", requested(stream("id_rcs", key="none")), remembered)
+
+
 def test_every_option_that_is_settled_is_one_of_the_strategy() -> None:
     assert tuple(STRATEGY_OPTIONS) == BUILT_STRATEGIES
     for options in STRATEGY_OPTIONS.values():

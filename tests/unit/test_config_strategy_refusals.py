@@ -260,3 +260,25 @@ def test_pairing_needs_old_values_where_it_is_inherited(tmp_path: Path) -> None:
         "strategy)"
     )
     assert not load(tmp_path, text.replace("baseline: events", "key_change: off")).streams[0].key_change
+
+
+@pytest.mark.parametrize(
+    ("strategy", "more", "told"),
+    [
+        ("id_rcs", "", ""),
+        ("{type: id_rcs, buckets: hash}", "", ""),
+        ("{type: id_rcs, buckets: key}", "", "key: there can be no ranges of a key that rows do not have (remove "),
+        ("mds", "", "key: strategy mds tells rows by their keys: `key: none` is for id_rcs alone (name the"),
+        (TDI, "", "key: strategy tdi tells rows by their keys: `key: none` is for id_rcs alone (name the"),
+        ("id_rcs", "key_change: pair", "key_change: rows without a key have none that could change (remove"),
+    ],
+)  # fmt: skip
+def test_rows_without_a_key_are_for_one_strategy(tmp_path: Path, strategy: str, more: str, told: str) -> None:
+    text = GOOD.replace("strategy: id_rcs", f"strategy: {strategy}").replace("key: [order_id]", "key: none")
+    text = text.replace("baseline: events", more or "baseline: events")
+    if told:
+        assert f"tables[0].{told}" in str(failure(tmp_path, text))
+    else:
+        assert load(tmp_path, text).streams[0].key == ()
+        assert load(tmp_path, text.replace("key: none", "key: [none]")).streams[0].key == ("none",)
+        assert "tables[0].key: expected a list" in str(failure(tmp_path, text.replace("key: none", "key: no")))

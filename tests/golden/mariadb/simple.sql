@@ -1690,6 +1690,29 @@ FROM `shop`.`orders`
 WHERE
   TRUE) AS t WHERE t.qbcd_hash >= 0
 
+-- id_rcs without a key: checksums
+SELECT cast(elt(1 + interval(g.qbcd_bucket, 1), 1, 2) AS SIGNED) AS range_id, SUM(g.n) AS n, SUM(g.digests) AS digests, SUM(g.checksum) AS checksum
+FROM (SELECT ((t.qbcd_digest ^ 9223372036854775808) >> 63) AS qbcd_bucket, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT r.* FROM (SELECT
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+FROM `shop`.`orders`
+WHERE
+  TRUE) AS r LIMIT 18446744073709551615) AS t
+GROUP BY 1) AS g
+GROUP BY 1
+
+-- id_rcs without a key: images
+SELECT 1 AS range_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3
+FROM (SELECT
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(`order_id` AS SIGNED) AS qbcd_0,
+  convert(`status` USING utf8mb4) AS qbcd_1,
+  cast(`amount` AS CHAR) AS qbcd_2,
+  CASE WHEN coalesce(`placed` >= '0001-01-01' AND from_days(to_days(`placed`)) = date(`placed`), FALSE) THEN date_format(`placed`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`placed` AS CHAR) END AS qbcd_3
+FROM `shop`.`orders`
+WHERE
+  TRUE) AS t WHERE t.qbcd_digest < 0
+
 -- restriction, for EXPLAIN
 SELECT
   1
