@@ -104,9 +104,8 @@ def key_identity(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expres
 
 
 def key_hash(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
-    """64-bit hash of a key's identity, 0 of a NULL."""
-    hashed = "ifnull(cast(conv(left(sha2({identity}, 256), 16), 16, -10) AS SIGNED), 0)"
-    return sql(hashed, identity=key_identity(columns))
+    """64-bit hash of a key's identity."""
+    return sql("cast(conv(left(sha2({identity}, 256), 16), 16, -10) AS SIGNED)", identity=key_identity(columns))
 
 
 def _identity(column: Column, value: exp.Expression) -> exp.Expression:

@@ -1614,7 +1614,7 @@ WHERE
 SELECT cast(elt(1 + interval(g.qbcd_bucket, 1, 2, 4, 6), 7, 8, 4, 5, 6) AS SIGNED) AS range_id, SUM(g.n) AS n, SUM(g.digests) AS digests, SUM(g.checksum) AS checksum
 FROM (SELECT ((t.qbcd_hash ^ 9223372036854775808) >> 61) AS qbcd_bucket, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
 FROM (SELECT r.* FROM (SELECT
-  ifnull(cast(conv(left(sha2(convert(`order_id` USING binary), 256), 16), 16, -10) AS SIGNED), 0) AS qbcd_hash,
+  cast(conv(left(sha2(convert(`order_id` USING binary), 256), 16), 16, -10) AS SIGNED) AS qbcd_hash,
   cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`orders`
 WHERE
@@ -1626,7 +1626,7 @@ GROUP BY 1
 SELECT 1 AS range_id, SUM(g.n) AS n, SUM(g.digests) AS digests, SUM(g.checksum) AS checksum
 FROM (SELECT 0 AS qbcd_bucket, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
 FROM (SELECT r.* FROM (SELECT
-  ifnull(cast(conv(left(sha2(convert(`order_id` USING binary), 256), 16), 16, -10) AS SIGNED), 0) AS qbcd_hash,
+  cast(conv(left(sha2(convert(`order_id` USING binary), 256), 16), 16, -10) AS SIGNED) AS qbcd_hash,
   cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
 FROM `shop`.`orders`
 WHERE
@@ -1637,7 +1637,7 @@ GROUP BY 1
 -- id_rcs by hash: images of one
 SELECT 8 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3
 FROM (SELECT
-  ifnull(cast(conv(left(sha2(convert(`order_id` USING binary), 256), 16), 16, -10) AS SIGNED), 0) AS qbcd_hash,
+  cast(conv(left(sha2(convert(`order_id` USING binary), 256), 16), 16, -10) AS SIGNED) AS qbcd_hash,
   convert(`order_id` USING binary) AS qbcd_key_id,
   cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`order_id` AS SIGNED) AS qbcd_0,
@@ -1651,7 +1651,7 @@ WHERE
 -- id_rcs by hash: images of some
 SELECT cast(elt(1 + interval(t.qbcd_hash, 0), 8, 5) AS SIGNED) AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3
 FROM (SELECT
-  ifnull(cast(conv(left(sha2(convert(`order_id` USING binary), 256), 16), 16, -10) AS SIGNED), 0) AS qbcd_hash,
+  cast(conv(left(sha2(convert(`order_id` USING binary), 256), 16), 16, -10) AS SIGNED) AS qbcd_hash,
   convert(`order_id` USING binary) AS qbcd_key_id,
   cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`order_id` AS SIGNED) AS qbcd_0,
@@ -1665,7 +1665,7 @@ WHERE
 -- id_rcs by hash: images of all, reader 1
 SELECT cast(elt(1 + interval(t.qbcd_hash, -6917529027641081856, -4611686018427387904), 7, 8, 4) AS SIGNED) AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3
 FROM (SELECT
-  ifnull(cast(conv(left(sha2(convert(`order_id` USING binary), 256), 16), 16, -10) AS SIGNED), 0) AS qbcd_hash,
+  cast(conv(left(sha2(convert(`order_id` USING binary), 256), 16), 16, -10) AS SIGNED) AS qbcd_hash,
   convert(`order_id` USING binary) AS qbcd_key_id,
   cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`order_id` AS SIGNED) AS qbcd_0,
@@ -1679,7 +1679,7 @@ WHERE
 -- id_rcs by hash: images of all, reader 2
 SELECT cast(elt(1 + interval(t.qbcd_hash, 4611686018427387904), 5, 6) AS SIGNED) AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3
 FROM (SELECT
-  ifnull(cast(conv(left(sha2(convert(`order_id` USING binary), 256), 16), 16, -10) AS SIGNED), 0) AS qbcd_hash,
+  cast(conv(left(sha2(convert(`order_id` USING binary), 256), 16), 16, -10) AS SIGNED) AS qbcd_hash,
   convert(`order_id` USING binary) AS qbcd_key_id,
   cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
   cast(`order_id` AS SIGNED) AS qbcd_0,
