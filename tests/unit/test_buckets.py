@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -138,6 +139,28 @@ def test_what_ranges_are_of_is_settled_once(made: StreamPlan, kind: str, databas
     assert IdRcs(connector, made).settle({"rows": 5}).option("buckets") == "key"  # from before there was a choice
     correlation = made.table.key_correlation
     assert bool(strategy.warnings()) == (kind == "key" and correlation is not None and abs(correlation) < 0.5)
+
+
+def test_a_scan_is_parted_where_connections_see_one_snapshot() -> None:
+    known = buckets.divided(2, first_id=1)
+    stored = plan("uuid", None, buckets="hash")
+    stored = replace(stored, table=replace(stored.table, pages=100))
+    made = {
+        "parted": IdRcs(connector_for("postgresql://localhost/any"), stored),
+        "view": IdRcs(connector_for("postgresql://localhost/any"), plan("uuid", None, buckets="hash")),
+        "each its own state": IdRcs(connector_for("mariadb://localhost/any"), stored),
+    }
+    passes = {name: strategy.cut.passes(known, 2) for name, strategy in made.items()}
+    assert {name: [len(own) for own in found] for name, found in passes.items()} == {
+        "parted": [1, 1], "view": [1], "each its own state": [1],
+    }  # fmt: skip
+    assert ["ctid" in own[0].sql for own in passes["parted"]] == [True, True]
+    fetched = {name: [s.sql for s in one.fetches(known, typed=False, readers=2)] for name, one in made.items()}
+    assert {name: len(found) for name, found in fetched.items()} == {"parted": 2, "view": 2, "each its own state": 2}
+    assert ["WHERE r.qbcd_hash" in sql for sql in fetched["parted"]] == [False, False], "each reads of all ranges"
+    assert ["WHERE t.qbcd_hash" in sql for sql in fetched["each its own state"]] == [True, True], "each reads its own"
+    child = replace(stored.table.columns[0], facts=(("loose", "yes"),))  # of a child table, which may be anything
+    assert not made["parted"].connector.has_shares(replace(stored.table, columns=(child,)))
 
 
 def test_a_range_is_cut_by_its_rows_and_not_for_ever() -> None:

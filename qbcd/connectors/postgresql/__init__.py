@@ -217,7 +217,9 @@ class PostgreSQL(Connector):
         return statements.per_range(select, relation, key, ranges, names, aggregate=aggregate)
 
     def has_shares(self, table: Table) -> bool:
-        return table.kind in ("table", "matview") and table.pages > 0
+        # a child table may be a foreign one, whose rows stand nowhere
+        alone = not any(c.fact("loose") for c in table.columns)
+        return table.kind in ("table", "matview") and table.pages > 0 and alone
 
     def page_share(self, table: Table, number: int, shares: int) -> exp.Expression:
         return forms.page_share(table.pages, number, shares)
