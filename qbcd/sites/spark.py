@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.engine import Connection
 
 from qbcd import hooks
+from qbcd.catalog.remembered import SETTLED
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import GuardTripped
 from qbcd.model import BatchHeader, Cost, KeyRange, StreamPlan
@@ -299,4 +300,4 @@ class SparkSite(Site):
 
     def _checkpoint(self, plan: StreamPlan, settings: Settings, snapshot: Snapshot, rows: int) -> dict[str, Any]:
         encoder, settled = self.source.connector.encoder_version, self.strategy(plan).settled()
-        return {**checkpoint_of(plan, settings, snapshot.server, encoder, rows), **settled}
+        return {**checkpoint_of(plan, settings, snapshot.server, encoder, rows), SETTLED: settled}

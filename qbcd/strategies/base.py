@@ -65,12 +65,12 @@ class Strategy(ABC):
         """The plan with what the strategy settles at prepare for good.
 
         Args:
-            remembered: The checkpoint, or None before the baseline.
+            remembered: What `settled` said then, empty where it was not asked; None before the baseline.
         """
         return self.plan
 
     def settled(self) -> dict[str, Any]:
-        """What of that the checkpoint remembers, JSON-ready."""
+        """Options of the plan that the strategy has chosen, for the checkpoint, JSON-ready."""
         return {}
 
     @abstractmethod

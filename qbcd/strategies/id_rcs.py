@@ -19,7 +19,7 @@ from qbcd.strategies.cuts import Cut, HashCut, KeyCut
 CORRELATION_FLOOR = (
     0.5  # below it a key-range scan visits heap pages out of order, which costs several sequential scans
 )
-BUCKETS = "buckets"  # the option, and what the checkpoint has of it
+BUCKETS = "buckets"  # the option
 CUTS: Mapping[str, type[Cut]] = {"key": KeyCut, "hash": HashCut}
 
 

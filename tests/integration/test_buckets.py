@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import qbcd
 from qbcd import buckets
+from qbcd.errors import SchemaChanged
 from qbcd.state import StoredRange
+from tests.support import sql
 from tests.support.captured import Captured, prepare, told
 from tests.support.drawing import draw_tables
-from tests.support.oracle import batches, copy_of
+from tests.support.oracle import batches, copy_of, events
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
 
@@ -101,6 +103,33 @@ def test_keys_of_every_kind(kind: str, place: Place, workspace: Path, spark: Spa
     if kind in ("word", "mixed"):
         told = [(e["op"], e["before"]["k0"], e["after"]["k0"], e["changed"]) for e in respelt]
         assert told == [("u", "Word 3", "WORD 3", ["k0"])]
+
+
+def test_what_prepare_chose_stays(database: str, workspace: Path, spark: SparkSession) -> None:
+    sql(database, "CREATE TABLE t AS SELECT md5(i::text)::uuid AS k, i AS a FROM generate_series(1, 300) i")
+    sql(database, "ALTER TABLE t ADD PRIMARY KEY (k); ANALYZE t")
+
+    def data(strategy: Any) -> dict[str, Any]:
+        return config(database, {"name": "s", "table": "public.t", "strategy": strategy})
+
+    def polled(strategy: Any) -> Counter[str]:
+        sql(database, "UPDATE t SET a = a + 1 WHERE a % 100 = 0")
+        before = len(events(workspace / "out/changes", "s"))
+        with opened(data(strategy), workspace, spark) as project:
+            poll(project, "s")
+            known(project, "s")
+        return Counter(e["op"] for e in events(workspace / "out/changes", "s")[before:])
+
+    with opened(data("id_rcs"), workspace, spark) as project:
+        project.stream("s").prepare()
+        row = project.work("s").site.row()
+        assert row is not None
+        assert row.checkpoint["settled"] == {"buckets": "hash"}
+    sql(database, "CLUSTER t USING t_pkey; ANALYZE t")  # by now ranges of the key would be chosen
+    assert polled("id_rcs") == {"u": 3}
+    assert polled({"type": "id_rcs", "buckets": "hash"}) == {}
+    with pytest.raises(SchemaChanged, match=r"strategy\.buckets changed"):
+        polled({"type": "id_rcs", "buckets": "key"})
 
 
 def run(seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int) -> Counter[str]:

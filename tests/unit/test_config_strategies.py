@@ -150,6 +150,28 @@ def test_streams_prepared_before_there_were_such_options_go_on(name: str) -> Non
     check_requested("t", requested(stream(name)), {"requested": before})
 
 
+@pytest.mark.parametrize(
+    ("then", "chosen", "now", "same"),
+    [
+        ({}, "hash", {}, True),
+        ({}, "hash", {"buckets": "hash"}, True),
+        ({}, "hash", {"buckets": "key"}, False),
+        ({"buckets": "hash"}, "hash", {}, True),
+        ({"buckets": "hash"}, "hash", {"buckets": "key"}, False),
+        ({}, None, {"buckets": "hash"}, False),  # prepared before there was a choice
+    ],
+)
+def test_what_was_chosen_may_be_written_down(then: Any, chosen: str | None, now: Any, same: bool) -> None:
+    written = json.loads(json.dumps(requested(stream({"type": "id_rcs", **then}))))
+    remembered = {"requested": written, **({"settled": {"buckets": chosen}} if chosen else {})}
+    wanted = requested(stream({"type": "id_rcs", **now}))
+    if same:
+        check_requested("t", wanted, remembered)
+    else:
+        with pytest.raises(SchemaChanged, match=r"strategy\.buckets changed in the configuration since prepare"):
+            check_requested("t", wanted, remembered)
+
+
 def test_no_key_is_another_plan_than_the_primary_key() -> None:
     remembered = {"requested": json.loads(json.dumps(requested(stream("id_rcs"))))}
     with pytest.raises(SchemaChanged, match="key changed in the configuration since prepare"):
