@@ -17,6 +17,7 @@ COMPARISONS = {
     "id_rcs_poll": "ID/RCS polls against the server's own digest scan and a Spark full outer join",
     "blocks": "Blocks that a poll touches, by strategy, beside the paper's formulas",
     "hot_ranges": "Ranges that changed lately first: what half a rotation finds",
+    "peers": "ID/RCS polls against other tools on the same changes",
     "id_locks": "An ID pass beside writers: length of transactions, latency of writers",
 }
 
@@ -28,16 +29,20 @@ def main() -> int:
     parser.add_argument("--database", choices=sorted(PLACES), default="postgresql")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--polls", type=int, default=20, help="peers: polls whose mean is taken")
+    parser.add_argument("--keys", choices=("bigint", "bigint,uuid"), default="bigint", help="peers: of qbcd's tables")
     options = parser.parse_args()
     comparison = importlib.import_module(f"benchmarks.{options.name}")
     if options.database not in getattr(comparison, "DATABASES", PLACES):
         parser.error(f"{options.name} does not run on {options.database}")
     start = PLACES[options.database].start
     with tempfile.TemporaryDirectory() as folder, start(getattr(comparison, "SETTINGS", {})) as place:
-        table: Table = comparison.measure(place, Path(folder), rows=options.rows, repeats=options.repeats)
+        own = getattr(comparison, "OPTIONS", ())
+        sizes = {name: getattr(options, name) for name in ("rows", "repeats", *own)}
+        table: Table = comparison.measure(place, Path(folder), **sizes)
     print(f"## {COMPARISONS[options.name]}\n")
-    chosen = f"--database {options.database} --rows {options.rows} --repeats {options.repeats}"
-    print(f"`python -m benchmarks {options.name} {chosen}`  ")
+    told = " ".join(f"--{name} {value}" for name, value in {"database": options.database, **sizes}.items())
+    print(f"`python -m benchmarks {options.name} {told}`  ")
     print(f"{os.cpu_count()} cores, Python {platform.python_version()}, {table.versions}\n")
     print(table.markdown())
     return 0

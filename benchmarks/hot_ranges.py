@@ -19,8 +19,8 @@ from benchmarks.explained import Blocks, listening
 from benchmarks.measure import Table
 from benchmarks.places import Place
 from qbcd.api import Project
-from qbcd.run import Report
 from qbcd.strategies.outbox import outbox_name
+from qbcd.stream import Report
 
 DATABASES = ("postgresql",)
 SETTINGS = {"shared_buffers": "2GB", **explained.SETTINGS}

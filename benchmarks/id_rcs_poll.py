@@ -6,17 +6,13 @@ what reads everything: a Spark full outer join of the table, read over JDBC on f
 
 from __future__ import annotations
 
-import itertools
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from pyspark.sql import DataFrame
-
 from benchmarks.measure import Table, in_turns
 from benchmarks.places import Place
+from benchmarks.tools.spark_join import SparkJoin, quarters
 from qbcd.api import Project
-from qbcd.spark.jdbc import read_query
 from qbcd.strategies import IdRcs
 
 RANGES = 200
@@ -67,42 +63,23 @@ def _range_checksums(project: Project, rows: int) -> Callable[[], object]:
 def _changed(project: Project, place: Place, folder: Path, rows: int, repeats: int) -> dict[str, float]:
     share = max(3, rows // 100)
     parts = {"updates": share * 8 // 10, "deletes": share // 10, "inserts": share // 10}
-    spark, (jdbc_url, options) = project.spark.get(), project.source("shop").jdbc("benchmark")
-    numbers = itertools.count()
-
-    step = rows // 4 + 1
-    cuts = [f"id >= {i * step} AND id < {(i + 1) * step}" for i in range(3)] + [f"id >= {3 * step}"]
-
-    def read() -> DataFrame:
-        return read_query(spark, jdbc_url, options, f"SELECT * FROM {place.table}", predicates=cuts)
-
-    def table() -> str:
-        copy = folder / f"copy-{next(numbers)}"
-        read().write.parquet(str(copy))
-        return str(copy)
-
-    def join(copy: str) -> int:
-        new = read().alias("n")
-        old = spark.read.parquet(copy).alias("o")
-        values = [c for c in old.columns if c != "id"]
-        same = " AND ".join(f"n.{c} <=> o.{c}" for c in values)
-        return new.join(old, "id", "full_outer").where(f"NOT ({same})").count()
+    join = SparkJoin(project, place.table, quarters(rows), folder)
+    join.setup()
 
     taken: dict[str, list[float]] = {"digests": [], "poll": [], "join": []}
     for _ in range(repeats):
-        copy = table()
+        join.catch_up()
         place.change(**parts)
         found = in_turns(
             {
                 "digests": lambda: place.one(_digest_scan(project)),
                 "poll": lambda: _poll(project, expected=sum(parts.values())),
-                "join": lambda copy=copy: join(copy),  # type: ignore[misc]
+                "join": join.run,
             },
             1,
         )
         for name, value in found.items():
             taken[name].append(value)
-        shutil.rmtree(copy)
     return {name: sorted(values)[len(values) // 2] for name, values in taken.items()}
 
 

@@ -13,6 +13,7 @@ import pymysql
 from sqlalchemy import make_url
 
 from qbcd.demo.server import EmbeddedPostgres
+from qbcd.errors import EnvironmentMissing
 from tests.support.maria_server import MariaServer
 
 
@@ -88,11 +89,16 @@ INSERT INTO public.orders SELECT max(id) OVER () + row_number() OVER (), custome
 """
 
     @classmethod
+    def server(cls, settings: Mapping[str, Any]) -> EmbeddedPostgres:
+        """A server, started."""
+        return EmbeddedPostgres.start(settings=settings)
+
+    @classmethod
     @contextmanager
     def start(cls, settings: Mapping[str, Any]) -> Iterator[Place]:
         """A server for the length of the block."""
         usual = {"shared_buffers": "1GB", "max_connections": 50, "max_wal_size": "4GB", "jit": False}
-        with EmbeddedPostgres.start(settings={**usual, **settings}) as server:
+        with cls.server({**usual, **settings}) as server:
             place = cls(server.url)
             place.programs = server.bin
             yield place
@@ -104,6 +110,23 @@ INSERT INTO public.orders SELECT max(id) OVER () + row_number() OVER (), custome
 
     def version(self) -> str:
         return f"PostgreSQL {self.one('SHOW server_version')}"
+
+
+class DebianPostgres(EmbeddedPostgres):
+    """The server of Debian's package, as throw-away as the embedded one; releases before 17 have no builtin locales."""
+
+    locale = ("--locale=C.UTF-8",)
+
+
+class DebianPlace(PostgresPlace):
+    """PostgreSQL of Debian's package, into which libraries of other packages load."""
+
+    @classmethod
+    def server(cls, settings: Mapping[str, Any]) -> EmbeddedPostgres:
+        found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda p: int(p.parts[-3]))
+        if not found:
+            raise EnvironmentMissing("Debian's PostgreSQL is not installed", remedy="apt-get install postgresql")
+        return DebianPostgres.start(settings=settings, programs=found[-1].parent)
 
 
 class MariaPlace(Place):
@@ -150,4 +173,8 @@ INSERT INTO bench.orders SELECT @last + row_number() OVER (ORDER BY id), custome
         return f"MariaDB {self.one('SELECT version()')}"
 
 
-PLACES: dict[str, type[PostgresPlace] | type[MariaPlace]] = {"postgresql": PostgresPlace, "mariadb": MariaPlace}
+PLACES: dict[str, type[PostgresPlace] | type[MariaPlace]] = {
+    "postgresql": PostgresPlace,
+    "postgresql-debian": DebianPlace,
+    "mariadb": MariaPlace,
+}

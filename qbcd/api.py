@@ -15,19 +15,12 @@ from qbcd.config import StreamConfig, config_from_dict, load_config
 from qbcd.errors import LeaseHeld, QbcdError, StateConflict
 from qbcd.job import JobReport, Outcome, poll, run_always, run_once
 from qbcd.model import BatchHeader, StreamPlan
-from qbcd.run import (
-    Report,
-    Stream,
-    plan_of,
-    prepare_stream,
-    reset_stream,
-    retire_sink,
-    verify_stream,
-)
+from qbcd.run import plan_of, prepare_stream, reset_stream, retire_sink, verify_stream
 from qbcd.sinks import SinkBatch
 from qbcd.sites import Difference, Step
 from qbcd.status import StreamStatus, latest_events, stream_status
 from qbcd.strategies import Estimate
+from qbcd.stream import Report, Stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -131,7 +124,7 @@ class StreamHandle:
         with self._project.looking():
             stream = self._project.work(self.name)
             plan, _ = plan_of(stream, stream.site.row())
-            return stream.site.strategy(plan).estimate()
+            return stream.site.estimate(plan)
 
     def ddl(self) -> list[str]:
         """The DDL that `prepare` runs on the source, for a DBA; empty where the source is only read."""

@@ -15,14 +15,14 @@ from qbcd.catalog.source import Source
 from qbcd.config import ProjectConfig, StreamConfig
 from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.errors import StateMissing
-from qbcd.run import Stream
 from qbcd.sinks import Sink, make_sink
 from qbcd.sites import DatabaseSite, Files, Settings, Site, SparkSite
 from qbcd.spark.drivers import driver_in, find_driver, user_cache
 from qbcd.spark.machine import Surroundings
 from qbcd.spark.session import SparkProvider
 from qbcd.state import ProjectState
-from qbcd.strategies import STRATEGIES
+from qbcd.strategies import strategy_class
+from qbcd.stream import Stream
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -141,7 +141,7 @@ class Assembly:
 
     def _site(self, config: StreamConfig) -> Site:
         source = self.source(config.source)
-        if STRATEGIES[config.strategy].site == "database":
+        if strategy_class(config.strategy, config.options).site == "database":
             return DatabaseSite(config.name, source, self.state, self._spark)
         return SparkSite(
             config.name, source, self.state, self._spark, Files(self.config.workdir, self.state.project_id, config.name)

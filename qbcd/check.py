@@ -22,11 +22,12 @@ from qbcd.config import SparkConfig
 from qbcd.connectors.base import JdbcDriver
 from qbcd.errors import EnvironmentMissing, MissingPrivilege, QbcdError, Refused, UnsafeKey
 from qbcd.model import Consistency, StreamPlan
-from qbcd.run import Stream, option_place, plan_of, probe_restriction
+from qbcd.run import option_place, plan_of, probe_restriction
 from qbcd.spark.drivers import find_driver, user_cache
 from qbcd.spark.machine import Surroundings, require_java
 from qbcd.spark.session import SparkProvider
 from qbcd.state import StreamRow
+from qbcd.stream import Stream
 
 
 @dataclass(frozen=True)

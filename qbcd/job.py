@@ -11,9 +11,10 @@ from typing import Literal
 
 from qbcd.errors import QbcdError, Refused, SparkFailed
 from qbcd.model import Cost
-from qbcd.run import Report, Stream, run_stream
+from qbcd.run import run_stream
 from qbcd.spark.jdbc import spark_failure
 from qbcd.state import Run
+from qbcd.stream import Report, Stream
 
 log = logging.getLogger("qbcd")
 MAX_BACKOFF_S = 300.0

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 from qbcd.connectors.base import HighWater
 
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
 EPOCH = datetime(1, 1, 1)
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}")
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,11 @@ def horizon(look: HighWater, margin: timedelta, lag: timedelta | None) -> str:
 def text(moment: datetime) -> str:
     """An instant with all its digits, so that texts order as instants do."""
     return moment.isoformat(sep=" ", timespec="microseconds")
+
+
+def seconds(mark: str) -> float | None:
+    """Seconds since 1970 UTC of an instant; None of a counter or a version."""
+    return datetime.fromisoformat(mark).replace(tzinfo=timezone.utc).timestamp() if _INSTANT.fullmatch(mark) else None
 
 
 def later(one: str | None, other: str) -> str:

@@ -248,7 +248,7 @@ class Cost:
         rows_shipped: Rows that left the source.
         bytes_shipped: Bytes of the staged rows (compressed), or of the control results.
         ranges: Ranges compared; `dirty` of them differed.
-        spark_jobs: Whether Spark was used at all.
+        spark: Whether Spark was used at all.
     """
 
     rows_scanned: int = 0

@@ -28,7 +28,7 @@ def differing(known: Sequence[KeyRange], now: Sequence[Range]) -> list[Range]:
     return [r for r in now if old[r.range_id] != (r.rows, r.checksum)]
 
 
-def pairs(known: Sequence[KeyRange], now: Sequence[KeyRange]) -> Iterator[tuple[KeyRange, KeyRange]]:
+def pairs(known: Sequence[Range], now: Sequence[KeyRange]) -> Iterator[tuple[Range, KeyRange]]:
     """(old, new) of each range of `now`."""
     old = {r.range_id: r for r in known}
     return ((old[r.range_id], r) for r in now)

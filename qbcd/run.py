@@ -8,9 +8,7 @@ process dies. A sink that is down delays its own deliveries and nothing else.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy.exc import DBAPIError
@@ -18,74 +16,15 @@ from sqlalchemy.exc import DBAPIError
 from qbcd import hooks
 from qbcd.catalog.remembered import SETTLED, check_requested, check_shape
 from qbcd.catalog.resolve import Frozen, resolve
-from qbcd.catalog.source import Session, Source
-from qbcd.config import StreamConfig
+from qbcd.catalog.source import Session
 from qbcd.errors import ConfigError, DeliveryError, QbcdError, Refused, SchemaChanged
-from qbcd.model import BatchHeader, Cost, StreamPlan
+from qbcd.model import BatchHeader, StreamPlan
 from qbcd.sinks import Sink, SinkBatch
-from qbcd.sites import Detection, Difference, Held, Settings, Site, not_prepared
+from qbcd.sites import Difference, Held, not_prepared
 from qbcd.spark.jdbc import explained, spark_failure
 from qbcd.sql import check_operators, check_restriction, restriction_probe, restriction_remedy
-from qbcd.state import ProjectState, StreamRow
-
-
-@dataclass(frozen=True)
-class Stream:
-    """A stream with all that works on it.
-
-    Attributes:
-        sinks: The sinks it is configured for, in delivery order.
-    """
-
-    config: StreamConfig
-    source: Source
-    site: Site
-    project: ProjectState
-    sinks: Mapping[str, Sink]
-    settings: Settings
-
-    @property
-    def name(self) -> str:
-        """The stream's name."""
-        return self.config.name
-
-
-@dataclass
-class Report:
-    """What one run of a stream did.
-
-    Attributes:
-        headers: The batches that were found, in order.
-        delivered: Batches that reached a sink, once per sink.
-        failures: By sink, why it took no more.
-        lifted: What the look at the source let pass because the user said so; stands in the history.
-    """
-
-    stream: str
-    headers: list[BatchHeader] = field(default_factory=list)
-    cost: Cost = field(default_factory=Cost)
-    warnings: list[str] = field(default_factory=list)
-    delivered: int = 0
-    failures: dict[str, DeliveryError] = field(default_factory=dict)
-    lifted: list[str] = field(default_factory=list)
-
-    @property
-    def header(self) -> BatchHeader | None:
-        """The last batch that was found, or None."""
-        return self.headers[-1] if self.headers else None
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Events of all batches that were found, per op."""
-        return dict(sum((Counter(h.counts) for h in self.headers), Counter()))
-
-    def add(self, found: Detection) -> None:
-        """Takes in what one look brought."""
-        self.headers += [found.header] if found.header else []
-        self.cost += found.cost
-        new = [warning for warning in found.warnings if warning not in self.lifted]
-        self.warnings += [*new, *found.remarks]
-        self.lifted += new
+from qbcd.state import StreamRow
+from qbcd.stream import Report, Stream
 
 
 def run_stream(stream: Stream) -> Report:

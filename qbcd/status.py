@@ -14,14 +14,30 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from qbcd import marks
 from qbcd.errors import QbcdError, Refused
 from qbcd.model import BatchHeader
-from qbcd.run import Stream, pending
+from qbcd.rotation import Pass
+from qbcd.run import pending
 from qbcd.sinks import SinkBatch
-from qbcd.state import DeliveryFailure, Run
+from qbcd.state import DeliveryFailure, Run, StreamRow, Visits
+from qbcd.stream import Stream
 
 HISTORY = 1000  # polls that the history keeps of a stream
 PIN_SECONDS = 600.0  # how long a reader of batches may take
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """How far a stream has read its table.
+
+    Attributes:
+        at: As the checkpoint has it: an instant in UTC, the value of a counter, or a version of the source's own.
+        lag: Seconds by which an instant is behind the source's clock, None of what is no instant.
+    """
+
+    at: str
+    lag: float | None
 
 
 @dataclass
@@ -32,6 +48,9 @@ class StreamStatus:
         epoch: UTC second of its `prepare`, 0 where it is not prepared.
         last_poll: The latest poll of the history.
         lag: Seconds since a poll last succeeded (or since `prepare`), None where it is not prepared.
+        watermark: How far the table is read, where the stream goes by a watermark that has a value.
+        visits: How far the pass over the key ranges is, where polls or sweeps go by ranges.
+        visited_ago: Seconds since the oldest visit to a range; None where there are none, or one was never visited.
         last_batch: Header of the latest batch that the site still holds.
         batches: Number of the last batch; numbers go on across epochs.
         events: Events per op that the history knows of (its latest 1000 polls).
@@ -48,6 +67,9 @@ class StreamStatus:
     epoch: int = 0
     last_poll: Run | None = None
     lag: float | None = None
+    watermark: Watermark | None = None
+    visits: Visits | None = None
+    visited_ago: float | None = None
     last_batch: BatchHeader | None = None
     batches: int = 0
     events: Mapping[str, int] = field(default_factory=dict)
@@ -78,6 +100,7 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
         held = stream.site.batches()
         status.last_batch = held[-1] if held else None
         status.pending = pending(stream)
+        _look_at_progress(stream, row, status)
     except QbcdError as error:
         error.stream = error.stream or stream.name
         status.error, status.failed = str(error), error
@@ -85,6 +108,28 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
     done = [run.finished_at for run in runs if run.outcome in ("ok", "empty") and run.finished_at >= row.epoch]
     status.lag = max(0.0, (time.time() if now is None else now) - max(done, default=float(row.epoch)))
     return status
+
+
+def _look_at_progress(stream: Stream, row: StreamRow, status: StreamStatus) -> None:
+    """The watermark, by the source's clock, and the pass over the ranges, by the store's."""
+    at, site = (row.checkpoint.get("mark") or {}).get("at"), stream.site
+    if at is not None:
+        status.watermark = Watermark(str(at), _behind(stream, marks.seconds(str(at))))
+    if site.kind != "database":  # the other one remembers no visits: each poll looks at every range
+        return
+    with site.reading() as conn:
+        now = site.store.now(conn)
+        visits = site.store.visits(conn, stream.name, Pass.of(row.checkpoint.get("pass")).began)
+    if visits.ranges:
+        status.visits = visits
+        status.visited_ago = max(0.0, now - visits.oldest) if visits.oldest else None
+
+
+def _behind(stream: Stream, instant: float | None) -> float | None:
+    if instant is None:
+        return None
+    with stream.source.read(stream.name) as session:
+        return max(0.0, stream.source.connector.clock_ms(session.connection) / 1000 - instant)
 
 
 def latest_events(stream: Stream, n: int) -> list[tuple[BatchHeader, list[str]]]:
@@ -131,6 +176,7 @@ def _pinned(stream: Stream) -> Iterator[None]:
 def status_data(status: StreamStatus) -> dict[str, Any]:
     """A status as JSON-ready data."""
     poll, batch = status.last_poll, status.last_batch
+    mark, visits = status.watermark, status.visits
     return {
         "stream": status.stream,
         "strategy": status.strategy,
@@ -141,6 +187,10 @@ def status_data(status: StreamStatus) -> dict[str, Any]:
         "last_poll": poll and {
             "started_at": poll.started_at, "finished_at": poll.finished_at, "outcome": poll.outcome,
             "counts": dict(poll.counts), "cost": dict(poll.cost), "message": poll.message,
+        },
+        "watermark": mark and {"at": mark.at, "lag_seconds": mark.lag},
+        "pass": visits and {
+            "ranges": visits.ranges, "visited": visits.visited, "oldest_visit_seconds_ago": status.visited_ago,
         },
         "last_batch": batch and {
             "epoch": batch.epoch, "batch_seq": batch.seq, "ts_ms": batch.ts_ms, "counts": dict(batch.counts),

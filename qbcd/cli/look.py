@@ -36,10 +36,12 @@ def status(output: Output, streams: StreamNames = None) -> int:
         output.data({"streams": listed})
         return worst(codes)
     table = Table()
-    for name in ("stream", "strategy", "state", "last poll", "last batch", "lag", "events", "waiting"):
+    reads = any(one.watermark or one.visits for one in found)  # else the table stays as narrow as it can
+    read = ["read"] if reads else []
+    for name in ("stream", "strategy", "state", "last poll", "last batch", "lag", *read, "events", "waiting"):
         table.add_column(name, overflow="fold")
     for one in found:
-        table.add_row(f"[bold]{escape(one.stream)}[/]", one.strategy, *_row(one))
+        table.add_row(f"[bold]{escape(one.stream)}[/]", one.strategy, *_row(one, reads=reads))
     output.show(table)
     for one in found:
         if one.error:
@@ -56,7 +58,7 @@ def _placed(one: StreamStatus) -> str:
     return one.error if one.stream in one.error else f"stream {one.stream}: {one.error}"
 
 
-def _row(one: StreamStatus) -> list[str]:
+def _row(one: StreamStatus, *, reads: bool) -> list[str]:
     poll, batch = one.last_poll, one.last_batch
     state = _NONE
     if one.failed is None:
@@ -70,7 +72,19 @@ def _row(one: StreamStatus) -> list[str]:
     late = one.lag is not None and one.lag > 3 * one.every.total_seconds()
     lag = _NONE if one.lag is None else f"[yellow]{words.age(one.lag)}[/]" if late else words.age(one.lag)
     waiting = ", ".join(f"{escape(sink)} [red]{n:,}[/]" for sink, n in one.pending.items() if n) or "nothing"
-    return [state, polled, last, lag, f"{sum(one.events.values()):,}", waiting if one.prepared else _NONE]
+    events, read = f"{sum(one.events.values()):,}", [_read(one)] if reads else []
+    return [state, polled, last, lag, *read, events, waiting if one.prepared else _NONE]
+
+
+def _read(one: StreamStatus) -> str:
+    """How far a stream has read its table: by its watermark, by the pass over its ranges, or both."""
+    found, mark, visits = [], one.watermark, one.visits
+    if mark is not None:
+        found.append(f"up to {escape(mark.at)}" if mark.lag is None else f"up to {words.age(mark.lag)} ago")
+    if visits is not None:
+        oldest = "one never" if one.visited_ago is None else f"oldest {words.age(one.visited_ago)} ago"
+        found.append(f"{visits.visited:,} of {words.counted(visits.ranges, 'range')}, {oldest}")
+    return "\n".join(found) or _NONE
 
 
 _OUTCOMES = {

@@ -21,7 +21,7 @@ from qbcd.cli.output import Output
 
 if TYPE_CHECKING:
     from qbcd.job import Outcome
-    from qbcd.run import Report
+    from qbcd.stream import Report
 
 T = TypeVar("T")
 Once = Annotated[bool, typer.Option("--once", help="Poll each stream once and exit.")]

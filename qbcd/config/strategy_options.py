@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Discriminator, Field, model_validator
 
 from qbcd.config.fields import Count, Filled, Interval, Section, Whole, wrong
-from qbcd.config.strategy_values import ONLY, Columns, Deletes, FixedZone, Pace, Scalar, not_built
+from qbcd.config.strategy_values import ONLY, Columns, Deletes, FixedZone, Pace, Scalar
 
 PLANNED_STRATEGIES = ("vbd", "auto")
 DEFAULT_PAGES = 200
@@ -59,13 +59,25 @@ class IdRcsOptions(StrategyConfig):
     Attributes:
         rows_per_range: Rows that a range holds when ranges are built.
         buckets: Whether ranges are of the key or of its hash; None where the catalog decides.
+        replica: What is kept of a row: its values, or key and digest.
     """
 
-    meaning = ("buckets",)
+    meaning = ("buckets", "replica")
 
     type: Literal["id_rcs"] = "id_rcs"
     rows_per_range: Whole = Field(default=2000, ge=1, le=10_000_000)
     buckets: Literal["key", "hash"] | None = None
+    replica: Literal["rows", "digest"] = "rows"
+
+    @classmethod
+    def settle(cls, name: str, value: Any) -> Any:
+        """A replica of rows is what streams have that were prepared before there was a choice."""
+        return None if (name, value) == ("replica", "rows") else super().settle(name, value)
+
+    @property
+    def without_old_values(self) -> str:
+        """With digests alone."""
+        return "keys and digests are all that it keeps" if self.replica == "digest" else ""
 
 
 class WatermarkOptions(StrategyConfig):
@@ -96,27 +108,29 @@ class TsOptions(WatermarkOptions):
     """Options of the strategy that reads what its time-stamp says is new (paper section 3.2.1).
 
     Attributes:
-        replica: Where the rows seen last are kept: all values, keys only, or nothing.
+        replica: Where the rows seen last are kept: all values in the source or under Spark, keys only, or nothing.
         deletes: When deleted rows are looked for; never without it.
         counter: ``table`` where the user vouches that an integer time-stamp grows over the whole table.
+        rows_per_range: Rows that a range of the key holds when a sweep goes by ranges.
     """
 
     meaning = ("timestamp", "zone", "replica", "counter", "deletes")
     example = "write {type: ts, timestamp: updated_at}"
 
     type: Literal["ts"] = "ts"
-    replica: Annotated[
-        Literal["source", "keys", "none"],
-        BeforeValidator(not_built("spark", "a replica under Spark", "keep it in the source, or use id_rcs")),
-    ] = "source"
+    replica: Literal["source", "spark", "keys", "none"] = "source"
     deletes: Deletes | None = None
     counter: Literal["table"] | None = None
+    rows_per_range: Count | None = None
 
     @model_validator(mode="after")
     def _sweep_against_keys(self) -> TsOptions:
         if self.deletes is not None and self.replica == "none":
             what = "without a replica there is nothing to find deleted rows by"
             raise wrong(what, "write `replica: keys`, or remove `deletes`", at="deletes")
+        if self.deletes is not None and self.deletes.every is None and self.replica == "spark":
+            what = "`deletes: only` goes with a replica in the source"
+            raise wrong(what, "write how often: {every: 1h}, or remove `replica`", at="deletes")
         return self
 
     @classmethod
@@ -221,7 +235,7 @@ class TlcsOptions(RangeOptions):
     """Options of the strategy that compares a checksum per row (paper section 3.3).
 
     Attributes:
-        checksums: Where they are kept: in a table of qbcd's own, or in a column of the captured table.
+        checksums: Where they are kept: in a table of qbcd's own, in a column of the captured table, or under Spark.
         checksum_column: That column.
         deletes: Whether keys are compared as well, to find deleted rows.
     """
@@ -229,10 +243,7 @@ class TlcsOptions(RangeOptions):
     meaning = ("checksums", "checksum_column", "deletes")
 
     type: Literal["tlcs"] = "tlcs"
-    checksums: Annotated[
-        Literal["table", "column"],
-        BeforeValidator(not_built("remote", "comparing checksums under Spark", "use `checksums: table`, or id_rcs")),
-    ] = "table"
+    checksums: Literal["table", "column", "remote"] = "table"
     checksum_column: Filled | None = None
     deletes: bool = True
 
@@ -240,6 +251,10 @@ class TlcsOptions(RangeOptions):
     def _column_named(self) -> TlcsOptions:
         if self.checksums == "column" and self.checksum_column is None:
             raise wrong("`checksum_column` is missing", "name the column that holds the checksums", at="checksums")
+        given = self.model_fields_set & {"pages_per_range", "pace", "per_poll", "max_staleness"}
+        if self.checksums == "remote" and given:
+            what = "this is for ranges that are visited in the source, and `checksums: remote` compares under Spark"
+            raise wrong(what, "remove it", at=min(given))
         if self.checksums != "column" and self.checksum_column is not None:
             what = "`checksum_column` goes with `checksums: column` only"
             raise wrong(what, "write `checksums: column`, or remove it", at="checksum_column")

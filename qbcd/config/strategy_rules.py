@@ -37,6 +37,9 @@ def _no_key(table: TableConfig, strategy: StrategyConfig, here: KeyPath) -> Iter
     if not isinstance(strategy, IdRcsOptions):
         what = f"strategy {strategy.type} tells rows by their keys: `key: none` is for id_rcs alone"
         yield Problem((*here, "key"), what, "name the columns that identify a row, or write `strategy: id_rcs`")
+    elif strategy.replica == "digest":
+        what = "of a row without a key nothing would be told when it goes: with `replica: digest` it has no old values"
+        yield Problem((*here, "key"), what, "write `replica: rows`, or name the columns that identify a row")
     elif strategy.buckets == "key":
         what = "there can be no ranges of a key that rows do not have"
         yield Problem((*here, "key"), what, "remove `buckets: key`, or name the columns that identify a row")

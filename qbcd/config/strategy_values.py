@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSchema, model_validator
@@ -55,17 +54,6 @@ def _scalar(value: Any) -> bool | int | str:
     if isinstance(value, int) and -_WIDEST <= value < _WIDEST:
         return value
     raise wrong("a flag's value is a boolean, a whole number or text", "write true, 1 or 'Y'")
-
-
-def not_built(value: str, what: str, remedy: str) -> Callable[[Any], Any]:
-    """A validator that refuses `value` as planned and lets all others pass."""
-
-    def check(given: Any) -> Any:
-        if given == value:
-            raise wrong(f"{what} is not built yet", remedy, not_built=True)
-        return given
-
-    return check
 
 
 class Sweep(Section):

@@ -2,7 +2,8 @@
 
 A connector opens no connection and keeps no state. Expressions are sqlglot trees; the dialect's text is made in one
 place, `qbcd.sql.compile`. A primitive that a database cannot offer raises
-:class:`~qbcd.errors.UnsupportedPrimitive` when the plan is made.
+:class:`~qbcd.errors.UnsupportedPrimitive` when the plan is made; those that may be missing are in
+`qbcd.connectors.optional`.
 """
 
 from __future__ import annotations
@@ -17,15 +18,19 @@ from sqlglot import exp
 
 from qbcd.connectors import buckets
 from qbcd.connectors.facts import Counter, HighWater, Index, JdbcDriver, Privileges
-from qbcd.connectors.marks import Marks
-from qbcd.errors import QbcdError, UnsupportedPrimitive
+from qbcd.connectors.halving import by_halving
+from qbcd.connectors.optional import OptionalPrimitives
+from qbcd.errors import QbcdError
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
 
 __all__ = ["Connector", "Counter", "HighWater", "Index", "JdbcDriver", "Privileges"]
 
 
-class Connector(Marks, ABC):
-    """Facts and primitives of one database."""
+class Connector(OptionalPrimitives, ABC):
+    """Facts and primitives of one database: what is abstract every connector states, the defaults are right for most.
+
+    What a connector may leave out is in the class above, apart so that the author of a new one sees what comes first.
+    """
 
     dialect: str  # sqlglot's name
     driver: JdbcDriver
@@ -70,10 +75,6 @@ class Connector(Marks, ABC):
     @abstractmethod
     def session_pins(self) -> tuple[str, ...]:
         """Statements that make a session's text output and name resolution independent of its settings, sent as one."""
-
-    def snapshot_pins(self, snapshot: str) -> tuple[str, ...]:
-        """Statements that put a fresh transaction on an exported snapshot, `session_pins` first."""
-        raise UnsupportedPrimitive(self.name, "snapshot_pins")
 
     @abstractmethod
     def jdbc_url(
@@ -127,10 +128,6 @@ class Connector(Marks, ABC):
     @abstractmethod
     def lock_against_rewrite(self, table: Table) -> str | None:
         """The statement that keeps DDL away from `table` until the transaction ends, or None where there is none."""
-
-    def export_snapshot(self, conn: Connection) -> str:
-        """The name of the transaction's snapshot, for other sessions; only where `exports_snapshots`."""
-        raise UnsupportedPrimitive(self.name, "export_snapshot")
 
     def check_in_source(self, conn: Connection, table: Table, *, stream: str) -> None:
         """Whether `table` can be compared and its replica kept in this very server, in one transaction.
@@ -250,43 +247,52 @@ class Connector(Marks, ABC):
         """One statement of one scan: the rows of many hash buckets, ``SELECT range_id, <select>`` over alias ``t``."""
         return buckets.bucket_rows(self.bucket_words, select, relation, hashed, ranges)
 
-    def has_shares(self, table: Table) -> bool:
-        """Whether scans of parts of `table` by storage make one scan, where they see one snapshot."""
-        return False
-
-    def page_share(self, table: Table, number: int, shares: int) -> exp.Expression:
-        """The condition that a row stands in part `number` (from 0) of `shares` about equal parts of the storage."""
-        raise UnsupportedPrimitive(self.name, "page_share")
-
     @abstractmethod
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
         """A statement for the first key of every range but the first, in key order, as canonical text k0..kn."""
 
-    def page_bounds(self, table: Table, key: Sequence[Column], where: str, *, pages_per_range: int) -> str:
-        """As `range_bounds`, where each range but the last touches `pages_per_range` pages of the table's storage.
+    @abstractmethod
+    def key_text(self, column: Column, value: exp.Expression) -> exp.Expression:
+        """Value `value` of key column `column` as the text by which `of_keys` finds it again."""
 
-        Pages are counted as rows in key order come to them (paper, figure 7), so that a page to which they come back
-        counts again.
+    @abstractmethod
+    def of_keys(
+        self, select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]]
+    ) -> str:
+        """``SELECT <select> FROM relation t`` of the rows with the given keys, each found through the key's index.
 
         Args:
-            table: A stored table.
+            select: SQL of the output columns over alias ``t``, each with its alias.
+            relation: SQL of a FROM item without alias.
             key: Key columns.
-            where: The user's restriction, verbatim, or an empty string.
-            pages_per_range: One at least.
-
-        Raises:
-            UnsupportedPrimitive: The database does not show on which page a row lies, or the table has no pages.
+            keys: Texts that `key_text` made, a sequence a key; one key at least, none twice.
         """
-        raise UnsupportedPrimitive(self.name, "page_bounds")
 
-    def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
-        """The condition that the key of relation `alias` lies in a range; TRUE where both ends are open."""
-        raise UnsupportedPrimitive(self.name, "key_between")
+    def range_of(self, key: Sequence[Column], alias: str, ranges: Sequence[KeyRange]) -> str:
+        """SQL of the id of the range in which a row of relation `alias` lies.
+
+        Args:
+            key: Key columns.
+            alias: Of the relation that has them.
+            ranges: Adjoining ranges in key order, one at least; each row's key is taken to lie in one of them.
+        """
+        return by_halving(ranges, lambda hi: self.key_between(key, alias, KeyRange(0, None, hi)))
 
     # -- DDL of qbcd's own tables ------------------------------------------------------------------------------------
     @abstractmethod
     def grants(self, schema: str, role: str) -> list[str]:
         """What a DBA who made qbcd's tables grants to the role that polls."""
+
+    def grantee(self, role: str) -> str:
+        """`role`, as the server calls it, in the form that GRANT takes."""
+        return self.quote(role)
+
+    def write_grant(self, table: Table, role: str, *, update: Sequence[str] = (), delete: bool = False) -> str:
+        """The GRANT of what `write_rights` looks for, for a DBA: UPDATE of single columns, DELETE, or both."""
+        rights = [f"UPDATE ({', '.join(map(self.quote, update))})"] if update else []
+        rights += ["DELETE"] if delete else []
+        place = f"{self.quote(table.schema)}.{self.quote(table.name)}"
+        return f"GRANT {', '.join(rights)} ON {place} TO {self.grantee(role)}"
 
     @abstractmethod
     def create_table(self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ then put together by range. A fetch is one scan that keeps rows by the number of
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from qbcd import buckets
@@ -20,14 +20,13 @@ class Words:
 
     Attributes:
         bucket: SQL of the number of the bucket of a depth (1 at least) in which a signed 64-bit number lies.
-        choice: SQL of the one of some whole numbers that belongs to the last of ascending whole numbers not above a
-            value; the first one belongs to all values below the second.
+        choice: SQL of the id of the last of some ranges in order that does not begin above a whole number.
         summed_once: What follows a subquery whose columns aggregates take, so that each is computed once a row.
         read_once: The same of a subquery whose rows travel; empty where that would write them down first.
     """
 
     bucket: Callable[[str, int], str]
-    choice: Callable[[str, Sequence[int], Sequence[int]], str]
+    choice: Callable[[str, Sequence[KeyRange]], str]
     summed_once: str
     read_once: str
 
@@ -37,8 +36,8 @@ def bucket_sums(words: Words, sums: Mapping[str, str], relation: str, hashed: st
     asked, depth = _ordered(ranges)
     inner = ", ".join(f"{sql} AS {name}" for name, sql in sums.items())
     outer = ", ".join(f"SUM(g.{name}) AS {name}" for name in sums)
-    firsts = [buckets.numbers(one, depth).start for one in asked]
-    of_range = words.choice("g.qbcd_bucket", firsts, [one.range_id for one in asked])
+    by_number = [replace(one, lo=(str(buckets.numbers(one, depth).start),)) for one in asked]
+    of_range = words.choice("g.qbcd_bucket", by_number)
     bucket = words.bucket(f"t.{hashed}", depth) if depth else "0"
     return (
         f"SELECT {of_range} AS range_id, {outer}\nFROM (SELECT {bucket} AS qbcd_bucket, {inner}\n"
@@ -50,7 +49,7 @@ def bucket_sums(words: Words, sums: Mapping[str, str], relation: str, hashed: st
 def bucket_rows(words: Words, select: Sequence[str], relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
     """See :meth:`~qbcd.connectors.base.Connector.bucket_rows`."""
     asked, depth = _ordered(ranges)
-    of_range = words.choice(f"t.{hashed}", [buckets.low(one) for one in asked], [one.range_id for one in asked])
+    of_range = words.choice(f"t.{hashed}", asked)
     head = f"SELECT {of_range} AS range_id, {', '.join(select)}\nFROM "
     if not words.read_once:
         return f"{head}{relation} AS t{_where(words, f't.{hashed}', asked, depth)}"
@@ -86,12 +85,3 @@ def _where(words: Words, hashed: str, asked: Sequence[KeyRange], depth: int) -> 
     if lo is not None:
         return f" WHERE {hashed} >= {lo[0]}"
     return f" WHERE {hashed} < {hi[0]}" if hi is not None else ""
-
-
-def halving(value: str, lows: Sequence[int], chosen: Sequence[int]) -> str:
-    """A choice (see :class:`Words`) as conditions that halve the list at each step."""
-    if len(chosen) == 1:
-        return str(chosen[0])
-    middle = len(chosen) // 2
-    below, above = (halving(value, lows[part], chosen[part]) for part in (slice(middle), slice(middle, None)))
-    return f"CASE WHEN {value} < {lows[middle]} THEN {below} ELSE {above} END"

@@ -6,8 +6,6 @@ goes with the demonstration; configuration and event files stay. Sits beside the
 
 from __future__ import annotations
 
-import json
-import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,47 +18,22 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.padding import Padding
 from rich.syntax import Syntax
-from rich.table import Table
 
 from qbcd.api import Project, open
 from qbcd.cli import words
-from qbcd.demo import flights
+from qbcd.demo import flights, tables
 from qbcd.demo.flights import TableChanges
+from qbcd.demo.folder import Folder
 from qbcd.demo.server import EmbeddedPostgres
-from qbcd.errors import ConfigError, QbcdError
-from qbcd.model import BatchHeader, Cost
-from qbcd.run import Report
+from qbcd.demo.tables import TOGETHER
+from qbcd.errors import QbcdError
+from qbcd.model import Cost
 from qbcd.sinks.console import event_table
+from qbcd.stream import Report
 
 if TYPE_CHECKING:
     from qbcd.cli.output import Output
 
-MARK = "# Written by `qbcd demo`"
-CONFIG = f"""\
-{MARK}, whose server is gone when it ends.
-version: 1
-sources:
-  nyc: {{url: "<url>"}}
-sinks:
-  changes: {{type: jsonl, path: events}}
-  lake: {{type: parquet, path: lake}}
-defaults: {{every: 30s, sinks: [changes]}}
-tables:
-  # id_rcs only reads: the source sums up ranges of the key, and those that
-  # differ are fetched and compared by Spark.
-  - {{source: nyc, table: flights, strategy: id_rcs, sinks: [changes, lake]}}
-  # mds keeps a copy in schema qbcd of the source and compares there; id does
-  # so range by range, and tlcs keeps one checksum a row instead of the copy.
-  - {{source: nyc, table: planes, strategy: mds}}
-  - {{source: nyc, table: weather, strategy: id}}
-  - {{source: nyc, table: airports, strategy: tlcs}}
-  # tdi reads what a time-stamp says is new; deleted rows carry a flag.
-  - source: nyc
-    table: airlines
-    columns: [name]
-    strategy: {{type: tdi, timestamp: updated_at, delete_flag: is_deleted, margin: 10ms}}
-"""
-OPS = {"c": "insert", "u": "update", "d": "delete"}
 SAMPLE = 3
 
 
@@ -75,7 +48,7 @@ class Demo:
 
     def __init__(self, output: Output, directory: Path, *, keep: bool) -> None:
         self.output = output
-        self.directory = directory
+        self.folder = Folder(directory)
         self.keep = keep
         self._number = 0
         self._summary: dict[str, Any] = {}
@@ -87,7 +60,7 @@ class Demo:
             QbcdError: Something that it needs is missing, or a step failed.
         """
         started = time.monotonic()
-        self._claim()
+        self.folder.claim()
         with _terminable():
             try:
                 with self.output.working("starting PostgreSQL"):
@@ -98,16 +71,15 @@ class Demo:
                     if self.keep:
                         self._wait()
             finally:
-                # The replicas are of a server that is gone.
-                shutil.rmtree(self.directory / ".qbcd", ignore_errors=True)
+                self.folder.forget_state()
         if self.output.as_json:
             self.output.data(self._summary)
         return 0 if good else 1
 
     def _steps(self, server: EmbeddedPostgres) -> bool:
         self._load(server)
-        config = self._configure(server)
-        with open(config) as project:
+        self._configure(server)
+        with open(self.folder.config) as project:
             with self._step("qbcd prepare: take the baseline, as it is today"):
                 self._prepare(project)
             with self._step("A day passes in the database"):
@@ -133,16 +105,13 @@ class Demo:
             self._show(", ".join(f"{table} {n:,} rows" for table, n in rows.items()))
             self._show(f"[dim]loaded in {words.duration(time.monotonic() - began)}[/]")
 
-    def _configure(self, server: EmbeddedPostgres) -> Path:
-        with self._step(f"The configuration, {escape(str(self.directory / 'qbcd.yaml'))}"):
-            text = CONFIG.replace("<url>", server.url)
-            path = self.directory / "qbcd.yaml"
-            path.write_text(text, encoding="utf-8")
+    def _configure(self, server: EmbeddedPostgres) -> None:
+        with self._step(f"The configuration, {escape(str(self.folder.config))}"):
+            text = self.folder.configure(server.url)
             if self.output.out.is_terminal:
                 self._show(Syntax(text, "yaml", theme="ansi_dark", background_color="default", word_wrap=True))
             else:
                 self._show(escape(text.rstrip()))
-        return path
 
     def _prepare(self, project: Project) -> None:
         for handle in project.streams:
@@ -175,45 +144,25 @@ class Demo:
         return reports
 
     def _compare(self, reports: Mapping[str, Report], applied: Mapping[str, TableChanges]) -> bool:
-        """The events found beside the changes applied, and what finding them cost."""
-        table, good = Table("stream", "event"), True
-        for name in ("applied", "found", ""):
-            table.add_column(name, justify="right")
-        for stream, report in reports.items():
-            counts = report.counts
-            wanted = _expected(applied[stream])
-            for op in [op for op in OPS if wanted.get(op) or counts.get(op)] or [""]:
-                same = wanted.get(op, 0) == counts.get(op, 0)
-                good = good and same
-                shown = [f"{n.get(op, 0):,}" if op else "" for n in (wanted, counts)]
-                mark = "[green]match[/]" if same else "[bold red]differ[/]"
-                table.add_row(stream, OPS.get(op, "[dim]no change[/]"), *shown, mark)
-            self._summary.setdefault("found", {})[stream] = counts
+        found = {stream: report.counts for stream, report in reports.items()}
+        table, good = tables.compared(found, applied)
+        self._summary["found"] = found
         self._show(table)
         self._costs("poll", reports)
         return good
 
-    def _costs(self, name: str, reports: Mapping[str, Report]) -> None:
-        total = _total(reports)
-        titles = ("cost of", "scanned", "shipped", "bytes", "ranges", "time", "Spark")
-        table = Table(*titles, box=None, padding=(0, 2, 0, 0))
-        for column in table.columns[1:]:
-            column.justify = "right"
-        for stream, cost in [*((stream, report.cost) for stream, report in reports.items()), ("together", total)]:
-            table.add_row(
-                stream, words.counted(cost.rows_scanned, "row"), words.counted(cost.rows_shipped, "row"),
-                words.size(cost.bytes_shipped) if cost.bytes_shipped else "-",
-                f"{cost.dirty:,} of {cost.ranges:,}" if cost.ranges else "-", words.duration(cost.seconds),
-                "yes" if cost.spark else "no", style="" if stream == "together" else "dim",
-            )  # fmt: skip
-        self._show(table)
-        self._summary[name] = asdict(total)
+    def _costs(self, name: str, reports: Mapping[str, Report]) -> Cost:
+        costs = {stream: report.cost for stream, report in reports.items()}
+        together = sum(costs.values(), Cost())
+        self._show(tables.costs({**costs, TOGETHER: together}))
+        self._summary[name] = asdict(together)
+        return together
 
     def _sample(self, reports: Mapping[str, Report]) -> None:
         for stream, ops in (("planes", "duc"), ("flights", "u")):
             header = reports[stream].header
             if header is not None:
-                events = [event for event in self._events(header) if event["op"] in ops]
+                events = [event for event in self.folder.events(header) if event["op"] in ops]
                 self._show(f"of {stream}:")
                 self._show(event_table(header, events[:SAMPLE]))
 
@@ -231,9 +180,8 @@ class Demo:
     def _poll_unchanged(self, project: Project) -> bool:
         before = _spark_jobs(project)
         reports = self._poll(project)
-        jobs, total = _spark_jobs(project) - before, _total(reports)
+        jobs, total = _spark_jobs(project) - before, self._costs("unchanged_poll", reports)
         events = sum(report.header.size for report in reports.values() if report.header)
-        self._costs("unchanged_poll", reports)
         self._show(
             f"[bold]{words.counted(events, 'event')}, {words.counted(total.rows_shipped, 'row')} shipped, "
             f"{words.counted(jobs, 'Spark job')}[/]"
@@ -243,16 +191,16 @@ class Demo:
 
     def _end(self, good: bool, seconds: float) -> None:
         with self._step("What is left"):
-            files = sorted(p for p in (self.directory / "events").rglob("*.jsonl") if not p.name.startswith("."))
+            files = self.folder.event_files()
             for path in files:
                 self._show(f"{escape(str(path))} [dim]{words.size(path.stat().st_size)}[/]")
-            self._show(f"{escape(str(self.directory / 'lake'))} [dim]the events of flights as Parquet[/]")
+            self._show(f"{escape(str(self.folder.lake))} [dim]the events of flights as Parquet[/]")
             self._summary |= {"files": [str(path) for path in files], "good": good, "seconds": seconds}
         verdict = "[bold green]everything matches[/]" if good else "[bold red]not everything matches[/]"
         self._print(f"\n{verdict} [dim]({words.duration(seconds)}, server and replicas are removed)[/]")
 
     def _wait(self) -> None:
-        config = escape(str(self.directory / "qbcd.yaml"))
+        config = escape(str(self.folder.config))
         self.output.say(f"the server runs on: qbcd -c {config} status; Ctrl-C ends it")
         try:
             signal.pause()
@@ -260,29 +208,6 @@ class Demo:
             self.output.say("stopping the server")
 
     # -- helpers -----------------------------------------------------------------------------------------------------
-    def _claim(self) -> None:
-        """Makes the folder, or empties the one that an earlier demonstration left."""
-        config = self.directory / "qbcd.yaml"
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            if any(self.directory.iterdir()):
-                if not (config.is_file() and config.read_text(encoding="utf-8").startswith(MARK)):
-                    raise ConfigError(
-                        f"{self.directory} holds other things than an earlier demonstration",
-                        remedy="name another folder with --directory",
-                    )
-                for name in ("events", "lake", ".qbcd"):
-                    shutil.rmtree(self.directory / name, ignore_errors=True)
-        except OSError as error:
-            raise ConfigError(
-                f"{self.directory} cannot be used: {error.strerror}", remedy="name another folder with --directory"
-            ) from error
-
-    def _events(self, header: BatchHeader) -> list[dict[str, Any]]:
-        """The events of a batch, as the sink has written them."""
-        path = self.directory / "events" / header.stream / f"{header.epoch}-{header.seq:012d}.jsonl"
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
     @contextmanager
     def _step(self, title: str) -> Iterator[None]:
         self._number += 1
@@ -326,23 +251,6 @@ def _terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _expected(changes: TableChanges) -> dict[str, int]:
-    return {"c": changes.inserted, "u": changes.updated, "d": changes.deleted}
-
-
-def _total(reports: Mapping[str, Report]) -> Cost:
-    costs = [report.cost for report in reports.values()]
-    return Cost(
-        rows_scanned=sum(c.rows_scanned for c in costs),
-        rows_shipped=sum(c.rows_shipped for c in costs),
-        bytes_shipped=sum(c.bytes_shipped for c in costs),
-        ranges=sum(c.ranges for c in costs),
-        dirty=sum(c.dirty for c in costs),
-        seconds=sum(c.seconds for c in costs),
-        spark=any(c.spark for c in costs),
-    )
 
 
 def _spark_jobs(project: Project) -> int:

@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import ClassVar
 
 from qbcd.errors import EnvironmentMissing, SourceError
 
@@ -64,6 +65,7 @@ class EmbeddedPostgres:
     """
 
     host = "127.0.0.1"
+    locale: ClassVar[tuple[str, ...]] = ("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
 
     def __init__(self, directory: Path, programs: Path, account: pwd.struct_passwd | None) -> None:
         self.directory = directory
@@ -74,19 +76,22 @@ class EmbeddedPostgres:
         self._watchdog: subprocess.Popen[bytes] | None = None
 
     @classmethod
-    def start(cls, directory: Path | None = None, settings: Mapping[str, Setting] | None = None) -> EmbeddedPostgres:
+    def start(
+        cls, directory: Path | None = None, settings: Mapping[str, Setting] | None = None, programs: Path | None = None
+    ) -> EmbeddedPostgres:
         """Creates a cluster (UTF8, locale C.UTF-8) and starts it; returns when it takes connections.
 
         Args:
             directory: A new or empty directory; default: one in the system's temporary directory. It is removed by
                 :meth:`stop` and when this process ends.
             settings: Server parameters over the defaults (no fsync, UTC), by their names in postgresql.conf.
+            programs: Folder of another server's programs; default: the wheel's.
 
         Raises:
             EnvironmentMissing: The wheel is not installed, or there is no account that the server could run as.
             SourceError: The server did not start; the message holds the end of its log.
         """
-        programs = _installed_programs()
+        programs = programs or _installed_programs()
         account = _unprivileged_account()
         server = cls(_make_directory(directory, account), programs, account)
         try:
@@ -169,8 +174,7 @@ class EmbeddedPostgres:
 
     def _initialise(self) -> None:
         command = [str(self.bin / "initdb"), "-D", str(self.directory / "data"), "-U", "postgres", "-E", "UTF8"]
-        command += ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-        command += ["--auth=trust", "--no-sync", "--no-instructions"]
+        command += [*self.locale, "--auth=trust", "--no-sync", "--no-instructions"]
         done = self._run(command)
         if done.returncode:
             raise SourceError(f"initdb failed: {_tail(done.stdout)}", where=str(self.directory))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from qbcd.sites.base import Detection, Difference, Held, Settings, Site, Step
+from qbcd.sites.base import Site
 from qbcd.sites.database import DatabaseSite
 from qbcd.sites.files import Files
 from qbcd.sites.guards import not_prepared
 from qbcd.sites.spark import SparkSite
+from qbcd.sites.values import Detection, Difference, Held, Settings, Step
 
 __all__ = [
     "DatabaseSite", "Detection", "Difference", "Files", "Held", "Settings", "Site", "SparkSite", "Step", "not_prepared",

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from qbcd import ranges
 from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
 from qbcd.sites import compare
-from qbcd.sites.base import Difference, Settings, Step
+from qbcd.sites.described import next_window
 from qbcd.sites.looking import filled
 from qbcd.sites.reading import checksums
+from qbcd.sites.values import Difference, Held, Settings, Step
 from qbcd.state import StoredRange, StreamRow
-from qbcd.strategies import IdRcs
+from qbcd.strategies import IdRcs, RemoteTs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from qbcd.sites.base import Held
     from qbcd.sites.spark import SparkSite
 
 _READ: Mapping[Consistency, str] = {
@@ -37,30 +37,38 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
         with site.reading() as conn:
             known = site.store.ranges(conn, site.stream)
     place = f"source {site.source.name}, read only"
-    if not known:
-        asked = strategy.cut.bounds(settings.rows_per_range)
-        bounds = [Step(f"{_CUT[strategy.cut.hashed]} (once, at prepare)", place, asked)] if asked else []
-        return [*bounds, *_poll_steps(site, strategy, [KeyRange(1, None, None)], settings, place)]
-    return _poll_steps(site, strategy, known, settings, place)
-
-
-def _poll_steps(
-    site: SparkSite, strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str
-) -> list[Step]:
-    connector = site.source.connector
-    shares = strategy.cut.passes(known, settings.connections)
-    asked = [(i, statement) for i, share in enumerate(shares, 1) for statement in share]
-    pins = "; ".join(connector.session_pins())
-    return [
-        Step("settings of every session", place, Statement(pins)),
-        *(
-            Step(f"checksums, connection {i} of {len(shares)}", place, statement) for i, statement in asked
-        ),
+    asked = None if known else strategy.cut.bounds(settings.rows_per_range)
+    steps = [Step(f"{_CUT[strategy.cut.hashed]} (once, at prepare)", place, asked)] if asked else []
+    known = known or [KeyRange(1, None, None)]
+    steps.append(Step("settings of every session", place, Statement("; ".join(site.source.connector.session_pins()))))
+    if not isinstance(strategy, RemoteTs):
+        fetched = strategy.images(known[:1], typed=settings.typed)
+        return [*steps, *_checksums(strategy, known, settings, place), _fetch(strategy, "rows", fetched, place)]
+    window = next_window(strategy.stamp, row if row and row.prepared else None)
+    steps += [
+        Step("ask whether anything lies in the window", place, strategy.stamp.any_row(window)),
         Step(
-            f"rows of the ranges that differ (here: the first), by Spark, {_READ[strategy.consistency]}", place,
-            strategy.images(known[:1], typed=settings.typed),
+            "rows of the window, by Spark", place, strategy.window_images(known, window, typed=settings.typed)
         ),
     ]  # fmt: skip
+    if not plan.option("deletes"):
+        return steps
+    sweep = _checksums(strategy, known, settings, place)
+    return [*steps, *sweep, _fetch(strategy, "keys", strategy.keys(known[:1]), place)]
+
+
+def _checksums(strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str) -> list[Step]:
+    shares = strategy.cut.passes(known, settings.connections)
+    title = "key sums of a sweep" if isinstance(strategy, RemoteTs) else "checksums"
+    return [
+        Step(f"{title}, connection {i} of {len(shares)}", place, statement)
+        for i, share in enumerate(shares, 1) for statement in share
+    ]  # fmt: skip
+
+
+def _fetch(strategy: IdRcs, what: str, statement: Statement, place: str) -> Step:
+    title = f"{what} of the ranges that differ (here: the first), by Spark, {_READ[strategy.consistency]}"
+    return Step(title, place, statement)
 
 
 def verify(site: SparkSite, plan: StreamPlan, held: Held) -> list[Difference]:
@@ -69,7 +77,7 @@ def verify(site: SparkSite, plan: StreamPlan, held: Held) -> list[Difference]:
     Where every statement sees a state of its own, what differs is read again, and must differ then too (protocol.md
     19): the lease keeps the replica as it is, while rows may have moved between the reads of two ranges.
     """
-    strategy = site.strategy(plan)
+    strategy = site.strategy(plan).by_rows()
     settings = Settings(sinks=(), typed=False, requested={})
     with site.reading() as conn:
         known = site.store.ranges(conn, site.stream)
@@ -79,13 +87,13 @@ def verify(site: SparkSite, plan: StreamPlan, held: Held) -> list[Difference]:
             fetched = site.fetch(strategy, snapshot, asked, settings, held)
             stages.callback(site.files.discard, fetched)
             with site.reading() as conn:
-                old = site.replica.rows(conn, plan, asked)
-            return compare.differences(old, site.replica.part_rows(plan, fetched), plan, by_value=False)
+                old = site.replica.rows(conn, plan, strategy.kept, asked)
+            return compare.differences(old, site.stage(strategy, fetched, settings), plan, by_value=False)
 
         site.check_key(snapshot.session, plan)
         now = checksums(site.source, strategy, snapshot, known, settings.connections)
         with site.reading() as conn:
-            own = filled(site.stream, known, compare.sums(site.replica.rows(conn, plan, known)))
+            own = filled(site.stream, known, compare.sums(site.replica.rows(conn, plan, strategy.kept, known)))
         dirty = ranges.differing(own, now)
         found = differing(dirty) if dirty else None
         if found is not None and snapshot.name is None:

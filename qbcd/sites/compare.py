@@ -7,6 +7,7 @@ b_0..b_n, a_0..a_n``; a batch adds ``reason, pair_id, ordinal, batch_seq`` (wire
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -15,18 +16,25 @@ from pyspark.sql import functions as F
 from qbcd.model import Column, StreamPlan
 from qbcd.sites import copies
 from qbcd.sites.shapes import IDENTITY
+from qbcd.state import StoredRange
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
 ONE_TASK_ROWS = 500_000  # rows that one task sorts and numbers; beyond them the work is cut by range
+FEW_ROWS = 100_000  # up to which one task compares, since it exchanges nothing with others
 _RANK = {"d": 0, "u": 1, "c": 2, "r": 3}
 
 
-def sums(rows: DataFrame) -> dict[int, tuple[int, int | None]]:
+def gathered(rows: DataFrame, about: int) -> DataFrame:
+    """`rows`, of which there are `about` so many, for one task where they are few: nothing then has to be shuffled."""
+    return rows.coalesce(1) if about <= FEW_ROWS else rows
+
+
+def sums(rows: DataFrame, digest_column: str = "digest") -> dict[int, tuple[int, int | None]]:
     """range_id -> (rows, sum of digests), exact: the sum is a decimal(38,0), and None where a digest is missing."""
-    digest = F.col("digest").cast("decimal(38,0)")
+    digest = F.col(digest_column).cast("decimal(38,0)")
     whole = F.when(F.count(digest) == F.count(F.lit(1)), F.sum(digest)).alias("s")
     found = rows.groupBy("range_id").agg(F.count(F.lit(1)).alias("n"), whole).collect()
     return {int(r["range_id"]): (int(r["n"]), None if r["s"] is None else int(r["s"])) for r in found}
@@ -44,10 +52,10 @@ def untravelled(stage: DataFrame) -> list[int]:
 
 
 def differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, *, by_value: bool) -> DataFrame:
-    """The net changes that turn `replica` into `stage`.
+    """The net changes that turn `replica` into `stage`, with ``net, weight``, what they add to their range.
 
     Args:
-        replica: Old rows of the ranges concerned.
+        replica: Old rows of the ranges concerned, with the values of all captured columns or of the key alone.
         stage: New rows of the same ranges.
         plan: The captured columns.
         by_value: Digests may differ in meaning only: rows whose values are equal are no change.
@@ -56,20 +64,86 @@ def differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, *, by_va
         replica, stage = (copies.by_content(rows, len(plan.captured)) for rows in (replica, stage))
     r, s = replica.alias("r"), stage.alias("s")
     op = F.when(F.col("s.key_id").isNull(), "d").when(F.col("r.key_id").isNull(), "c").otherwise("u")
-    width = len(plan.captured)
+    width, known = len(plan.captured), value_columns(replica)
+    old = [F.col(f"r.c{i}") if i < known else F.lit(None).cast(stage.schema[f"c{i}"].dataType) for i in range(width)]
     # A key is one row of the table, whatever range it stands in: ranges may have been cut anew in between.
     joined = r.join(s, F.col("r.key_id") == F.col("s.key_id"), "full_outer").select(
         op.alias("op"),
         *(F.coalesce(F.col(f"s.{c}"), F.col(f"r.{c}")).alias(c) for c in IDENTITY),
         F.col("s.digest").alias("digest"),
         F.col("r.digest").alias("old_digest"),
-        *(F.col(f"r.c{i}").alias(f"b_{i}") for i in range(width)),
+        *(value.alias(f"b_{i}") for i, value in enumerate(old)),
         *(F.col(f"s.c{i}").alias(f"a_{i}") for i in range(width)),
     )
-    moved = joined.where("op <> 'u' OR digest <> old_digest").withColumn("changed", _changed(plan))
+    changed = _changed(plan) if known == width else F.lit(None).cast("string")
+    moved = joined.where("op <> 'u' OR digest <> old_digest").withColumn("changed", changed)
     if by_value:
         moved = moved.where("op <> 'u' OR changed <> ''")
-    return moved.drop("old_digest")
+    return moved.withColumns(_growth(F.col("digest"), F.col("old_digest"))).drop("old_digest")
+
+
+def _growth(digest: SparkColumn, old: SparkColumn) -> dict[str, SparkColumn]:
+    """``net, weight``: by how many rows, and by what sum of digests, a change lets its range grow."""
+    net = F.when(F.col("op") == "c", 1).when(F.col("op") == "d", -1).otherwise(0)
+    new, gone = (F.coalesce(value, F.lit(0)).cast("decimal(38,0)") for value in (digest, old))
+    return {"net": net, "weight": new - gone}
+
+
+def moved_marks(replica: DataFrame, marks: DataFrame) -> DataFrame:
+    """(key_id, range_id, k0..kn) of the rows that differ between `replica` and `marks`; k0 is NULL of those gone."""
+    r, m = replica.select(*IDENTITY, "digest").alias("r"), marks.alias("m")
+    names = [c for c in marks.columns if c[0] == "k" and c[1:].isdigit()]
+    return (
+        r.join(m, F.col("r.key_id") == F.col("m.key_id"), "full_outer")
+        .where(F.col("r.key_id").isNull() | F.col("m.key_id").isNull() | (F.col("r.digest") != F.col("m.digest")))
+        .select(*(F.coalesce(F.col(f"m.{c}"), F.col(f"r.{c}")).alias(c) for c in IDENTITY), *(f"m.{n}" for n in names))
+    )
+
+
+def window_differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan) -> DataFrame:
+    """What a window of time-stamps tells: changes of the rows in it; ``weight`` is that of their keys.
+
+    Args:
+        replica: Old rows of the ranges concerned.
+        stage: The rows of the window, with ``key_digest``, and ``shown``, 1 where the restriction holds for them.
+        plan: The captured columns.
+    """
+    keys = F.broadcast(stage.select("key_id", "key_digest"))
+    known = replica.join(keys.select("key_id"), "key_id", "left_semi")
+    found = differences(known, stage.where("shown = 1"), plan, by_value=False).drop("weight")
+    left = F.when(F.col("op") == "d", F.lit("restriction_exit"))
+    weight = F.col("net") * F.col("key_digest").cast("decimal(38,0)")
+    return found.join(keys, "key_id").withColumns({"reason": left, "weight": weight})
+
+
+def gone(replica: DataFrame, keys: DataFrame) -> DataFrame:
+    """The rows of `replica` whose keys are not among `keys`, as changes of op d."""
+    width = value_columns(replica)
+    rows = replica.join(keys.select("key_id"), "key_id", "left_anti")
+    none = [F.lit(None).cast(replica.schema[f"c{i}"].dataType).alias(f"a_{i}") for i in range(width)]
+    return rows.select(
+        F.lit("d").alias("op"), F.lit(None).cast("string").alias("changed"), *IDENTITY,
+        F.lit(None).cast("long").alias("digest"), *(F.col(f"c{i}").alias(f"b_{i}") for i in range(width)), *none,
+    )  # fmt: skip
+
+
+def moves(changes: DataFrame) -> dict[int, tuple[int, int]]:
+    """range_id -> (rows, sum of digests) by which a range grew."""
+    found = changes.groupBy("range_id").agg(F.sum("net").alias("n"), F.sum("weight").alias("s")).collect()
+    return {int(r["range_id"]): (int(r["n"]), int(r["s"])) for r in found}
+
+
+def grown(ranges: Sequence[StoredRange], moves: Mapping[int, tuple[int, int]]) -> list[StoredRange]:
+    """Those of `ranges` that `moves` speaks of, with the counts and checksums that they have then."""
+    return [
+        replace(r, rows=r.rows + moves[r.range_id][0], checksum=r.checksum + moves[r.range_id][1])
+        for r in ranges if r.range_id in moves
+    ]  # fmt: skip
+
+
+def value_columns(rows: DataFrame) -> int:
+    """How many captured columns a row of stage or replica has the values of."""
+    return sum(1 for c in rows.columns if c[0] == "c" and c[1:].isdigit())
 
 
 def _changed(plan: StreamPlan) -> SparkColumn:
@@ -111,13 +185,14 @@ def baseline(stage: DataFrame, width: int) -> DataFrame:
     )  # fmt: skip
 
 
-def numbered(changes: DataFrame, seq: int) -> DataFrame:
+def numbered(changes: DataFrame, seq: int, *, few: bool = False) -> DataFrame:
     """The changes as batch rows, numbered from 0 without gaps: deletes, then updates, then inserts; by one task.
 
-    For changes that one task can sort; `numbered_by_group` is for more.
+    For changes that one task can sort, and where they are `few` find as well; `numbered_by_group` is for more.
     """
     ranks = [F.when(F.col("op") == op, F.lit(rank)) for op, rank in _RANK.items()]
-    sorted_rows = changes.repartition(1).sortWithinPartitions(F.coalesce(*ranks), *IDENTITY)
+    alone = changes.coalesce(1) if few else changes.repartition(1)
+    sorted_rows = alone.sortWithinPartitions(F.coalesce(*ranks), *IDENTITY)
     # In the only partition this is the row's place.
     return _batch_rows(sorted_rows, F.monotonically_increasing_id(), seq)
 
@@ -144,7 +219,7 @@ def _batch_rows(changes: DataFrame, ordinal: SparkColumn, seq: int) -> DataFrame
     width = sum(1 for c in changes.columns if c.startswith("a_"))
     return changes.select(
         "op",
-        F.lit(None).cast("string").alias("reason"),
+        F.col("reason") if "reason" in changes.columns else F.lit(None).cast("string").alias("reason"),
         F.lit(None).cast("string").alias("pair_id"),
         ordinal.alias("ordinal"),
         "changed",
@@ -156,19 +231,17 @@ def _batch_rows(changes: DataFrame, ordinal: SparkColumn, seq: int) -> DataFrame
     )
 
 
-def merged(base: DataFrame, deltas: DataFrame | None, ids: Sequence[int] | None) -> DataFrame:
-    """The replica's rows: the base segment with later batches on top, in ranges `ids` unless None."""
-    width = sum(1 for c in base.columns if c[0] == "c" and c[1:].isdigit())
+def merged(base: DataFrame, deltas: DataFrame | None, ids: Sequence[int], about: int) -> DataFrame:
+    """The replica's rows in ranges `ids`, `about` so many: the base segment with later batches on top."""
+    width = value_columns(base)
     names = [*IDENTITY, "digest", *(f"c{i}" for i in range(width))]
-    rows = _within(base.select(*names), ids)
+    inside = F.col("range_id").isin(list(ids))
+    rows = gathered(base.select(*names).where(inside), about)
     if deltas is None:
         return rows
     newest = Window.partitionBy(*IDENTITY).orderBy(F.col("batch_seq").desc())
-    latest = _within(deltas, ids).withColumn("nth", F.row_number().over(newest)).where("nth = 1")
+    latest = gathered(deltas.where(inside), about).withColumn("nth", F.row_number().over(newest)).where("nth = 1")
     values = [F.col(c) for c in (*IDENTITY, "digest")] + [F.col(f"a_{i}").alias(f"c{i}") for i in range(width)]
-    untouched = rows.join(latest.select(*IDENTITY), list(IDENTITY), "left_anti").select(*names)
-    return untouched.unionByName(latest.where("op <> 'd'").select(*values))
-
-
-def _within(rows: DataFrame, ids: Sequence[int] | None) -> DataFrame:
-    return rows if ids is None else rows.where(F.col("range_id").isin(list(ids)))
+    moved = latest.select(*IDENTITY).hint("shuffle_hash")  # which shuffles nothing where both are one task's
+    untouched = rows.join(moved, list(IDENTITY), "left_anti").select(*names)
+    return gathered(untouched.unionByName(latest.where("op <> 'd'").select(*values)), about)

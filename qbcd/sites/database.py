@@ -21,11 +21,13 @@ from qbcd.errors import SourceChanged
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, Cost, ServerIdentity, StreamPlan
 from qbcd.sites import described, fitness, owned, resizing, stepping, windows
-from qbcd.sites.base import Detection, Difference, Held, Settings, Site, Step, checkpoint_of, new_epoch
+from qbcd.sites.base import Site, checkpoint_of, new_epoch
 from qbcd.sites.guards import ACCEPTED_SOURCE
+from qbcd.sites.horizon import look_ahead
 from qbcd.sites.passes import Visit
 from qbcd.sites.shapes import casts, event_fields
 from qbcd.sites.stepping import Counts, Look
+from qbcd.sites.values import Detection, Difference, Held, Settings, Step
 from qbcd.spark.session import SparkProvider
 from qbcd.spark.source import source_rows
 from qbcd.state import ProjectState, StreamRow, StreamStore
@@ -77,10 +79,10 @@ class DatabaseSite(Site):
         return owned.ddl(self, plan)
 
     def refuse_unfit(self, session: Session, plan: StreamPlan, place: Callable[[str], str]) -> None:
-        fitness.refuse_unfit(self, session, plan, place)
+        fitness.refuse_unfit(self.source, session, self.strategy(plan), place)
 
     def remarks(self, session: Session, plan: StreamPlan) -> list[str]:
-        return fitness.remarks(self, session, plan)
+        return fitness.remarks(self.source, session, self.strategy(plan))
 
     def open_events(self, row: StreamRow) -> int:
         return sum((row.checkpoint.get("open") or {"counts": {}})["counts"].values())
@@ -94,7 +96,7 @@ class DatabaseSite(Site):
         part = Part(new_epoch(held.row), held.row.last_batch_seq + 1)
         moves: dict[str, Any] = {}
         if isinstance(strategy, Stamped) and strategy.way == "window":  # before the rows (protocol 6)
-            moves = {"mark": windows.look_ahead(self, plan, None), "swept": 0.0}
+            moves = {"mark": look_ahead(self.source, strategy, None), "swept": 0.0}
             moves["mark"].pop("remark", None)
             hooks.reach("after_horizon")
         with self.source.write(self.stream) as session:

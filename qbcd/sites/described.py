@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from qbcd.errors import Refused
 from qbcd.marks import Window
 from qbcd.model import KeyRange, Statement, StreamPlan
-from qbcd.sites.base import Step
+from qbcd.sites.values import Step
 from qbcd.state import StoredRange, StreamRow
 from qbcd.strategies import InSource, Part, Stamped, Tdi
 from qbcd.strategies.outbox import OPEN
@@ -28,7 +28,7 @@ def explain(site: DatabaseSite, plan: StreamPlan, row: StreamRow | None) -> list
     steps: list[Step] = []
     if strategy.way == "window":
         assert isinstance(strategy, Stamped)
-        steps += _window(strategy, Part(*number), _next_window(strategy, prepared), place)
+        steps += _window(strategy, Part(*number), next_window(strategy, prepared), place)
     if strategy.way == "whole":
         part = Part(*number)
         steps.append(Step("find the changes, into the outbox", place, strategy.differences(part)))
@@ -63,7 +63,7 @@ def _apply(strategy: InSource, part: Part, place: str, within: KeyRange | None =
     ]
 
 
-def _next_window(strategy: Stamped, row: StreamRow | None) -> Window:
+def next_window(strategy: Stamped, row: StreamRow | None) -> Window:
     """The window that begins where the last poll ended; its end is only known when the source is looked at."""
     plain = FIRST_COUNTER if strategy.kind in ("counter", "system") else NEVER
     mark = row.checkpoint.get("mark") if row else None

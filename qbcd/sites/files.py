@@ -25,7 +25,7 @@ from qbcd.state import Segment
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from qbcd.sites.base import Held
+    from qbcd.sites.values import Held
 
 Fields = Sequence[tuple[str, str]]
 _NO_MARKER = "mapreduce.fileoutputcommitter.marksuccessfuljobs"

@@ -6,19 +6,14 @@ What a poll must not go on without is looked at by each poll too, where it is re
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from qbcd.catalog.source import Session
+from qbcd.catalog.source import Session, Source
 from qbcd.errors import ConfigError, MissingPrivilege, Refused, UnsafeWatermark
 from qbcd.marks import Window
-from qbcd.model import StreamPlan
-from qbcd.sites import windows
-from qbcd.sites.owned import serves
+from qbcd.sites.horizon import refuse_blind
 from qbcd.sql import check_steady
 from qbcd.strategies import Atdi, InSource, Ranged, Stamped, Tdi, Tlcs
-
-if TYPE_CHECKING:
-    from qbcd.sites.database import DatabaseSite
+from qbcd.strategies.stamped import serves
 
 Place = Callable[[str], str]
 STORED = ("table", "partitioned")
@@ -26,7 +21,7 @@ ANY_WINDOW = Window("1970-01-01 00:00:00.000000", "1970-01-01 00:00:01.000000")
 ANY_NUMBERS = Window("0", "1")
 
 
-def refuse_unfit(site: DatabaseSite, session: Session, plan: StreamPlan, place: Place) -> None:
+def refuse_unfit(source: Source, session: Session, strategy: InSource, place: Place) -> None:
     """Refuses what cannot work, before anything is made.
 
     Raises:
@@ -34,35 +29,35 @@ def refuse_unfit(site: DatabaseSite, session: Session, plan: StreamPlan, place: 
         MissingPrivilege: The role lacks a right that the options need.
         Refused: The table cannot be read as the strategy reads it.
     """
-    strategy = site.strategy(plan)
     if isinstance(strategy, Stamped) and strategy.way == "window":
-        _refuse_mark(site, session, strategy, place)
-        check_steady(session.connection, site.source.connector, plan, place=place("where"))
-    _refuse_rights(site, session, strategy, place)
-    if isinstance(strategy, Ranged) and strategy.by_ranges and plan.table.kind in STORED:
-        _refuse_unordered(site, session, strategy, place)
+        refuse_mark(source, session, strategy, place)
+    _refuse_rights(source, session, strategy, place)
+    if isinstance(strategy, Ranged) and strategy.by_ranges and strategy.plan.table.kind in STORED:
+        _refuse_unordered(source, session, strategy, place)
 
 
-def _refuse_mark(site: DatabaseSite, session: Session, strategy: Stamped, place: Place) -> None:
-    connector, conn, plan = site.source.connector, session.connection, strategy.plan
+def refuse_mark(source: Source, session: Session, strategy: Stamped, place: Place) -> None:
+    """Refuses a time-stamp that is no watermark for this role or in this source, and a restriction that moves alone."""
+    connector, conn, plan = source.connector, session.connection, strategy.plan
+    check_steady(conn, connector, plan, place=place("where"))
     if strategy.system:
         problem = connector.system_mark_problem(conn, "", plan.table)
         if problem:
             raise UnsafeWatermark(problem, stream=plan.stream, where=place("timestamp"),
                                   remedy="use a time-stamp column, or id_rcs, mds or id")  # fmt: skip
         return
-    windows.refuse_blind(site, session, plan, connector.high_water(conn).blind)
+    refuse_blind(source, session, plan, connector.high_water(conn).blind)
     if strategy.kind == "counter":
-        _refuse_counter(site, session, strategy, place)
+        _refuse_counter(source, session, strategy, place)
     elif plan.option("counter"):
         raise ConfigError(f"time-stamp {strategy.names[0]!r} is no counter", stream=plan.stream, where=place("counter"),
                           remedy="remove `counter`")  # fmt: skip
 
 
-def _refuse_counter(site: DatabaseSite, session: Session, strategy: Stamped, place: Place) -> None:
+def _refuse_counter(source: Source, session: Session, strategy: Stamped, place: Place) -> None:
     """Refuses numbers that come out of order, and those that look like a version of each row (protocol.md 7, 8)."""
     plan, column = strategy.plan, strategy.marks[0]
-    told = site.source.connector.counter_problem(session.connection, plan.table, column)
+    told = source.connector.counter_problem(session.connection, plan.table, column)
     if told.refused:
         raise UnsafeWatermark(
             f"column {column.name!r} is no watermark: {told.refused}", stream=plan.stream, where=place("timestamp"),
@@ -80,8 +75,8 @@ def _refuse_counter(site: DatabaseSite, session: Session, strategy: Stamped, pla
         )  # fmt: skip
 
 
-def _refuse_rights(site: DatabaseSite, session: Session, strategy: InSource, place: Place) -> None:
-    connector, conn, table = site.source.connector, session.connection, strategy.plan.table
+def _refuse_rights(source: Source, session: Session, strategy: InSource, place: Place) -> None:
+    connector, conn, table = source.connector, session.connection, strategy.plan.table
     lacking, option = "", "type"
     if isinstance(strategy, Tdi) and strategy.purges:
         lacking, option = connector.write_rights(conn, table, delete=True), "purge"
@@ -96,11 +91,11 @@ def _refuse_rights(site: DatabaseSite, session: Session, strategy: InSource, pla
         )  # fmt: skip
 
 
-def _refuse_unordered(site: DatabaseSite, session: Session, strategy: InSource, place: Place) -> None:
+def _refuse_unordered(source: Source, session: Session, strategy: InSource, place: Place) -> None:
     """Refuses a key without an index in its order: each range would read the whole table."""
     plan = strategy.plan
     first = plan.key[0].name
-    indexes = site.source.connector.indexes(session.connection, plan.table)
+    indexes = source.connector.indexes(session.connection, plan.table)
     if any(i.ordered and not i.partial and i.columns[:1] == (first,) for i in indexes):
         return
     other = next((i.name for i in indexes if i.columns[:1] == (first,)), "")
@@ -113,15 +108,15 @@ def _refuse_unordered(site: DatabaseSite, session: Session, strategy: InSource, 
 
 
 # -- what is dearer than it needs to be --------------------------------------------------------------------------------
-def remarks(site: DatabaseSite, session: Session, plan: StreamPlan) -> list[str]:
+def remarks(source: Source, session: Session, strategy: InSource) -> list[str]:
     """What works, and costs more than it needs to."""
-    strategy = site.strategy(plan)
+    plan = strategy.plan
     if not isinstance(strategy, Stamped) or strategy.way != "window":
         return []
     if strategy.system:
         return ["no index can serve xmin: each poll reads the whole table"]
     table = plan.table
-    indexes = site.source.connector.indexes(session.connection, table)
+    indexes = source.connector.indexes(session.connection, table)
     found = []
     if table.kind in STORED and not serves(strategy, indexes):
         found.append(
@@ -129,14 +124,14 @@ def remarks(site: DatabaseSite, session: Session, plan: StreamPlan) -> list[str]
             f"(qbcd prepare {plan.stream} --dry-run prints the index)"
         )
     elif isinstance(strategy, Atdi):
-        found += _spoilt(site, session, strategy)
+        found += _spoilt(source, session, strategy)
     if strategy.nullable:
         found.append(f"{strategy.names[0]} may be NULL; rows without it are read at each poll")
     return found
 
 
-def _spoilt(site: DatabaseSite, session: Session, strategy: Atdi) -> list[str]:
+def _spoilt(source: Source, session: Session, strategy: Atdi) -> list[str]:
     """What keeps polls from being answered by the covering index alone, by the source's own plan."""
     window = ANY_NUMBERS if strategy.kind == "counter" else ANY_WINDOW
-    problem = site.source.connector.index_only(session.connection, strategy.plan.table, strategy.window_text(window))
+    problem = source.connector.index_only(session.connection, strategy.plan.table, strategy.window_text(window))
     return [f"polls are not answered by an index alone: {problem}"] if problem else []

@@ -11,7 +11,7 @@ from qbcd.model import StreamPlan
 from qbcd.state import ProjectState, Refusal
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Held, Settings
+    from qbcd.sites.values import Held, Settings
 
 DELETES = "deletes"
 ACCEPTED_SOURCE = "the changed source was accepted"

@@ -15,7 +15,8 @@ from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Held, Settings, Site
+    from qbcd.sites.base import Site
+    from qbcd.sites.values import Held, Settings
 
 SPLIT_AT = 2  # times `rows_per_range`: a range that differs and holds more is cut anew
 
@@ -30,13 +31,26 @@ class Look:
         asked: The ranges to fetch, in key order: those that stay as they are and, in their parents' places, children.
         parents: Ranges that are cut anew.
         children: What they are cut into; their rows are an estimate.
+        old: The ranges to fetch as the replica has them, before they are cut.
         after: Rows of the source now.
     """
 
     asked: tuple[StoredRange, ...]
     parents: tuple[StoredRange, ...]
     children: tuple[StoredRange, ...]
+    old: tuple[StoredRange, ...]
     after: int
+
+    @property
+    def rows(self) -> int:
+        """About how many rows there are to compare, on both sides together."""
+        return sum(r.rows for r in (*self.asked, *self.old))
+
+    @property
+    def lost(self) -> int:
+        """By how many rows the ranges have shrunk."""
+        now = {r.range_id: r.rows for r in (*self.asked, *self.parents)}
+        return sum(max(0, r.rows - now.get(r.range_id, r.rows)) for r in self.old)
 
     @property
     def kept(self) -> tuple[StoredRange, ...]:
@@ -55,12 +69,12 @@ def look(
     before, first_id = int(held.row.checkpoint["rows"]), held.row.next_range_id
     if snapshot.rebase:
         new = tuple(cut(site, strategy, snapshot, settings, first_id))
-        return Look(new, tuple(known), new, before)
+        return Look(new, tuple(known), new, tuple(known), before)
     site.progress(f"checksums of {len(known):,} ranges")
     now = checksums(site.source, strategy, snapshot, known, settings.connections)
     hooks.reach("after_checksums")
     dirty, after = ranges.differing(known, now), sum(r.rows for r in now)
-    if dirty and snapshot.name is not None:
+    if dirty and snapshot.name is not None and strategy.deletes:
         # Counts of one state tell now what the rows would. Of several they may miss rows that moved: the rows decide.
         lost = sum(max(0, old.rows - new.rows) for old, new in ranges.pairs(known, dirty))
         check_guards(site.project, settings, held, deletes=lost, before=before, after=after)
@@ -78,7 +92,8 @@ def look(
         parents.append(one)
         children += own
         asked += own
-    return Look(tuple(asked), tuple(parents), tuple(children), after)
+    old = tuple(old for old, _ in ranges.pairs(known, dirty))
+    return Look(tuple(asked), tuple(parents), tuple(children), old, after)
 
 
 def cut(

@@ -9,12 +9,13 @@ from qbcd.catalog.source import Session
 from qbcd.connectors.base import Connector, Index
 from qbcd.errors import MissingPrivilege
 from qbcd.model import StreamPlan, Table
-from qbcd.strategies import Atdi, InSource, Stamped, Tdi
+from qbcd.sites import rights
+from qbcd.strategies import InSource, Stamped, Tdi
 from qbcd.strategies.in_source import own_tables, sql_name
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Held
     from qbcd.sites.database import DatabaseSite
+    from qbcd.sites.values import Held
 
 
 def create(site: DatabaseSite, plan: StreamPlan) -> None:
@@ -41,38 +42,23 @@ def create(site: DatabaseSite, plan: StreamPlan) -> None:
 def ddl(site: DatabaseSite, plan: StreamPlan) -> list[str]:
     """All DDL that `create` runs or that a DBA may want to run: tables, rights, the index on the time-stamp."""
     connector, schema = site.source.connector, site.source.schema
+    strategy = site.strategy(plan)
     with site.reading() as conn:
         role = connector.privileges(conn, plan.table, [c.name for c in plan.captured], schema).role
         return [
-            *site.store.ddl(conn), *site.strategy(plan).ddl(), *connector.grants(schema, role),
-            *_index_ddl(site.strategy(plan), connector.indexes(conn, plan.table)),
+            *site.store.ddl(conn), *strategy.ddl(), *connector.grants(schema, role),
+            *rights.grants(connector, conn, strategy, role), *_index_ddl(strategy, connector.indexes(conn, plan.table)),
         ]  # fmt: skip
 
 
 def _index_ddl(strategy: InSource, indexes: Sequence[Index]) -> list[str]:
     """The index that a window is read by, unless one serves, and a view that hides flagged rows from users."""
     made = []
-    if isinstance(strategy, Stamped) and strategy.marks and not _has_index(strategy, indexes):
+    if isinstance(strategy, Stamped) and strategy.marks and not strategy.has_index(indexes):
         made.append(strategy.index())
     if isinstance(strategy, Tdi):
         made.append(strategy.view())
     return made
-
-
-def _has_index(strategy: Stamped, indexes: Sequence[Index]) -> bool:
-    """Whether the table has the index: of a covering one, by all its columns."""
-    if not isinstance(strategy, Atdi):
-        return serves(strategy, indexes)
-    lead, rest = strategy.index_columns()
-    return any(
-        i.ordered and not i.partial and i.columns[:1] == tuple(lead) and {*rest} <= {*i.columns, *i.included}
-        for i in indexes
-    )
-
-
-def serves(strategy: Stamped, indexes: Sequence[Index]) -> bool:
-    """Whether some index is in the order of the time-stamp."""
-    return any(i.ordered and not i.partial and i.columns[:1] == (strategy.marks[0].name,) for i in indexes)
 
 
 def stands(site: DatabaseSite, plan: StreamPlan) -> bool:
@@ -124,7 +110,7 @@ def _make_index(site: DatabaseSite, plan: StreamPlan) -> None:
     assert isinstance(strategy, Stamped)
     try:
         with site.source.write(site.stream) as session:
-            if not _has_index(strategy, site.source.connector.indexes(session.connection, plan.table)):
+            if not strategy.has_index(site.source.connector.indexes(session.connection, plan.table)):
                 session.run(strategy.index())
     except MissingPrivilege as error:
         raise MissingPrivilege(

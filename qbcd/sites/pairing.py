@@ -25,7 +25,7 @@ def paired(batch: DataFrame, *, keys: int, width: int, epoch: int, seq: int) -> 
     if keys == width:
         return batch
     names = batch.columns
-    deleted, inserted = F.col("op") == "d", F.col("op") == "c"
+    deleted, inserted = (F.col("op") == "d") & F.col("reason").isNull(), F.col("op") == "c"
     content = F.when(deleted, _content("b", keys, width)).when(inserted, _content("a", keys, width))
     # What is neither stands alone, so that no task gathers all updates.
     alike = Window.partitionBy(F.coalesce(content, F.col("ordinal").cast("string")))
@@ -33,7 +33,9 @@ def paired(batch: DataFrame, *, keys: int, width: int, epoch: int, seq: int) -> 
     gone = F.min(F.when(deleted, F.col("ordinal"))).over(alike)
     pair = F.concat(F.lit(f"{epoch}:{seq}:"), gone.cast("string"))
     marked = batch.withColumn("pair_id", F.when(matched, pair))
-    return marked.withColumn("reason", F.when(F.col("pair_id").isNotNull(), "key_change")).select(*names)
+    reason = F.when(F.col("pair_id").isNotNull(), "key_change").otherwise(F.col("reason"))
+    reason = F.when(F.col("pair_id").isNotNull(), "key_change").otherwise(F.col("reason"))
+    return marked.withColumn("reason", reason).select(*names)
 
 
 def _content(side: str, keys: int, width: int) -> SparkColumn:

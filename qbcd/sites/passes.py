@@ -25,8 +25,8 @@ from qbcd.state import StoredRange
 from qbcd.strategies import InSource, Part, Ranged
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Held, Settings
     from qbcd.sites.database import DatabaseSite
+    from qbcd.sites.values import Held, Settings
 
 SEAL_AT = 100_000  # events
 TARGET = timedelta(milliseconds=500)

@@ -19,7 +19,7 @@ from qbcd.catalog.source import Session, Source
 from qbcd.errors import TornRead
 from qbcd.model import KeyRange, ServerIdentity, Statement, StreamPlan, Table
 from qbcd.spark.source import source_rows
-from qbcd.strategies import IdRcs
+from qbcd.strategies import IdRcs, Query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -117,16 +117,25 @@ def _gather(source: Source, stream: str, snapshot: Snapshot, shares: Sequence[Se
     return rows
 
 
-def row_frame(
-    source: Source, spark: SparkSession, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange], *,
-    typed: bool, connections: int,
+def range_frame(
+    source: Source, spark: SparkSession, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange],
+    query: Query, connections: int,
 ) -> DataFrame:  # fmt: skip
-    """The rows of `asked` as one JDBC read, each range by one statement: a query, to be evaluated once, into the stage.
+    """What `query` gives of `asked` as one JDBC read, to be evaluated once; each range is of one state.
 
     Every reader has statements of its own, over its ranges alone: a condition on the ranges' ids would not keep every
     database from reading them all for each reader.
     """
-    connector, readers = source.connector, ranges.readers(asked, connections)
+    readers = ranges.readers(asked, connections)
+    statements = strategy.cut.shared(query, asked, readers)
+    return frame(source, spark, strategy.plan.stream, snapshot, statements, at_once=readers)
+
+
+def frame(
+    source: Source, spark: SparkSession, stream: str, snapshot: Snapshot, statements: Sequence[Statement], *,
+    at_once: int = 1,
+) -> DataFrame:  # fmt: skip
+    """The rows of `statements`, which have no placeholders, as one JDBC read in the snapshot."""
+    connector = source.connector
     pins = connector.session_pins() if snapshot.name is None else connector.snapshot_pins(snapshot.name)
-    queries = [statement.sql for statement in strategy.fetches(asked, typed=typed, readers=readers)]
-    return source_rows(spark, source, strategy.plan.stream, queries, init=pins, at_once=readers)
+    return source_rows(spark, source, stream, [s.sql for s in statements], init=pins, at_once=at_once)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import Connection
 
-from qbcd.model import BatchHeader, StreamPlan, Travel
+from qbcd.model import BatchHeader, Column, StreamPlan, Travel
 from qbcd.sites import compare
 from qbcd.sites.files import Files, Part
 from qbcd.sites.shapes import batch_fields, row_fields
@@ -44,35 +44,43 @@ class Replica:
         self.files = files
         self.spark = spark
 
-    def part_rows(self, plan: StreamPlan, part: Part, *, typed: bool = False) -> DataFrame:
-        """The rows of a stage or segment."""
-        return self.files.read(self.spark.get(), row_fields(travels_of(plan), typed=typed), part)
+    def part_rows(self, columns: Sequence[Column], part: Part, **fields: Any) -> DataFrame:
+        """The rows of a stage or segment that has the values of `columns`; `fields` as `row_fields` takes them."""
+        return self.files.read(self.spark.get(), row_fields([c.travel for c in columns], **fields), part)
 
     def batch_rows(self, plan: StreamPlan, *parts: Part) -> DataFrame:
         """The rows of batches."""
         return self.files.read(self.spark.get(), batch_fields(travels_of(plan)), *parts)
 
-    def rows(self, conn: Connection, plan: StreamPlan, asked: Sequence[StoredRange]) -> DataFrame:
-        """The replica's rows in `asked` ranges (one at least), whichever segments hold them."""
+    def rows(
+        self, conn: Connection, plan: StreamPlan, kept: Sequence[Column], asked: Sequence[StoredRange]
+    ) -> DataFrame:
+        """The replica's rows, with the values of `kept`, in `asked` ranges (one at least), from any segment."""
         segments = {s.segment_id: s for s in self.store.segments(conn, self.stream)}
         used = {r.segment: segments[r.segment] for r in asked if r.segment is not None}
         oldest = min((s.epoch, s.folded_through) for s in used.values())
         later = self.store.batches(conn, self.stream, oldest)
         frames = []
         for segment_id, segment in used.items():
-            ids = [r.range_id for r in asked if r.segment == segment_id]
-            frames.append(self._segment_rows(plan, segment, later, ids))
+            own = [r for r in asked if r.segment == segment_id]
+            frames.append(self._segment_rows(plan, kept, segment, later, own))
         whole = frames[0]
         for frame in frames[1:]:
             whole = whole.unionByName(frame)
-        return whole
+        return compare.gathered(whole, sum(r.rows for r in asked)) if frames[1:] else whole
 
     def _segment_rows(
-        self, plan: StreamPlan, segment: Segment, later: Sequence[BatchHeader], ids: list[int]
+        self,
+        plan: StreamPlan,
+        kept: Sequence[Column],
+        segment: Segment,
+        later: Sequence[BatchHeader],
+        own: Sequence[StoredRange],
     ) -> DataFrame:
         parts = [Part.of_location(h.location) for h in later if h.seq > segment.folded_through]
+        ids, about = [r.range_id for r in own], sum(r.rows for r in own)
         deltas = self.batch_rows(plan, *parts) if parts else None
-        return compare.merged(self.part_rows(plan, Part.of_segment(segment)), deltas, ids)
+        return compare.merged(self.part_rows(kept, Part.of_segment(segment)), deltas, ids, about)
 
     def replace_all(
         self, conn: Connection, row: StreamRow, part: Part, *, epoch: int, rows: int, folded: int,

@@ -18,8 +18,8 @@ from qbcd.state import StoredRange, StreamRow
 from qbcd.strategies import Ranged
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Held
     from qbcd.sites.database import DatabaseSite
+    from qbcd.sites.values import Held
 
 SPLIT_AT, MERGE_AT = 2.0, 0.25  # of the usual rows of a range
 COUNTED_AT_ONCE = 500

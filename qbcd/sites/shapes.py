@@ -27,11 +27,19 @@ def wire_type(travel: Travel) -> str:
     return _WIRE.get(travel.kind, "string")
 
 
-def row_fields(travels: Sequence[Travel], *, typed: bool = False) -> list[tuple[str, str]]:
-    """(name, type) of a row of stage or replica; `typed` stages name what no typed sink can take."""
+def row_fields(
+    travels: Sequence[Travel], *, typed: bool = False, extra: Sequence[tuple[str, str]] = ()
+) -> list[tuple[str, str]]:
+    """(name, type) of a row of stage or replica.
+
+    Args:
+        travels: Of the columns whose values it has.
+        typed: The stage names what no typed sink can take.
+        extra: What else a stage has.
+    """
     values = [(f"c{i}", wire_type(t)) for i, t in enumerate(travels)]
-    extra = [("untravelled", "string")] if typed else []
-    return [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint"), *values, *extra]
+    untravelled = [("untravelled", "string")] if typed else []
+    return [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint"), *values, *untravelled, *extra]
 
 
 def event_fields(travels: Sequence[Travel]) -> list[tuple[str, str]]:

@@ -8,9 +8,8 @@ stage alone; one compare-and-set transaction switches them in.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import Connection
@@ -18,30 +17,21 @@ from sqlalchemy.engine import Connection
 from qbcd import hooks
 from qbcd.catalog.remembered import SETTLED
 from qbcd.catalog.source import Session, Source
-from qbcd.errors import GuardTripped
+from qbcd.errors import SourceChanged
 from qbcd.model import BatchHeader, Cost, KeyRange, StreamPlan
-from qbcd.sites import audit, compare, copies, upkeep
-from qbcd.sites.base import (
-    Detection,
-    Difference,
-    Held,
-    Settings,
-    Site,
-    Step,
-    checkpoint_of,
-    new_epoch,
-    new_header,
-)  # fmt: skip
+from qbcd.sites import audit, compare, comparing, copies, fitness, remote, upkeep
+from qbcd.sites.base import Site, checkpoint_of, new_epoch
 from qbcd.sites.files import Files, Part
-from qbcd.sites.guards import ACCEPTED_SOURCE, check_guards, confirm, key_error, untravelled_error
-from qbcd.sites.looking import Look, check_torn, cut, filled, look
-from qbcd.sites.pairing import paired
-from qbcd.sites.reading import Snapshot, row_frame, snapshot_of
+from qbcd.sites.guards import key_error, untravelled_error
+from qbcd.sites.looking import cut, filled
+from qbcd.sites.reading import Snapshot, range_frame, snapshot_of
 from qbcd.sites.replica import Replica, travels_of
 from qbcd.sites.shapes import batch_fields, row_fields
+from qbcd.sites.switching import Found, new_batch
+from qbcd.sites.values import Detection, Difference, Held, Settings, Step
 from qbcd.spark.session import SparkProvider
-from qbcd.state import ProjectState, StoredRange, StreamRow
-from qbcd.strategies import IdRcs
+from qbcd.state import ProjectState, StreamRow
+from qbcd.strategies import IdRcs, RemoteTs, strategy_class
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -79,7 +69,18 @@ class SparkSite(Site):
             yield conn
 
     def strategy(self, plan: StreamPlan) -> IdRcs:
-        return IdRcs(self.source.connector, plan)
+        made = strategy_class(plan.strategy, dict(plan.options))
+        assert issubclass(made, IdRcs)
+        return made(self.source.connector, plan)
+
+    def refuse_unfit(self, session: Session, plan: StreamPlan, place: Callable[[str], str]) -> None:
+        strategy = self.strategy(plan)
+        if isinstance(strategy, RemoteTs):
+            fitness.refuse_mark(self.source, session, strategy.stamp, place)
+
+    def remarks(self, session: Session, plan: StreamPlan) -> list[str]:
+        strategy = self.strategy(plan)
+        return fitness.remarks(self.source, session, strategy.stamp) if isinstance(strategy, RemoteTs) else []
 
     def prove_place(self) -> None:
         self.files.prove()
@@ -98,31 +99,24 @@ class SparkSite(Site):
         started = time.monotonic()
         strategy = self.strategy(plan)
         epoch, seq = new_epoch(held.row), held.row.last_batch_seq + 1
+        moves = remote.first_mark(self, strategy)  # before the rows (protocol 6)
         with snapshot_of(self.source, plan, None) as snapshot:
             self.check_key(snapshot.session, plan)
             bare = cut(self, strategy, snapshot, settings, held.row.next_range_id)
-            segment = self.fetch(strategy, snapshot, bare, settings, held)
-        stage = self.replica.part_rows(plan, segment, typed=settings.typed)
-        self._check_values(stage, plan, settings)
-        counted = filled(self.stream, bare, compare.sums(stage))
+            fetched = self.fetch(strategy, snapshot, bare, settings, held)
+        stage = self.stage(strategy, fetched, settings)
+        self.check_values(stage, plan, settings)
+        counted = filled(self.stream, bare, compare.sums(stage, strategy.summed))
         rows = sum(r.rows for r in counted)
         header: BatchHeader | None = None
         if settings.baseline_events and rows:
-            header = new_header(
-                plan,
-                settings,
-                held,
-                epoch=epoch,
-                ts_ms=snapshot.ts_ms,
-                counts={"r": rows},
-                consistency=strategy.consistency,
-            )
             sizes = {("r", r.range_id): r.rows for r in counted}
             batch = compare.numbered_by_group(compare.baseline(stage, len(plan.captured)), sizes, seq)
             part = self.files.write(batch, batch_fields(travels_of(plan)), "batch", held)
-            header = replace(header, location=part.as_location())
+            header = new_batch(self, plan, settings, held, Found(part, {"r": rows}), epoch, snapshot.ts_ms)
         hooks.reach("after_stage")
-        checkpoint = self._checkpoint(plan, settings, snapshot, rows)
+        segment = self.kept(strategy, fetched, stage, held)
+        checkpoint = {**self.checkpoint(plan, settings, snapshot, rows), **moves}
         hooks.reach("before_commit")
         with self.writing() as conn:
             folded = header.seq if header else held.row.last_batch_seq
@@ -132,143 +126,67 @@ class SparkSite(Site):
             row = self.commit(conn, row, held, header, checkpoint, epoch=epoch, prepared=True)
         held.row = row
         hooks.reach("after_commit")
-        cost = Cost(rows, rows, segment.size, len(bare), len(bare), time.monotonic() - started, spark=True)
+        cost = Cost(rows, rows, fetched.size, len(bare), len(bare), time.monotonic() - started, spark=True)
         return Detection(header, cost)
 
     # -- detect ------------------------------------------------------------------------------------------------------
     def detect(self, plan: StreamPlan, settings: Settings, held: Held) -> Iterator[Detection]:
-        yield self._detected(plan, settings, held)
-
-    def _detected(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
-        started = time.monotonic()
         strategy = self.strategy(plan)
-        with self.reading() as conn:
-            known = self.store.ranges(conn, self.stream)
-        with self.remembered(plan, held, settings) as snapshot:
-            plan = plan.on(snapshot.table)
-            self._check_null_keys(snapshot.session, strategy)
-            wanted = look(self, strategy, snapshot, known, settings, held)
-            if not wanted.asked:
-                return Detection(None, Cost(wanted.after, 0, 0, len(known), 0, time.monotonic() - started))
-            fetched = self.fetch(strategy, snapshot, wanted.asked, settings, held)
-        hooks.reach("after_fetch")
-        try:
-            header = self._compare(plan, settings, held, snapshot, fetched, wanted)
-        finally:
-            self.files.discard(fetched, unless=bool(wanted.children))
-        dirty = (*wanted.kept, *wanted.parents)
-        seconds = time.monotonic() - started
-        warnings = (*held.notes, *((ACCEPTED_SOURCE,) if snapshot.rebase else ()))
-        return Detection(
-            header,
-            Cost(wanted.after, sum(r.rows for r in dirty), fetched.size, len(known), len(dirty), seconds, True),
-            warnings,
-        )
-
-    def _compare(
-        self, plan: StreamPlan, settings: Settings, held: Held, snapshot: Snapshot, fetched: Part, wanted: Look
-    ) -> BatchHeader | None:
-        """Compares stage and replica, stages the batch and commits; the source is not asked again."""
-        self.progress(f"comparing {len(wanted.asked):,} ranges with the replica")
-        stage = self.replica.part_rows(plan, fetched, typed=settings.typed)
-        self._check_values(stage, plan, settings)
-        read = {r.range_id: r for r in filled(self.stream, wanted.asked, compare.sums(stage))}
-        if snapshot.name is not None and not snapshot.rebase:
-            check_torn(self.stream, wanted, read)
-        with self.reading() as conn:
-            old = self.replica.rows(conn, plan, [*wanted.kept, *wanted.parents])
-        changes = compare.differences(old, stage, plan, by_value=snapshot.rebase)
-        before = int(held.row.checkpoint["rows"])
-        part = self._batch(plan, settings, held, changes, 2 * sum(r.rows for r in read.values()) + before // 10)
-        counts = compare.counts(self.replica.batch_rows(plan, part))
-        total = before + counts.get("c", 0) - counts.get("d", 0)
-        try:
-            check_guards(self.project, settings, held, deletes=counts.get("d", 0), before=before, after=total)
-        except GuardTripped:
-            self.files.discard(part)
-            raise
-        header = None
-        if counts:
-            epoch, ts_ms = held.row.epoch, snapshot.ts_ms
-            seen = self.strategy(plan).consistency
-            header = new_header(plan, settings, held, epoch=epoch, ts_ms=ts_ms, counts=counts, consistency=seen)
-            header = replace(header, location=part.as_location())
-        hooks.reach("after_stage")
-        self._switch(plan, settings, held, snapshot, fetched, wanted, read, header, total)
-        return header
-
-    def _batch(self, plan: StreamPlan, settings: Settings, held: Held, changes: DataFrame, rows: int) -> Part:
-        """Numbers the changes among about `rows` rows, pairs them where asked, and writes them as a batch's part."""
-        seq, fields = held.row.last_batch_seq + 1, batch_fields(travels_of(plan))
-
-        def write(batch: DataFrame) -> Part:
-            if settings.key_change:
-                batch = paired(
-                    batch, keys=len(plan.key), width=len(plan.captured), epoch=held.row.epoch, seq=seq
-                )  # fmt: skip
-            return self.files.write(batch, fields, "batch", held)
-
-        if rows <= compare.ONE_TASK_ROWS:
-            return write(compare.numbered(changes, seq))
-        changes = changes.persist()
-        try:
-            sizes = compare.groups(changes)
-            numbered = compare.numbered_by_group(changes, sizes, seq) if sizes else compare.numbered(changes, seq)
-            return write(numbered)
-        finally:
-            changes.unpersist()
-
-    def _switch(
-        self, plan: StreamPlan, settings: Settings, held: Held, snapshot: Snapshot, fetched: Part, wanted: Look,
-        read: Mapping[int, StoredRange], header: BatchHeader | None, total: int,
-    ) -> None:  # fmt: skip
-        """The one step: batch, ranges and checkpoint, by compare-and-set."""
-        checkpoint = self._checkpoint(plan, settings, snapshot, total)
-        folded = header.seq if header else held.row.last_batch_seq
-        kept, children = ([read[r.range_id] for r in part] for part in (wanted.kept, wanted.children))
-        hooks.reach("before_commit")
-        with self.writing() as conn:
-            row = held.row
-            self.store.update_ranges(conn, self.stream, kept)
-            if children:
-                gone = {r.range_id for r in wanted.parents}
-                stay = [r for r in self.store.ranges(conn, self.stream) if r.range_id not in gone]
-                row = self.replica.recut(conn, row, fetched, folded=folded, kept=stay, children=children)
-            confirm(self.project, settings, held, conn)
-            row = self.commit(conn, row, held, header, checkpoint)
-        held.row = row
-        hooks.reach("after_commit")
+        if isinstance(strategy, RemoteTs):
+            yield from remote.poll(self, plan, strategy, settings, held)
+        else:
+            yield comparing.poll(self, plan, strategy, settings, held)
 
     # -- checks ------------------------------------------------------------------------------------------------------
-    def remembered(self, plan: StreamPlan, held: Held, settings: Settings) -> AbstractContextManager[Snapshot]:
-        """The source as it is now, held against what the stream remembers."""
-        return snapshot_of(self.source, plan, held.row.checkpoint, accept_source=settings.accept_source)
+    @contextmanager
+    def remembered(self, plan: StreamPlan, held: Held, settings: Settings) -> Iterator[Snapshot]:
+        """The source as it is now, held against what the stream remembers.
+
+        Raises:
+            SourceChanged: Its digests mean something else now, and the replica has no values to compare instead.
+        """
+        accept = settings.accept_source
+        with snapshot_of(self.source, plan, held.row.checkpoint, accept_source=accept) as snapshot:
+            if snapshot.rebase and self.strategy(plan).keeps != "rows":
+                raise SourceChanged(
+                    "the server changed, and this stream keeps no old values by which its rows could be compared",
+                    stream=self.stream,
+                    remedy=f"qbcd reset {self.stream}, then prepare it again; consumers must reload",
+                )
+            yield snapshot
 
     def fetch(
         self, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange], settings: Settings, held: Held
     ) -> Part:
         """Reads `asked` once into the stage."""
         self.progress(f"fetching about {sum(r.rows for r in asked):,} rows of {len(asked):,} ranges")
-        frame = row_frame(
-            self.source,
-            self.spark.get(),
-            strategy,
-            snapshot,
-            asked,
-            typed=settings.typed,
-            connections=settings.connections,
-        )
-        fields = row_fields(travels_of(strategy.plan), typed=settings.typed)
+        frame = range_frame(
+            self.source, self.spark.get(), strategy, snapshot, asked,
+            lambda some, part: strategy.images(some, part, typed=settings.typed), settings.connections,
+        )  # fmt: skip
         frame = frame if strategy.plan.key else copies.told_apart(frame)
+        fields = row_fields(travels_of(strategy.plan), typed=settings.typed, extra=strategy.extra)
         return self.files.write(frame, fields, "fetch", held, source=self.source)
 
-    def _check_null_keys(self, session: Session, strategy: IdRcs) -> None:
+    def stage(self, strategy: IdRcs, fetched: Part, settings: Settings) -> DataFrame:
+        """The rows of a fetch."""
+        return self.replica.part_rows(
+            strategy.plan.captured, fetched, typed=settings.typed, extra=strategy.extra
+        )  # fmt: skip
+
+    def kept(self, strategy: IdRcs, fetched: Part, stage: DataFrame, held: Held) -> Part:
+        """A segment of the rows of a stage: the stage itself, or what the replica keeps of it."""
+        if strategy.keeps == "rows":
+            return fetched
+        return self.files.write(stage, row_fields([c.travel for c in strategy.kept]), "segment", held)
+
+    def check_null_keys(self, session: Session, strategy: IdRcs) -> None:
         """Refuses rows whose key is NULL: they lie in no range, so no checksum would ever show them."""
         plan = strategy.plan
         if any(c.nullable for c in plan.key) and int(session.one(strategy.null_keys()).keys_null):
             raise key_error(plan)
 
-    def _check_values(self, stage: DataFrame, plan: StreamPlan, settings: Settings) -> None:
+    def check_values(self, stage: DataFrame, plan: StreamPlan, settings: Settings) -> None:
         """Refuses keys that stand twice, and values that a typed sink could never take."""
         if not plan.key_is_proven and compare.has_duplicates(stage):
             raise key_error(plan)
@@ -298,6 +216,7 @@ class SparkSite(Site):
     def verify(self, plan: StreamPlan, held: Held) -> list[Difference]:
         return audit.verify(self, plan, held)
 
-    def _checkpoint(self, plan: StreamPlan, settings: Settings, snapshot: Snapshot, rows: int) -> dict[str, Any]:
+    def checkpoint(self, plan: StreamPlan, settings: Settings, snapshot: Snapshot, rows: int) -> dict[str, Any]:
+        """What the stream remembers beside its watermark."""
         encoder, settled = self.source.connector.encoder_version, self.strategy(plan).settled()
         return {**checkpoint_of(plan, settings, snapshot.server, encoder, rows), SETTLED: settled}

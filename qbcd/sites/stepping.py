@@ -23,8 +23,8 @@ from qbcd.strategies import InSource, Part, Tlcs
 from qbcd.strategies.outbox import OPEN, StagedBatch, outbox_name
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Held, Settings
     from qbcd.sites.database import DatabaseSite
+    from qbcd.sites.values import Held, Settings
 
 Counts = Mapping[str, int]
 # What of a checkpoint no step makes anew.

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from qbcd import hooks
 from qbcd.model import StreamPlan
 from qbcd.sites.files import Part
-from qbcd.sites.replica import travels_of
 from qbcd.sites.shapes import row_fields
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Held, Settings
     from qbcd.sites.spark import SparkSite
+    from qbcd.sites.values import Held, Settings
 
 COMPACT_FRACTION = 0.1  # of the replica's rows, standing in batches, before they are folded in
 COMPACT_BATCHES = 50
@@ -54,8 +53,9 @@ def compact(site: SparkSite, plan: StreamPlan, held: Held) -> bool:
         large = grown > max(1000, COMPACT_FRACTION * rows) or len(pending) >= COMPACT_BATCHES
         if not large and len(segments) <= COMPACT_SEGMENTS:
             return False
-        whole = site.replica.rows(conn, plan, known)
-    part = site.files.write(whole, row_fields(travels_of(plan)), "segment", held)
+        kept = site.strategy(plan).kept
+        whole = site.replica.rows(conn, plan, kept, known)
+    part = site.files.write(whole, row_fields([c.travel for c in kept]), "segment", held)
     hooks.reach("before_commit")
     with site.writing() as conn:
         moved = site.replica.replace_all(

@@ -12,134 +12,22 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from qbcd import hooks, marks
+from qbcd import hooks
 from qbcd.catalog.remembered import check_server, check_shape
 from qbcd.catalog.source import Session
-from qbcd.connectors.base import HighWater
-from qbcd.errors import Refused, UnsafeWatermark
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.sites import stepping
+from qbcd.sites.horizon import look_ahead
 from qbcd.sites.passes import Visit
 from qbcd.sites.stepping import Counts, Look, Taken
 from qbcd.strategies import InSource, Part, Stamped, Tdi
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Held, Settings
     from qbcd.sites.database import DatabaseSite
-
-Mark = Mapping[str, Any]
-LONG = timedelta(minutes=10)  # by which an open transaction holds the watermark back before it is told
+    from qbcd.sites.values import Held, Settings
 
 
-# -- how far -----------------------------------------------------------------------------------------------------------
-def look_ahead(site: DatabaseSite, plan: StreamPlan, mark: Mark | None) -> dict[str, Any]:
-    """The watermark after a poll that begins now; `mark` is the present one, None before the baseline.
-
-    Returns:
-        ``remark``, what the user should know. For the checkpoint: ``at``, how far rows are read; of a counter also
-        ``next`` and ``seen``, the value that is read up to as soon as every transaction that was open at that time has
-        ended (protocol.md 7).
-
-    Raises:
-        UnsafeWatermark: The source does not show how far its time-stamps are complete, and no `lag` is set.
-    """
-    strategy = site.strategy(plan)
-    assert isinstance(strategy, Stamped)
-    with site.source.read(site.stream) as session:
-        if strategy.kind == "system":
-            return {"at": _system(site, session, plan, mark)}
-        if strategy.kind == "counter":
-            return _counter(site, session, strategy, mark)
-        return _clock(site, session, plan, mark)
-
-
-def _clock(site: DatabaseSite, session: Session, plan: StreamPlan, mark: Mark | None) -> dict[str, Any]:
-    look = site.source.connector.high_water(session.connection)
-    margin, lag = _spans(plan)
-    refuse_blind(site, session, plan, look.blind)
-    known = mark["at"] if mark else None
-    if known is not None and look.clock < known:
-        raise UnsafeWatermark(
-            f"the source's clock shows {look.clock} and was read up to {known} before: it was set back",
-            stream=plan.stream, remedy=f"wait until it has passed that time, or qbcd verify {plan.stream}, then reset",
-        )  # fmt: skip
-    _refuse_late(plan, look.clock, known)
-    reached = marks.horizon(look, margin, lag)
-    if look.held and lag is None:
-        if known is None:
-            raise UnsafeWatermark(
-                f"{look.held}, so it is not known how far time-stamps are complete", stream=plan.stream,
-                remedy="prepare again when they have ended",
-            )  # fmt: skip
-        return {"at": known, "remark": f"{look.held}: the watermark stays at {known} UTC, and nothing newer is read"}
-    return {"at": marks.later(known, reached), "remark": _behind(look, reached, plan)}
-
-
-def _behind(look: HighWater, reached: str, plan: StreamPlan) -> str:
-    """That an old transaction holds the watermark back, where it does."""
-    lag: timedelta = plan.option("lag") or timedelta(0)
-    if look.oldest is None or look.clock <= marks.shifted(reached, LONG + lag):
-        return ""
-    return f"a transaction is open since {look.oldest} UTC: nothing newer than {reached} is read until it ends"
-
-
-def _refuse_late(plan: StreamPlan, clock: str, known: str | None) -> None:
-    """Refuses a poll so late that the application may have removed flagged rows unseen (pitfalls A7)."""
-    retention: timedelta | None = plan.option("retention")
-    if retention is None or known is None or clock <= marks.shifted(known, retention):
-        return
-    raise Refused(
-        f"the table was read up to {known} and flagged rows are kept for {retention}: some may be gone unseen",
-        stream=plan.stream, remedy=f"qbcd verify {plan.stream} shows them; qbcd reset {plan.stream} and prepare it",
-    )  # fmt: skip
-
-
-def _counter(site: DatabaseSite, session: Session, strategy: Stamped, mark: Mark | None) -> dict[str, Any]:
-    """Counters are no clock: a value may be read up to when all that was open when it was seen has ended."""
-    greatest = session.one(strategy.greatest()).mark
-    look = site.source.connector.high_water(session.connection)
-    margin, lag = _spans(strategy.plan)
-    refuse_blind(site, session, strategy.plan, look.blind)
-    reached = marks.horizon(look, margin, lag)
-    at, following, seen = (mark["at"], mark.get("next"), mark.get("seen")) if mark else (None, None, None)
-    if following is not None and seen is not None and seen < reached and not (look.held and lag is None):
-        at, following = following, None
-    if look.oldest is None and not look.held and lag is None:  # nobody holds a smaller value: no need to wait
-        return {"at": greatest if greatest is not None else at, "next": None, "seen": None}
-    if following is None and greatest is not None and greatest != at:
-        following, seen = greatest, look.clock
-    return {"at": at, "next": following, "seen": seen if following is not None else None}
-
-
-def _system(site: DatabaseSite, session: Session, plan: StreamPlan, mark: Mark | None) -> str:
-    if mark and (problem := site.source.connector.system_mark_problem(session.connection, str(mark["at"]))):
-        raise UnsafeWatermark(problem, stream=plan.stream, remedy=f"qbcd reset {plan.stream}, then prepare it again")
-    return site.source.connector.system_mark(session.connection)
-
-
-def _spans(plan: StreamPlan) -> tuple[timedelta, timedelta | None]:
-    return plan.option("margin") or timedelta(seconds=1), plan.option("lag")
-
-
-def refuse_blind(site: DatabaseSite, session: Session, plan: StreamPlan, blind: str) -> None:
-    """Refuses a source whose open transactions cannot all be seen, unless the user bounds them by `lag` (rule 8).
-
-    Raises:
-        UnsafeWatermark: It cannot.
-    """
-    if plan.option("lag") is not None:
-        return
-    blind = blind or site.source.connector.not_only_writer(session.connection, plan.table)
-    if blind:
-        raise UnsafeWatermark(
-            f"a time-stamp is no safe watermark here: {blind}", stream=plan.stream,
-            remedy="let the role see all sessions, where the database has such a right, or set `lag` to the longest "
-            "time that a transaction takes: what commits later than that is lost",
-        )  # fmt: skip
-
-
-# -- a poll ------------------------------------------------------------------------------------------------------------
 def poll(
     site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, *, afresh: bool = False
 ) -> Iterator[tuple[BatchHeader | None, Taken]]:
@@ -156,7 +44,7 @@ def poll(
     assert isinstance(strategy, Stamped)
     if not afresh:
         purge(site, plan, held)
-    ahead = look_ahead(site, plan, None if afresh else held.row.checkpoint["mark"])
+    ahead = look_ahead(site.source, strategy, None if afresh else held.row.checkpoint["mark"])
     hooks.reach("after_horizon")
     remark = ahead.pop("remark", "")
     taken = _window(site, plan, settings, held, strategy, ahead, afresh=afresh)

@@ -12,6 +12,7 @@ Primitives of canonical SQL (all expand through the connector):
 ``QBCD_SHARE(i, n)``          the row stands in part i of n of the table's storage
 ``QBCD_TRAVEL('c', x)``       value x of column c in wire form
 ``QBCD_TEXT('c', x)``         value x of column c as text that casts back to it
+``QBCD_KEY_TEXT('c', x)``     value x of key column c as the text by which its row is found again
 ``QBCD_TRAVELS('c', x)``      whether a typed sink can hold x; TRUE where every value can
 ``QBCD_MARK('c', x)``         the watermark over column c that text x holds
 ``QBCD_MARK_TEXT('c', x)``    value x of column c as the text of a watermark
@@ -43,6 +44,7 @@ _DELETED = True  # what a delete flag says where the strategy's options do not t
 # Of a column and one value.
 _VALUES: Mapping[str, Callable[[Connector, Column, Tree], Tree]] = {
     "QBCD_TEXT": lambda connector, column, x: connector.canonical_text(column, x),
+    "QBCD_KEY_TEXT": lambda connector, column, x: connector.key_text(column, x),
     "QBCD_TRAVEL": lambda connector, column, x: connector.travel_form(column, x),
     "QBCD_TRAVELS": lambda connector, column, x: connector.travels(column, x) or exp.true(),
     "QBCD_MARK": lambda connector, column, x: connector.mark(column, x),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qbcd.state.lease import LeaseKeeper, LeaseLost, Owner, acquire, holder, release, renew
 from qbcd.state.project import Acknowledged, DeliveryFailure, ProjectState, Refusal, Run
-from qbcd.state.rows import Pin, Segment, StoredRange, StreamRow, batch_from_json, batch_to_json
+from qbcd.state.rows import Pin, Segment, StoredRange, StreamRow, Visits, batch_from_json, batch_to_json
 from qbcd.state.store import StreamStore
 from qbcd.state.tables import SiteTables
 from qbcd.state.upgrades import FORMAT_VERSION
@@ -25,6 +25,7 @@ __all__ = [
     "StoredRange",
     "StreamRow",
     "StreamStore",
+    "Visits",
     "acquire",
     "batch_from_json",
     "batch_to_json",

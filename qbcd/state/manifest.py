@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import case, delete, func, insert, select
 from sqlalchemy.engine import Connection
 
 from qbcd.connectors.stores import facts_of
@@ -17,6 +17,7 @@ from qbcd.state.rows import (
     Segment,
     StoredRange,
     StreamRow,
+    Visits,
     in_key_order,
     range_row,
     range_values,
@@ -48,6 +49,16 @@ class Manifest(StreamRows):
         table = self.tables.range
         rows = conn.execute(select(table).where(table.c.stream == stream)).mappings().all()
         return in_key_order(stream, [range_row(unseal(table, dict(row))) for row in rows])
+
+    def visits(self, conn: Connection, stream: str, since: float) -> Visits:
+        """How many of the stream's ranges were visited `since` (seconds of the store's clock); reads no bounds."""
+        table = self.tables.range
+        seen, oldest = (
+            func.count(case(((table.c.last_visited >= since) & (table.c.last_visited > 0), 1))),
+            func.min(table.c.last_visited),
+        )
+        found = conn.execute(select(func.count(), seen, oldest).where(table.c.stream == stream)).one()
+        return Visits(int(found[0]), int(found[1]), float(found[2] or 0.0))
 
     def replace_ranges(self, conn: Connection, row: StreamRow, ranges: Sequence[StoredRange]) -> StreamRow:
         """Makes `ranges` all the ranges that the stream has; an empty sequence forgets them.

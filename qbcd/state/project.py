@@ -11,69 +11,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import BigInteger as Big
-from sqlalchemy import Column, Integer, MetaData, delete, insert, select, update
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import IntegrityError
 
-from qbcd.connectors.stores import COUNTER, KEY_TEXT, LONG_TEXT, SECONDS
 from qbcd.errors import StateConflict
 from qbcd.model import BatchHeader, Cost
 from qbcd.state.database import StateDatabase
 from qbcd.state.making import create_missing, insert_once
+from qbcd.state.project_tables import ACK, DELIVERY_ERROR, HISTORY, METADATA, REFUSAL
 from qbcd.state.rows import StreamRow, dump
 from qbcd.state.store import StreamStore
-from qbcd.state.tables import PREFIX, make_table, seal, unseal
+from qbcd.state.tables import seal, unseal
 
 Outcome = Literal["ok", "empty", "failed", "refused"]
 
 _KEPT_RUNS = 1000
-_metadata = MetaData()
-_ack = make_table(
-    _metadata,
-    PREFIX + "ack",
-    Column("stream", KEY_TEXT, primary_key=True),
-    Column("sink", KEY_TEXT, primary_key=True),
-    Column("epoch", Big, nullable=False),
-    Column("batch_seq", Big, nullable=False),
-    Column("fingerprint", LONG_TEXT, nullable=False),
-    Column("at", SECONDS, nullable=False),
-    loose=("at",),
-)
-_delivery_error = make_table(
-    _metadata,
-    PREFIX + "delivery_error",
-    Column("stream", KEY_TEXT, primary_key=True),
-    Column("sink", KEY_TEXT, primary_key=True),
-    Column("at", SECONDS, nullable=False),
-    Column("message", LONG_TEXT, nullable=False),
-    Column("attempts", Integer, nullable=False),
-)
-_history = make_table(
-    _metadata,
-    PREFIX + "history",
-    Column("id", COUNTER, primary_key=True, autoincrement=True),
-    Column("stream", KEY_TEXT, nullable=False),
-    Column("started_at", SECONDS, nullable=False),
-    Column("finished_at", SECONDS, nullable=False),
-    Column("outcome", LONG_TEXT, nullable=False),
-    Column("epoch", Big, nullable=False),
-    Column("batch_seq", Big, nullable=False),
-    Column("counts", LONG_TEXT, nullable=False),
-    Column("cost", LONG_TEXT, nullable=False),
-    Column("message", LONG_TEXT, nullable=False),
-    unique=("stream", "id"),
-)
-_refusal = make_table(
-    _metadata,
-    PREFIX + "refusal",
-    Column("stream", KEY_TEXT, primary_key=True),
-    Column("kind", LONG_TEXT, nullable=False),
-    Column("version", Big, nullable=False),
-    Column("amount", Big, nullable=False),
-    Column("message", LONG_TEXT, nullable=False),
-    Column("at", SECONDS, nullable=False),
-)
 
 
 class Acknowledged(NamedTuple):
@@ -133,11 +86,11 @@ class ProjectState(StateDatabase):
 
     def __init__(self, url: str | URL, *, create: bool = True) -> None:
         self.store = StreamStore(None)
-        names = frozenset(table for part in (_metadata, self.store.tables.metadata) for table in part.tables)
+        names = frozenset(table for part in (METADATA, self.store.tables.metadata) for table in part.tables)
         super().__init__(url, self._create_tables, names, create=create)
 
     def _create_tables(self, conn: Connection) -> None:
-        create_missing(conn, _metadata.sorted_tables)
+        create_missing(conn, METADATA.sorted_tables)
         self.store.create(conn)
 
     def __enter__(self) -> ProjectState:
@@ -151,10 +104,10 @@ class ProjectState(StateDatabase):
         """Lets `sink` begin after batch (epoch, seq), unless it has begun already; never moves it."""
         named = {"stream": stream, "sink": sink, "epoch": epoch, "batch_seq": seq, "fingerprint": ""}
         with self.write() as conn:
-            here = (_ack.c.stream == stream) & (_ack.c.sink == sink)
-            if conn.execute(select(_ack.c.sink).where(here)).first() is not None:
+            here = (ACK.c.stream == stream) & (ACK.c.sink == sink)
+            if conn.execute(select(ACK.c.sink).where(here)).first() is not None:
                 return
-            insert_once(conn, insert(_ack).values(**seal(_ack, {**named, "at": self.facts.clock})))
+            insert_once(conn, insert(ACK).values(**seal(ACK, {**named, "at": self.facts.clock})))
 
     def acknowledge(self, stream: str, sink: str, header: BatchHeader) -> None:
         """Notes that `sink` holds the batch; once more is the same as once.
@@ -169,20 +122,20 @@ class ProjectState(StateDatabase):
                 raise StateConflict("another process publishes to this sink", stream=stream) from error
 
     def _acknowledge(self, conn: Connection, stream: str, sink: str, header: BatchHeader) -> None:
-        here = (_ack.c.stream == stream) & (_ack.c.sink == sink)
-        found = conn.execute(select(_ack).where(here).with_for_update()).mappings().first()
+        here = (ACK.c.stream == stream) & (ACK.c.sink == sink)
+        found = conn.execute(select(ACK).where(here).with_for_update()).mappings().first()
         new = Acknowledged(header.epoch, header.seq, header.fingerprint)
         named = {"stream": stream, "sink": sink, "epoch": new.epoch, "batch_seq": new.seq}
-        values = seal(_ack, {**named, "fingerprint": new.fingerprint, "at": self.facts.clock})
+        values = seal(ACK, {**named, "fingerprint": new.fingerprint, "at": self.facts.clock})
         if found is None:
-            conn.execute(insert(_ack).values(**values))
+            conn.execute(insert(ACK).values(**values))
         else:
-            old = _acknowledged(unseal(_ack, dict(found)))
+            old = _acknowledged(unseal(ACK, dict(found)))
             if old[:2] > new[:2] or (old[:2] == new[:2] and old != new):
                 raise _went_back(stream, sink, old, f"{new.epoch}-{new.seq} ({new.fingerprint})")
             if old != new:
-                conn.execute(update(_ack).where(here).values(**values))
-        conn.execute(delete(_delivery_error).where(_failure_of(stream, sink)))
+                conn.execute(update(ACK).where(here).values(**values))
+        conn.execute(delete(DELIVERY_ERROR).where(_failure_of(stream, sink)))
 
     def acknowledged(self, stream: str) -> dict[str, Acknowledged]:
         """By sink, the last batch that it holds.
@@ -191,8 +144,8 @@ class ProjectState(StateDatabase):
             Refused: A row is damaged.
         """
         with self.read() as conn:
-            rows = conn.execute(select(_ack).where(_ack.c.stream == stream)).mappings().all()
-        return {row["sink"]: _acknowledged(unseal(_ack, dict(row))) for row in rows}
+            rows = conn.execute(select(ACK).where(ACK.c.stream == stream)).mappings().all()
+        return {row["sink"]: _acknowledged(unseal(ACK, dict(row))) for row in rows}
 
     def check_acks(self, stream: str, row: StreamRow | None, batches: Sequence[BatchHeader]) -> None:
         """Refuses a site that does not know what a sink already holds, e.g. one restored from a backup.
@@ -214,23 +167,23 @@ class ProjectState(StateDatabase):
     def retire_sink(self, stream: str, sink: str) -> None:
         """Forgets a sink that was taken out of the stream's configuration."""
         with self.write() as conn:
-            conn.execute(delete(_ack).where((_ack.c.stream == stream) & (_ack.c.sink == sink)))
-            conn.execute(delete(_delivery_error).where(_failure_of(stream, sink)))
+            conn.execute(delete(ACK).where((ACK.c.stream == stream) & (ACK.c.sink == sink)))
+            conn.execute(delete(DELIVERY_ERROR).where(_failure_of(stream, sink)))
 
     # -- failed deliveries -------------------------------------------------------------------------------------------
     def delivery_failed(self, stream: str, sink: str, message: str) -> int:
         """Notes a failed delivery; returns how many in a row there were."""
         with self.write() as conn:
             here = _failure_of(stream, sink)
-            before = conn.execute(select(_delivery_error.c.attempts).where(here)).scalar() or 0
-            conn.execute(delete(_delivery_error).where(here))
+            before = conn.execute(select(DELIVERY_ERROR.c.attempts).where(here)).scalar() or 0
+            conn.execute(delete(DELIVERY_ERROR).where(here))
             values = {"stream": stream, "sink": sink, "message": _plain(message), "attempts": before + 1}
-            conn.execute(insert(_delivery_error).values(**values, at=self.facts.clock))
+            conn.execute(insert(DELIVERY_ERROR).values(**values, at=self.facts.clock))
         return int(before) + 1
 
     def delivery_failures(self, stream: str) -> dict[str, DeliveryFailure]:
         """By sink, the failure that its next success clears."""
-        table = _delivery_error
+        table = DELIVERY_ERROR
         with self.read() as conn:
             rows = conn.execute(select(table).where(table.c.stream == stream)).all()
         return {row.sink: DeliveryFailure(row.at, row.message, row.attempts) for row in rows}
@@ -242,18 +195,18 @@ class ProjectState(StateDatabase):
         values["counts"] = dump(dict(run.counts))
         values["cost"] = dump(asdict(cost) if cost else dict(run.cost))
         values["message"] = _plain(run.message)
-        mine = _history.c.stream == run.stream
+        mine = HISTORY.c.stream == run.stream
         with self.write() as conn:
-            [number] = conn.execute(insert(_history).values(**values)).inserted_primary_key or (0,)
-            latest = select(_history.c.id).where(mine).order_by(_history.c.id.desc())
+            [number] = conn.execute(insert(HISTORY).values(**values)).inserted_primary_key or (0,)
+            latest = select(HISTORY.c.id).where(mine).order_by(HISTORY.c.id.desc())
             surplus = conn.execute(latest.offset(_KEPT_RUNS).limit(1)).scalar()
             if surplus is not None:
-                conn.execute(delete(_history).where(mine, _history.c.id <= surplus))
+                conn.execute(delete(HISTORY).where(mine, HISTORY.c.id <= surplus))
         return int(number)
 
     def runs(self, stream: str, n: int = 20) -> list[Run]:
         """The latest `n` polls of the stream, latest first."""
-        query = select(_history).where(_history.c.stream == stream).order_by(_history.c.id.desc()).limit(n)
+        query = select(HISTORY).where(HISTORY.c.stream == stream).order_by(HISTORY.c.id.desc()).limit(n)
         with self.read() as conn:
             rows = conn.execute(query).mappings().all()
         loaded = ({**row, "counts": json.loads(row["counts"]), "cost": json.loads(row["cost"])} for row in rows)
@@ -263,15 +216,15 @@ class ProjectState(StateDatabase):
     def put_refusal(self, stream: str, refusal: Refusal) -> None:
         """Remembers what a guard refused, in place of what it refused before."""
         with self.write() as conn:
-            conn.execute(delete(_refusal).where(_refusal.c.stream == stream))
+            conn.execute(delete(REFUSAL).where(REFUSAL.c.stream == stream))
             values = {"kind": refusal.kind, "version": refusal.version, "amount": refusal.amount}
             message = _plain(refusal.message)
-            conn.execute(insert(_refusal).values(stream=stream, **values, message=message, at=self.facts.clock))
+            conn.execute(insert(REFUSAL).values(stream=stream, **values, message=message, at=self.facts.clock))
 
     def get_refusal(self, stream: str) -> Refusal | None:
         """What a guard refused last, if it was not confirmed since."""
         with self.read() as conn:
-            row = conn.execute(select(_refusal).where(_refusal.c.stream == stream)).first()
+            row = conn.execute(select(REFUSAL).where(REFUSAL.c.stream == stream)).first()
         return None if row is None else Refusal(row.kind, row.version, row.amount, row.message, row.at)
 
     def consume_refusal(
@@ -285,14 +238,14 @@ class ProjectState(StateDatabase):
         if conn is None:
             with self.write() as own:
                 return self.consume_refusal(stream, kind, version, amount, conn=own)
-        same = (_refusal.c.stream == stream) & (_refusal.c.kind == kind)
-        same &= (_refusal.c.version == version) & (_refusal.c.amount == amount)
-        return conn.execute(delete(_refusal).where(same)).rowcount == 1
+        same = (REFUSAL.c.stream == stream) & (REFUSAL.c.kind == kind)
+        same &= (REFUSAL.c.version == version) & (REFUSAL.c.amount == amount)
+        return conn.execute(delete(REFUSAL).where(same)).rowcount == 1
 
     def forget(self, stream: str) -> None:
         """Forgets acknowledgements, failures and refusals of a stream that begins again; its history stays."""
         with self.write() as conn:
-            for table in (_ack, _delivery_error, _refusal):
+            for table in (ACK, DELIVERY_ERROR, REFUSAL):
                 conn.execute(delete(table).where(table.c.stream == stream))
 
 
@@ -301,7 +254,7 @@ def _acknowledged(values: Mapping[str, Any]) -> Acknowledged:
 
 
 def _failure_of(stream: str, sink: str) -> Any:
-    return (_delivery_error.c.stream == stream) & (_delivery_error.c.sink == sink)
+    return (DELIVERY_ERROR.c.stream == stream) & (DELIVERY_ERROR.c.sink == sink)
 
 
 def _plain(message: str) -> str:

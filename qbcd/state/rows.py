@@ -56,6 +56,21 @@ class StoredRange(KeyRange):
 
 
 @dataclass(frozen=True)
+class Visits:
+    """How far a pass over a stream's ranges is.
+
+    Attributes:
+        ranges: How many there are.
+        visited: How many of them the pass has seen.
+        oldest: Seconds of the store's clock at the visit that is longest ago, 0 where a range was never visited.
+    """
+
+    ranges: int
+    visited: int
+    oldest: float
+
+
+@dataclass(frozen=True)
 class Segment:
     """A base segment of a Parquet replica.
 

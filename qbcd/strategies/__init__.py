@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from qbcd.strategies.atdi import Atdi
 from qbcd.strategies.base import Estimate, Strategy
+from qbcd.strategies.cuts import Query
 from qbcd.strategies.id import Id
 from qbcd.strategies.id_rcs import IdRcs
 from qbcd.strategies.in_source import InSource, Part
 from qbcd.strategies.mds import Mds
 from qbcd.strategies.ranged import Ranged
+from qbcd.strategies.remote import RemoteTlcs, RemoteTs
 from qbcd.strategies.stamped import Stamped
 from qbcd.strategies.tdi import Tdi
 from qbcd.strategies.tlcs import Tlcs
@@ -17,8 +22,19 @@ from qbcd.strategies.ts import Ts
 STRATEGIES: dict[str, type[Strategy]] = {
     strategy.name: strategy for strategy in (Mds, IdRcs, Ts, Tdi, Atdi, Tlcs, Id)
 }  # fmt: skip
+# Those that can also leave the source as it is, with the option that says so.
+REMOTE: dict[str, tuple[str, str, type[IdRcs]]] = {
+    "ts": ("replica", "spark", RemoteTs), "tlcs": ("checksums", "remote", RemoteTlcs),
+}  # fmt: skip
+
+
+def strategy_class(name: str, options: Mapping[str, Any]) -> type[Strategy]:
+    """The class of a strategy under its options, which decide where its replica is."""
+    option, remote, other = REMOTE.get(name, ("", "", IdRcs))
+    return other if option and options.get(option) == remote else STRATEGIES[name]
+
 
 __all__ = [
-    "STRATEGIES", "Atdi", "Estimate", "Id", "IdRcs", "InSource", "Mds", "Part", "Ranged", "Stamped", "Strategy", "Tdi",
-    "Tlcs", "Ts",
+    "STRATEGIES", "Atdi", "Estimate", "Id", "IdRcs", "InSource", "Mds", "Part", "Query", "Ranged", "RemoteTlcs",
+    "RemoteTs", "Stamped", "Strategy", "Tdi", "Tlcs", "Ts", "strategy_class",
 ]  # fmt: skip

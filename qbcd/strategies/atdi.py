@@ -6,6 +6,9 @@ replica is the paper's projected copy, as always here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from qbcd.connectors.base import Index
 from qbcd.strategies import costs
 from qbcd.strategies.base import Estimate
 from qbcd.strategies.stamped import DELTA, HEIGHT
@@ -17,13 +20,23 @@ class Atdi(Tdi):
 
     name = "atdi"
 
-    def estimate(self) -> Estimate:
-        """I*delta + delta*W + K = .014 N (paper, figures 5 and 6; error C13)."""
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
+        """I*delta + delta*W + K = .014 N by the covering index (paper, figures 5 and 6; error C13), else as TDI."""
+        if not self.has_index(indexes):
+            return super().estimate(indexes)
         table = self.plan.table
         read = sum(c.width for c in (*self.plan.captured, *self.marks)) + 8
         index = round(table.pages * min(1.0, read / table.row_width)) if table.row_width and read else table.pages
         pages = costs.atdi(index, self._copied_pages, DELTA, HEIGHT)
-        return self._estimated("I*delta + delta*W + K, delta = 1 %, changes clustered", pages)
+        return self._estimated("I*delta + delta*W + K", pages, DELTA * max(table.rows, 0))
+
+    def has_index(self, indexes: Sequence[Index]) -> bool:
+        """Whether a covering one is among `indexes`, by all its columns."""
+        lead, rest = self.index_columns()
+        return any(
+            i.ordered and not i.partial and i.columns[:1] == tuple(lead) and {*rest} <= {*i.columns, *i.included}
+            for i in indexes
+        )
 
     def index_columns(self) -> tuple[list[str], list[str]]:
         """The time-stamp, and all else that a poll reads of the table."""

@@ -12,6 +12,8 @@ from typing import Any, ClassVar, Literal
 from qbcd.connectors.base import Connector
 from qbcd.model import Consistency, Statement, StreamPlan
 
+Keeps = Literal["rows", "keys", "digests", "nothing"]  # what a replica has of a row
+
 
 @dataclass(frozen=True)
 class Estimate:

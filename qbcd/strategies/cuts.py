@@ -7,7 +7,7 @@ its index, which is cheap where the key follows the storage order; buckets are a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -16,8 +16,9 @@ from qbcd.connectors.base import Connector
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
 
-Part = tuple[int, int]  # number (from 0) and how many there are
-WHOLE: Part = (0, 1)
+Share = tuple[int, int]  # number (from 0) and how many there are
+WHOLE: Share = (0, 1)
+Query = Callable[[Sequence[KeyRange], Share], Statement]
 HASH, DIGEST = "qbcd_hash", "qbcd_digest"  # the relations' columns of the key's hash, and of the row's digest
 UNEVEN = 3  # levels that a bucket may be deeper than its table needs
 # n and digests are the same, or a digest was NULL
@@ -30,6 +31,7 @@ class Cut(ABC):
     Args:
         connector: The source's dialect and primitives.
         plan: The stream.
+        sums_of: Template of the rows that checksums sum.
 
     Attributes:
         hashed: Ranges are of the key's hash.
@@ -41,9 +43,10 @@ class Cut(ABC):
     answers_all: ClassVar[bool]
     per_statement: int
 
-    def __init__(self, connector: Connector, plan: StreamPlan) -> None:
+    def __init__(self, connector: Connector, plan: StreamPlan, sums_of: str) -> None:
         self.connector = connector
         self.plan = plan
+        self.sums_of = sums_of
 
     @abstractmethod
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement | None:
@@ -68,32 +71,40 @@ class Cut(ABC):
         """Rows (range_id, n, digests, checksum) of `asked`; n = digests or a digest was NULL."""
 
     @abstractmethod
-    def images(self, asked: Sequence[KeyRange], select: Sequence[str], *, typed: bool) -> Statement:
-        """`select` over the rows of `asked` and their range_id."""
+    def rows(
+        self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
+    ) -> Statement:
+        """`select` over a template's rows in `asked`, and their range_id; of a part of the storage where that is asked.
+
+        Args:
+            asked: The ranges.
+            select: Output columns over alias ``t``.
+            template: A query of rows.
+            part: Of the storage, where a cut can be read in parts.
+            extra: What else the template takes.
+        """
 
     def passes(self, known: Sequence[KeyRange], connections: int) -> list[list[Statement]]:
         """By connection, the statements of a checksum pass; what several say of one range adds up."""
         asked = ranges.statements(known, connections, self.per_statement)
         return [[self.checksums(part) for part in own] for own in asked]
 
-    def fetches(
-        self, asked: Sequence[KeyRange], select: Sequence[str], *, typed: bool, readers: int
-    ) -> list[Statement]:
-        """As `images`, by statements that so many readers share; where each sees its own state, a range is in one."""
+    def shared(self, query: Query, asked: Sequence[KeyRange], readers: int) -> list[Statement]:
+        """`query` over `asked` by statements that so many readers share; each range is read by one of them."""
         shares = ranges.statements(asked, readers, self.per_statement)
-        return [self.images(part, select, typed=typed) for own in shares for part in own]
+        return [query(some, WHOLE) for own in shares for some in own]
 
-    def digests(self, part: Part = WHOLE) -> str:
+    def digests(self, part: Share = WHOLE) -> str:
         """The captured rows as a FROM item with key or hash and `qbcd_digest`; or those of a part of the storage."""
-        return self.relation("row_digests", part)
+        return self.relation(self.sums_of, part)
 
-    def relation(self, template: str, part: Part = WHOLE, **extra: Any) -> str:
+    def relation(self, template: str, part: Share = WHOLE, **extra: Any) -> str:
         """A template's rows, or those of a part of the storage, as a FROM item."""
         plan, (number, parts) = self.plan, part
+        context = {"hashed": self.hashed, "ranged": False, "windowed": False, "keyed": False, **extra}
         rendered = render(
-            template, table=plan.table, key=plan.key, captured=plan.captured, hashed=self.hashed, share=number,
-            shares=parts, **extra,
-        )  # fmt: skip
+            template, table=plan.table, key=plan.key, captured=plan.captured, share=number, shares=parts, **context
+        )
         return f"({compile_sql(rendered, self.connector, plan).sql})"
 
 
@@ -103,8 +114,8 @@ class KeyCut(Cut):
     hashed = False
     answers_all = True
 
-    def __init__(self, connector: Connector, plan: StreamPlan) -> None:
-        super().__init__(connector, plan)
+    def __init__(self, connector: Connector, plan: StreamPlan, sums_of: str) -> None:
+        super().__init__(connector, plan, sums_of)
         self.per_statement = connector.ranges_per_statement
 
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement:
@@ -128,9 +139,11 @@ class KeyCut(Cut):
         select = [f"{sql} AS {name}" for name, sql in _SUMS.items()]
         return Statement(self.connector.per_range(select, self.digests(), self.plan.key, asked, aggregate=True))
 
-    def images(self, asked: Sequence[KeyRange], select: Sequence[str], *, typed: bool) -> Statement:
+    def rows(
+        self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
+    ) -> Statement:
         """Each range by the index of the key."""
-        relation = self.relation("row_images", typed=typed)
+        relation = self.relation(template, **extra)
         return Statement(self.connector.per_range(select, relation, self.plan.key, asked, aggregate=False))
 
 
@@ -144,8 +157,8 @@ class HashCut(Cut):
     answers_all = False
     per_statement = 100_000
 
-    def __init__(self, connector: Connector, plan: StreamPlan) -> None:
-        super().__init__(connector, plan)
+    def __init__(self, connector: Connector, plan: StreamPlan, sums_of: str) -> None:
+        super().__init__(connector, plan, sums_of)
         self._hash = HASH if plan.key else DIGEST
 
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement | None:
@@ -178,20 +191,20 @@ class HashCut(Cut):
             return super().passes(known, 1)
         return [[self._sums(known, self.digests(part))] for part in parts]
 
-    def images(self, asked: Sequence[KeyRange], select: Sequence[str], *, typed: bool) -> Statement:
+    def rows(
+        self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
+    ) -> Statement:
         """All of them by one scan."""
-        return self._rows(asked, select, self.relation("row_images", typed=typed))
+        return Statement(self.connector.bucket_rows(select, self.relation(template, part, **extra), self._hash, asked))
 
-    def fetches(
-        self, asked: Sequence[KeyRange], select: Sequence[str], *, typed: bool, readers: int
-    ) -> list[Statement]:
-        """One scan where readers see one snapshot, else one for each of them."""
+    def shared(self, query: Query, asked: Sequence[KeyRange], readers: int) -> list[Statement]:
+        """One scan where readers see one snapshot, each of its part of the storage; else one for each of them."""
         parts = self._parts(readers)
         if len(parts) == 1:
-            return super().fetches(asked, select, typed=typed, readers=readers)
-        return [self._rows(asked, select, self.relation("row_images", part, typed=typed)) for part in parts]
+            return super().shared(query, asked, readers)
+        return [query(asked, part) for part in parts]
 
-    def _parts(self, wanted: int) -> list[Part]:
+    def _parts(self, wanted: int) -> list[Share]:
         """Parts of the storage for so many connections; the whole where a scan cannot be parted."""
         table = self.plan.table
         apart = self.connector.exports_snapshots and self.connector.has_shares(table)
@@ -200,6 +213,3 @@ class HashCut(Cut):
 
     def _sums(self, asked: Sequence[KeyRange], relation: str) -> Statement:
         return Statement(self.connector.bucket_sums(_SUMS, relation, self._hash, asked))
-
-    def _rows(self, asked: Sequence[KeyRange], select: Sequence[str], relation: str) -> Statement:
-        return Statement(self.connector.bucket_rows(select, relation, self._hash, asked))

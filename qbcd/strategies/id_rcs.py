@@ -11,16 +11,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from qbcd.connectors.base import Connector
-from qbcd.model import KeyRange, Statement, StreamPlan
+from qbcd.model import Column, KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
-from qbcd.strategies.base import Estimate, Strategy
-from qbcd.strategies.cuts import Cut, HashCut, KeyCut
+from qbcd.strategies.base import Estimate, Keeps, Strategy
+from qbcd.strategies.cuts import WHOLE, Cut, HashCut, KeyCut, Share
 
 CORRELATION_FLOOR = (
     0.5  # below it a key-range scan visits heap pages out of order, which costs several sequential scans
 )
 BUCKETS = "buckets"  # the option
 CUTS: Mapping[str, type[Cut]] = {"key": KeyCut, "hash": HashCut}
+SEES_BY_DIGEST = "every insert, update and delete, as the net change between two polls; of old rows the key alone"
 
 
 class IdRcs(Strategy):
@@ -29,13 +30,31 @@ class IdRcs(Strategy):
     name = "id_rcs"
     site = "spark"
     needs = "SELECT on the table; a key, or rows that are told by all their values; nothing is written to the source"
-    sees = "every insert, update and delete, with old and new values, as the net change between two polls"
-    misses = "states between two polls (a row inserted and deleted again leaves no event)"
+    sees: str = "every insert, update and delete, with old and new values, as the net change between two polls"
+    misses: str = "states between two polls (a row inserted and deleted again leaves no event)"
+
+    by_hash = True  # ranges may be of the key's hash
+    sums_of = "row_digests"  # template of the rows that checksums sum
+    summed = "digest"  # column of fetched rows that a range's checksum is the sum of
+    extra: tuple[tuple[str, str], ...] = ()  # (name, Spark's type) of what else a fetched row has
+    deletes = True  # they are told
 
     def __init__(self, connector: Connector, plan: StreamPlan) -> None:
         super().__init__(connector, plan)
         self.consistency = "snapshot" if connector.exports_snapshots else "range"
-        self.cut = CUTS[plan.option(BUCKETS) or "key"](connector, plan)
+        self.cut = CUTS[plan.option(BUCKETS) or "key"](connector, plan, self.sums_of)
+        self.keeps: Keeps = "digests" if plan.option("replica") == "digest" else "rows"
+        if self.keeps == "digests":
+            self.sees, self.misses = SEES_BY_DIGEST, f"{type(self).misses}; old values and the names of changed columns"
+
+    def by_rows(self) -> IdRcs:
+        """The strategy whose checksums are those of whole rows, as `verify` compares them."""
+        return self
+
+    @property
+    def kept(self) -> Sequence[Column]:
+        """The captured columns whose values the replica has, beside each row's digest."""
+        return self.plan.captured if self.keeps == "rows" else self.plan.key
 
     def estimate(self) -> Estimate:
         """R*N + size(aux) + delta*M (paper, table 3): one scan of digests; aux and replica live outside the source."""
@@ -44,6 +63,8 @@ class IdRcs(Strategy):
 
     def settle(self, remembered: Mapping[str, Any] | None) -> StreamPlan:
         """Ranges of the key or of its hash: as at prepare; there as the user says, or by what the catalog knows."""
+        if not self.by_hash:
+            return self.plan
         if remembered is not None:
             kind = remembered.get(BUCKETS, "key")  # streams prepared before there was a choice remember none
         else:
@@ -52,29 +73,37 @@ class IdRcs(Strategy):
 
     def settled(self) -> dict[str, Any]:
         """Which ranges those of the checkpoint are."""
-        return {BUCKETS: "hash" if self.cut.hashed else "key"}
+        return {BUCKETS: "hash" if self.cut.hashed else "key"} if self.by_hash else {}
 
     def digests(self) -> str:
         """The captured rows as a FROM item with `qbcd_digest`: what every checksum sums."""
         return self.cut.digests()
 
-    def images(self, ranges: Sequence[KeyRange], *, typed: bool) -> Statement:
+    def images(self, ranges: Sequence[KeyRange], part: Share = WHOLE, *, typed: bool) -> Statement:
         """Rows of `ranges` with key identity, digest and wire-form values c0..cn, each digest from its row's own read.
 
         Rows without a key have no identity but their digest. With `typed`, column `untravelled` names the positions of
         values that no typed sink can take.
         """
-        return self.cut.images(ranges, self._images(typed), typed=typed)
+        return self.cut.rows(ranges, self._outputs(typed), "row_images", part, typed=typed, keyed=bool(self.extra))
 
-    def fetches(self, ranges: Sequence[KeyRange], *, typed: bool, readers: int) -> list[Statement]:
-        """The same by statements that so many readers share."""
-        return self.cut.fetches(ranges, self._images(typed), typed=typed, readers=readers)
+    def marks(self, ranges: Sequence[KeyRange], part: Share = WHOLE) -> Statement:
+        """Rows (range_id, key_id, digest, k0..kn) of `ranges`: of each row its digest, and what it is found by."""
+        texts = [f"t.qbcd_k{i} AS k{i}" for i in range(len(self.plan.key))]
+        select = ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest", *texts]
+        return self.cut.rows(ranges, select, "row_marks", part)
 
-    def _images(self, typed: bool) -> list[str]:
+    def images_of(self, keys: Sequence[Sequence[str]], *, typed: bool) -> Statement:
+        """As `images`, without their ranges, of the rows with `keys`, which `marks` gave."""
+        relation = self.cut.relation("row_images", typed=typed, hashed=False)
+        return Statement(self.connector.of_keys(self._outputs(typed), relation, self.plan.key, keys))
+
+    def _outputs(self, typed: bool) -> list[str]:
         columns = [f"t.qbcd_{i} AS c{i}" for i in range(len(self.plan.captured))]
-        untravelled = ["t.qbcd_untravelled AS untravelled"] if typed else []
         identity = ["t.qbcd_key_id AS key_id"] if self.plan.key else []
-        return [*identity, "t.qbcd_digest AS digest", *columns, *untravelled]
+        untravelled = ["t.qbcd_untravelled AS untravelled"] if typed else []
+        extra = [f"t.qbcd_{name} AS {name}" for name, _ in self.extra]
+        return [*identity, "t.qbcd_digest AS digest", *columns, *untravelled, *extra]
 
     def key_problems(self) -> Statement:
         """(keys_more_than_once, keys_null) of the table; for keys that the catalog does not vouch for."""

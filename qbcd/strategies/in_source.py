@@ -16,7 +16,7 @@ from qbcd.errors import Refused
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
 from qbcd.strategies import costs
-from qbcd.strategies.base import Estimate, Image, Strategy, images, prefixed, table_name
+from qbcd.strategies.base import Estimate, Image, Keeps, Strategy, images, prefixed, table_name
 from qbcd.strategies.outbox import outbox_name
 
 OUTBOX_KEY = ("epoch", "batch_seq", "ordinal")
@@ -25,7 +25,6 @@ OWN_COLUMNS = (
     ("reason", "varchar(40)"), ("pair_id", "varchar(64)"), ("changed", "text"), ("digest", "bigint"),
 )  # fmt: skip
 
-Keeps = Literal["rows", "keys", "digests", "nothing"]
 Way = Literal["whole", "window", "ranges"]
 Columns = tuple[str, ...]
 

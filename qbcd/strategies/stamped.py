@@ -12,10 +12,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from qbcd.connectors.base import Connector
+from qbcd.connectors.base import Connector, Index
 from qbcd.errors import ConfigError
 from qbcd.marks import Window, seen_as
 from qbcd.model import Column, Consistency, KeyRange, Statement, StreamPlan
+from qbcd.strategies import costs
 from qbcd.strategies.base import Estimate, table_name
 from qbcd.strategies.in_source import Part, Way
 from qbcd.strategies.ranged import Ranged
@@ -23,6 +24,7 @@ from qbcd.strategies.ranged import Ranged
 SYSTEM = "xmin"
 DELTA = 0.01  # the share of a table that changes between two polls, as the paper has it
 HEIGHT = 3  # of an index, likewise
+BY_INDEX = "(S + N + I)*delta + K"
 MarkKind = Literal["zoned", "zoneless", "counter", "system"]
 
 
@@ -118,6 +120,32 @@ class Stamped(Ranged):
         where = place(option) if place else ""
         return ConfigError(what, stream=self.plan.stream, where=where, remedy=remedy)
 
+    # -- the index that a window is read by --------------------------------------------------------------------------
+    def index(self) -> str:
+        """CREATE INDEX of it; repeatable."""
+        columns, included = self.index_columns()
+        return self.connector.create_index(table_name("ix", self.plan.stream), self.plan.table, columns, included)
+
+    def index_columns(self) -> tuple[list[str], list[str]]:
+        """Its (leading, included) columns."""
+        return [c.name for c in self.marks[:1]], []
+
+    def has_index(self, indexes: Sequence[Index]) -> bool:
+        """Whether it is among `indexes`, or another one that does as well."""
+        return serves(self, indexes)
+
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
+        """By an index on the time-stamp (S + N + I) delta + K, else a scan, S + delta*N (paper, 3.2.1 and 3.2.2).
+
+        Args:
+            indexes: Those of the table, where they were looked up.
+        """
+        pages, rows = self.plan.table.pages, max(self.plan.table.rows, 0)
+        if self.way == "window" and serves(self, indexes):
+            return self._estimated(BY_INDEX, costs.tdi(pages, pages, pages / 10, DELTA, HEIGHT), DELTA * rows)
+        better = "" if self.system or self.way != "window" else f"; with an index on the time-stamp {BY_INDEX}"
+        return self._estimated(f"S + delta*N{better}", costs.ts(pages, pages, DELTA), rows)
+
     # -- a poll ------------------------------------------------------------------------------------------------------
     def look(self, part: Part, window: Window, *, repeats: bool = True) -> Statement:
         """Writes what changed among the rows of a window into the outbox.
@@ -144,8 +172,22 @@ class Stamped(Ranged):
 
     def window_text(self, window: Window) -> str:
         """`window_rows` with its bounds as literals, for EXPLAIN."""
-        found = self.window_rows(window)
-        return found.sql % {name: f"'{value}'" for name, value in found.params.items()}
+        return in_literals(self.window_rows(window))
+
+    def any_row(self, window: Window) -> Statement:
+        """A row, where something lies in a window."""
+        return self._compiled("window_any", self._bounds(window), **self._window(window))
+
+    def window_images(self, window: Window, *, typed: bool) -> Statement:
+        """The rows of a window as :meth:`IdRcs.images` has them, and whether the restriction holds for them."""
+        context: dict[str, Any] = {
+            **self._window(window),
+            "windowed": True,
+            "hashed": False,
+            "keyed": True,
+            "typed": typed,
+        }
+        return self._compiled("row_images", self._bounds(window), **context)
 
     def greatest(self) -> Statement:
         """One row (mark): the largest value of a counter, as text."""
@@ -154,15 +196,6 @@ class Stamped(Ranged):
     def repeated(self) -> Statement:
         """One row (rows_seen, values_seen, greatest) of a counter: whether it looks like a version of each row."""
         return self._compiled("mark_values")
-
-    def index(self) -> str:
-        """CREATE INDEX of the one that the window is read by; repeatable."""
-        columns, included = self.index_columns()
-        return self.connector.create_index(table_name("ix", self.plan.stream), self.plan.table, columns, included)
-
-    def index_columns(self) -> tuple[list[str], list[str]]:
-        """(leading, included) columns of that index."""
-        return [c.name for c in self.marks[:1]], []
 
     def _window(self, window: Window) -> dict[str, Any]:
         return {"since": window.lo is not None, "nullable": self.nullable}
@@ -187,5 +220,16 @@ class Stamped(Ranged):
             "exits": restricted and self.keeps != "nothing",
         }  # fmt: skip
 
-    def _estimated(self, formula: str, pages: float) -> Estimate:
-        return Estimate(math.ceil(pages), round(DELTA * max(self.plan.table.rows, 0)), formula, "nothing")
+    def _estimated(self, formula: str, pages: float, rows: float) -> Estimate:
+        return Estimate(math.ceil(pages), round(rows), f"{formula}, delta = 1 %, changes clustered", "nothing")
+
+
+def serves(strategy: Stamped, indexes: Sequence[Index]) -> bool:
+    """Whether some index is in the order of the time-stamp."""
+    first = tuple(c.name for c in strategy.marks[:1])
+    return bool(first) and any(i.ordered and not i.partial and i.columns[:1] == first for i in indexes)
+
+
+def in_literals(statement: Statement) -> str:
+    """A statement's text with its values in it: watermarks, which are qbcd's own digits."""
+    return statement.sql % {name: f"'{value}'" for name, value in statement.params.items()}

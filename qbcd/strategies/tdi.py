@@ -13,10 +13,9 @@ from typing import Any
 from qbcd.connectors.base import Connector
 from qbcd.marks import Window
 from qbcd.model import Statement, StreamPlan
-from qbcd.strategies import costs
-from qbcd.strategies.base import Estimate, table_name
+from qbcd.strategies.base import table_name
 from qbcd.strategies.in_source import OwnTable
-from qbcd.strategies.stamped import DELTA, HEIGHT, Stamped
+from qbcd.strategies.stamped import Stamped
 
 MARK = "qbcd_mark"
 
@@ -74,12 +73,6 @@ class Tdi(Stamped):
         mark = (MARK, self.connector.column_type(self.marks[0]))
         columns = tuple((c.name, self.connector.column_type(c)) for c in self.plan.key)
         return [*super().tables(), OwnTable(self.purge, (*columns, mark), (*self._key_names, MARK))]
-
-    def estimate(self) -> Estimate:
-        """(S + N + I) delta + K = .025 N (paper, 3.2.2), where changes stand together."""
-        pages = self.plan.table.pages
-        formula = "(S + N + I)*delta + K, delta = 1 %, changes clustered"
-        return self._estimated(formula, costs.tdi(pages, pages, pages / 10, DELTA, HEIGHT))
 
     # -- purge -------------------------------------------------------------------------------------------------------
     def note_flagged(self, window: Window) -> Statement:

@@ -14,8 +14,8 @@ from typing import Any
 from qbcd.connectors.base import Connector
 from qbcd.errors import ConfigError
 from qbcd.model import KeyRange, Statement, StreamPlan
-from qbcd.strategies.base import Estimate
-from qbcd.strategies.in_source import Keeps, Part
+from qbcd.strategies.base import Estimate, Keeps
+from qbcd.strategies.in_source import Part
 from qbcd.strategies.ranged import Ranged
 
 TYPES = ("int8", "bigint")

@@ -9,12 +9,10 @@ from typing import Any
 
 from qbcd.connectors.base import Connector
 from qbcd.model import KeyRange, Statement, StreamPlan
-from qbcd.strategies import costs
-from qbcd.strategies.base import Estimate
-from qbcd.strategies.in_source import Keeps
-from qbcd.strategies.stamped import DELTA, Stamped
+from qbcd.strategies.base import Keeps
+from qbcd.strategies.stamped import Stamped
 
-KEPT: dict[str, Keeps] = {"source": "rows", "keys": "keys", "none": "nothing"}
+KEPT: dict[str, Keeps] = {"source": "rows", "spark": "rows", "keys": "keys", "none": "nothing"}
 
 
 class Ts(Stamped):
@@ -40,12 +38,6 @@ class Ts(Stamped):
     def adopt(self, within: KeyRange) -> list[Statement]:
         """Of a stream of deletes alone: takes keys that are new in a range into the replica, without an event."""
         return [self._compiled("replica_adopt", within=within)] if self.deletes == "only" else []
-
-    def estimate(self) -> Estimate:
-        """S + delta*N (paper, 3.2.1) without an index: a scan, and the copy of the rows that changed."""
-        pages = self.plan.table.pages
-        formula = "S + delta*N, delta = 1 %; with an index on the time-stamp delta*(S + N) + K"
-        return self._estimated(formula, costs.ts(pages, pages, DELTA))
 
     def warnings(self) -> list[str]:
         """That deletes stay unseen, where nothing looks for them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from qbcd.model import Column, Travel
 from tests.support.maria_source import KINDS
 from tests.support.marking import connector_of, probed, session
 from tests.support.places import Place, over
+from tests.support.project import config, opened
 
 FAMILY = pytest.mark.parametrize("database", KINDS, indirect=True)
 NAME = 'a\n`b`"%s'
@@ -147,6 +149,30 @@ def test_what_spoils_an_index_only_read_of_these_servers(place: Place) -> None:
         place.sql("CREATE INDEX fit ON t (ts, flag); DROP INDEX lean ON t")
         assert spoiled(place, poll) == ""
         place.sql("DROP INDEX fit ON t")
+
+
+def test_an_estimate_goes_by_the_indexes_that_are_there(place: Place, workspace: Path) -> None:
+    place.sql("""CREATE TABLE t (id integer PRIMARY KEY, v text, at timestamptz NOT NULL, gone boolean NOT NULL);
+        INSERT INTO t SELECT g, repeat('x', 90), now(), FALSE FROM generate_series(1, 4000) g; ANALYZE t""")
+    flag = {"ts": {}, "spark": {"replica": "spark"}, "tdi": {"delete_flag": "gone"}, "atdi": {"delete_flag": "gone"}}
+    fixed = {"table": place.table("t"), "columns": ["v"], "sinks": []}
+    tables = [
+        {"name": name, "strategy": {"type": "ts" if name == "spark" else name, "timestamp": "at", **more}, **fixed}
+        for name, more in flag.items()
+    ]
+    with opened(config(place.url, *tables), workspace) as project:
+
+        def estimated() -> list[tuple[str, bool]]:
+            """Of each strategy the formula, and whether it reads less than the table."""
+            found = [project.stream(name).estimate() for name in flag]
+            return [(e.formula.partition(",")[0], e.pages < 20 and e.rows == 40) for e in found]
+
+        by_index = ("(S + N + I)*delta + K", True)
+        assert estimated() == [("S + delta*N; with an index on the time-stamp (S + N + I)*delta + K", False)] * 4
+        place.sql("CREATE INDEX ON t (at)")
+        assert estimated() == [by_index] * 4
+        place.sql("CREATE INDEX ON t (at) INCLUDE (gone, id, v)")
+        assert estimated() == [by_index, by_index, by_index, ("I*delta + delta*W + K", True)]
 
 
 # -- rights ------------------------------------------------------------------------------------------------------------

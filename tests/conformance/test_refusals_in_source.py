@@ -193,3 +193,29 @@ def test_what_is_dearer_is_told_by_check(there: Place, workspace: Path) -> None:
         told = [f.message for f in project.check(["s"]) if f.level == "warning"]
         assert not any("no index" in message for message in told), told
         assert "CREATE INDEX" not in "\n".join(project.stream("s").ddl())
+
+
+@over()
+def test_the_grants_that_a_dba_runs_are_all_that_the_options_need(there: Place, tmp_path: Path) -> None:
+    lag = {} if there.kind == FIRST else {"lag": "1h"}
+    options = {"s": {**TDI, **lag, "purge": True}, "c": COLUMN}
+    with there.user() as user:
+        there.grant("SELECT", "t", user)
+        tables = [
+            {"name": name, "table": there.table("t"), "exclude": ["chk"], "strategy": strategy}
+            for name, strategy in options.items()
+        ]
+        with qbcd.Project.from_dict(config(there.url_as(user), *tables), base_dir=tmp_path) as project:
+            ddl = {name: project.stream(name).ddl() for name in options}
+            grants = {name: [s for s in statements if s.startswith("-- to ")] for name, statements in ddl.items()}
+            rights = [("transactions", "PROCESS" if lag else "pg_read_all_stats"), ("purge", "DELETE")]
+            assert len(grants["s"]) == len(rights)
+            for said, wanted in zip(grants["s"], rights, strict=True):
+                assert all(word in said for word in wanted)
+            assert ["chk" in said for said in grants["c"]] == [True]
+            assert "already" not in "".join([*grants["s"], *grants["c"]])
+            there.sql(";\n".join([*ddl["s"], *ddl["c"]]))
+            for name, before in grants.items():
+                project.stream(name).prepare()  # the index, the view and the tables stand, so that it makes nothing
+                after = [s for s in project.stream(name).ddl() if s.startswith("-- to ")]
+                assert after == [s.replace("\n", "; the role has this right already\n") for s in before]

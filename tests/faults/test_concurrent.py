@@ -205,7 +205,12 @@ class Bank:
                 with snapshot_of(stream.source, plan, held.row.checkpoint) as snapshot:
                     now = checksums(stream.source, strategy, snapshot, known, 4)
                     fetched = site.fetch(strategy, snapshot, now, stream.settings, held)
-                rows = site.replica.part_rows(plan, fetched).groupBy(*by).agg({"*": "count", "c1": "sum"}).collect()
+                rows = (
+                    site.stage(strategy, fetched, stream.settings)
+                    .groupBy(*by)
+                    .agg({"*": "count", "c1": "sum"})
+                    .collect()
+                )
                 found += [(int(row["count(1)"]), int(row["sum(c1)"])) for row in rows]
                 site.files.discard(fetched)
         return found

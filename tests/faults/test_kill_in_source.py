@@ -1,4 +1,4 @@
-"""kill -9 at every step of the strategies that keep their replica in the source: exact on restart.
+"""kill -9 at every step of strategies that keep their replica in the source or read a time-stamp: exact on restart.
 
 A poll may commit several steps and seal several batches, so a killed process may leave an open batch, a half finished
 pass, or rows that wait to be purged. What was committed is delivered as it was; what was not is found again.
@@ -18,7 +18,7 @@ from tests.faults.stage import Stage, lease_of, rubbish
 from tests.faults.test_kill import ELSEWHERE_REACHED
 from tests.support.places import over
 from tests.support.scene import STREAM, Scene, same_events
-from tests.support.stamped_scene import IN_SOURCE, StampedScene
+from tests.support.stamped_scene import STAMPED, StampedScene
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,14 +29,17 @@ STEP = ("after_snapshot", "after_fetch", "after_stage", "before_commit", "after_
 DELIVERY = ("before_publish", "mid_publish", "after_publish", "after_acknowledge")
 SEAL = ("before_seal", "after_seal")
 RANGES, SWEPT, PURGING = ("id", "tlcs", "tlcs_in_row"), "ts", "tdi"
+REMOTE = "ts_spark"  # swept as well, in one step
 
 
 def spots(strategy: str) -> list[Spot]:
     """Where a poll of the scene's change comes, in order; the second steps are another range's, or the sweep's."""
     first = [(point, 1) for point in ("after_lease", *STEP, *DELIVERY)]
-    if strategy in RANGES or strategy == SWEPT:
-        first += [(point, 2) for point in STEP] + [(point, 1) for point in SEAL]
-    if strategy == SWEPT:
+    if strategy in (*RANGES, SWEPT, REMOTE):
+        first += [(point, 2) for point in STEP]
+    if strategy in (*RANGES, SWEPT):
+        first += [(point, 1) for point in SEAL]
+    if strategy in (SWEPT, REMOTE):
         first += [(point, 2) for point in DELIVERY if point != "mid_publish"]
     if strategy not in RANGES:
         first.append(("after_horizon", 1))
@@ -51,6 +54,10 @@ def sealed_by(strategy: str, spot: Spot) -> int:
     delivered = point in DELIVERY or point == "after_seal"
     if strategy in RANGES:
         return int(delivered)
+    if strategy == REMOTE:  # the window's batch, then the sweep's
+        return int(delivered or nth == 2 or point == "after_commit") + int(
+            nth == 2 and point in ("after_commit", *DELIVERY)
+        )
     if strategy == SWEPT:  # the window's batch, then the sweep's
         window = delivered or nth == 2 or point in ("after_commit", "before_seal")
         return int(window) + int(point == "after_seal" or (point in DELIVERY and nth == 2))
@@ -70,6 +77,7 @@ CHOSEN: dict[str, list[Spot]] = {
     "tlcs": [("after_commit", 2)],
     "tlcs_in_row": [("before_commit", 2)],
     "ts": [("after_horizon", 1), ("before_seal", 1)],
+    "ts_spark": [("after_stage", 2), ("after_commit", 2)],
     "tdi": [("before_purge", 1), ("after_purge", 1)],
     "atdi": [("before_commit", 1)],
 }  # fmt: skip
@@ -83,7 +91,7 @@ def cases() -> tuple[list[Case], list[Case]]:
         (strategy, *spot, (i + j) % 2 == 1)
         for i, (strategy, listed) in enumerate(CHOSEN.items()) for j, spot in enumerate(listed)
     ]  # fmt: skip
-    every = [(s, *spot, reverted) for s in IN_SOURCE for spot in spots(s) for reverted in (False, True)]
+    every = [(s, *spot, reverted) for s in STAMPED for spot in spots(s) for reverted in (False, True)]
     return chosen, [case for case in every if case not in chosen]
 
 
@@ -93,7 +101,7 @@ ELSEWHERE = [case for case in NOW if ALSO_ELSEWHERE.get(case[0]) == case[1:3]]
 
 
 def test_the_cases_come_to_every_point() -> None:
-    assert set(IN_SOURCE) == set(CHOSEN)
+    assert set(STAMPED) == set(CHOSEN)
     assert {case[1] for case in NOW} >= set(ELSEWHERE_REACHED)
     assert {case[1] for case in NOW + LATER} == {*hooks.POINTS} - {"after_checksums"}
     assert {case[3] for case in NOW} == {False, True}
@@ -191,8 +199,8 @@ def ranges(scene: Scene) -> list[object]:
         return [(r.range_id, r.lo, r.hi) for r in scene.site.store.ranges(conn, STREAM)]
 
 
-BASELINES = [(s, p) for s in IN_SOURCE for p in ("after_lease", "before_commit", "after_commit")]
-BASELINES += [(s, "after_horizon") for s in IN_SOURCE if s not in RANGES]
+BASELINES = [(s, p) for s in STAMPED for p in ("after_lease", "before_commit", "after_commit")]
+BASELINES += [(s, "after_horizon") for s in STAMPED if s not in RANGES]
 
 
 @over(

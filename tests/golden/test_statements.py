@@ -23,7 +23,7 @@ from qbcd.connectors.postgresql import types as postgresql
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, Column, KeyRange, Statement, StreamPlan, Table
 from qbcd.sql import compile_sql, render
-from qbcd.strategies import Atdi, Id, IdRcs, InSource, Mds, Part, Ranged, Stamped, Tdi, Tlcs, Ts
+from qbcd.strategies import Atdi, Id, IdRcs, InSource, Mds, Part, Ranged, RemoteTs, Stamped, Tdi, Tlcs, Ts
 from qbcd.strategies.base import prefixed
 from qbcd.strategies.outbox import StagedBatch
 
@@ -210,6 +210,8 @@ def stamped(which: str) -> Iterator[tuple[str, Statement]]:
         yield f"{kind}: window alone", strategy.window_rows(window)
         yield f"{kind}: sweep of a range", strategy.sweep(part, KeyRange(2, ("-5",), ("7",)))
         yield f"{kind}: index", Statement(strategy.index())
+        if kind.startswith("ts"):
+            yield from windowed(which, kind, options, window)
         if isinstance(strategy, Tdi):
             yield f"{kind}: view", Statement(strategy.view())
             for title, statement in (
@@ -217,6 +219,17 @@ def stamped(which: str) -> Iterator[tuple[str, Statement]]:
                 ("purged", strategy.purge_done(window.hi)),
             ):  # fmt: skip
                 yield f"{kind}: {title}", statement
+
+
+def windowed(which: str, kind: str, options: Mapping[str, Any], window: Window) -> Iterator[tuple[str, Statement]]:
+    """What TS reads for a replica under Spark."""
+    strategy = RemoteTs(CONNECTORS[which], optioned(which, "stamped", "ts", **{**options, "replica": "spark"}))
+    ranges = ranges_of(which, strategy.plan)
+    yield f"{kind}, under Spark: anything there", strategy.stamp.any_row(window)
+    yield f"{kind}, under Spark: window", strategy.window_images(ranges, window, typed=False)
+    yield f"{kind}, under Spark: key sums", strategy.cut.checksums(ranges)
+    yield f"{kind}, under Spark: keys", strategy.keys(ranges[1:2])
+    yield f"{kind}, under Spark: images", strategy.images(ranges[1:2], typed=True)
 
 
 def remote(which: str, name: str) -> Iterator[tuple[str, Statement]]:
@@ -257,8 +270,9 @@ def by_hash(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:
     yield "id_rcs by hash: checksums of the one range", strategy.cut.checksums([KeyRange(1, None, None)])
     yield "id_rcs by hash: images of one", strategy.images(mixed[1:2], typed=False)
     yield "id_rcs by hash: images of some", strategy.images([mixed[1], mixed[3]], typed=False)
-    for i, statement in enumerate(strategy.fetches(mixed, typed=False, readers=2), 1):
-        yield f"id_rcs by hash: images of all, reader {i}", statement
+    for i, statement in enumerate(strategy.cut.shared(strategy.marks, mixed, 2), 1):
+        yield f"id_rcs by hash: keys and digests, reader {i}", statement
+    yield "id_rcs by hash: images by key", strategy.images_of([("1",) * len(strategy.plan.key)], typed=False)
 
 
 def script(connector: str, name: str) -> str:

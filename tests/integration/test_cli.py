@@ -162,6 +162,34 @@ def test_the_life_of_a_project(cli: Cli, workspace: Path, database: str) -> None
     assert "not prepared" in cli("status", "orders").out
 
 
+def test_status_says_how_far_a_table_is_read(cli: Cli, workspace: Path, database: str) -> None:
+    sql(
+        database,
+        """CREATE TABLE seen (id int PRIMARY KEY, n bigint NOT NULL, at timestamptz NOT NULL DEFAULT now());
+        INSERT INTO seen SELECT i, i FROM generate_series(1, 40) i""",
+    )
+    how = {
+        "by_clock": "ts, timestamp: at, lag: 10m, deletes: {every: 1h}",
+        "by_number": "ts, timestamp: n, counter: table, replica: keys",
+        "by_range": "id, rows_per_range: 10",
+    }
+    line = "  - {{source: shop, table: public.seen, name: {}, sinks: [], strategy: {{type: {}}}}}\n"
+    configure(workspace, database, more="".join(line.format(name, strategy) for name, strategy in how.items()))
+    prepared = cli("prepare", *how)
+    assert prepared.code == 0, prepared.err
+    found = {s["stream"]: s for s in cli("status", "--json").data["streams"]}
+    assert 600 <= found["by_clock"]["watermark"]["lag_seconds"] < 720
+    assert found["by_number"]["watermark"] == {"at": "40", "lag_seconds": None}
+    assert (
+        [found[s]["pass"] for s in ("by_number", "customers")] == [found["by_range"]["watermark"], None] == [None] * 2
+    )
+    assert (found["by_range"]["pass"]["ranges"], found["by_range"]["pass"]["visited"]) == (4, 4)
+    assert 0 <= found["by_clock"]["pass"]["oldest_visit_seconds_ago"] < 120
+    shown = cli("status", *how).out
+    assert all(said in shown for said in ("up to 10 min ago", "up to 40", "4 of 4 ranges"))
+    assert "read" not in cli("status", "customers").out
+
+
 @pytest.mark.usefixtures("spark")
 def test_what_a_sink_does_not_take_waits(cli: Cli, workspace: Path, database: str) -> None:
     assert cli("prepare", "customers").code == 0

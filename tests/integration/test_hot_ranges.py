@@ -104,6 +104,9 @@ def test_a_pass_goes_on_after_a_stop(place: Place, workspace: Path) -> None:
         assert outcome.report is not None
         assert outcome.report.counts == {"u": STOPPED_AFTER * 2 * ROWS}
         assert unseen(project) == set(range(STOPPED_AFTER * 2 * ROWS, RANGES * ROWS))
+        [status] = project.status()
+        assert status.visits is not None
+        assert (status.visits.ranges, status.visits.visited) == (RANGES // 2, STOPPED_AFTER)
     with opened(config(place.url, table), workspace) as project:
         change(place, range(ROWS))  # in a range that this pass has seen: the next one finds it
         for expected in ((RANGES - 2 * STOPPED_AFTER) * ROWS, ROWS):

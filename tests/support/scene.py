@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import qbcd
 from qbcd.job import Outcome
 from qbcd.model import BatchHeader
-from qbcd.run import Stream
 from qbcd.sites import Site
+from qbcd.stream import Stream
 from tests.support.oracle import batches as jsonl_batches
 from tests.support.places import place_of
 from tests.support.project import config, opened, poll

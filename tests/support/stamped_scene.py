@@ -21,11 +21,12 @@ _SERVICES = ["at", "gone", "row_sum"]
 _SMALL = {"rows_per_range": 4, "pace": {"per_second": 1000}}  # a step for each of a few ranges
 _STAMP = {"timestamp": "at", "margin": "1ms"}
 _FLAG = {**_STAMP, "delete_flag": "gone"}
-IN_SOURCE: Mapping[str, dict[str, Any]] = {
+STAMPED: Mapping[str, dict[str, Any]] = {
     "id": {"type": "id", **_SMALL},
     "tlcs": {"type": "tlcs", **_SMALL},
     "tlcs_in_row": {"type": "tlcs", "checksums": "column", "checksum_column": "row_sum", **_SMALL},
     "ts": {"type": "ts", **_STAMP, "deletes": {"every": "1ms"}},
+    "ts_spark": {"type": "ts", **_STAMP, "replica": "spark", "deletes": {"every": "1ms"}, "rows_per_range": 4},
     "tdi": {"type": "tdi", **_FLAG, "purge": True},
     "atdi": {"type": "atdi", **_FLAG, "create_index": True},
 }
@@ -56,11 +57,11 @@ class StampedScene(Scene):
     """A scene whose table has all that a strategy in the source may ask for.
 
     Args:
-        strategy: A name in :data:`IN_SOURCE`.
+        strategy: A name in :data:`STAMPED`.
     """
 
     def __init__(self, url: str, folder: Path, strategy: str, spark: SparkSession, **more: Any) -> None:
-        how = IN_SOURCE[strategy]
+        how = STAMPED[strategy]
         self.flagged = "delete_flag" in how
         # where a server does not show who writes, the user has to say how long a transaction takes
         if "timestamp" in how and not url.startswith("postgresql"):
@@ -108,4 +109,4 @@ class StampedScene(Scene):
 
 def scene_of(url: str, folder: Path, strategy: str, spark: SparkSession, **more: Any) -> Scene:
     """A scene for any strategy that tests know by a name."""
-    return (StampedScene if strategy in IN_SOURCE else Scene)(url, folder, strategy, spark, **more)
+    return (StampedScene if strategy in STAMPED else Scene)(url, folder, strategy, spark, **more)

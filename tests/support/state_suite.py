@@ -12,7 +12,19 @@ from dataclasses import replace
 import pytest
 
 from qbcd.errors import LeaseHeld, QbcdError, Refused, StateConflict
-from qbcd.state import LeaseKeeper, LeaseLost, Owner, Segment, StoredRange, StreamRow, acquire, holder, release, renew
+from qbcd.state import (
+    LeaseKeeper,
+    LeaseLost,
+    Owner,
+    Segment,
+    StoredRange,
+    StreamRow,
+    Visits,
+    acquire,
+    holder,
+    release,
+    renew,
+)
 from tests.support.state_place import PROJECT, STREAM, Place, child, header
 
 
@@ -246,6 +258,11 @@ class OutboxSuite:
             seen = [replace(odd[2], rows=7, checksum=-(10**37), segment="s1", last_visited=12.5)]
             place.store.update_ranges(conn, STREAM, seen)
             assert place.store.ranges(conn, STREAM) == [*odd[:2], *seen, odd[3]]
+            visits = [place.store.visits(conn, STREAM, since) for since in (0.0, 12.5, 13.0)]
+            assert visits == [Visits(4, 1, 0.0), Visits(4, 1, 0.0), Visits(4, 0, 0.0)]
+            place.store.update_ranges(conn, STREAM, [replace(r, last_visited=14.0) for r in (*odd[:2], odd[3])])
+            assert place.store.visits(conn, STREAM, 13.0) == Visits(4, 3, 12.5)
+            assert place.store.visits(conn, "none", 0.0) == Visits(0, 0, 0.0)
 
     def test_long_texts_are_kept(self, place: Place) -> None:
         row, long = registered(place), "é" * 70_000

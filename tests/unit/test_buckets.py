@@ -11,12 +11,15 @@ import pytest
 
 from qbcd import buckets
 from qbcd.connectors import connector_for
-from qbcd.connectors.buckets import Words, bucket_rows, bucket_sums, halving
+from qbcd.connectors.buckets import Words, bucket_rows, bucket_sums
+from qbcd.connectors.halving import by_halving
 from qbcd.model import Column, KeyRange, StreamPlan, Table, Travel
 from qbcd.strategies import IdRcs
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
-WORDS = Words(lambda value, depth: f"b({value}, {depth})", halving, summed_once="ONCE", read_once="")
+WORDS = Words(
+    lambda value, depth: f"b({value}, {depth})", lambda value, ranges: f"c({value})", summed_once="ONCE", read_once=""
+)
 
 
 def bounds(one: KeyRange) -> tuple[int, int]:
@@ -63,7 +66,8 @@ def test_the_number_of_a_bucket_is_that_of_its_hashes() -> None:
 
 
 def test_one_choice_is_made_by_halves() -> None:
-    text = halving("v", [0, 10, 20, 30, 40], [1, 2, 3, 4, 5])
+    ranges = [KeyRange(i + 1, (str(10 * i),), None) for i in range(5)]
+    text = by_halving(ranges, lambda lo: f"v < {lo[0]}")
     python = (
         text.replace("CASE WHEN ", "(").replace(" THEN ", " and [").replace(" ELSE ", "] or [").replace(" END", "])")
     )
@@ -155,7 +159,7 @@ def test_a_scan_is_parted_where_connections_see_one_snapshot() -> None:
         "parted": [1, 1], "view": [1], "each its own state": [1],
     }  # fmt: skip
     assert ["ctid" in own[0].sql for own in passes["parted"]] == [True, True]
-    fetched = {name: [s.sql for s in one.fetches(known, typed=False, readers=2)] for name, one in made.items()}
+    fetched = {name: [s.sql for s in one.cut.shared(one.marks, known, 2)] for name, one in made.items()}
     assert {name: len(found) for name, found in fetched.items()} == {"parted": 2, "view": 2, "each its own state": 2}
     assert ["WHERE r.qbcd_hash" in sql for sql in fetched["parted"]] == [False, False], "each reads of all ranges"
     assert ["WHERE t.qbcd_hash" in sql for sql in fetched["each its own state"]] == [True, True], "each reads its own"

@@ -20,7 +20,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", CANARY)
 
 
-ID_RCS = {"rows_per_range": 2000, "buckets": None}
+ID_RCS = {"rows_per_range": 2000, "buckets": None, "replica": "rows"}
 
 
 def test_streams_carry_what_they_inherit(tmp_path: Path) -> None:

@@ -42,19 +42,21 @@ def stream(strategy: Any, **keys: Any) -> StreamConfig:
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        (TS, {**MARKS, "replica": "source", "deletes": None, "counter": None}),
+        (TS, {**MARKS, "replica": "source", "deletes": None, "counter": None, "rows_per_range": None}),
         (
             "{type: ts, timestamp: [a, b], zone: +02:00, margin: 2s, lag: 5m, replica: keys, deletes: only}",
             {"timestamp": ("a", "b"), "zone": "+02:00", "margin": timedelta(seconds=2), "lag": timedelta(minutes=5),
-             "replica": "keys", "deletes": "only", "counter": None},
+             "replica": "keys", "deletes": "only", "counter": None, "rows_per_range": None},
         ),
         (
             "{type: ts, timestamp: [xmin], replica: none}",
-            {**MARKS, "timestamp": ("xmin",), "replica": "none", "deletes": None, "counter": None},
+            {**MARKS, "timestamp": ("xmin",), "replica": "none", "deletes": None, "counter": None,
+             "rows_per_range": None},
         ),
         (
             "{type: ts, timestamp: changed, zone: +00:00, deletes: {every: 1h}, counter: table}",
-            {**MARKS, "zone": "UTC", "replica": "source", "deletes": timedelta(hours=1), "counter": "table"},
+            {**MARKS, "zone": "UTC", "replica": "source", "deletes": timedelta(hours=1), "counter": "table",
+             "rows_per_range": None},
         ),
         (TDI, FLAGS),
         (TDI.replace("}", ", deleted_value: true}"), FLAGS),
@@ -78,8 +80,8 @@ def stream(strategy: Any, **keys: Any) -> StreamConfig:
         ),
         ("{type: id, pace: {target: 2s}}", {**RANGES, "target": timedelta(seconds=2)}),
         ("{type: id, pace: {}}", RANGES),
-        ("id_rcs", {"rows_per_range": 2000, "buckets": None}),
-        ("{type: id_rcs, rows_per_range: 5, buckets: hash}", {"rows_per_range": 5, "buckets": "hash"}),
+        ("id_rcs", {"rows_per_range": 2000, "buckets": None, "replica": "rows"}),
+        ("{type: id_rcs, buckets: hash}", {"rows_per_range": 2000, "buckets": "hash", "replica": "rows"}),
     ],
 )  # fmt: skip
 def test_options_are_plain_values_with_defaults_filled_in(
@@ -114,6 +116,7 @@ CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"type": "tlcs"}, {"checksums": "column", "checksum_column": "c"}),
     ({"type": "tlcs"}, {"deletes": False}),
     ({"type": "id_rcs"}, {"buckets": "hash"}),
+    ({"type": "id_rcs"}, {"replica": "digest"}),
 ]
 
 

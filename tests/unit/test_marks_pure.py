@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -34,6 +34,11 @@ def at(text: str) -> str:
 def test_the_horizon(oldest: str | None, margin: timedelta, lag: timedelta | None, expected: str) -> None:
     look = HighWater(clock=CLOCK, oldest=at(oldest) if oldest else None, held="", blind="")
     assert marks.horizon(look, margin, lag) == at(expected)
+
+
+def test_only_instants_are_seconds() -> None:
+    assert marks.seconds(CLOCK) == datetime(2026, 11, 21, 12, 0, 0, 500_000, timezone.utc).timestamp()
+    assert [marks.seconds(counter) for counter in ("20261121", "7", "-1")] == [None] * 3
 
 
 def test_texts_order_as_instants_do() -> None:

@@ -142,6 +142,12 @@ def granted(grants: Sequence[str], right: str, schema: str, table: str = "") -> 
     return False
 
 
+def granted_everywhere(grants: Sequence[str], right: str) -> bool:
+    """Whether a grant holds `right`, one over the whole server, on it."""
+    found = [match for match in map(_GRANT.match, grants) if match and (match["schema"], match["table"]) == ("*", "*")]
+    return any({r.strip().upper() for r in m["rights"].split(",")} & {right, "ALL PRIVILEGES"} for m in found)
+
+
 def _covers(written: str, schema: str) -> bool:
     """Whether a database as a grant names it, a pattern with ``%`` and ``_``, is or matches `schema`."""
     if written == "*":

@@ -26,7 +26,7 @@ from qbcd.connectors.mysql_family import (
     types,
     unsteady,
 )
-from qbcd.errors import ConfigError, QbcdError, UnsupportedPrimitive
+from qbcd.errors import QbcdError, UnsupportedPrimitive
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
 
 
@@ -129,34 +129,8 @@ class MySQLFamily(Connector):
         return catalog.privileges(conn, table, columns, schema, self.grants_of(conn))
 
     def server_identity(self, conn: Connection) -> ServerIdentity:
-        """Server and database; version as meaning, since collations are built in; the redo log's position.
-
-        Raises:
-            ConfigError: The server is of the other family, or too old.
-        """
-        sql = (
-            f"SELECT version() AS version, {self.identity} AS server, database() AS name, @@lower_case_table_names AS f"
-        )
-        row = catalog.rows_of(conn, sql)[0]
-        version = str(row["version"])
-        major, minor = (int(part) for part in version.split(".")[:2])
-        if not self.is_own(version):
-            raise ConfigError(
-                f"the server calls itself {version}, which is no {self.name}",
-                remedy="begin the source's url with mariadb:// for MariaDB, with mysql:// for MySQL",
-            )
-        if (major, minor) < self.oldest:
-            raise ConfigError(
-                f"{self.name} {version} is older than {'.'.join(map(str, self.oldest))}, the oldest that qbcd takes",
-                remedy="upgrade the server",
-            )
-        status = catalog.rows_of(conn, f"SHOW GLOBAL STATUS LIKE '{self.position}'")
-        return ServerIdentity(
-            product=f"{self.name} {version}",
-            identity=f"{row['server']}/{row['name']}",
-            meaning=f"{major}.{minor};{row['f']}",
-            position=int(status[0]["value"]) if status else 0,
-        )
+        version = server.own_version(conn, self.name, self.oldest, self.is_own)
+        return server.server_identity(conn, self.name, version, identity=self.identity, position=self.position)
 
     def lock_against_rewrite(self, table: Table) -> str | None:
         # To have read a table keeps its definition until the transaction ends.
@@ -173,6 +147,12 @@ class MySQLFamily(Connector):
 
     def high_water(self, conn: Connection) -> HighWater:
         return highwater.high_water(conn, self.running)
+
+    def sees_sessions(self, conn: Connection) -> bool:
+        return catalog.granted_everywhere(self.grants_of(conn), highwater.RIGHT)
+
+    def sessions_grant(self, role: str) -> str:
+        return f"GRANT {highwater.RIGHT} ON *.* TO {self.grantee(role)}"
 
     def not_only_writer(self, conn: Connection, table: Table) -> str:
         return access.not_only_writer(conn, table, self.applying)
@@ -284,6 +264,14 @@ class MySQLFamily(Connector):
         names = [self.quote(c.name) for c in key]
         return statements.range_bounds(relation, key, names, rows_per_range=rows_per_range)
 
+    def key_text(self, column: Column, value: exp.Expression) -> exp.Expression:
+        return statements.key_text(column, value)
+
+    def of_keys(
+        self, select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]]
+    ) -> str:
+        return statements.of_keys(select, relation, key, keys, [self.quote(c.name) for c in key])
+
     def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
         columns = [f"{alias}.{self.quote(c.name)}" if alias else self.quote(c.name) for c in key]
         return statements.key_between(key, columns, within)
@@ -297,11 +285,13 @@ class MySQLFamily(Connector):
         keys = ", ".join(self.quote(c.name) for c in listed if c is not None)
         return f"CREATE INDEX {self.index_exists}{self.quote(name)} ON {self._named(table)} ({keys})"
 
-    def grants(self, schema: str, role: str) -> list[str]:
+    def grantee(self, role: str) -> str:
         user, _, host = role.rpartition("@")
-        to = "@".join("'" + part.replace("'", "''") + "'" for part in (user, host))
+        return "@".join("'" + part.replace("'", "''") + "'" for part in (user, host))
+
+    def grants(self, schema: str, role: str) -> list[str]:
         pattern = self.quote(schema).replace("_", "\\_").replace("%", "\\%")  # of databases, as GRANT reads it
-        return [f"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON {pattern}.* TO {to}"]
+        return [f"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON {pattern}.* TO {self.grantee(role)}"]
 
     def create_table(self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:
         quoted = [(self.quote(column), sql_type) for column, sql_type in columns]

@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from qbcd.connectors.facts import HighWater
 
+RIGHT = "PROCESS"  # to see the transactions of others
 BLIND = "open transactions that have not touched a table of InnoDB yet are invisible"
 # Their starts are whole seconds in the server's own zone, so they are read as ages against its clock in that zone.
 _TRANSACTIONS = """

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from qbcd.connectors.buckets import Words
+from qbcd.connectors.halving import by_halving
 from qbcd.connectors.mysql_family import forms, types
 from qbcd.model import Column, KeyRange
 
@@ -32,11 +33,11 @@ def _bucket(value: str, depth: int) -> str:
     return f"(({value} ^ {1 << 63}) >> {64 - depth})"
 
 
-def _choice(value: str, lows: Sequence[int], chosen: Sequence[int]) -> str:
+def _choice(value: str, ranges: Sequence[KeyRange]) -> str:
     """By the server's own binary search, which looks at the value once."""
-    if len(chosen) == 1:
-        return str(chosen[0])
-    ids, beyond = ", ".join(map(str, chosen)), ", ".join(map(str, lows[1:]))
+    if len(ranges) == 1:
+        return str(ranges[0].range_id)
+    ids, beyond = ", ".join(str(r.range_id) for r in ranges), ", ".join(r.lo[0] for r in ranges[1:] if r.lo)
     return f"cast(elt(1 + interval({value}, {beyond}), {ids}) AS SIGNED)"
 
 
@@ -72,6 +73,28 @@ def bound(column: Column, text: str) -> exp.Expression:
     if base in types.STRINGS and column.fact("charset") not in types.ROUND_TRIP:
         return exp.Var(this=f"_{column.fact('charset')} X'{_hex(column, text)}'")
     return exp.Var(this=literal_text(text))
+
+
+def key_text(column: Column, value: exp.Expression) -> exp.Expression:
+    """What a key is found by; of an enum or set its number, which is what a comparison takes."""
+    number = forms.sql("cast({v} AS UNSIGNED)", v=value) if column.base_type in types.CHOICES else value
+    return bound_text(column, number)
+
+
+def of_keys(
+    select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]], key_names: Sequence[str]
+) -> str:
+    """The rows of many keys, by a list of them."""
+    columns = [
+        f"cast(t.{name} AS UNSIGNED)" if c.base_type in types.CHOICES else f"t.{name}"
+        for c, name in zip(key, key_names, strict=True)
+    ]
+    listed = ",\n".join(_row(_literals(key, one)) for one in keys)
+    return f"SELECT {', '.join(select)}\nFROM {relation} AS t WHERE {_row(columns)} IN (\n{listed}\n)"
+
+
+def _row(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
 
 def literal_text(text: str) -> str:
@@ -157,9 +180,8 @@ def _aggregate(select: Sequence[str], key: Sequence[Column], columns: Sequence[s
 
 def _rows(select: Sequence[str], key: Sequence[Column], columns: Sequence[str], run: Sequence[KeyRange]) -> str:
     condition = _within(key, columns, run[0].lo, run[-1].hi)
-    return (
-        f"SELECT {_id_of(key, columns, run)} AS range_id, {', '.join(select)}\nFROM {RELATION} AS t WHERE {condition}"
-    )
+    range_id = by_halving(run, lambda hi: _compare(key, columns, "<", _literals(key, hi)))
+    return f"SELECT {range_id} AS range_id, {', '.join(select)}\nFROM {RELATION} AS t WHERE {condition}"
 
 
 def _runs(ranges: Sequence[KeyRange]) -> list[list[KeyRange]]:
@@ -171,15 +193,6 @@ def _runs(ranges: Sequence[KeyRange]) -> list[list[KeyRange]]:
         else:
             runs.append([one])
     return runs
-
-
-def _id_of(key: Sequence[Column], columns: Sequence[str], run: Sequence[KeyRange]) -> str:
-    """The id of the range of a run in which a row lies, by halving."""
-    if len(run) == 1:
-        return str(run[0].range_id)
-    middle = len(run) // 2
-    below = _compare(key, columns, "<", _literals(key, run[middle].lo or ()))
-    return f"CASE WHEN {below} THEN {_id_of(key, columns, run[:middle])} ELSE {_id_of(key, columns, run[middle:])} END"
 
 
 def _within(

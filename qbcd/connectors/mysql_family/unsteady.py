@@ -21,7 +21,7 @@ WHERE routine_type = 'FUNCTION' AND (is_deterministic = 'NO' OR sql_data_access 
 
 
 def unsteady(conn: Connection, words: Sequence[str]) -> list[str]:
-    """See :meth:`~qbcd.connectors.marks.Marks.unsteady`."""
+    """See :meth:`~qbcd.connectors.base.Connector.unsteady`."""
     called = {word[:-1] for word in words if word.endswith("(")}
     stored = {str(row[0]) for row in conn.exec_driver_sql(_STORED)} & called
     found = (_CALLED & called) | stored

@@ -110,6 +110,12 @@ class PostgreSQL(Connector):
     def high_water(self, conn: Connection) -> HighWater:
         return highwater.high_water(conn)
 
+    def sees_sessions(self, conn: Connection) -> bool:
+        return highwater.sees_sessions(conn)
+
+    def sessions_grant(self, role: str) -> str:
+        return f"GRANT {highwater.RIGHT} TO {self.grantee(role)}"
+
     def not_only_writer(self, conn: Connection, table: Table) -> str:
         return access.not_only_writer(conn, table)
 
@@ -234,12 +240,20 @@ class PostgreSQL(Connector):
         names = [self.quote(c.name) for c in key]
         return statements.page_bounds(self._named(table), key, names, where, pages_per_range=pages_per_range)
 
+    def key_text(self, column: Column, value: exp.Expression) -> exp.Expression:
+        return forms.canonical_text(column, value)
+
+    def of_keys(
+        self, select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]]
+    ) -> str:
+        return statements.of_keys(select, relation, key, keys, [self.quote(c.name) for c in key])
+
     def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
         columns = [f"{alias}.{self.quote(c.name)}" if alias else self.quote(c.name) for c in key]
         return statements.key_between(key, columns, within)
 
     def grants(self, schema: str, role: str) -> list[str]:
-        own, to = self.quote(schema), self.quote(role)
+        own, to = self.quote(schema), self.grantee(role)
         return [
             f"GRANT USAGE, CREATE ON SCHEMA {own} TO {to}",
             f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {own} TO {to}",

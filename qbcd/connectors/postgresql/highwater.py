@@ -10,7 +10,8 @@ from sqlalchemy.engine import Connection
 
 from qbcd.connectors.facts import HighWater
 
-HIDDEN = "{} sessions do not show when they began (pg_read_all_stats shows those of other roles)"
+RIGHT = "pg_read_all_stats"
+HIDDEN = f"{{}} sessions do not show when they began ({RIGHT} shows those of other roles)"
 _TEXT = "'YYYY-MM-DD HH24:MI:SS.US'"
 _CLOCK = f"SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', {_TEXT})"
 # The server keeps what it once said of its sessions until the transaction ends.
@@ -34,6 +35,11 @@ WHERE d.datname = current_database() AND a.pid <> pg_backend_pid()
   AND a.backend_type IS DISTINCT FROM 'autovacuum worker'
 """
 _PREPARED = "SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()"
+
+
+def sees_sessions(conn: Connection) -> bool:
+    """See :meth:`~qbcd.connectors.base.Connector.sees_sessions`."""
+    return bool(conn.exec_driver_sql(f"SELECT pg_has_role(current_user, '{RIGHT}', 'USAGE')").scalar_one())
 
 
 def high_water(conn: Connection) -> HighWater:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from qbcd.connectors.buckets import Words, halving
+from qbcd.connectors.buckets import Words
+from qbcd.connectors.halving import by_halving
 from qbcd.connectors.postgresql import forms, types
 from qbcd.model import Column, KeyRange
 
@@ -18,8 +19,8 @@ def _bucket(value: str, depth: int) -> str:
     return f"(({value} >> {64 - depth}) + {1 << (depth - 1)})"
 
 
-def _choice(value: str, lows: Sequence[int], chosen: Sequence[int]) -> str:
-    return f"CAST({halving(value, lows, chosen)} AS BIGINT)"
+def _choice(value: str, ranges: Sequence[KeyRange]) -> str:
+    return f"CAST({by_halving(ranges, lambda lo: f'{value} < {lo[0]}')} AS BIGINT)"
 
 
 # OFFSET 0 also keeps the planner from taking each key for a group of its own, and sorting.
@@ -151,6 +152,19 @@ def key_between(key: Sequence[Column], columns: Sequence[str], within: KeyRange)
     low = [_compare(key, columns, ">=", _literals(key, within.lo))] if within.lo is not None else []
     high = [_compare(key, columns, "<", _literals(key, within.hi))] if within.hi is not None else []
     return " AND ".join(low + high) or "TRUE"
+
+
+def of_keys(
+    select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]], key_names: Sequence[str]
+) -> str:
+    """The rows of many keys, each looked up through the key's index."""
+    names = [f"k{i}" for i in range(len(key))]
+    rows = ",\n".join(f"({', '.join(_literals(key, one))})" for one in keys)
+    equal = [f"t.{column} {_operator(c, '=')} k.{name}" for c, column, name in zip(key, key_names, names, strict=True)]
+    return (
+        f"SELECT q.* FROM (VALUES\n{rows}\n) AS k({', '.join(names)})\n"
+        f"CROSS JOIN LATERAL (SELECT {', '.join(select)} FROM {relation} AS t WHERE {' AND '.join(equal)}) AS q"
+    )
 
 
 def create_index(name: str, table: str, columns: Sequence[str], included: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ WHERE p.proname = ANY(%(names)s) AND (p.provolatile = 'v' OR n.nspname <> 'pg_ca
 
 
 def unsteady(conn: Connection, words: Sequence[str]) -> list[str]:
-    """See :meth:`~qbcd.connectors.marks.Marks.unsteady`."""
+    """See :meth:`~qbcd.connectors.base.Connector.unsteady`."""
     called = [word[:-1] for word in words if word.endswith("(")]
     found = {row["name"] for row in rows_of(conn, _VOLATILE, {"names": called})} | (_CALLED & set(called))
     return [f"{word.rstrip('(')}" for word in words if word in _BARE or word.rstrip("(") in found]

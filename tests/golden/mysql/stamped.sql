@@ -2023,6 +2023,115 @@ FROM (
 -- ts: index
 CREATE INDEX `ix_stamped_ca2fe806` ON `shop`.`stamped` (`updated_at`)
 
+-- ts, under Spark: anything there
+--   hi = '2024-01-01 00:00:01.000000'
+--   lo = '2024-01-01 00:00:00.000001'
+SELECT
+  1 AS n
+FROM `shop`.`stamped`
+WHERE
+  (
+    (
+      `updated_at` >= convert_tz(cast(%(lo)s AS DATETIME(6)), '+00:00', @@session.time_zone)
+      AND `updated_at` < convert_tz(cast(%(hi)s AS DATETIME(6)), '+00:00', @@session.time_zone)
+    )
+  )
+LIMIT 1
+
+-- ts, under Spark: window
+SELECT CASE WHEN t.`order_id` < 10 THEN 1 ELSE CASE WHEN t.`order_id` < 18446744073709551615 THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_key_digest AS key_digest, t.qbcd_in AS shown
+FROM (
+SELECT
+  `order_id`,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`updated_at`, 'N'), ',', ifnull(`created at`, 'N'), ',', ifnull(`written`, 'N'), ',', ifnull(`gone`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_key_digest,
+  cast(`order_id` AS SIGNED) AS qbcd_0,
+  convert(`status` USING utf8mb4) AS qbcd_1,
+  CASE WHEN coalesce(`updated_at` >= '0001-01-01' AND from_days(to_days(`updated_at`)) = date(`updated_at`), FALSE) THEN date_format(`updated_at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`updated_at` AS CHAR) END AS qbcd_2,
+  CASE WHEN coalesce(`created at` >= '0001-01-01' AND from_days(to_days(`created at`)) = date(`created at`), FALSE) THEN date_format(`created at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`created at` AS CHAR) END AS qbcd_3,
+  CASE WHEN coalesce(`written` >= '0001-01-01' AND from_days(to_days(`written`)) = date(`written`), FALSE) THEN date_format(`written`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(`written` AS CHAR) END AS qbcd_4,
+  cast(`gone` AS SIGNED) AS qbcd_5,
+  CASE WHEN (
+status LIKE '10%'
+) THEN 1 ELSE 0 END AS qbcd_in
+FROM `shop`.`stamped`
+WHERE
+  (
+    (
+      `updated_at` >= convert_tz(cast('2024-01-01 00:00:00.000001' AS DATETIME(6)), '+00:00', @@session.time_zone)
+      AND `updated_at` < convert_tz(cast('2024-01-01 00:00:01.000000' AS DATETIME(6)), '+00:00', @@session.time_zone)
+    )
+  )
+) AS t
+
+-- ts, under Spark: key sums
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+FROM `shop`.`stamped`
+WHERE
+  (
+status LIKE '10%'
+)) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` < 10 LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 2 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615 LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 3 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 18446744073709551615 LIMIT 18446744073709551615) AS t
+
+-- ts, under Spark: keys
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_key_digest
+FROM `shop`.`stamped`) AS r)
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_key_digest AS key_digest
+FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615
+
+-- ts, under Spark: images
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`updated_at`, 'N'), ',', ifnull(`created at`, 'N'), ',', ifnull(`written`, 'N'), ',', ifnull(`gone`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_key_digest,
+  cast(`order_id` AS SIGNED) AS qbcd_0,
+  convert(`status` USING utf8mb4) AS qbcd_1,
+  CASE WHEN coalesce(`updated_at` >= '0001-01-01' AND from_days(to_days(`updated_at`)) = date(`updated_at`), FALSE) THEN date_format(`updated_at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`updated_at` AS CHAR) END AS qbcd_2,
+  CASE WHEN coalesce(`created at` >= '0001-01-01' AND from_days(to_days(`created at`)) = date(`created at`), FALSE) THEN date_format(`created at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`created at` AS CHAR) END AS qbcd_3,
+  CASE WHEN coalesce(`written` >= '0001-01-01' AND from_days(to_days(`written`)) = date(`written`), FALSE) THEN date_format(`written`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(`written` AS CHAR) END AS qbcd_4,
+  cast(`gone` AS SIGNED) AS qbcd_5,
+  CONCAT(
+    CASE WHEN TRUE THEN '' ELSE '0,' END,
+    CASE WHEN TRUE THEN '' ELSE '1,' END,
+    CASE
+      WHEN (`updated_at` IS NULL OR coalesce(`updated_at` >= '0001-01-01' AND from_days(to_days(`updated_at`)) = date(`updated_at`), FALSE))
+      THEN ''
+      ELSE '2,'
+    END,
+    CASE
+      WHEN (`created at` IS NULL OR coalesce(`created at` >= '0001-01-01' AND from_days(to_days(`created at`)) = date(`created at`), FALSE))
+      THEN ''
+      ELSE '3,'
+    END,
+    CASE
+      WHEN (`written` IS NULL OR coalesce(`written` >= '0001-01-01' AND from_days(to_days(`written`)) = date(`written`), FALSE))
+      THEN ''
+      ELSE '4,'
+    END,
+    CASE WHEN TRUE THEN '' ELSE '5,' END
+  ) AS qbcd_untravelled
+FROM `shop`.`stamped`
+WHERE
+  (
+status LIKE '10%'
+)) AS r)
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_untravelled AS untravelled, t.qbcd_key_digest AS key_digest
+FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615
+
 -- ts of two columns: window
 --   batch_seq = 2
 --   epoch = 5
@@ -2376,6 +2485,125 @@ FROM (
 -- ts of two columns: index
 CREATE INDEX `ix_stamped_ca2fe806` ON `shop`.`stamped` (`created at`)
 
+-- ts of two columns, under Spark: anything there
+--   hi = '2024-01-01 00:00:01.000000'
+--   lo = '2024-01-01 00:00:00.000001'
+SELECT
+  1 AS n
+FROM `shop`.`stamped`
+WHERE
+  (
+    (
+      `created at` >= convert_tz(cast(%(lo)s AS DATETIME(6)), '+00:00', @@session.time_zone)
+      AND `created at` < convert_tz(cast(%(hi)s AS DATETIME(6)), '+00:00', @@session.time_zone)
+    )
+    OR (
+      `created at` IS NULL
+      AND `updated_at` >= convert_tz(cast(%(lo)s AS DATETIME(6)), '+00:00', @@session.time_zone)
+      AND `updated_at` < convert_tz(cast(%(hi)s AS DATETIME(6)), '+00:00', @@session.time_zone)
+    )
+  )
+LIMIT 1
+
+-- ts of two columns, under Spark: window
+SELECT CASE WHEN t.`order_id` < 10 THEN 1 ELSE CASE WHEN t.`order_id` < 18446744073709551615 THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_key_digest AS key_digest, t.qbcd_in AS shown
+FROM (
+SELECT
+  `order_id`,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`updated_at`, 'N'), ',', ifnull(`created at`, 'N'), ',', ifnull(`written`, 'N'), ',', ifnull(`gone`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_key_digest,
+  cast(`order_id` AS SIGNED) AS qbcd_0,
+  convert(`status` USING utf8mb4) AS qbcd_1,
+  CASE WHEN coalesce(`updated_at` >= '0001-01-01' AND from_days(to_days(`updated_at`)) = date(`updated_at`), FALSE) THEN date_format(`updated_at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`updated_at` AS CHAR) END AS qbcd_2,
+  CASE WHEN coalesce(`created at` >= '0001-01-01' AND from_days(to_days(`created at`)) = date(`created at`), FALSE) THEN date_format(`created at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`created at` AS CHAR) END AS qbcd_3,
+  CASE WHEN coalesce(`written` >= '0001-01-01' AND from_days(to_days(`written`)) = date(`written`), FALSE) THEN date_format(`written`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(`written` AS CHAR) END AS qbcd_4,
+  cast(`gone` AS SIGNED) AS qbcd_5,
+  CASE WHEN (
+status LIKE '10%'
+) THEN 1 ELSE 0 END AS qbcd_in
+FROM `shop`.`stamped`
+WHERE
+  (
+    (
+      `created at` >= convert_tz(cast('2024-01-01 00:00:00.000001' AS DATETIME(6)), '+00:00', @@session.time_zone)
+      AND `created at` < convert_tz(cast('2024-01-01 00:00:01.000000' AS DATETIME(6)), '+00:00', @@session.time_zone)
+    )
+    OR (
+      `created at` IS NULL
+      AND `updated_at` >= convert_tz(cast('2024-01-01 00:00:00.000001' AS DATETIME(6)), '+00:00', @@session.time_zone)
+      AND `updated_at` < convert_tz(cast('2024-01-01 00:00:01.000000' AS DATETIME(6)), '+00:00', @@session.time_zone)
+    )
+  )
+) AS t
+
+-- ts of two columns, under Spark: key sums
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+FROM `shop`.`stamped`
+WHERE
+  (
+status LIKE '10%'
+)) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` < 10 LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 2 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615 LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 3 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 18446744073709551615 LIMIT 18446744073709551615) AS t
+
+-- ts of two columns, under Spark: keys
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_key_digest
+FROM `shop`.`stamped`) AS r)
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_key_digest AS key_digest
+FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615
+
+-- ts of two columns, under Spark: images
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`updated_at`, 'N'), ',', ifnull(`created at`, 'N'), ',', ifnull(`written`, 'N'), ',', ifnull(`gone`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_key_digest,
+  cast(`order_id` AS SIGNED) AS qbcd_0,
+  convert(`status` USING utf8mb4) AS qbcd_1,
+  CASE WHEN coalesce(`updated_at` >= '0001-01-01' AND from_days(to_days(`updated_at`)) = date(`updated_at`), FALSE) THEN date_format(`updated_at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`updated_at` AS CHAR) END AS qbcd_2,
+  CASE WHEN coalesce(`created at` >= '0001-01-01' AND from_days(to_days(`created at`)) = date(`created at`), FALSE) THEN date_format(`created at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`created at` AS CHAR) END AS qbcd_3,
+  CASE WHEN coalesce(`written` >= '0001-01-01' AND from_days(to_days(`written`)) = date(`written`), FALSE) THEN date_format(`written`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(`written` AS CHAR) END AS qbcd_4,
+  cast(`gone` AS SIGNED) AS qbcd_5,
+  CONCAT(
+    CASE WHEN TRUE THEN '' ELSE '0,' END,
+    CASE WHEN TRUE THEN '' ELSE '1,' END,
+    CASE
+      WHEN (`updated_at` IS NULL OR coalesce(`updated_at` >= '0001-01-01' AND from_days(to_days(`updated_at`)) = date(`updated_at`), FALSE))
+      THEN ''
+      ELSE '2,'
+    END,
+    CASE
+      WHEN (`created at` IS NULL OR coalesce(`created at` >= '0001-01-01' AND from_days(to_days(`created at`)) = date(`created at`), FALSE))
+      THEN ''
+      ELSE '3,'
+    END,
+    CASE
+      WHEN (`written` IS NULL OR coalesce(`written` >= '0001-01-01' AND from_days(to_days(`written`)) = date(`written`), FALSE))
+      THEN ''
+      ELSE '4,'
+    END,
+    CASE WHEN TRUE THEN '' ELSE '5,' END
+  ) AS qbcd_untravelled
+FROM `shop`.`stamped`
+WHERE
+  (
+status LIKE '10%'
+)) AS r)
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_untravelled AS untravelled, t.qbcd_key_digest AS key_digest
+FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615
+
 -- ts in a zone, of seconds: window
 --   batch_seq = 2
 --   epoch = 5
@@ -2608,6 +2836,115 @@ FROM (
 
 -- ts in a zone, of seconds: index
 CREATE INDEX `ix_stamped_ca2fe806` ON `shop`.`stamped` (`written`)
+
+-- ts in a zone, of seconds, under Spark: anything there
+--   hi = '2024-01-01 02:00:01.000000'
+--   lo = '2024-01-01 02:00:00.000000'
+SELECT
+  1 AS n
+FROM `shop`.`stamped`
+WHERE
+  (
+    (
+      `written` >= cast(%(lo)s AS DATETIME(6))
+      AND `written` < cast(%(hi)s AS DATETIME(6))
+    )
+  )
+LIMIT 1
+
+-- ts in a zone, of seconds, under Spark: window
+SELECT CASE WHEN t.`order_id` < 10 THEN 1 ELSE CASE WHEN t.`order_id` < 18446744073709551615 THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_key_digest AS key_digest, t.qbcd_in AS shown
+FROM (
+SELECT
+  `order_id`,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`updated_at`, 'N'), ',', ifnull(`created at`, 'N'), ',', ifnull(`written`, 'N'), ',', ifnull(`gone`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_key_digest,
+  cast(`order_id` AS SIGNED) AS qbcd_0,
+  convert(`status` USING utf8mb4) AS qbcd_1,
+  CASE WHEN coalesce(`updated_at` >= '0001-01-01' AND from_days(to_days(`updated_at`)) = date(`updated_at`), FALSE) THEN date_format(`updated_at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`updated_at` AS CHAR) END AS qbcd_2,
+  CASE WHEN coalesce(`created at` >= '0001-01-01' AND from_days(to_days(`created at`)) = date(`created at`), FALSE) THEN date_format(`created at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`created at` AS CHAR) END AS qbcd_3,
+  CASE WHEN coalesce(`written` >= '0001-01-01' AND from_days(to_days(`written`)) = date(`written`), FALSE) THEN date_format(`written`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(`written` AS CHAR) END AS qbcd_4,
+  cast(`gone` AS SIGNED) AS qbcd_5,
+  CASE WHEN (
+status LIKE '10%'
+) THEN 1 ELSE 0 END AS qbcd_in
+FROM `shop`.`stamped`
+WHERE
+  (
+    (
+      `written` >= cast('2024-01-01 02:00:00.000000' AS DATETIME(6))
+      AND `written` < cast('2024-01-01 02:00:01.000000' AS DATETIME(6))
+    )
+  )
+) AS t
+
+-- ts in a zone, of seconds, under Spark: key sums
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+FROM `shop`.`stamped`
+WHERE
+  (
+status LIKE '10%'
+)) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` < 10 LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 2 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615 LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 3 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 18446744073709551615 LIMIT 18446744073709551615) AS t
+
+-- ts in a zone, of seconds, under Spark: keys
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_key_digest
+FROM `shop`.`stamped`) AS r)
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_key_digest AS key_digest
+FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615
+
+-- ts in a zone, of seconds, under Spark: images
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`updated_at`, 'N'), ',', ifnull(`created at`, 'N'), ',', ifnull(`written`, 'N'), ',', ifnull(`gone`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_key_digest,
+  cast(`order_id` AS SIGNED) AS qbcd_0,
+  convert(`status` USING utf8mb4) AS qbcd_1,
+  CASE WHEN coalesce(`updated_at` >= '0001-01-01' AND from_days(to_days(`updated_at`)) = date(`updated_at`), FALSE) THEN date_format(`updated_at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`updated_at` AS CHAR) END AS qbcd_2,
+  CASE WHEN coalesce(`created at` >= '0001-01-01' AND from_days(to_days(`created at`)) = date(`created at`), FALSE) THEN date_format(`created at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`created at` AS CHAR) END AS qbcd_3,
+  CASE WHEN coalesce(`written` >= '0001-01-01' AND from_days(to_days(`written`)) = date(`written`), FALSE) THEN date_format(`written`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(`written` AS CHAR) END AS qbcd_4,
+  cast(`gone` AS SIGNED) AS qbcd_5,
+  CONCAT(
+    CASE WHEN TRUE THEN '' ELSE '0,' END,
+    CASE WHEN TRUE THEN '' ELSE '1,' END,
+    CASE
+      WHEN (`updated_at` IS NULL OR coalesce(`updated_at` >= '0001-01-01' AND from_days(to_days(`updated_at`)) = date(`updated_at`), FALSE))
+      THEN ''
+      ELSE '2,'
+    END,
+    CASE
+      WHEN (`created at` IS NULL OR coalesce(`created at` >= '0001-01-01' AND from_days(to_days(`created at`)) = date(`created at`), FALSE))
+      THEN ''
+      ELSE '3,'
+    END,
+    CASE
+      WHEN (`written` IS NULL OR coalesce(`written` >= '0001-01-01' AND from_days(to_days(`written`)) = date(`written`), FALSE))
+      THEN ''
+      ELSE '4,'
+    END,
+    CASE WHEN TRUE THEN '' ELSE '5,' END
+  ) AS qbcd_untravelled
+FROM `shop`.`stamped`
+WHERE
+  (
+status LIKE '10%'
+)) AS r)
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_untravelled AS untravelled, t.qbcd_key_digest AS key_digest
+FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615
 
 -- ts by a counter: window
 --   batch_seq = 2
@@ -2947,6 +3284,115 @@ FROM (
 
 -- ts by a counter: index
 CREATE INDEX `ix_stamped_ca2fe806` ON `shop`.`stamped` (`order_id`)
+
+-- ts by a counter, under Spark: anything there
+--   hi = '2024-01-01 00:00:01.000000'
+--   lo = '2024-01-01 00:00:00.000001'
+SELECT
+  1 AS n
+FROM `shop`.`stamped`
+WHERE
+  (
+    (
+      `order_id` > cast(%(lo)s AS SIGNED)
+      AND `order_id` <= cast(%(hi)s AS SIGNED)
+    )
+  )
+LIMIT 1
+
+-- ts by a counter, under Spark: window
+SELECT CASE WHEN t.`order_id` < 10 THEN 1 ELSE CASE WHEN t.`order_id` < 18446744073709551615 THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_key_digest AS key_digest, t.qbcd_in AS shown
+FROM (
+SELECT
+  `order_id`,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`updated_at`, 'N'), ',', ifnull(`created at`, 'N'), ',', ifnull(`written`, 'N'), ',', ifnull(`gone`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_key_digest,
+  cast(`order_id` AS SIGNED) AS qbcd_0,
+  convert(`status` USING utf8mb4) AS qbcd_1,
+  CASE WHEN coalesce(`updated_at` >= '0001-01-01' AND from_days(to_days(`updated_at`)) = date(`updated_at`), FALSE) THEN date_format(`updated_at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`updated_at` AS CHAR) END AS qbcd_2,
+  CASE WHEN coalesce(`created at` >= '0001-01-01' AND from_days(to_days(`created at`)) = date(`created at`), FALSE) THEN date_format(`created at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`created at` AS CHAR) END AS qbcd_3,
+  CASE WHEN coalesce(`written` >= '0001-01-01' AND from_days(to_days(`written`)) = date(`written`), FALSE) THEN date_format(`written`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(`written` AS CHAR) END AS qbcd_4,
+  cast(`gone` AS SIGNED) AS qbcd_5,
+  CASE WHEN (
+status LIKE '10%'
+) THEN 1 ELSE 0 END AS qbcd_in
+FROM `shop`.`stamped`
+WHERE
+  (
+    (
+      `order_id` > cast('2024-01-01 00:00:00.000001' AS SIGNED)
+      AND `order_id` <= cast('2024-01-01 00:00:01.000000' AS SIGNED)
+    )
+  )
+) AS t
+
+-- ts by a counter, under Spark: key sums
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+FROM `shop`.`stamped`
+WHERE
+  (
+status LIKE '10%'
+)) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` < 10 LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 2 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615 LIMIT 18446744073709551615) AS t
+UNION ALL
+SELECT 3 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 18446744073709551615 LIMIT 18446744073709551615) AS t
+
+-- ts by a counter, under Spark: keys
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_key_digest
+FROM `shop`.`stamped`) AS r)
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_key_digest AS key_digest
+FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615
+
+-- ts by a counter, under Spark: images
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`updated_at`, 'N'), ',', ifnull(`created at`, 'N'), ',', ifnull(`written`, 'N'), ',', ifnull(`gone`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_key_digest,
+  cast(`order_id` AS SIGNED) AS qbcd_0,
+  convert(`status` USING utf8mb4) AS qbcd_1,
+  CASE WHEN coalesce(`updated_at` >= '0001-01-01' AND from_days(to_days(`updated_at`)) = date(`updated_at`), FALSE) THEN date_format(`updated_at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`updated_at` AS CHAR) END AS qbcd_2,
+  CASE WHEN coalesce(`created at` >= '0001-01-01' AND from_days(to_days(`created at`)) = date(`created at`), FALSE) THEN date_format(`created at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`created at` AS CHAR) END AS qbcd_3,
+  CASE WHEN coalesce(`written` >= '0001-01-01' AND from_days(to_days(`written`)) = date(`written`), FALSE) THEN date_format(`written`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(`written` AS CHAR) END AS qbcd_4,
+  cast(`gone` AS SIGNED) AS qbcd_5,
+  CONCAT(
+    CASE WHEN TRUE THEN '' ELSE '0,' END,
+    CASE WHEN TRUE THEN '' ELSE '1,' END,
+    CASE
+      WHEN (`updated_at` IS NULL OR coalesce(`updated_at` >= '0001-01-01' AND from_days(to_days(`updated_at`)) = date(`updated_at`), FALSE))
+      THEN ''
+      ELSE '2,'
+    END,
+    CASE
+      WHEN (`created at` IS NULL OR coalesce(`created at` >= '0001-01-01' AND from_days(to_days(`created at`)) = date(`created at`), FALSE))
+      THEN ''
+      ELSE '3,'
+    END,
+    CASE
+      WHEN (`written` IS NULL OR coalesce(`written` >= '0001-01-01' AND from_days(to_days(`written`)) = date(`written`), FALSE))
+      THEN ''
+      ELSE '4,'
+    END,
+    CASE WHEN TRUE THEN '' ELSE '5,' END
+  ) AS qbcd_untravelled
+FROM `shop`.`stamped`
+WHERE
+  (
+status LIKE '10%'
+)) AS r)
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_untravelled AS untravelled, t.qbcd_key_digest AS key_digest
+FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615
 
 -- tdi: window
 --   batch_seq = 2

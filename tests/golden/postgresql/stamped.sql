@@ -2055,6 +2055,200 @@ FROM (
 -- ts: index
 CREATE INDEX IF NOT EXISTS "ix_stamped_ca2fe806" ON "public"."stamped" USING btree ("updated_at")
 
+-- ts, under Spark: anything there
+--   hi = '2024-01-01 00:00:01.000000'
+--   lo = '2024-01-01 00:00:00.000001'
+SELECT
+  1 AS n
+FROM "public"."stamped"
+WHERE
+  (
+    (
+      "updated_at" >= TIMEZONE('UTC', CAST(%(lo)s AS timestamp))
+      AND "updated_at" < TIMEZONE('UTC', CAST(%(hi)s AS timestamp))
+    )
+  )
+LIMIT 1
+
+-- ts, under Spark: window
+SELECT CASE WHEN t."order_id" < CAST('10' AS bigint) THEN 1 ELSE CASE WHEN t."order_id" < CAST('20' AS bigint) THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_key_digest AS key_digest, t.qbcd_in AS shown
+FROM (
+SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        TIMESTAMPTZ_SEND("updated_at"),
+        TIMESTAMPTZ_SEND("created at"),
+        TIMESTAMP_SEND("written"),
+        "gone"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_key_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CASE
+    WHEN "updated_at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("updated_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("updated_at" AS TEXT)
+  END AS qbcd_2,
+  CASE
+    WHEN "created at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("created at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("created at" AS TEXT)
+  END AS qbcd_3,
+  CASE
+    WHEN "written" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
+    THEN TO_CHAR("written", 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    ELSE CAST("written" AS TEXT)
+  END AS qbcd_4,
+  "gone" AS qbcd_5,
+  CASE WHEN (
+status LIKE '10%'
+) THEN 1 ELSE 0 END AS qbcd_in
+FROM "public"."stamped"
+WHERE
+  (
+    (
+      "updated_at" >= TIMEZONE('UTC', CAST('2024-01-01 00:00:00.000001' AS timestamp))
+      AND "updated_at" < TIMEZONE('UTC', CAST('2024-01-01 00:00:01.000000' AS timestamp))
+    )
+  )
+) AS t
+
+-- ts, under Spark: key sums
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0 OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)) AS t WHERE t."order_id" < CAST('10' AS bigint) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)) AS t WHERE t."order_id" >= CAST('20' AS bigint) OFFSET 0) AS t) AS q
+
+-- ts, under Spark: keys
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_key_digest AS key_digest FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_key_digest
+FROM "public"."stamped") AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
+
+-- ts, under Spark: images
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_untravelled AS untravelled, t.qbcd_key_digest AS key_digest FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        TIMESTAMPTZ_SEND("updated_at"),
+        TIMESTAMPTZ_SEND("created at"),
+        TIMESTAMP_SEND("written"),
+        "gone"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_key_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CASE
+    WHEN "updated_at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("updated_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("updated_at" AS TEXT)
+  END AS qbcd_2,
+  CASE
+    WHEN "created at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("created at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("created at" AS TEXT)
+  END AS qbcd_3,
+  CASE
+    WHEN "written" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
+    THEN TO_CHAR("written", 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    ELSE CAST("written" AS TEXT)
+  END AS qbcd_4,
+  "gone" AS qbcd_5,
+  CASE WHEN TRUE THEN '' ELSE '0,' END || CASE WHEN TRUE THEN '' ELSE '1,' END || CASE
+    WHEN COALESCE(
+      "updated_at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ),
+      TRUE
+    )
+    THEN ''
+    ELSE '2,'
+  END || CASE
+    WHEN COALESCE(
+      "created at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ),
+      TRUE
+    )
+    THEN ''
+    ELSE '3,'
+  END || CASE
+    WHEN COALESCE(
+      "written" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP),
+      TRUE
+    )
+    THEN ''
+    ELSE '4,'
+  END || CASE WHEN TRUE THEN '' ELSE '5,' END AS qbcd_untravelled
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
+
 -- ts of two columns: window
 --   batch_seq = 2
 --   epoch = 5
@@ -2396,6 +2590,210 @@ FROM (
 -- ts of two columns: index
 CREATE INDEX IF NOT EXISTS "ix_stamped_ca2fe806" ON "public"."stamped" USING btree ("created at")
 
+-- ts of two columns, under Spark: anything there
+--   hi = '2024-01-01 00:00:01.000000'
+--   lo = '2024-01-01 00:00:00.000001'
+SELECT
+  1 AS n
+FROM "public"."stamped"
+WHERE
+  (
+    (
+      "created at" >= TIMEZONE('UTC', CAST(%(lo)s AS timestamp))
+      AND "created at" < TIMEZONE('UTC', CAST(%(hi)s AS timestamp))
+    )
+    OR (
+      "created at" IS NULL
+      AND "updated_at" >= TIMEZONE('UTC', CAST(%(lo)s AS timestamp))
+      AND "updated_at" < TIMEZONE('UTC', CAST(%(hi)s AS timestamp))
+    )
+  )
+LIMIT 1
+
+-- ts of two columns, under Spark: window
+SELECT CASE WHEN t."order_id" < CAST('10' AS bigint) THEN 1 ELSE CASE WHEN t."order_id" < CAST('20' AS bigint) THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_key_digest AS key_digest, t.qbcd_in AS shown
+FROM (
+SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        TIMESTAMPTZ_SEND("updated_at"),
+        TIMESTAMPTZ_SEND("created at"),
+        TIMESTAMP_SEND("written"),
+        "gone"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_key_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CASE
+    WHEN "updated_at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("updated_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("updated_at" AS TEXT)
+  END AS qbcd_2,
+  CASE
+    WHEN "created at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("created at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("created at" AS TEXT)
+  END AS qbcd_3,
+  CASE
+    WHEN "written" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
+    THEN TO_CHAR("written", 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    ELSE CAST("written" AS TEXT)
+  END AS qbcd_4,
+  "gone" AS qbcd_5,
+  CASE WHEN (
+status LIKE '10%'
+) THEN 1 ELSE 0 END AS qbcd_in
+FROM "public"."stamped"
+WHERE
+  (
+    (
+      "created at" >= TIMEZONE('UTC', CAST('2024-01-01 00:00:00.000001' AS timestamp))
+      AND "created at" < TIMEZONE('UTC', CAST('2024-01-01 00:00:01.000000' AS timestamp))
+    )
+    OR (
+      "created at" IS NULL
+      AND "updated_at" >= TIMEZONE('UTC', CAST('2024-01-01 00:00:00.000001' AS timestamp))
+      AND "updated_at" < TIMEZONE('UTC', CAST('2024-01-01 00:00:01.000000' AS timestamp))
+    )
+  )
+) AS t
+
+-- ts of two columns, under Spark: key sums
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0 OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)) AS t WHERE t."order_id" < CAST('10' AS bigint) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)) AS t WHERE t."order_id" >= CAST('20' AS bigint) OFFSET 0) AS t) AS q
+
+-- ts of two columns, under Spark: keys
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_key_digest AS key_digest FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_key_digest
+FROM "public"."stamped") AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
+
+-- ts of two columns, under Spark: images
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_untravelled AS untravelled, t.qbcd_key_digest AS key_digest FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        TIMESTAMPTZ_SEND("updated_at"),
+        TIMESTAMPTZ_SEND("created at"),
+        TIMESTAMP_SEND("written"),
+        "gone"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_key_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CASE
+    WHEN "updated_at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("updated_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("updated_at" AS TEXT)
+  END AS qbcd_2,
+  CASE
+    WHEN "created at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("created at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("created at" AS TEXT)
+  END AS qbcd_3,
+  CASE
+    WHEN "written" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
+    THEN TO_CHAR("written", 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    ELSE CAST("written" AS TEXT)
+  END AS qbcd_4,
+  "gone" AS qbcd_5,
+  CASE WHEN TRUE THEN '' ELSE '0,' END || CASE WHEN TRUE THEN '' ELSE '1,' END || CASE
+    WHEN COALESCE(
+      "updated_at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ),
+      TRUE
+    )
+    THEN ''
+    ELSE '2,'
+  END || CASE
+    WHEN COALESCE(
+      "created at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ),
+      TRUE
+    )
+    THEN ''
+    ELSE '3,'
+  END || CASE
+    WHEN COALESCE(
+      "written" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP),
+      TRUE
+    )
+    THEN ''
+    ELSE '4,'
+  END || CASE WHEN TRUE THEN '' ELSE '5,' END AS qbcd_untravelled
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
+
 -- ts in a zone, of seconds: window
 --   batch_seq = 2
 --   epoch = 5
@@ -2628,6 +3026,200 @@ FROM (
 
 -- ts in a zone, of seconds: index
 CREATE INDEX IF NOT EXISTS "ix_stamped_ca2fe806" ON "public"."stamped" USING btree ("written")
+
+-- ts in a zone, of seconds, under Spark: anything there
+--   hi = '2024-01-01 02:00:01.000000'
+--   lo = '2024-01-01 02:00:00.000000'
+SELECT
+  1 AS n
+FROM "public"."stamped"
+WHERE
+  (
+    (
+      "written" >= CAST(%(lo)s AS timestamp)
+      AND "written" < CAST(%(hi)s AS timestamp)
+    )
+  )
+LIMIT 1
+
+-- ts in a zone, of seconds, under Spark: window
+SELECT CASE WHEN t."order_id" < CAST('10' AS bigint) THEN 1 ELSE CASE WHEN t."order_id" < CAST('20' AS bigint) THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_key_digest AS key_digest, t.qbcd_in AS shown
+FROM (
+SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        TIMESTAMPTZ_SEND("updated_at"),
+        TIMESTAMPTZ_SEND("created at"),
+        TIMESTAMP_SEND("written"),
+        "gone"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_key_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CASE
+    WHEN "updated_at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("updated_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("updated_at" AS TEXT)
+  END AS qbcd_2,
+  CASE
+    WHEN "created at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("created at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("created at" AS TEXT)
+  END AS qbcd_3,
+  CASE
+    WHEN "written" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
+    THEN TO_CHAR("written", 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    ELSE CAST("written" AS TEXT)
+  END AS qbcd_4,
+  "gone" AS qbcd_5,
+  CASE WHEN (
+status LIKE '10%'
+) THEN 1 ELSE 0 END AS qbcd_in
+FROM "public"."stamped"
+WHERE
+  (
+    (
+      "written" >= CAST('2024-01-01 02:00:00.000000' AS timestamp)
+      AND "written" < CAST('2024-01-01 02:00:01.000000' AS timestamp)
+    )
+  )
+) AS t
+
+-- ts in a zone, of seconds, under Spark: key sums
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0 OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)) AS t WHERE t."order_id" < CAST('10' AS bigint) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)) AS t WHERE t."order_id" >= CAST('20' AS bigint) OFFSET 0) AS t) AS q
+
+-- ts in a zone, of seconds, under Spark: keys
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_key_digest AS key_digest FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_key_digest
+FROM "public"."stamped") AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
+
+-- ts in a zone, of seconds, under Spark: images
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_untravelled AS untravelled, t.qbcd_key_digest AS key_digest FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        TIMESTAMPTZ_SEND("updated_at"),
+        TIMESTAMPTZ_SEND("created at"),
+        TIMESTAMP_SEND("written"),
+        "gone"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_key_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CASE
+    WHEN "updated_at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("updated_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("updated_at" AS TEXT)
+  END AS qbcd_2,
+  CASE
+    WHEN "created at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("created at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("created at" AS TEXT)
+  END AS qbcd_3,
+  CASE
+    WHEN "written" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
+    THEN TO_CHAR("written", 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    ELSE CAST("written" AS TEXT)
+  END AS qbcd_4,
+  "gone" AS qbcd_5,
+  CASE WHEN TRUE THEN '' ELSE '0,' END || CASE WHEN TRUE THEN '' ELSE '1,' END || CASE
+    WHEN COALESCE(
+      "updated_at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ),
+      TRUE
+    )
+    THEN ''
+    ELSE '2,'
+  END || CASE
+    WHEN COALESCE(
+      "created at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ),
+      TRUE
+    )
+    THEN ''
+    ELSE '3,'
+  END || CASE
+    WHEN COALESCE(
+      "written" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP),
+      TRUE
+    )
+    THEN ''
+    ELSE '4,'
+  END || CASE WHEN TRUE THEN '' ELSE '5,' END AS qbcd_untravelled
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
 
 -- ts by a counter: window
 --   batch_seq = 2
@@ -2955,6 +3547,200 @@ FROM (
 
 -- ts by a counter: index
 CREATE INDEX IF NOT EXISTS "ix_stamped_ca2fe806" ON "public"."stamped" USING btree ("order_id")
+
+-- ts by a counter, under Spark: anything there
+--   hi = '2024-01-01 00:00:01.000000'
+--   lo = '2024-01-01 00:00:00.000001'
+SELECT
+  1 AS n
+FROM "public"."stamped"
+WHERE
+  (
+    (
+      "order_id" > CAST(%(lo)s AS bigint)
+      AND "order_id" <= CAST(%(hi)s AS bigint)
+    )
+  )
+LIMIT 1
+
+-- ts by a counter, under Spark: window
+SELECT CASE WHEN t."order_id" < CAST('10' AS bigint) THEN 1 ELSE CASE WHEN t."order_id" < CAST('20' AS bigint) THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_key_digest AS key_digest, t.qbcd_in AS shown
+FROM (
+SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        TIMESTAMPTZ_SEND("updated_at"),
+        TIMESTAMPTZ_SEND("created at"),
+        TIMESTAMP_SEND("written"),
+        "gone"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_key_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CASE
+    WHEN "updated_at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("updated_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("updated_at" AS TEXT)
+  END AS qbcd_2,
+  CASE
+    WHEN "created at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("created at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("created at" AS TEXT)
+  END AS qbcd_3,
+  CASE
+    WHEN "written" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
+    THEN TO_CHAR("written", 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    ELSE CAST("written" AS TEXT)
+  END AS qbcd_4,
+  "gone" AS qbcd_5,
+  CASE WHEN (
+status LIKE '10%'
+) THEN 1 ELSE 0 END AS qbcd_in
+FROM "public"."stamped"
+WHERE
+  (
+    (
+      "order_id" > CAST('2024-01-01 00:00:00.000001' AS bigint)
+      AND "order_id" <= CAST('2024-01-01 00:00:01.000000' AS bigint)
+    )
+  )
+) AS t
+
+-- ts by a counter, under Spark: key sums
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0 OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)) AS t WHERE t."order_id" < CAST('10' AS bigint) OFFSET 0) AS t) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)) AS t WHERE t."order_id" >= CAST('20' AS bigint) OFFSET 0) AS t) AS q
+
+-- ts by a counter, under Spark: keys
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_key_digest AS key_digest FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_key_digest
+FROM "public"."stamped") AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
+
+-- ts by a counter, under Spark: images
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_untravelled AS untravelled, t.qbcd_key_digest AS key_digest FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        TIMESTAMPTZ_SEND("updated_at"),
+        TIMESTAMPTZ_SEND("created at"),
+        TIMESTAMP_SEND("written"),
+        "gone"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_key_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CASE
+    WHEN "updated_at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("updated_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("updated_at" AS TEXT)
+  END AS qbcd_2,
+  CASE
+    WHEN "created at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("created at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("created at" AS TEXT)
+  END AS qbcd_3,
+  CASE
+    WHEN "written" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
+    THEN TO_CHAR("written", 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    ELSE CAST("written" AS TEXT)
+  END AS qbcd_4,
+  "gone" AS qbcd_5,
+  CASE WHEN TRUE THEN '' ELSE '0,' END || CASE WHEN TRUE THEN '' ELSE '1,' END || CASE
+    WHEN COALESCE(
+      "updated_at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ),
+      TRUE
+    )
+    THEN ''
+    ELSE '2,'
+  END || CASE
+    WHEN COALESCE(
+      "created at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ),
+      TRUE
+    )
+    THEN ''
+    ELSE '3,'
+  END || CASE
+    WHEN COALESCE(
+      "written" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP),
+      TRUE
+    )
+    THEN ''
+    ELSE '4,'
+  END || CASE WHEN TRUE THEN '' ELSE '5,' END AS qbcd_untravelled
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
 
 -- tdi: window
 --   batch_seq = 2

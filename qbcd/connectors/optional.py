@@ -1,6 +1,7 @@
-"""The part of a connector for sources that allow more than SELECT: watermarks, delete flags, indexes, writes.
+"""The primitives that a connector may leave out: shared snapshots, pages, key conditions, watermarks, flags, writes.
 
-A connector that states none of it serves the strategies that only query.
+Each raises :class:`~qbcd.errors.UnsupportedPrimitive`, or says that it cannot, until a connector states it; what needs
+it is then refused when the plan is made. A connector that states none of it serves the strategies that only query.
 """
 
 from __future__ import annotations
@@ -13,13 +14,48 @@ from sqlglot import exp
 
 from qbcd.connectors.facts import Counter, HighWater, Index
 from qbcd.errors import UnsupportedPrimitive
-from qbcd.model import Column, Table
+from qbcd.model import Column, KeyRange, Table
 
 
-class Marks:
-    """Primitives over columns that say when, or whether still, a row is; and over what makes reading them cheap."""
+class OptionalPrimitives:
+    """What a :class:`~qbcd.connectors.base.Connector` can do beyond what every one must; its base, and nothing else's.
+
+    Attributes:
+        name: Of the database, for people.
+    """
 
     name: str
+
+    # -- one state for many sessions -----------------------------------------------------------------------------------
+    def export_snapshot(self, conn: Connection) -> str:
+        """The name of the transaction's snapshot, for other sessions; only where `exports_snapshots`."""
+        raise UnsupportedPrimitive(self.name, "export_snapshot")
+
+    def snapshot_pins(self, snapshot: str) -> tuple[str, ...]:
+        """Statements that put a fresh transaction on an exported snapshot, `session_pins` first."""
+        raise UnsupportedPrimitive(self.name, "snapshot_pins")
+
+    # -- ranges of a key -----------------------------------------------------------------------------------------------
+    def page_bounds(self, table: Table, key: Sequence[Column], where: str, *, pages_per_range: int) -> str:
+        """As `range_bounds`, where each range but the last touches `pages_per_range` pages of the table's storage.
+
+        Pages are counted as rows in key order come to them (paper, figure 7), so that a page to which they come back
+        counts again.
+
+        Args:
+            table: A stored table.
+            key: Key columns.
+            where: The user's restriction, verbatim, or an empty string.
+            pages_per_range: One at least.
+
+        Raises:
+            UnsupportedPrimitive: The database does not show on which page a row lies, or the table has no pages.
+        """
+        raise UnsupportedPrimitive(self.name, "page_bounds")
+
+    def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
+        """The condition that the key of relation `alias` lies in a range; TRUE where both ends are open."""
+        raise UnsupportedPrimitive(self.name, "key_between")
 
     # -- how far a watermark may go ------------------------------------------------------------------------------------
     def high_water(self, conn: Connection) -> HighWater:
@@ -29,6 +65,14 @@ class Marks:
             sqlalchemy.exc.DBAPIError: The role may not see other sessions, where the database says so by an error.
         """
         raise UnsupportedPrimitive(self.name, "high_water")
+
+    def sees_sessions(self, conn: Connection) -> bool:
+        """Whether the role may see what `high_water` asks of the sessions of others."""
+        raise UnsupportedPrimitive(self.name, "sees_sessions")
+
+    def sessions_grant(self, role: str) -> str:
+        """The GRANT by which a DBA lets `role` see them."""
+        raise UnsupportedPrimitive(self.name, "sessions_grant")
 
     def not_only_writer(self, conn: Connection, table: Table) -> str:
         """Why rows of `table` come from elsewhere than this node's own transactions; or an empty string."""
@@ -151,3 +195,11 @@ class Marks:
     def index_right(self, conn: Connection, table: Table) -> str:
         """Why the role may not create an index on `table`, or an empty string."""
         raise UnsupportedPrimitive(self.name, "index_right")
+
+    def has_shares(self, table: Table) -> bool:
+        """Whether scans of parts of `table` by storage make one scan, where they see one snapshot."""
+        return False
+
+    def page_share(self, table: Table, number: int, shares: int) -> exp.Expression:
+        """The condition that a row stands in part `number` (from 0) of `shares` about equal parts of the storage."""
+        raise UnsupportedPrimitive(self.name, "page_share")

@@ -1,0 +1,235 @@
+"""ID/RCS beside other tools that find inserts, updates and deletes by queries alone, on the same changes in one run.
+
+A round is a change of 1 % of the rows, or none, and then everybody's look at it: first the server's own scans, qbcd's
+poll, and in some of the rounds the others. Whoever does not find as many changes as were made fails the run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import Table, seconds
+from benchmarks.orders import Orders
+from benchmarks.places import Place, PostgresPlace
+from benchmarks.tools import pg_comparator, reladiff
+from benchmarks.tools.base import Tool, Unavailable
+from benchmarks.tools.dbt import Dbt
+from benchmarks.tools.spark_join import SparkJoin, quarters
+from qbcd.api import Project
+from qbcd.strategies import IdRcs
+
+DATABASES = ("postgresql", "postgresql-debian")
+OPTIONS = ("polls", "keys")
+# VACUUM comes between the rounds instead, lest it falls on whoever is being measured
+SETTINGS = {"autovacuum": False, "checkpoint_timeout": "1h", "shared_buffers": "6GB", "max_wal_size": "8GB"}
+CHANGES = {"none": "unchanged", "newest": "1 % in the newest rows", "random": "1 % uniformly random"}
+WARM = 10  # rounds of each kind before those that count: Java is long in compiling what a poll does often
+CONNECTIONS = 2  # of a poll, and of the scan that it is measured by
+
+Taken = dict[str, list[float]]  # seconds by changes
+
+
+@dataclass
+class Polled:
+    """A table that qbcd polls: what its polls took, and the server's own scans of it just before them."""
+
+    orders: Orders
+    count: Taken = field(default_factory=dict)
+    scan: Taken = field(default_factory=dict)
+    scans: Taken = field(default_factory=dict)
+    poll: Taken = field(default_factory=dict)
+
+    @property
+    def stream(self) -> str:
+        """Its name in the project."""
+        return f"orders_{self.orders.key}"
+
+
+@dataclass
+class Peer:
+    """Another tool, what its runs took, and why there are none where it cannot be had."""
+
+    tool: Tool
+    taken: Taken = field(default_factory=dict)
+    version: str = ""
+    missing: str = ""
+
+
+def measure(place: Place, folder: Path, *, rows: int, repeats: int, polls: int, keys: str) -> Table:
+    """Sets all up, then the rounds of unchanged, newest and random."""
+    assert isinstance(place, PostgresPlace)
+    polled = [Polled(Orders(place, key)) for key in keys.split(",")]
+    for one in polled:
+        one.orders.create(rows)
+    orders = polled[0].orders
+    with Project.from_dict(_config(place, polled), base_dir=folder) as project, ExitStack() as stack:
+        for one in polled:
+            project.stream(one.stream).prepare()
+        peers = [Peer(tool) for tool in _tools(orders, project, folder)]
+        for peer in peers:
+            stack.callback(peer.tool.cleanup)
+            _say(f"setting up {peer.tool.name}")
+            try:
+                peer.version = peer.tool.setup()
+            except Unavailable as reason:
+                peer.missing = str(reason)
+                _say(f"  {reason}")
+        for which in CHANGES:
+            for _ in range(WARM):
+                _round(project, polled, [], which, rows, warm=True)
+            for number in range(polls):
+                taking_part = [p for p in peers if not p.missing] if number in _spread(polls, repeats) else []
+                _say(f"{CHANGES[which]}, round {number + 1} of {polls}")
+                _round(project, polled, taking_part, which, rows)
+    return _table(polled, peers, rows, polls, f"{place.version()}")
+
+
+def _tools(orders: Orders, project: Project, folder: Path) -> list[Tool]:
+    cuts = quarters(orders.place.one(f"SELECT max(id) FROM {orders.table}"))
+    return [
+        reladiff.Reladiff(orders, "reladiff hashdiff, its defaults", reladiff.DEFAULT),
+        reladiff.Reladiff(orders, "reladiff hashdiff, tuned", reladiff.TUNED),
+        pg_comparator.PgComparator(orders, "pg_comparator, checksum in C", pg_comparator.DEFAULT),
+        pg_comparator.PgComparator(orders, "pg_comparator, checksum in C, tuned", pg_comparator.TUNED),
+        SparkJoin(project, orders.table, cuts, folder),
+        Dbt(orders, folder),
+    ]
+
+
+def _config(place: Place, polled: Sequence[Polled]) -> dict[str, Any]:
+    tables = [{"source": "shop", "table": p.orders.table, "name": p.stream, "strategy": "id_rcs", "sinks": ["changes"]}
+              for p in polled]  # fmt: skip
+    return {
+        "version": 1,
+        "sources": {"shop": {"url": place.url, "connections": CONNECTIONS}},
+        "sinks": {"changes": {"type": "jsonl", "path": "out"}},
+        "tables": tables,
+    }
+
+
+def _spread(polls: int, repeats: int) -> set[int]:
+    """The rounds in which the other tools take part: as many as asked for, evenly among all."""
+    repeats = min(polls, repeats)
+    return {(2 * i + 1) * polls // (2 * repeats) for i in range(repeats)}
+
+
+def _round(
+    project: Project, polled: Sequence[Polled], peers: Sequence[Peer], which: str, rows: int, *, warm: bool = False
+) -> None:
+    """One change of every table and everybody's look at it; the looks of a `warm` round do not count."""
+    if peers:
+        polled[0].orders.copy()
+    for peer in peers:
+        peer.tool.catch_up()
+    for one in polled:
+        changed = one.orders.change(which, rows)
+        kept = replace(one, count={}, scan={}, scans={}, poll={}) if warm else one
+        looks: list[tuple[Taken, Callable[[], object]]] = [
+            (kept.count, _asking(one.orders.place, [f"SELECT count(*) FROM {one.orders.table}"])),
+            (kept.scan, _scan(project, one, 1)),
+            (kept.scans, _scan(project, one, CONNECTIONS)),
+            (kept.poll, partial(_poll, project, one.stream, changed)),
+        ]
+        for taken, look in looks:
+            taken.setdefault(which, []).append(seconds(look))
+        if one is polled[0]:
+            for peer in peers:
+                _run(peer, which, changed)
+
+
+def _run(peer: Peer, which: str, changed: int) -> None:
+    found = peer.tool.run()
+    if found.changes != changed:
+        raise AssertionError(f"{peer.tool.name} found {found.changes} changes, not {changed}")
+    peer.taken.setdefault(which, []).append(found.seconds)
+    _say(f"  {peer.tool.name}: {found.seconds:.2f} s")
+
+
+def _poll(project: Project, stream: str, expected: int) -> None:
+    [outcome] = project.run([stream], once=True).outcomes
+    if outcome.error is not None:
+        raise outcome.error
+    assert outcome.report is not None
+    found = outcome.report.header.size if outcome.report.header else 0
+    if found != expected:
+        raise AssertionError(f"{stream}: qbcd found {found} changes, not {expected}")
+
+
+def _scan(project: Project, one: Polled, connections: int) -> Callable[[], None]:
+    """The server's own sum of the digests that a poll ships, each connection over its share of the table's pages."""
+    place, plan = one.orders.place, project.stream(one.stream).plan()
+    pages = place.one(f"SELECT pg_relation_size('{one.orders.table}') / current_setting('block_size')::int")
+    bounds = [pages * i // connections for i in range(connections)] + [None]
+    statements = []
+    for low, high in itertools.pairwise(bounds):
+        where = f"ctid >= '({low},0)'::tid" + (f" AND ctid < '({high},0)'::tid" if high else "")
+        part = plan if connections == 1 else replace(plan, where=where)
+        digests = IdRcs(project.source("shop").connector, part).digests()
+        statements.append(f"SELECT sum(d.qbcd_digest) FROM {digests} AS d")
+    return _asking(place, statements)
+
+
+def _asking(place: Place, statements: Sequence[str]) -> Callable[[], None]:
+    """All statements at once, each on a connection that is open by now."""
+    opened = [place.connect() for _ in statements]
+
+    def one(conn: Any, statement: str) -> None:
+        with closing(conn), conn.cursor() as cursor:
+            cursor.execute(statement)
+            cursor.fetchall()
+
+    def ask() -> None:
+        with ThreadPoolExecutor(len(statements)) as pool:
+            list(pool.map(one, opened, statements))
+
+    return ask
+
+
+def _say(what: str) -> None:
+    print(what, file=sys.stderr, flush=True)
+
+
+def _table(polled: Sequence[Polled], peers: Sequence[Peer], rows: int, polls: int, versions: str) -> Table:
+    versions = ", ".join([versions, *dict.fromkeys(p.version for p in peers if p.version)])
+    table = Table(("seconds", *CHANGES.values(), "left out of it"), versions)
+    first = polled[0]
+    for one in polled:
+        of = f"{one.orders.key} key"
+        table.rows += [
+            (f"`count(*)`, {rows:,} rows, {of}", *_cells(one.count), ""),
+            (f"digest scan, {of}, 1 connection", *_cells(one.scan, one.count, "x count(*)"), ""),
+            (f"digest scan, {of}, {CONNECTIONS} connections", *_cells(one.scans, one.count, "x count(*)"), ""),
+            (
+                f"**qbcd ID/RCS**, {of}, mean of {polls} polls",
+                *_cells(one.poll, one.scans, "x that scan", mean=True),
+                "",
+            ),
+        ]
+    for peer in peers:
+        if peer.missing:
+            table.rows.append((peer.tool.name, *[""] * len(CHANGES), f"not measured: {peer.missing}"))
+            continue
+        start_up = f"{peer.tool.start_up:.2f} s start-up" if peer.tool.start_up else ""
+        table.rows.append((peer.tool.name, *_cells(peer.taken, first.poll, "x qbcd", by_mean=True), start_up))
+    return table
+
+
+def _cells(
+    taken: Taken, by: Taken | None = None, unit: str = "", *, mean: bool = False, by_mean: bool = False
+) -> list[str]:
+    """Median or mean by changes, beside that of others as a ratio."""
+    cells = []
+    for which in CHANGES:
+        own = (statistics.mean if mean else statistics.median)(taken[which])
+        other = (statistics.mean if by_mean else statistics.median)(by[which]) if by else 0.0
+        cells.append(f"{own:.3f}" + (f" ({own / other:.2f} {unit})" if by else ""))
+    return cells

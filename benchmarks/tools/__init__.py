@@ -1,0 +1,1 @@
+"""Other tools that find changes, each behind the one interface of `base`."""

@@ -1,0 +1,52 @@
+"""Tables of a demonstration: the events found beside the changes applied, and what finding them cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.table import Table
+
+from qbcd.cli import words
+from qbcd.demo.flights import TableChanges
+from qbcd.model import Cost
+
+OPS = {"c": "insert", "u": "update", "d": "delete"}
+TOGETHER = "together"  # the row of all streams
+
+
+def compared(found: Mapping[str, Mapping[str, int]], applied: Mapping[str, TableChanges]) -> tuple[Table, bool]:
+    """By stream and op, what was applied and what was found; and whether it is the same everywhere.
+
+    Args:
+        found: By stream, events per op.
+        applied: By stream, the changes of its table.
+    """
+    table, good = Table("stream", "event"), True
+    for name in ("applied", "found", ""):
+        table.add_column(name, justify="right")
+    for stream, counts in found.items():
+        changes = applied[stream]
+        wanted = {"c": changes.inserted, "u": changes.updated, "d": changes.deleted}
+        for op in [op for op in OPS if wanted.get(op) or counts.get(op)] or [""]:
+            same = wanted.get(op, 0) == counts.get(op, 0)
+            good = good and same
+            shown = [f"{n.get(op, 0):,}" if op else "" for n in (wanted, counts)]
+            mark = "[green]match[/]" if same else "[bold red]differ[/]"
+            table.add_row(stream, OPS.get(op, "[dim]no change[/]"), *shown, mark)
+    return table, good
+
+
+def costs(spent: Mapping[str, Cost]) -> Table:
+    """What polls cost, by stream; the row :data:`TOGETHER` stands out."""
+    titles = ("cost of", "scanned", "shipped", "bytes", "ranges", "time", "Spark")
+    table = Table(*titles, box=None, padding=(0, 2, 0, 0))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for stream, cost in spent.items():
+        table.add_row(
+            stream, words.counted(cost.rows_scanned, "row"), words.counted(cost.rows_shipped, "row"),
+            words.size(cost.bytes_shipped) if cost.bytes_shipped else "-",
+            f"{cost.dirty:,} of {cost.ranges:,}" if cost.ranges else "-", words.duration(cost.seconds),
+            "yes" if cost.spark else "no", style="" if stream == TOGETHER else "dim",
+        )  # fmt: skip
+    return table

@@ -1,0 +1,114 @@
+"""A look at the whole table under Spark: checksums of its ranges, rows of those that differ, comparison, one step.
+
+Where whole ranges would bring many wide rows for a few changes, the rows that changed are asked for by key (`narrow`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from qbcd import hooks
+from qbcd.model import BatchHeader, Cost, StreamPlan
+from qbcd.sites import compare, narrow
+from qbcd.sites.files import Part
+from qbcd.sites.guards import ACCEPTED_SOURCE
+from qbcd.sites.looking import Look, check_torn, filled, look
+from qbcd.sites.reading import Snapshot
+from qbcd.sites.switching import Recut, found_in, new_batch, stage_changes, switch, write_batch
+from qbcd.sites.values import Detection, Held, Settings
+from qbcd.strategies import IdRcs
+
+if TYPE_CHECKING:
+    from qbcd.sites.spark import SparkSite
+
+
+def poll(
+    site: SparkSite, plan: StreamPlan, strategy: IdRcs, settings: Settings, held: Held,
+    moves: Mapping[str, Any] | None = None,
+) -> Detection:  # fmt: skip
+    """Compares every range whose checksum says that it differs; `moves` goes into the checkpoint."""
+    started = time.monotonic()
+    with site.reading() as conn:
+        known = site.store.ranges(conn, site.stream)
+    with site.remembered(plan, held, settings) as snapshot:
+        plan = plan.on(snapshot.table)
+        site.check_null_keys(snapshot.session, strategy)
+        wanted = look(site, strategy, snapshot, known, settings, held)
+        if not wanted.asked:
+            return Detection(None, Cost(wanted.after, 0, 0, len(known), 0, time.monotonic() - started))
+        moved = None
+        if narrow.is_worth(strategy, snapshot, wanted):
+            moved = narrow.fetch(site, strategy, snapshot, wanted, settings, held)
+        fetched = moved or site.fetch(strategy, snapshot, wanted.asked, settings, held)
+    hooks.reach("after_fetch")
+    if isinstance(fetched, narrow.Moved):
+        header = _compare_moved(site, plan, strategy, settings, held, snapshot, fetched, wanted)
+    else:
+        try:
+            header = _compare(site, plan, strategy, settings, held, snapshot, fetched, wanted, moves or {})
+        finally:
+            site.files.discard(fetched, unless=bool(wanted.children) and strategy.keeps == "rows")
+    dirty = (*wanted.kept, *wanted.parents)
+    seconds = time.monotonic() - started
+    warnings = (*held.notes, *((ACCEPTED_SOURCE,) if snapshot.rebase else ()))
+    return Detection(
+        header,
+        Cost(wanted.after, sum(r.rows for r in dirty), fetched.size, len(known), len(dirty), seconds, True),
+        warnings,
+    )
+
+
+def _compare(
+    site: SparkSite, plan: StreamPlan, strategy: IdRcs, settings: Settings, held: Held, snapshot: Snapshot,
+    fetched: Part, wanted: Look, moves: Mapping[str, Any],
+) -> BatchHeader | None:  # fmt: skip
+    """Compares stage and replica, stages the batch and commits; the source is not asked again."""
+    site.progress(f"comparing {len(wanted.asked):,} ranges with the replica")
+    stage = compare.gathered(site.stage(strategy, fetched, settings), wanted.rows)
+    site.check_values(stage, plan, settings)
+    read = {r.range_id: r for r in filled(site.stream, wanted.asked, compare.sums(stage, strategy.summed))}
+    if snapshot.name is not None and not snapshot.rebase:
+        check_torn(site.stream, wanted, read)
+    with site.reading() as conn:
+        old = site.replica.rows(conn, plan, strategy.kept, wanted.old)
+    changes = compare.differences(old, stage, plan, by_value=snapshot.rebase)
+    changes = changes if strategy.deletes else changes.where("op <> 'd'")
+    part = write_batch(site, plan, settings, held, changes, wanted.rows)
+    found = found_in(site, plan, settings, held, part, wanted.rows)
+    header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
+    hooks.reach("after_stage")
+    recut = None
+    if wanted.children:
+        segment = site.kept(strategy, fetched, stage, held)
+        recut = Recut(segment, wanted.parents, [read[r.range_id] for r in wanted.children])
+    rows = int(held.row.checkpoint["rows"]) + found.net
+    checkpoint = {**site.checkpoint(plan, settings, snapshot, rows), **moves}
+    switch(site, settings, held, header, checkpoint, [read[r.range_id] for r in wanted.kept], recut)
+    return header
+
+
+def _compare_moved(
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: IdRcs,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    moved: narrow.Moved,
+    wanted: Look,
+) -> BatchHeader | None:
+    """As `_compare`, of the rows that moved; ranges grow by what the batch adds to them."""
+    stage, old = narrow.frames(site, strategy, moved, wanted, settings)
+    site.check_values(stage, plan, settings)
+    changes = compare.differences(old, stage, plan, by_value=False).persist()
+    try:
+        header, found, grown = stage_changes(site, plan, settings, held, snapshot, changes, moved.about)
+    finally:
+        changes.unpersist()
+        site.files.discard(moved.ids)
+        site.files.discard(moved.rows)
+    checkpoint = site.checkpoint(plan, settings, snapshot, int(held.row.checkpoint["rows"]) + found.net)
+    switch(site, settings, held, header, checkpoint, compare.grown(wanted.old, grown))
+    return header

@@ -1,0 +1,124 @@
+"""How far a source's time-stamps may be read now: looked at in a transaction of its own, before the rows.
+
+What bounds it are the source's clock and its open transactions (protocol.md 6 to 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from qbcd import marks
+from qbcd.catalog.source import Session, Source
+from qbcd.connectors.base import HighWater
+from qbcd.errors import Refused, UnsafeWatermark
+from qbcd.model import StreamPlan
+from qbcd.strategies import Stamped
+
+Mark = Mapping[str, Any]
+LONG = timedelta(minutes=10)  # by which an open transaction holds the watermark back before it is told
+
+
+def look_ahead(source: Source, strategy: Stamped, mark: Mark | None) -> dict[str, Any]:
+    """The watermark after a poll that begins now; `mark` is the present one, None before the baseline.
+
+    Returns:
+        ``remark``, what the user should know. For the checkpoint: ``at``, how far rows are read; of a counter also
+        ``next`` and ``seen``, the value that is read up to as soon as every transaction that was open at that time has
+        ended (protocol.md 7).
+
+    Raises:
+        UnsafeWatermark: The source does not show how far its time-stamps are complete, and no `lag` is set.
+    """
+    with source.read(strategy.plan.stream) as session:
+        if strategy.kind == "system":
+            return {"at": _system(source, session, strategy.plan, mark)}
+        if strategy.kind == "counter":
+            return _counter(source, session, strategy, mark)
+        return _clock(source, session, strategy.plan, mark)
+
+
+def _clock(source: Source, session: Session, plan: StreamPlan, mark: Mark | None) -> dict[str, Any]:
+    look = source.connector.high_water(session.connection)
+    margin, lag = _spans(plan)
+    refuse_blind(source, session, plan, look.blind)
+    known = mark["at"] if mark else None
+    if known is not None and look.clock < known:
+        raise UnsafeWatermark(
+            f"the source's clock shows {look.clock} and was read up to {known} before: it was set back",
+            stream=plan.stream, remedy=f"wait until it has passed that time, or qbcd verify {plan.stream}, then reset",
+        )  # fmt: skip
+    _refuse_late(plan, look.clock, known)
+    reached = marks.horizon(look, margin, lag)
+    if look.held and lag is None:
+        if known is None:
+            raise UnsafeWatermark(
+                f"{look.held}, so it is not known how far time-stamps are complete", stream=plan.stream,
+                remedy="prepare again when they have ended",
+            )  # fmt: skip
+        return {"at": known, "remark": f"{look.held}: the watermark stays at {known} UTC, and nothing newer is read"}
+    return {"at": marks.later(known, reached), "remark": _behind(look, reached, plan)}
+
+
+def _behind(look: HighWater, reached: str, plan: StreamPlan) -> str:
+    """That an old transaction holds the watermark back, where it does."""
+    lag: timedelta = plan.option("lag") or timedelta(0)
+    if look.oldest is None or look.clock <= marks.shifted(reached, LONG + lag):
+        return ""
+    return f"a transaction is open since {look.oldest} UTC: nothing newer than {reached} is read until it ends"
+
+
+def _refuse_late(plan: StreamPlan, clock: str, known: str | None) -> None:
+    """Refuses a poll so late that the application may have removed flagged rows unseen (pitfalls A7)."""
+    retention: timedelta | None = plan.option("retention")
+    if retention is None or known is None or clock <= marks.shifted(known, retention):
+        return
+    raise Refused(
+        f"the table was read up to {known} and flagged rows are kept for {retention}: some may be gone unseen",
+        stream=plan.stream, remedy=f"qbcd verify {plan.stream} shows them; qbcd reset {plan.stream} and prepare it",
+    )  # fmt: skip
+
+
+def _counter(source: Source, session: Session, strategy: Stamped, mark: Mark | None) -> dict[str, Any]:
+    """Counters are no clock: a value may be read up to when all that was open when it was seen has ended."""
+    greatest = session.one(strategy.greatest()).mark
+    look = source.connector.high_water(session.connection)
+    margin, lag = _spans(strategy.plan)
+    refuse_blind(source, session, strategy.plan, look.blind)
+    reached = marks.horizon(look, margin, lag)
+    at, following, seen = (mark["at"], mark.get("next"), mark.get("seen")) if mark else (None, None, None)
+    if following is not None and seen is not None and seen < reached and not (look.held and lag is None):
+        at, following = following, None
+    if look.oldest is None and not look.held and lag is None:  # nobody holds a smaller value: no need to wait
+        return {"at": greatest if greatest is not None else at, "next": None, "seen": None}
+    if following is None and greatest is not None and greatest != at:
+        following, seen = greatest, look.clock
+    return {"at": at, "next": following, "seen": seen if following is not None else None}
+
+
+def _system(source: Source, session: Session, plan: StreamPlan, mark: Mark | None) -> str:
+    if mark and (problem := source.connector.system_mark_problem(session.connection, str(mark["at"]))):
+        raise UnsafeWatermark(problem, stream=plan.stream, remedy=f"qbcd reset {plan.stream}, then prepare it again")
+    return source.connector.system_mark(session.connection)
+
+
+def _spans(plan: StreamPlan) -> tuple[timedelta, timedelta | None]:
+    return plan.option("margin") or timedelta(seconds=1), plan.option("lag")
+
+
+def refuse_blind(source: Source, session: Session, plan: StreamPlan, blind: str) -> None:
+    """Refuses a source whose open transactions cannot all be seen, unless the user bounds them by `lag` (rule 8).
+
+    Raises:
+        UnsafeWatermark: It cannot.
+    """
+    if plan.option("lag") is not None:
+        return
+    blind = blind or source.connector.not_only_writer(session.connection, plan.table)
+    if blind:
+        raise UnsafeWatermark(
+            f"a time-stamp is no safe watermark here: {blind}", stream=plan.stream,
+            remedy="let the role see all sessions, where the database has such a right, or set `lag` to the longest "
+            "time that a transaction takes: what commits later than that is lost",
+        )  # fmt: skip

@@ -1,0 +1,144 @@
+"""Polls of TS whose replica is under Spark: the rows of a window, and a sweep for deletes where that is due.
+
+    look at the clock and at open transactions -> fetch the window -> compare with the replica -> sweep
+
+The source is only read. A range's checksum is the sum over the keys that the replica has in it, so that a sweep fetches
+keys of ranges that moved, and none of the others (architecture rule 2, protocol.md 14).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from qbcd import hooks
+from qbcd.catalog.remembered import check_server
+from qbcd.marks import Window
+from qbcd.model import BatchHeader, Cost, StreamPlan
+from qbcd.sites import compare, comparing
+from qbcd.sites.files import Part
+from qbcd.sites.horizon import look_ahead
+from qbcd.sites.reading import Snapshot, frame
+from qbcd.sites.replica import travels_of
+from qbcd.sites.shapes import row_fields
+from qbcd.sites.sweeping import sweep
+from qbcd.sites.switching import stage_changes, switch
+from qbcd.sites.values import Detection, Held, Settings
+from qbcd.state import StoredRange
+from qbcd.strategies import IdRcs, RemoteTs
+
+if TYPE_CHECKING:
+    from qbcd.sites.spark import SparkSite
+
+SHOWN = (("shown", "int"),)
+
+
+def first_mark(site: SparkSite, strategy: IdRcs) -> dict[str, Any]:
+    """What the checkpoint of a baseline that begins now says of time-stamps; nothing without one."""
+    if not isinstance(strategy, RemoteTs):
+        return {}
+    mark = look_ahead(site.source, strategy.stamp, None)
+    mark.pop("remark", None)
+    hooks.reach("after_horizon")
+    with site.reading() as conn:
+        return {"mark": mark, "swept": site.store.now(conn)}
+
+
+def poll(site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settings, held: Held) -> Iterator[Detection]:
+    """Reads the window, and sweeps where that is due; all values are compared where the server is another one."""
+    afresh = settings.accept_source and _changed_server(site, held)
+    ahead = look_ahead(site.source, strategy.stamp, None if afresh else held.row.checkpoint["mark"])
+    hooks.reach("after_horizon")
+    remark = ahead.pop("remark", "")
+    if afresh:
+        swept = held.row.checkpoint["swept"]
+        yield comparing.poll(site, plan, strategy, settings, held, {"mark": ahead, "swept": swept})
+        return
+    found = _window(site, plan, strategy, settings, held, ahead)
+    yield replace(found, remarks=(remark,) if remark else ())
+    every = plan.option("deletes")
+    if isinstance(every, timedelta) and not site.stopping():
+        with site.reading() as conn:
+            now = site.store.now(conn)
+        if now - float(held.row.checkpoint["swept"]) >= every.total_seconds():
+            yield sweep(site, plan, strategy, settings, held, now)
+
+
+def _changed_server(site: SparkSite, held: Held) -> bool:
+    with site.source.read(site.stream) as session:
+        return check_server(site.source, session, site.stream, held.row.checkpoint, accept=True)[1]
+
+
+def _window(
+    site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settings, held: Held, ahead: dict[str, Any]
+) -> Detection:
+    """The one step that reads the window; where nothing lies in it, only the watermark moves, without Spark."""
+    started, mark = time.monotonic(), held.row.checkpoint["mark"]
+    with site.reading() as conn:
+        known = site.store.ranges(conn, site.stream)
+    with site.remembered(plan, held, settings) as snapshot:
+        plan = plan.on(snapshot.table)
+        site.check_key(snapshot.session, plan)
+        window = _window_of(strategy, mark["at"], ahead["at"])
+        rows = bool(window and snapshot.session.rows(strategy.stamp.any_row(window)))
+        fetched = _fetch(site, strategy, snapshot, known, window, settings, held) if window and rows else None
+    hooks.reach("after_fetch")
+    if fetched is None:
+        if ahead != mark:
+            switch(site, settings, held, None, {**held.row.checkpoint, "mark": ahead})
+        return Detection(None, Cost(seconds=time.monotonic() - started))
+    try:
+        header, read = _compare(site, plan, strategy, settings, held, snapshot, fetched, known, ahead)
+    finally:
+        site.files.discard(fetched)
+    cost = Cost(read, read, fetched.size, seconds=time.monotonic() - started, spark=True)
+    return Detection(header, cost, tuple(held.notes))
+
+
+def _window_of(strategy: RemoteTs, since: str | None, until: str | None) -> Window | None:
+    """The window, or None where nothing can lie in it."""
+    if until is None:
+        return None
+    window = Window(since, until)
+    stamp = strategy.stamp
+    return None if window.empty and not stamp.nullable and not stamp.system else window
+
+
+def _fetch(
+    site: SparkSite, strategy: RemoteTs, snapshot: Snapshot, known: list[StoredRange], window: Window,
+    settings: Settings, held: Held,
+) -> Part:  # fmt: skip
+    site.progress("fetching the rows of the window")
+    query = strategy.window_images(known, window, typed=settings.typed)
+    rows = frame(site.source, site.spark.get(), site.stream, snapshot, [query])
+    return site.files.write(rows, _fields(strategy, settings), "fetch", held, source=site.source)
+
+
+def _fields(strategy: RemoteTs, settings: Settings) -> list[tuple[str, str]]:
+    return row_fields(travels_of(strategy.plan), typed=settings.typed, extra=(*strategy.extra, *SHOWN))
+
+
+def _compare(
+    site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settings, held: Held, snapshot: Snapshot,
+    fetched: Part, known: list[StoredRange], ahead: dict[str, Any],
+) -> tuple[BatchHeader | None, int]:  # fmt: skip
+    """Compares the window with the replica's rows of the same keys and commits; also gives the rows that were read."""
+    stage = site.files.read(site.spark.get(), _fields(strategy, settings), fetched)
+    site.check_values(stage, plan, settings)
+    touched = compare.sums(stage, "key_digest")
+    asked = [r for r in known if r.range_id in touched]
+    with site.reading() as conn:
+        old = site.replica.rows(conn, plan, strategy.kept, asked)
+    changes = compare.window_differences(old, stage, plan).persist()
+    try:
+        read = sum(n for n, _ in touched.values())
+        header, found, moves = stage_changes(site, plan, settings, held, snapshot, changes, read)
+    finally:
+        changes.unpersist()
+    rows = int(held.row.checkpoint["rows"]) + found.net
+    checkpoint = {**held.row.checkpoint, **site.checkpoint(plan, settings, snapshot, rows), "mark": ahead}
+    switch(site, settings, held, header, checkpoint, compare.grown(asked, moves))
+    return header, read

@@ -1,0 +1,153 @@
+"""The one step of a Spark site: changes written as a batch, guarded, and switched in with ranges and checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from qbcd import hooks
+from qbcd.errors import GuardTripped
+from qbcd.model import BatchHeader, StreamPlan
+from qbcd.sites import compare
+from qbcd.sites.base import new_header
+from qbcd.sites.files import Part
+from qbcd.sites.guards import check_guards, confirm
+from qbcd.sites.pairing import paired
+from qbcd.sites.reading import Snapshot
+from qbcd.sites.replica import travels_of
+from qbcd.sites.shapes import batch_fields
+from qbcd.state import StoredRange
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from qbcd.sites.spark import SparkSite
+    from qbcd.sites.values import Held, Settings
+
+
+@dataclass(frozen=True)
+class Found:
+    """A batch that is written and not committed yet.
+
+    Attributes:
+        counts: Events by op; empty where nothing changed.
+    """
+
+    part: Part
+    counts: dict[str, int]
+
+    @property
+    def net(self) -> int:
+        """By how many rows the replica grows."""
+        return self.counts.get("c", 0) - self.counts.get("d", 0)
+
+
+@dataclass(frozen=True)
+class Recut:
+    """Ranges that others take the place of, whose rows are in a segment of their own."""
+
+    segment: Part
+    parents: Sequence[StoredRange]
+    children: Sequence[StoredRange]
+
+
+def write_batch(
+    site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, changes: DataFrame, rows: int
+) -> Part:
+    """Numbers the changes among about `rows` rows, pairs them where asked, and writes them as a batch's part."""
+    seq, fields = held.row.last_batch_seq + 1, batch_fields(travels_of(plan))
+
+    def write(batch: DataFrame) -> Part:
+        if settings.key_change:
+            batch = paired(batch, keys=len(plan.key), width=len(plan.captured), epoch=held.row.epoch, seq=seq)
+        return site.files.write(batch, fields, "batch", held)
+
+    if rows <= compare.ONE_TASK_ROWS:
+        return write(compare.numbered(changes, seq, few=rows <= compare.FEW_ROWS))
+    changes = changes.persist()
+    try:
+        sizes = compare.groups(changes)
+        numbered = compare.numbered_by_group(changes, sizes, seq) if sizes else compare.numbered(changes, seq)
+        return write(numbered)
+    finally:
+        changes.unpersist()
+
+
+def found_in(site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, part: Part, about: int) -> Found:
+    """What a written batch of at most `about` rows holds, once the guards have let it pass.
+
+    Raises:
+        GuardTripped: It deletes too much; the part is removed.
+    """
+    found = Found(part, compare.counts(compare.gathered(site.replica.batch_rows(plan, part), about)))
+    before = int(held.row.checkpoint["rows"])
+    try:
+        deletes = found.counts.get("d", 0)
+        check_guards(site.project, settings, held, deletes=deletes, before=before, after=before + found.net)
+    except GuardTripped:
+        site.files.discard(part)
+        raise
+    return found
+
+
+def stage_changes(
+    site: SparkSite,
+    plan: StreamPlan,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    changes: DataFrame,
+    about: int,
+) -> tuple[BatchHeader | None, Found, dict[int, tuple[int, int]]]:
+    """Writes `changes`, `about` so many and persisted, as the next batch; also what they add to their ranges."""
+    part = write_batch(site, plan, settings, held, changes, about)
+    found = found_in(site, plan, settings, held, part, about)
+    moves = compare.moves(changes) if found.counts else {}
+    header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
+    hooks.reach("after_stage")
+    return header, found, moves
+
+
+def new_batch(
+    site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, found: Found, epoch: int, ts_ms: int
+) -> BatchHeader | None:
+    """The header of the next batch, which `found` is; None where it is empty."""
+    if not found.counts:
+        site.files.discard(found.part)
+        return None
+    strategy = site.strategy(plan)
+    made = new_header(
+        plan, settings, held, epoch=epoch, ts_ms=ts_ms, counts=found.counts, consistency=strategy.consistency
+    )
+    return replace(made, location=found.part.as_location(), before=strategy.keeps == "rows")
+
+
+def switch(
+    site: SparkSite, settings: Settings, held: Held, header: BatchHeader | None, checkpoint: Mapping[str, Any],
+    moved: Sequence[StoredRange] = (), recut: Recut | None = None,
+) -> None:  # fmt: skip
+    """Commits batch, ranges and checkpoint, by compare-and-set; the row in `held` has advanced when it returns.
+
+    Args:
+        site: The site.
+        settings: What the user says about polls.
+        held: The stream under its lease.
+        header: The batch, if there is one.
+        checkpoint: The next one.
+        moved: Ranges that stay, with their new counts and checksums.
+        recut: Ranges that do not.
+    """
+    folded = header.seq if header else held.row.last_batch_seq
+    hooks.reach("before_commit")
+    with site.writing() as conn:
+        row = held.row
+        site.store.update_ranges(conn, site.stream, moved)
+        if recut:
+            gone = {r.range_id for r in recut.parents}
+            stay = [r for r in site.store.ranges(conn, site.stream) if r.range_id not in gone]
+            row = site.replica.recut(conn, row, recut.segment, folded=folded, kept=stay, children=recut.children)
+        confirm(site.project, settings, held, conn)
+        row = site.commit(conn, row, held, header, dict(checkpoint))
+    held.row = row
+    hooks.reach("after_commit")

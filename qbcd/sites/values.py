@@ -1,0 +1,82 @@
+"""What a site is given for its work, and what it gives back: values without any work of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from qbcd.model import BatchHeader, Cost, Statement
+from qbcd.state import LeaseKeeper, Refusal, StreamRow
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a stream's configuration says about its polls.
+
+    Attributes:
+        sinks: Names of the sinks that a new batch is meant for.
+        every: How often the stream is polled; an open batch is sealed after it at the latest.
+        key_change: Deletes and inserts of equal content are marked as a change of key.
+        typed: Some sink needs every value in its type's range.
+        requested: What the user wrote about the plan; a change needs `reset`.
+        accept_deletes: Lift the delete guard once.
+        accept_source: Go on although the source is another server than remembered.
+    """
+
+    sinks: tuple[str, ...]
+    typed: bool
+    requested: dict[str, Any]
+    baseline_events: bool = False
+    max_delete_fraction: float = 0.5
+    allow_empty: bool = False
+    retain: timedelta = timedelta(days=7)
+    every: timedelta = timedelta(seconds=30)
+    key_change: bool = False
+    rows_per_range: int = 2000
+    connections: int = 2
+    accept_deletes: bool = False
+    accept_source: bool = False
+
+
+@dataclass(frozen=True)
+class Detection:
+    """What a look at the source brought: a sealed batch or none, and what it cost.
+
+    Attributes:
+        warnings: What the user's confirmation let pass; stands in the history too.
+        remarks: What else the user should know of this poll.
+    """
+
+    header: BatchHeader | None
+    cost: Cost
+    warnings: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A key whose captured values differ between replica and source (or a damaged replica range)."""
+
+    op: str
+    key: str
+    what: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A statement that a poll runs, and where it runs."""
+
+    title: str
+    where: str
+    statement: Statement
+
+
+@dataclass
+class Held:
+    """A stream while its lease is held: the row as last read or written, and the lease's heartbeat."""
+
+    row: StreamRow
+    keeper: LeaseKeeper
+    confirmed: Refusal | None = None
+    notes: list[str] = field(default_factory=list)  # what a user's confirmation let pass, for the history

@@ -1,0 +1,74 @@
+"""A stream with all that works on it, and the report of what one run did: what `run` and all above it speak of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from qbcd.catalog.source import Source
+from qbcd.config import StreamConfig
+from qbcd.errors import DeliveryError
+from qbcd.model import BatchHeader, Cost
+from qbcd.sinks import Sink
+from qbcd.sites import Detection, Settings, Site
+from qbcd.state import ProjectState
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream with all that works on it.
+
+    Attributes:
+        sinks: The sinks it is configured for, in delivery order.
+    """
+
+    config: StreamConfig
+    source: Source
+    site: Site
+    project: ProjectState
+    sinks: Mapping[str, Sink]
+    settings: Settings
+
+    @property
+    def name(self) -> str:
+        """The stream's name."""
+        return self.config.name
+
+
+@dataclass
+class Report:
+    """What one run of a stream did.
+
+    Attributes:
+        headers: The batches that were found, in order.
+        delivered: Batches that reached a sink, once per sink.
+        failures: By sink, why it took no more.
+        lifted: What the look at the source let pass because the user said so; stands in the history.
+    """
+
+    stream: str
+    headers: list[BatchHeader] = field(default_factory=list)
+    cost: Cost = field(default_factory=Cost)
+    warnings: list[str] = field(default_factory=list)
+    delivered: int = 0
+    failures: dict[str, DeliveryError] = field(default_factory=dict)
+    lifted: list[str] = field(default_factory=list)
+
+    @property
+    def header(self) -> BatchHeader | None:
+        """The last batch that was found, or None."""
+        return self.headers[-1] if self.headers else None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Events of all batches that were found, per op."""
+        return dict(sum((Counter(h.counts) for h in self.headers), Counter()))
+
+    def add(self, found: Detection) -> None:
+        """Takes in what one look brought."""
+        self.headers += [found.header] if found.header else []
+        self.cost += found.cost
+        new = [warning for warning in found.warnings if warning not in self.lifted]
+        self.warnings += [*new, *found.remarks]
+        self.lifted += new

@@ -1,0 +1,41 @@
+"""The narrow path of the strategies under Spark finds what whole ranges would, on every database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from qbcd.sites import narrow
+from tests.conformance.test_histories import BOTH, FEW, HOSTILE, run
+from tests.support.places import Place, over
+from tests.support.variants import VARIANTS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NARROW = [v for v in VARIANTS if v.name in ("id_rcs", "id_rcs-digest", "tlcs-remote")]
+
+
+@over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(2, 6))])
+def test_rows_that_changed_are_asked_for_by_key(
+    seed: int, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every look takes two rounds, and one that finds many keys falls back to whole ranges."""
+    rounds: list[bool] = []
+    fetch = narrow.fetch
+    monkeypatch.setattr(narrow, "SAVED_BYTES", -(10**12))
+    monkeypatch.setattr(narrow, "MOST_KEYS", 4)
+    monkeypatch.setattr(narrow, "KEYS_PER_STATEMENT", 3)
+
+    def watched(*args: object) -> narrow.Moved | None:
+        found = fetch(*args)  # type: ignore[arg-type]
+        rounds.append(found is not None)
+        return found
+
+    monkeypatch.setattr(narrow, "fetch", watched)
+    wheres = {v: BOTH[i % 2 : i % 2 + 1] for i, v in enumerate(NARROW)}
+    run(place, workspace, spark, seed, 3, names=HOSTILE, shapes=FEW, wheres=wheres, silent=seed % 2 == 1)
+    assert True in rounds
+    assert False in rounds

@@ -1,0 +1,34 @@
+"""The demonstration says so where what it found is not what was applied, and empties only folders of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from qbcd.demo.flights import TableChanges
+from qbcd.demo.folder import Folder
+from qbcd.demo.tables import compared
+from qbcd.errors import ConfigError
+
+
+def test_what_was_applied_beside_what_was_found() -> None:
+    applied = {"a": TableChanges(inserted=2, deleted=1), "b": TableChanges()}
+    assert compared({"a": {"c": 2, "d": 1}, "b": {}}, applied)[1]
+    missing, updated, other = {"c": 2}, {"c": 2, "d": 1, "u": 1}, {"c": 2, "d": 1}
+    for found in ({"a": missing, "b": {}}, {"a": updated, "b": {}}, {"a": other, "b": {"c": 1}}):
+        table, good = compared(found, applied)
+        assert not good
+        assert "[bold red]differ[/]" in list(table.columns[-1].cells)
+
+
+def test_a_folder_is_emptied_only_after_a_demonstration(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "demo")
+    folder.claim()
+    folder.configure("postgresql://somewhere/db")
+    (folder.path / "events").mkdir()
+    folder.claim()
+    assert sorted(path.name for path in folder.path.iterdir()) == ["qbcd.yaml"]
+    folder.config.write_text("version: 1")
+    with pytest.raises(ConfigError, match="holds other things"):
+        folder.claim()
