@@ -12,6 +12,7 @@ import pytest
 import qbcd
 from qbcd import buckets
 from qbcd.errors import SchemaChanged
+from qbcd.sites import narrow
 from qbcd.state import StoredRange
 from tests.support import sql
 from tests.support.captured import Captured, prepare, told
@@ -105,7 +106,17 @@ def test_keys_of_every_kind(kind: str, place: Place, workspace: Path, spark: Spa
         assert told == [("u", "Word 3", "WORD 3", ["k0"])]
 
 
-def test_what_prepare_chose_stays(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_what_prepare_chose_stays(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(narrow, "SAVED_BYTES", -(10**9))  # keys and digests of buckets first, then the rows by key
+    rounds, fetch = [], narrow.fetch
+
+    def fetched(*args: Any) -> Any:
+        rounds.append(fetch(*args))
+        return rounds[-1]
+
+    monkeypatch.setattr(narrow, "fetch", fetched)
     sql(database, "CREATE TABLE t AS SELECT md5(i::text)::uuid AS k, i AS a FROM generate_series(1, 300) i")
     sql(database, "ALTER TABLE t ADD PRIMARY KEY (k); ANALYZE t")
 
@@ -118,6 +129,7 @@ def test_what_prepare_chose_stays(database: str, workspace: Path, spark: SparkSe
         with opened(data(strategy), workspace, spark) as project:
             poll(project, "s")
             known(project, "s")
+            assert project.stream("s").verify() == []
         return Counter(e["op"] for e in events(workspace / "out/changes", "s")[before:])
 
     with opened(data("id_rcs"), workspace, spark) as project:
@@ -127,6 +139,7 @@ def test_what_prepare_chose_stays(database: str, workspace: Path, spark: SparkSe
         assert row.checkpoint["settled"] == {"buckets": "hash"}
     sql(database, "CLUSTER t USING t_pkey; ANALYZE t")  # by now ranges of the key would be chosen
     assert polled("id_rcs") == {"u": 3}
+    assert [moved is not None for moved in rounds] == [True]
     assert polled({"type": "id_rcs", "buckets": "hash"}) == {}
     with pytest.raises(SchemaChanged, match=r"strategy\.buckets changed"):
         polled({"type": "id_rcs", "buckets": "key"})
@@ -172,4 +185,4 @@ def one_round(rng: Random, project: qbcd.Project, one: Captured, growth: int) ->
 @over("seed", range(1, 16))
 def test_replay_equals_the_source(seed: int, place: Place, workspace: Path, spark: SparkSession) -> None:
     seen = run(seed, place, workspace, spark, rounds=5)
-    assert set(seen) == {"c", "u", "d", "cut"}, seen
+    assert min(seen["c"], seen["cut"]) > 0, seen
