@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from qbcd import buckets
 from qbcd.connectors import connector_for
 from qbcd.connectors.base import Connector
 from qbcd.connectors.mysql_family import types as mysql_family
@@ -26,6 +25,7 @@ from qbcd.sql import compile_sql, render
 from qbcd.strategies import Atdi, Id, IdRcs, InSource, Mds, Part, Ranged, RemoteTs, Stamped, Tdi, Tlcs, Ts
 from qbcd.strategies.base import prefixed
 from qbcd.strategies.outbox import StagedBatch
+from tests.golden.by_bucket import by_hash, without_key
 
 HERE = Path(__file__).parent
 STAMPED: dict[str, dict[str, Any]] = {
@@ -251,28 +251,7 @@ def remote(which: str, name: str) -> Iterator[tuple[str, Statement]]:
     if name in ("simple", "every_comparison"):
         yield from by_hash(IdRcs(connector, plan.with_options(buckets="hash")))
     if name == "simple":
-        bare = replace(plan, key=(), columns=plan.captured)
-        alone = IdRcs(connector, IdRcs(connector, bare).settle(None))
-        yield "id_rcs without a key: checksums", alone.cut.checksums(buckets.divided(1, first_id=1))
-        yield "id_rcs without a key: images", alone.images(buckets.divided(1, first_id=1)[:1], typed=False)
-
-
-def by_hash(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:
-    """What is read where ranges are of the key's hash."""
-    counted = strategy.cut.bounds(2000)
-    assert counted is not None
-    every = buckets.divided(2, first_id=3)
-    mixed = [*buckets.divided(3, first_id=7, within=every[0]), *every[1:]]
-    yield "id_rcs by hash: rows", counted
-    for i, statements in enumerate(strategy.cut.passes(mixed, 2), 1):
-        for statement in statements:
-            yield f"id_rcs by hash: checksums, connection {i}", statement
-    yield "id_rcs by hash: checksums of the one range", strategy.cut.checksums([KeyRange(1, None, None)])
-    yield "id_rcs by hash: images of one", strategy.images(mixed[1:2], typed=False)
-    yield "id_rcs by hash: images of some", strategy.images([mixed[1], mixed[3]], typed=False)
-    for i, statement in enumerate(strategy.cut.shared(strategy.marks, mixed, 2), 1):
-        yield f"id_rcs by hash: keys and digests, reader {i}", statement
-    yield "id_rcs by hash: images by key", strategy.images_of([("1",) * len(strategy.plan.key)], typed=False)
+        yield from without_key(connector, plan)
 
 
 def script(connector: str, name: str) -> str:
