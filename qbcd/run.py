@@ -203,7 +203,8 @@ def _publish(stream: Stream, held: Held, sink: Sink, name: str, header: BatchHea
     hooks.reach("before_publish")
     try:
         batch = SinkBatch(header, lambda: stream.site.staged(header))
-        explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
+        with stream.site.spark.for_rows(header.size):
+            explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
     except QbcdError:
         raise
     except OSError as error:

@@ -22,6 +22,7 @@ from qbcd.errors import LeaseHeld, StateConflict
 from qbcd.model import BatchHeader, ServerIdentity, StreamPlan
 from qbcd.sites.guards import key_error, not_prepared
 from qbcd.sites.values import Detection, Difference, Held, Settings, Step
+from qbcd.spark.session import SparkProvider
 from qbcd.state import LeaseKeeper, ProjectState, StreamRow, StreamStore
 from qbcd.strategies import Estimate, RemoteTs, Stamped, Strategy
 
@@ -39,16 +40,20 @@ class Site(ABC):
         source: Where its table is.
         project: The project's state database (acknowledgements, history, confirmations).
         store: Tables of the site's own truth.
+        spark: Starts Spark when rows must travel.
     """
 
     kind: ClassVar[str]
     folds_at_once: ClassVar[bool]  # the replica does not rest on a batch's rows once it is committed
 
-    def __init__(self, stream: str, source: Source, project: ProjectState, store: StreamStore) -> None:
+    def __init__(
+        self, stream: str, source: Source, project: ProjectState, store: StreamStore, spark: SparkProvider
+    ) -> None:
         self.stream = stream
         self.source = source
         self.project = project
         self.store = store
+        self.spark = spark
         self.progress: Callable[[str], None] = lambda what: None  # told what a long step is at
         self.stopping: Callable[[], bool] = lambda: False  # asked between the steps of a long poll
 

@@ -242,6 +242,7 @@ def merged(base: DataFrame, deltas: DataFrame | None, ids: Sequence[int], about:
     newest = Window.partitionBy(*IDENTITY).orderBy(F.col("batch_seq").desc())
     latest = gathered(deltas.where(inside), about).withColumn("nth", F.row_number().over(newest)).where("nth = 1")
     values = [F.col(c) for c in (*IDENTITY, "digest")] + [F.col(f"a_{i}").alias(f"c{i}") for i in range(width)]
-    moved = latest.select(*IDENTITY).hint("shuffle_hash")  # which shuffles nothing where both are one task's
+    moved = latest.select(*IDENTITY)
+    moved = moved.hint("shuffle_hash") if about <= FEW_ROWS else moved  # nothing is shuffled within one task
     untouched = rows.join(moved, list(IDENTITY), "left_anti").select(*names)
     return gathered(untouched.unionByName(latest.where("op <> 'd'").select(*values)), about)

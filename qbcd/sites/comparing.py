@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from qbcd import hooks
@@ -32,32 +33,33 @@ def poll(
     started = time.monotonic()
     with site.reading() as conn:
         known = site.store.ranges(conn, site.stream)
-    with site.remembered(plan, held, settings) as snapshot:
-        plan = plan.on(snapshot.table)
-        site.check_null_keys(snapshot.session, strategy)
-        wanted = look(site, strategy, snapshot, known, settings, held)
-        if not wanted.asked:
-            return Detection(None, Cost(wanted.after, 0, 0, len(known), 0, time.monotonic() - started))
-        moved = None
-        if narrow.is_worth(strategy, snapshot, wanted):
-            moved = narrow.fetch(site, strategy, snapshot, wanted, settings, held)
-        fetched = moved or site.fetch(strategy, snapshot, wanted.asked, settings, held)
-    hooks.reach("after_fetch")
-    if isinstance(fetched, narrow.Moved):
-        header = _compare_moved(site, plan, strategy, settings, held, snapshot, fetched, wanted)
-    else:
-        try:
+    with ExitStack() as jobs:
+        with site.remembered(plan, held, settings) as snapshot:
+            plan = plan.on(snapshot.table)
+            site.check_null_keys(snapshot.session, strategy)
+            wanted = look(site, strategy, snapshot, known, settings, held)
+            if not wanted.asked:
+                return Detection(None, Cost(wanted.after, 0, 0, len(known), 0, time.monotonic() - started))
+            jobs.enter_context(site.spark.for_rows(wanted.rows))
+            fetched = _fetch(site, strategy, snapshot, wanted, settings, held)
+        hooks.reach("after_fetch")
+        if isinstance(fetched, narrow.Moved):
+            header = _compare_moved(site, plan, strategy, settings, held, snapshot, fetched, wanted)
+        else:
             header = _compare(site, plan, strategy, settings, held, snapshot, fetched, wanted, moves or {})
-        finally:
-            site.files.discard(fetched, unless=bool(wanted.children) and strategy.keeps == "rows")
     dirty = (*wanted.kept, *wanted.parents)
-    seconds = time.monotonic() - started
-    warnings = (*held.notes, *((ACCEPTED_SOURCE,) if snapshot.rebase else ()))
-    return Detection(
-        header,
-        Cost(wanted.after, sum(r.rows for r in dirty), fetched.size, len(known), len(dirty), seconds, True),
-        warnings,
-    )
+    rows, seconds = sum(r.rows for r in dirty), time.monotonic() - started
+    cost = Cost(wanted.after, rows, fetched.size, len(known), len(dirty), seconds, spark=True)
+    return Detection(header, cost, (*held.notes, *((ACCEPTED_SOURCE,) if snapshot.rebase else ())))
+
+
+def _fetch(
+    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
+) -> Part | narrow.Moved:
+    moved = None
+    if narrow.is_worth(strategy, snapshot, wanted):
+        moved = narrow.fetch(site, strategy, snapshot, wanted, settings, held)
+    return moved or site.fetch(strategy, snapshot, wanted.asked, settings, held)
 
 
 def _compare(
@@ -65,6 +67,16 @@ def _compare(
     fetched: Part, wanted: Look, moves: Mapping[str, Any],
 ) -> BatchHeader | None:  # fmt: skip
     """Compares stage and replica, stages the batch and commits; the source is not asked again."""
+    try:
+        return _compare_stage(site, plan, strategy, settings, held, snapshot, fetched, wanted, moves)
+    finally:
+        site.files.discard(fetched, unless=bool(wanted.children) and strategy.keeps == "rows")
+
+
+def _compare_stage(
+    site: SparkSite, plan: StreamPlan, strategy: IdRcs, settings: Settings, held: Held, snapshot: Snapshot,
+    fetched: Part, wanted: Look, moves: Mapping[str, Any],
+) -> BatchHeader | None:  # fmt: skip
     site.progress(f"comparing {len(wanted.asked):,} ranges with the replica")
     stage = compare.gathered(site.stage(strategy, fetched, settings), wanted.rows)
     site.check_values(stage, plan, settings)

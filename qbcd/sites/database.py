@@ -54,8 +54,7 @@ class DatabaseSite(Site):
     folds_at_once = True
 
     def __init__(self, stream: str, source: Source, project: ProjectState, spark: SparkProvider) -> None:
-        super().__init__(stream, source, project, StreamStore(source.schema))
-        self.spark = spark
+        super().__init__(stream, source, project, StreamStore(source.schema), spark)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from qbcd.sites.spark import SparkSite
 
 SHOWN = (("shown", "int"),)
+ROW_BYTES = 20  # of a fetched row, at least
 
 
 def first_mark(site: SparkSite, strategy: IdRcs) -> dict[str, Any]:
@@ -91,7 +92,8 @@ def _window(
             switch(site, settings, held, None, {**held.row.checkpoint, "mark": ahead})
         return Detection(None, Cost(seconds=time.monotonic() - started))
     try:
-        header, read = _compare(site, plan, strategy, settings, held, snapshot, fetched, known, ahead)
+        with site.spark.for_rows(fetched.size // ROW_BYTES):
+            header, read = _compare(site, plan, strategy, settings, held, snapshot, fetched, known, ahead)
     finally:
         site.files.discard(fetched)
     cost = Cost(read, read, fetched.size, seconds=time.monotonic() - started, spark=True)

@@ -52,8 +52,7 @@ class SparkSite(Site):
     folds_at_once = False
 
     def __init__(self, stream: str, source: Source, project: ProjectState, spark: SparkProvider, files: Files) -> None:
-        super().__init__(stream, source, project, project.store)
-        self.spark = spark
+        super().__init__(stream, source, project, project.store, spark)
         self.files = files
         self.replica = Replica(stream, self.store, files, spark)
         self.swept = False  # stray files were looked for by this process

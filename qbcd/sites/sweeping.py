@@ -39,13 +39,15 @@ def sweep(
         known = site.store.ranges(conn, site.stream)
     with site.remembered(plan, held, settings) as snapshot:
         wanted = look(site, strategy, snapshot, known, settings, held)
-        fetched = _fetch(site, strategy, snapshot, wanted.asked, settings, held) if wanted.asked else None
+        with site.spark.for_rows(wanted.rows):
+            fetched = _fetch(site, strategy, snapshot, wanted.asked, settings, held) if wanted.asked else None
     hooks.reach("after_fetch")
     if fetched is None:
         switch(site, settings, held, None, {**held.row.checkpoint, "swept": began})
         return Detection(None, Cost(wanted.after, 0, 0, len(known), 0, time.monotonic() - started))
     try:
-        header = _compare(site, plan, strategy, settings, held, snapshot, fetched, wanted, began)
+        with site.spark.for_rows(wanted.rows):
+            header = _compare(site, plan, strategy, settings, held, snapshot, fetched, wanted, began)
     finally:
         site.files.discard(fetched)
     dirty = len(wanted.kept) + len(wanted.parents)

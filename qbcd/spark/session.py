@@ -36,6 +36,14 @@ FIXED: Mapping[str, str] = {
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
 }
+# For jobs of a few rows, where compiling code and planning exchanges costs more than running them.
+SMALL: Mapping[str, str] = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+}
+SMALL_ROWS = 20_000  # up to which rows are few in this sense
 REDACTED = "(?i)secret|password|passwd|token|access[.]?key|credential"
 _OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 _UTC = frozenset({"UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT", "+00:00", "UTC+00:00", "Zulu", "Universal"})
@@ -133,6 +141,18 @@ def create_session(settings: SparkSettings, drivers: Sequence[Path]) -> SparkSes
     return session
 
 
+def small_session(session: SparkSession) -> SparkSession:
+    """A session of the same context with the same SQL settings, but for those of :data:`SMALL`."""
+    made = session.newSession()
+    for name, value in session.conf.getAll.items():
+        if name.startswith("spark.sql.") and made.conf.isModifiable(name):
+            made.conf.set(name, value)
+    for name, value in {**FIXED, **SMALL}.items():
+        if made.conf.isModifiable(name):
+            made.conf.set(name, value)
+    return made
+
+
 def running_session() -> SparkSession | None:
     """The live session of this process, or None; starts nothing."""
     with _quiet_pyspark():
@@ -199,6 +219,8 @@ class SparkProvider:
         self._handed_in = session
         self._session: SparkSession | None = None
         self._ours = False
+        self._small: SparkSession | None = None
+        self._rows: int | None = None
         self._lock = threading.Lock()
 
     @property
@@ -206,8 +228,17 @@ class SparkProvider:
         """Whether :meth:`get` has given out a session that is still held."""
         return self._session is not None
 
+    @contextmanager
+    def for_rows(self, rows: int) -> Iterator[None]:
+        """While it lasts, `get` gives the session that suits about so many rows; frames of two are never joined."""
+        before, self._rows = self._rows, rows
+        try:
+            yield
+        finally:
+            self._rows = before
+
     def get(self) -> SparkSession:
-        """The session; starts or adopts it on first use.
+        """The session; starts or adopts it on first use. For few rows a second one of the same context, see `for_rows`.
 
         Raises:
             QbcdError: As :func:`create_session` and :func:`adopt_session` say, or the finder of the drivers.
@@ -219,12 +250,16 @@ class SparkProvider:
                     self._session, self._ours = adopt_session(found, self._classes), False
                 else:
                     self._session, self._ours = create_session(self._settings, self._drivers()), True
-            return self._session
+            if self._rows is None or self._rows > SMALL_ROWS:
+                return self._session
+            if self._small is None:
+                self._small = small_session(self._session)
+            return self._small
 
     def stop(self) -> None:
         """Lets the session go; stops it only if this provider started it."""
         with self._lock:
-            session, self._session = self._session, None
+            session, self._session, self._small = self._session, None, None
             if session is not None and self._ours:
                 session.stop()
 
