@@ -12,7 +12,6 @@ from pathlib import Path
 from benchmarks.measure import Table, in_turns
 from benchmarks.places import Place
 from benchmarks.tools.spark_join import SparkJoin, quarters
-from qbcd import ranges
 from qbcd.api import Project
 from qbcd.strategies import IdRcs
 
@@ -50,8 +49,9 @@ def _range_checksums(project: Project, rows: int) -> Callable[[], object]:
     source = project.source("shop")
     strategy = IdRcs(source.connector, project.stream("orders").plan())
     with source.read("benchmark") as session:
-        bounds = [tuple(str(v) for v in row) for row in session.rows(strategy.bounds(-(-rows // RANGES)))]
-    statement = strategy.checksums(ranges.build(bounds, first_id=1))
+        asked = strategy.cut.bounds(-(-rows // RANGES))
+        found = session.rows(asked) if asked else []
+    statement = strategy.cut.checksums(strategy.cut.ranges(found, -(-rows // RANGES), 1))
 
     def ask() -> None:
         with source.read("benchmark") as session:

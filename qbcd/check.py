@@ -107,6 +107,8 @@ def _stream_findings(stream: Stream) -> _Found:
 
 
 def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
+    if not plan.key:
+        return "none: rows are told by all their values, and counted"
     named = ", ".join(c.name for c in plan.key)
     if plan.key_is_proven:
         return f"({named}), unique by the catalog"

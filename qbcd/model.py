@@ -124,7 +124,7 @@ class StreamPlan:
     """One stream, resolved against the catalog: what is captured and how.
 
     Attributes:
-        key: Key columns in key order.
+        key: Key columns in key order; empty where rows have no key and are told by all their values.
         columns: Pertinent columns without key columns, in table order or as the user lists them.
         where: The user's restriction, verbatim, or an empty string.
         options: The strategy's options.
@@ -146,7 +146,9 @@ class StreamPlan:
 
     @property
     def key_is_proven(self) -> bool:
-        """The catalog itself vouches that the key is unique and never NULL."""
+        """The catalog itself vouches that the key is unique and never NULL, or there is none."""
+        if not self.key:
+            return True
         chosen = {c.name for c in self.key}
         unique = [set(k) for k in (self.table.primary_key, *self.table.unique_keys) if k]
         return any(k <= chosen for k in unique) and not any(c.nullable for c in self.key)
@@ -160,6 +162,10 @@ class StreamPlan:
     def option(self, name: str) -> Any:
         """The strategy option `name`, or None."""
         return dict(self.options).get(name)
+
+    def with_options(self, **values: Any) -> StreamPlan:
+        """The plan with other values of some of the strategy's options."""
+        return replace(self, options=tuple(sorted({**dict(self.options), **values}.items())))
 
     def shape(self) -> dict[str, Any]:
         """What may not change between polls, as JSON-ready data; kept in the checkpoint."""
@@ -177,7 +183,10 @@ class StreamPlan:
 
 @dataclass(frozen=True)
 class KeyRange:
-    """Half-open key interval ``[lo, hi)``; None is an open end. Bounds are the source's own text of each key column."""
+    """Half-open key interval ``[lo, hi)``; None is an open end. Bounds are the source's own text of each key column.
+
+    Of ranges of the key's hash (`qbcd.buckets`) a bound is one number.
+    """
 
     range_id: int
     lo: tuple[str, ...] | None

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy.exc import DBAPIError
 
 from qbcd import hooks
-from qbcd.catalog.remembered import check_requested, check_shape
+from qbcd.catalog.remembered import SETTLED, check_requested, check_shape
 from qbcd.catalog.resolve import Frozen, resolve
 from qbcd.catalog.source import Session
 from qbcd.errors import ConfigError, DeliveryError, QbcdError, Refused, SchemaChanged
@@ -135,6 +135,7 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
             if row and frozen:  # where the table changed since prepare, that is the cause to name
                 check_shape(source, session, stream.name, row.checkpoint)
             raise
+        plan = stream.site.strategy(plan).settle(row.checkpoint.get(SETTLED, {}) if row and frozen else None)
         stream.site.strategy(plan).check(option_place(stream))
         check_operators(plan, source.connector.dialect, place=config.place("where"))
         if frozen is None:

@@ -9,6 +9,8 @@ from qbcd.catalog.source import Session, Source
 from qbcd.errors import SchemaChanged, SourceChanged
 from qbcd.model import ServerIdentity, Table
 
+SETTLED = "settled"  # in a checkpoint: options that the strategy chose itself where the user gave none
+
 
 def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
     """Refuses a poll under another plan than the one that was prepared.
@@ -16,7 +18,8 @@ def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mappi
     Raises:
         SchemaChanged: Names the settings that differ.
     """
-    now, then = _flat(requested), _flat(checkpoint.get("requested", {}))
+    chosen = checkpoint.get(SETTLED, {})
+    now, then = (_flat(plan, chosen) for plan in (requested, checkpoint.get("requested", {})))
     changed = sorted(k for k in {*now, *then} if now.get(k) != then.get(k))
     if changed:
         raise SchemaChanged(
@@ -25,9 +28,10 @@ def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mappi
         )  # fmt: skip
 
 
-def _flat(requested: Mapping[str, Any]) -> dict[str, Any]:
-    """Each setting by its name, the strategy's options among them."""
-    options = {f"strategy.{name}": value for name, value in requested.get("options", {}).items()}
+def _flat(requested: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Each setting by its name, the strategy's options among them: what was chosen where nothing is written."""
+    written = requested.get("options", {})
+    options = {f"strategy.{n}": chosen.get(n) if value is None else value for n, value in written.items()}
     return {**{k: v for k, v in requested.items() if k != "options"}, **options}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from qbcd.catalog.source import Session, Source
 from qbcd.config import StreamConfig, settled
+from qbcd.config.fields import NO_KEY
 from qbcd.errors import ConfigError, MissingPrivilege, Refused, UnsafeKey, UnsupportedType
 from qbcd.model import Column, StreamPlan, Table
 
@@ -27,7 +28,7 @@ def requested(config: StreamConfig) -> dict[str, Any]:
     return {
         "source": config.source,
         "table": [config.table_schema, config.table_name],
-        "key": list(config.key or []),
+        "key": NO_KEY if config.key == () else list(config.key or []),
         "columns": list(config.columns or []),
         "exclude": list(config.exclude or []),
         "types": dict(config.types),
@@ -89,11 +90,13 @@ def _table(config: StreamConfig, source: Source, session: Session) -> Table:
 
 
 def _key(config: StreamConfig, source: Source, table: Table, frozen: Frozen | None) -> list[Column]:
+    if config.key == ():
+        return []
     names = list(frozen.key if frozen else config.key or table.primary_key)
     if not names:
         raise UnsafeKey(
             f"{table.schema}.{table.name} has no primary key", stream=config.name, where=config.place("key"),
-            remedy="name the columns that identify a row:  key: [col, ..]",
+            remedy="name the columns that identify a row:  key: [col, ..]; or key: none, with id_rcs",
         )  # fmt: skip
     key = [_column(config, table, name, "key") for name in names]
     for column in key:
@@ -124,7 +127,7 @@ def _news(config: StreamConfig, table: Table, frozen: Frozen) -> list[str]:
         f"(qbcd reset {config.name} and prepare to capture it)"
         for c in ([] if config.columns else table.columns) if c.name not in known
     ]  # fmt: skip
-    if not config.key and set(table.primary_key) != set(frozen.key):
+    if config.key is None and set(table.primary_key) != set(frozen.key):
         now = f"({', '.join(table.primary_key)})" if table.primary_key else "gone"
         warnings.append(
             f"the primary key of {name} is {now} now; the stream keeps its key ({', '.join(frozen.key)}) "

@@ -21,6 +21,7 @@ from pydantic import (
     Field,
     ValidationInfo,
     WithJsonSchema,
+    WrapValidator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -213,5 +214,11 @@ Rate = Annotated[float, Field(ge=0.001, le=10_000, allow_inf_nan=False), BeforeV
 ScalarText = Annotated[str, BeforeValidator(_scalar_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 Filled = Annotated[str, AfterValidator(filled)]
 Names = Annotated[list[Filled], AfterValidator(distinct)]
+NO_KEY = "none"
+KeyNames = Annotated[
+    Annotated[Names, Field(min_length=1)],
+    WrapValidator(lambda value, names: [] if value == NO_KEY else names(value)),
+    WithJsonSchema({"anyOf": [{"type": "array", "items": {"type": "string"}, "minItems": 1}, {"const": NO_KEY}]}),
+]
 TableName = Annotated[str, AfterValidator(_table)]
 LocalPath = Annotated[Path, BeforeValidator(_local_path), WithJsonSchema({"type": "string"})]

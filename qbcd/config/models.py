@@ -20,6 +20,7 @@ from qbcd.config.fields import (
     Duration,
     Filled,
     Interval,
+    KeyNames,
     LocalPath,
     Names,
     ScalarText,
@@ -151,7 +152,7 @@ class TableConfig(DefaultsConfig):
     source: Filled
     table: TableName | None = None
     query: SkipJsonSchema[Annotated[str | None, BeforeValidator(_query)]] = None
-    key: Annotated[Names, Field(min_length=1)] | None = None
+    key: KeyNames | None = None
     columns: Annotated[Names, Field(min_length=1)] | None = None
     exclude: Names | None = None
     types: dict[str, Literal["text"]] = Field(default_factory=dict)

@@ -57,14 +57,16 @@ class IdRcsOptions(StrategyConfig):
     """Options of the strategy that compares range checksums.
 
     Attributes:
-        rows_per_range: Rows that a range of the key holds when ranges are built.
+        rows_per_range: Rows that a range holds when ranges are built.
+        buckets: Whether ranges are of the key or of its hash; None where the catalog decides.
         replica: What is kept of a row: its values, or key and digest.
     """
 
-    meaning = ("replica",)
+    meaning = ("buckets", "replica")
 
     type: Literal["id_rcs"] = "id_rcs"
     rows_per_range: Whole = Field(default=2000, ge=1, le=10_000_000)
+    buckets: Literal["key", "hash"] | None = None
     replica: Literal["rows", "digest"] = "rows"
 
     @classmethod

@@ -8,7 +8,7 @@ from datetime import timedelta
 from qbcd.config.document import KeyPath, Problem
 from qbcd.config.fields import in_words
 from qbcd.config.models import DEFAULT_EVERY, ProjectConfig, TableConfig
-from qbcd.config.strategy_options import FlagOptions, StrategyConfig, TlcsOptions, TsOptions
+from qbcd.config.strategy_options import FlagOptions, IdRcsOptions, StrategyConfig, TlcsOptions, TsOptions
 
 # How much longer than the longest time between two looks a flagged row must stay (a poll may fail, or be late)
 RETENTION_FACTOR = 3
@@ -23,11 +23,26 @@ def check_strategies(config: ProjectConfig) -> list[Problem]:
             continue
         here: KeyPath = ("tables", index)
         options = (*here, "strategy") if table.strategy is not None else ("defaults", "strategy")
+        found.update(dict.fromkeys(_no_key(table, strategy, here)))
         found.update(dict.fromkeys(_restriction(table, strategy, here)))
         found.update(dict.fromkeys(_pairing(config, table, strategy, here)))
         found.update(dict.fromkeys(_retention(config, table, strategy, options)))
         found.update(dict.fromkeys(_checksum_column(table, strategy, options)))
     return list(found)
+
+
+def _no_key(table: TableConfig, strategy: StrategyConfig, here: KeyPath) -> Iterator[Problem]:
+    if table.key != []:
+        return
+    if not isinstance(strategy, IdRcsOptions):
+        what = f"strategy {strategy.type} tells rows by their keys: `key: none` is for id_rcs alone"
+        yield Problem((*here, "key"), what, "name the columns that identify a row, or write `strategy: id_rcs`")
+    elif strategy.replica == "digest":
+        what = "of a row without a key nothing would be told when it goes: with `replica: digest` it has no old values"
+        yield Problem((*here, "key"), what, "write `replica: rows`, or name the columns that identify a row")
+    elif strategy.buckets == "key":
+        what = "there can be no ranges of a key that rows do not have"
+        yield Problem((*here, "key"), what, "remove `buckets: key`, or name the columns that identify a row")
 
 
 def _restriction(table: TableConfig, strategy: StrategyConfig, here: KeyPath) -> Iterator[Problem]:
@@ -38,6 +53,10 @@ def _restriction(table: TableConfig, strategy: StrategyConfig, here: KeyPath) ->
 
 def _pairing(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, here: KeyPath) -> Iterator[Problem]:
     key_change = table.key_change or config.defaults.key_change
+    if key_change == "pair" and table.key == []:
+        own = "remove `key_change`" if table.key_change else "write `key_change: off` for this table"
+        yield Problem((*here, "key_change"), "rows without a key have none that could change", own)
+        return
     reason = strategy.without_old_values
     if key_change == "pair" and reason:
         what = f"a change of key cannot be paired by strategy {strategy.type}: deleted rows have no values ({reason})"

@@ -34,7 +34,7 @@ class StreamConfig:
 
     Attributes:
         table_schema: Empty where the file names none.
-        key: None for the primary key.
+        key: None for the primary key, empty where rows have none.
         columns: None for all, less `exclude`.
         types: Columns that travel otherwise than by their type.
         where: The restriction, verbatim, or an empty string.

@@ -16,6 +16,7 @@ from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import DataError, DBAPIError, NotSupportedError, ProgrammingError
 from sqlglot import exp
 
+from qbcd.connectors import buckets
 from qbcd.connectors.facts import Counter, HighWater, Index, JdbcDriver, Privileges
 from qbcd.connectors.halving import by_halving
 from qbcd.connectors.optional import OptionalPrimitives
@@ -40,6 +41,8 @@ class Connector(OptionalPrimitives, ABC):
     column_limit: int  # columns of one table
     exports_snapshots: bool  # other sessions can read in a transaction's snapshot; else each statement has its own
     full_join: bool
+    bucket_words: buckets.Words
+    scattered: frozenset[str] = frozenset()  # base types whose values come in no order
     ranges_per_statement: int  # how many ranges one statement may answer for
     jdbc_properties: frozenset[str]  # allow-list of what users may set
 
@@ -171,6 +174,10 @@ class Connector(OptionalPrimitives, ABC):
     def key_identity(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
         """Binary identity of a key: equal exactly when the columns' own equality says so."""
 
+    @abstractmethod
+    def key_hash(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+        """Signed 64-bit hash of a key's identity: equal for equal keys, and spread evenly."""
+
     def key_equal(self, column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
         """Whether two keys are equal under the column's own equality; what a join on the key compares."""
         return exp.EQ(this=left.copy(), expression=right.copy())
@@ -224,6 +231,21 @@ class Connector(OptionalPrimitives, ABC):
             ranges: Every range asked for, ids unique; bounds become typed literals.
             aggregate: One row a range, also for empty ranges.
         """
+
+    def bucket_sums(self, sums: Mapping[str, str], relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
+        """One statement of one scan: `sums` of many hash buckets (`qbcd.buckets`), rows ``range_id, <sums>``.
+
+        Args:
+            sums: By name, SQL of an aggregate over alias ``t`` of which a whole is the sum of its parts.
+            relation: As in `per_range`.
+            hashed: The relation's column of hashes.
+            ranges: Every range asked for, ids unique; one without rows may have no answer.
+        """
+        return buckets.bucket_sums(self.bucket_words, sums, relation, hashed, ranges)
+
+    def bucket_rows(self, select: Sequence[str], relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
+        """One statement of one scan: the rows of many hash buckets, ``SELECT range_id, <select>`` over alias ``t``."""
+        return buckets.bucket_rows(self.bucket_words, select, relation, hashed, ranges)
 
     @abstractmethod
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:

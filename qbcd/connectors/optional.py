@@ -214,3 +214,11 @@ class OptionalPrimitives:
     def index_right(self, conn: Connection, table: Table) -> str:
         """Why the role may not create an index on `table`, or an empty string."""
         raise UnsupportedPrimitive(self.name, "index_right")
+
+    def has_shares(self, table: Table) -> bool:
+        """Whether scans of parts of `table` by storage make one scan, where they see one snapshot."""
+        return False
+
+    def page_share(self, table: Table, number: int, shares: int) -> exp.Expression:
+        """The condition that a row stands in part `number` (from 0) of `shares` about equal parts of the storage."""
+        raise UnsupportedPrimitive(self.name, "page_share")

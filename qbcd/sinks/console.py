@@ -73,7 +73,7 @@ def _title(header: BatchHeader) -> str:
 
 def _change(event: dict[str, Any]) -> str:
     """What a reader wants to see: old and new of an update's changed columns, the row of an insert or a delete."""
-    before, after, key = event["before"], event["after"], event["key"]
+    before, after, key = event["before"], event["after"], event["key"] or {}
     if before is not None and after is not None:
         named = event["changed"]
         changed = [name for name in after if name not in key] if named is None else named

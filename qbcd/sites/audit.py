@@ -26,6 +26,8 @@ _READ: Mapping[Consistency, str] = {
     "range": "each range by one statement, in the state that it then has",
 }
 
+_CUT = {False: "pick the ranges", True: "count the rows, by which buckets of the key's hash are sized"}
+
 
 def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[Step]:
     """The statements of a poll, in order; runs none."""
@@ -35,14 +37,13 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
         with site.reading() as conn:
             known = site.store.ranges(conn, site.stream)
     place = f"source {site.source.name}, read only"
-    steps = (
-        [] if known else [Step("pick the ranges (once, at prepare)", place, strategy.bounds(settings.rows_per_range))]
-    )
+    asked = None if known else strategy.cut.bounds(settings.rows_per_range)
+    steps = [Step(f"{_CUT[strategy.cut.hashed]} (once, at prepare)", place, asked)] if asked else []
     known = known or [KeyRange(1, None, None)]
     steps.append(Step("settings of every session", place, Statement("; ".join(site.source.connector.session_pins()))))
     if not isinstance(strategy, RemoteTs):
         fetched = strategy.images(known[:1], typed=settings.typed)
-        return [*steps, *_checksums(site, strategy, known, settings, place), _fetch(strategy, "rows", fetched, place)]
+        return [*steps, *_checksums(strategy, known, settings, place), _fetch(strategy, "rows", fetched, place)]
     window = next_window(strategy.stamp, row if row and row.prepared else None)
     steps += [
         Step("ask whether anything lies in the window", place, strategy.stamp.any_row(window)),
@@ -52,18 +53,16 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
     ]  # fmt: skip
     if not plan.option("deletes"):
         return steps
-    sweep = _checksums(site, strategy, known, settings, place)
+    sweep = _checksums(strategy, known, settings, place)
     return [*steps, *sweep, _fetch(strategy, "keys", strategy.keys(known[:1]), place)]
 
 
-def _checksums(
-    site: SparkSite, strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str
-) -> list[Step]:
-    shares = ranges.statements(known, settings.connections, site.source.connector.ranges_per_statement)
+def _checksums(strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str) -> list[Step]:
+    shares = strategy.cut.passes(known, settings.connections)
     title = "key sums of a sweep" if isinstance(strategy, RemoteTs) else "checksums"
     return [
-        Step(f"{title}, connection {i} of {len(shares)}", place, strategy.checksums(part))
-        for i, share in enumerate(shares, 1) for part in share
+        Step(f"{title}, connection {i} of {len(shares)}", place, statement)
+        for i, share in enumerate(shares, 1) for statement in share
     ]  # fmt: skip
 
 
@@ -101,7 +100,7 @@ def verify(site: SparkSite, plan: StreamPlan, held: Held) -> list[Difference]:
             ids = {r["range_id"] for r in found.select("range_id").distinct().collect()}
             dirty = [r for r in dirty if r.range_id in ids]
             found = differing(dirty).join(found.select("key_id"), "key_id", "left_semi") if dirty else None
-        return _listed(found, len(plan.key)) if found is not None else []
+        return _listed(found, len(plan.key or plan.captured)) if found is not None else []
 
 
 def _listed(changes: DataFrame, key: int) -> list[Difference]:

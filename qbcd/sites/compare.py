@@ -14,6 +14,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from qbcd.model import Column, StreamPlan
+from qbcd.sites import copies
 from qbcd.sites.shapes import IDENTITY
 from qbcd.state import StoredRange
 
@@ -59,6 +60,8 @@ def differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, *, by_va
         plan: The captured columns.
         by_value: Digests may differ in meaning only: rows whose values are equal are no change.
     """
+    if by_value and not plan.key:
+        replica, stage = (copies.by_content(rows, len(plan.captured)) for rows in (replica, stage))
     r, s = replica.alias("r"), stage.alias("s")
     op = F.when(F.col("s.key_id").isNull(), "d").when(F.col("r.key_id").isNull(), "c").otherwise("u")
     width, known = len(plan.captured), value_columns(replica)

@@ -85,8 +85,8 @@ def look(
         if one.rows <= SPLIT_AT * settings.rows_per_range:
             asked.append(one)
             continue
-        own = cut(site, strategy, snapshot, settings, first_id + len(children), within=one)
-        if len(own) == 1:  # bounds come from another state than counts, where there is no snapshot
+        own = cut(site, strategy, snapshot, settings, first_id + len(children), within=one, total=after)
+        if len(own) == 1:  # bounds may be of another state than counts, and rows of one hash stay together
             asked.append(one)
             continue
         parents.append(one)
@@ -97,13 +97,16 @@ def look(
 
 
 def cut(
-    site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings, first_id: int, within: KeyRange | None = None
-) -> list[StoredRange]:
-    """Ranges of about `rows_per_range` rows over the table or one range of it, bounds picked by the source."""
+    site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings, first_id: int,
+    within: KeyRange | None = None, total: int = 0,
+) -> list[StoredRange]:  # fmt: skip
+    """Ranges of about `rows_per_range` rows over the table (of `total` rows) or one range of it."""
     site.progress("building key ranges")
-    bounds = snapshot.session.rows(strategy.bounds(settings.rows_per_range, within))
-    bare = ranges.build([tuple(str(v) for v in row) for row in bounds], first_id=first_id, within=within)
-    return [StoredRange(r.range_id, r.lo, r.hi, rows=settings.rows_per_range) for r in bare]
+    size = settings.rows_per_range
+    asked = strategy.cut.bounds(size, within)
+    found = snapshot.session.rows(asked) if asked else []
+    bare = strategy.cut.ranges(found, size, first_id, within, total)
+    return [StoredRange(r.range_id, r.lo, r.hi, rows=size) for r in bare]
 
 
 def filled(stream: str, asked: Sequence[StoredRange], sums: Mapping[int, tuple[int, int | None]]) -> list[StoredRange]:

@@ -57,7 +57,7 @@ class Moved:
 def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
     """Whether two rounds are likely to ship much less than whole ranges would, and can be made."""
     saved = sum(r.rows for r in wanted.asked) * (strategy.plan.table.row_width - MARK_BYTES)
-    shared = snapshot.name is not None and not snapshot.rebase
+    shared = snapshot.name is not None and not snapshot.rebase and bool(strategy.plan.key)
     plain = shared and strategy.deletes and strategy.summed == "digest" and not wanted.children
     return plain and saved >= SAVED_BYTES
 
@@ -68,7 +68,7 @@ def fetch(
     """Reads the marks of the ranges, then the rows that moved; None where those are too many to be asked for by key."""
     site.progress(f"fetching keys and digests of about {sum(r.rows for r in wanted.asked):,} rows")
     read = range_frame(
-        site.source, site.spark.get(), site.stream, snapshot, wanted.asked, strategy.marks, settings.connections
+        site.source, site.spark.get(), strategy, snapshot, wanted.asked, strategy.marks, settings.connections
     )  # fmt: skip
     texts = [(f"k{i}", "string") for i in range(len(strategy.plan.key))]
     marks = site.files.write(read, [*MARK_FIELDS, *texts], "fetch", held, source=site.source)

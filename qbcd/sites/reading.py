@@ -7,7 +7,7 @@ of a range is what its rows were when they were read (protocol.md 10).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from qbcd.catalog.source import Session, Source
 from qbcd.errors import TornRead
 from qbcd.model import KeyRange, ServerIdentity, Statement, StreamPlan, Table
 from qbcd.spark.source import source_rows
-from qbcd.strategies import IdRcs
+from qbcd.strategies import IdRcs, Query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,16 +81,17 @@ def checksums(
         TornRead: A digest was NULL, or a range was not answered.
     """
     stream = strategy.plan.stream
-    asked = ranges.statements(known, connections, source.connector.ranges_per_statement)
-    by_id = {r.range_id: r for r in known}
-    found: dict[int, Range] = {}
-    for row in _gather(source, stream, snapshot, [[strategy.checksums(part) for part in own] for own in asked]):
+    found = {r.range_id: (0, 0) for r in known}
+    answered = set()
+    for row in _gather(source, stream, snapshot, strategy.cut.passes(known, connections)):
         if row.n != row.digests:
             raise without_digest(stream, row.range_id)
-        found[row.range_id] = replace(by_id[row.range_id], rows=int(row.n), checksum=int(row.checksum))
-    if len(found) != len(known):
-        raise TornRead(f"{len(found)} of {len(known)} ranges were answered", stream=stream)
-    return [found[r.range_id] for r in known]
+        rows, checksum = found[row.range_id]
+        found[row.range_id] = rows + int(row.n), checksum + int(row.checksum)
+        answered.add(row.range_id)
+    if strategy.cut.answers_all and len(answered) != len(known):
+        raise TornRead(f"{len(answered)} of {len(known)} ranges were answered", stream=stream)
+    return [replace(r, rows=found[r.range_id][0], checksum=found[r.range_id][1]) for r in known]
 
 
 def without_digest(stream: str, range_id: int) -> TornRead:
@@ -117,17 +118,17 @@ def _gather(source: Source, stream: str, snapshot: Snapshot, shares: Sequence[Se
 
 
 def range_frame(
-    source: Source, spark: SparkSession, stream: str, snapshot: Snapshot, asked: Sequence[KeyRange],
-    query: Callable[[Sequence[KeyRange]], Statement], connections: int,
+    source: Source, spark: SparkSession, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange],
+    query: Query, connections: int,
 ) -> DataFrame:  # fmt: skip
-    """What `query` gives of `asked` as one JDBC read, each range by one statement; to be evaluated once.
+    """What `query` gives of `asked` as one JDBC read, to be evaluated once; each range is of one state.
 
     Every reader has statements of its own, over its ranges alone: a condition on the ranges' ids would not keep every
     database from reading them all for each reader.
     """
-    connector, readers = source.connector, ranges.readers(asked, connections)
-    parts = [part for own in ranges.statements(asked, readers, connector.ranges_per_statement) for part in own]
-    return frame(source, spark, stream, snapshot, [query(part) for part in parts], at_once=readers)
+    readers = ranges.readers(asked, connections)
+    statements = strategy.cut.shared(query, asked, readers)
+    return frame(source, spark, strategy.plan.stream, snapshot, statements, at_once=readers)
 
 
 def frame(

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.engine import Connection
 
 from qbcd import hooks
+from qbcd.catalog.remembered import SETTLED
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import SourceChanged
 from qbcd.model import BatchHeader, Cost, KeyRange, StreamPlan
-from qbcd.sites import audit, compare, comparing, fitness, remote, upkeep
+from qbcd.sites import audit, compare, comparing, copies, fitness, remote, upkeep
 from qbcd.sites.base import Site, checkpoint_of, new_epoch
 from qbcd.sites.files import Files, Part
 from qbcd.sites.guards import key_error, untravelled_error
@@ -159,9 +160,10 @@ class SparkSite(Site):
         """Reads `asked` once into the stage."""
         self.progress(f"fetching about {sum(r.rows for r in asked):,} rows of {len(asked):,} ranges")
         frame = range_frame(
-            self.source, self.spark.get(), self.stream, snapshot, asked,
-            lambda part: strategy.images(part, typed=settings.typed), settings.connections,
+            self.source, self.spark.get(), strategy, snapshot, asked,
+            lambda some, part: strategy.images(some, part, typed=settings.typed), settings.connections,
         )  # fmt: skip
+        frame = frame if strategy.plan.key else copies.told_apart(frame)
         fields = row_fields(travels_of(strategy.plan), typed=settings.typed, extra=strategy.extra)
         return self.files.write(frame, fields, "fetch", held, source=self.source)
 
@@ -215,4 +217,5 @@ class SparkSite(Site):
 
     def checkpoint(self, plan: StreamPlan, settings: Settings, snapshot: Snapshot, rows: int) -> dict[str, Any]:
         """What the stream remembers beside its watermark."""
-        return checkpoint_of(plan, settings, snapshot.server, self.source.connector.encoder_version, rows)
+        encoder, settled = self.source.connector.encoder_version, self.strategy(plan).settled()
+        return {**checkpoint_of(plan, settings, snapshot.server, encoder, rows), SETTLED: settled}

@@ -62,7 +62,7 @@ def _fetch(
 ) -> Part:  # fmt: skip
     site.progress(f"fetching the keys of {len(asked):,} ranges")
     rows = range_frame(
-        site.source, site.spark.get(), site.stream, snapshot, asked, strategy.keys, settings.connections
+        site.source, site.spark.get(), strategy, snapshot, asked, strategy.keys, settings.connections
     )  # fmt: skip
     return site.files.write(rows, FIELDS, "fetch", held, source=site.source)
 

@@ -70,9 +70,7 @@ def _event(header: BatchHeader, image: Callable[[Sequence[Field]], Column]) -> l
     places = [[name for name, _ in header.columns].index(name) for name in header.key]
     values: dict[str, Column] = {
         "op": op,
-        "key": fn.when(op == fn.lit("d"), image([before[i] for i in places])).otherwise(
-            image([after[i] for i in places])
-        ),
+        "key": _key(op, image, [before[i] for i in places], [after[i] for i in places]),
         "before": fn.when(has_before, image(before)),
         "after": fn.when(has_after, image(after)),
         "changed": _changed(header),
@@ -85,6 +83,13 @@ def _event(header: BatchHeader, image: Callable[[Sequence[Field]], Column]) -> l
         "ts_ms": fn.lit(header.ts_ms).cast("long"),
     }
     return [(name, values[name]) for name in FIELDS]
+
+
+def _key(op: Column, image: Callable[[Sequence[Field]], Column], old: list[Field], new: list[Field]) -> Column:
+    """The key as it was or is; of rows without one NULL, as a text, since Parquet has no type of nothing."""
+    if not old:
+        return fn.lit(None).cast("string")
+    return fn.when(op == fn.lit("d"), image(old)).otherwise(image(new))
 
 
 def _fields(header: BatchHeader, side: str) -> list[Field]:

@@ -8,6 +8,8 @@ Primitives of canonical SQL (all expand through the connector):
 ``QBCD_DIGEST()``             the row's digest over key and pertinent columns, read from the columns in scope
 ``QBCD_DIGEST_OF('c', x, ..)``  the digest of values x .. as those of columns c ..
 ``QBCD_KEY_ID()``             the key's binary identity
+``QBCD_KEY_HASH()``           an even 64-bit hash of that identity
+``QBCD_SHARE(i, n)``          the row stands in part i of n of the table's storage
 ``QBCD_TRAVEL('c', x)``       value x of column c in wire form
 ``QBCD_TEXT('c', x)``         value x of column c as text that casts back to it
 ``QBCD_KEY_TEXT('c', x)``     value x of key column c as the text by which its row is found again
@@ -157,6 +159,10 @@ class _Expansion:
             return self._connector.row_digest([(_column(plan, name.name), value) for name, value in named])
         if primitive == "QBCD_KEY_ID":
             return self._connector.key_identity([(c, exp.column(c.name, quoted=True)) for c in plan.key])
+        if primitive == "QBCD_KEY_HASH":
+            return self._connector.key_hash([(c, exp.column(c.name, quoted=True)) for c in plan.key])
+        if primitive == "QBCD_SHARE":
+            return self._connector.page_share(plan.table, *(int(a.name) for a in args))
         if primitive == "QBCD_CHANGED_SINCE":
             return self._connector.changed_since_mark(args[0])
         return None

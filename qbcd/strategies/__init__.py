@@ -7,6 +7,7 @@ from typing import Any
 
 from qbcd.strategies.atdi import Atdi
 from qbcd.strategies.base import Estimate, Strategy
+from qbcd.strategies.cuts import Query
 from qbcd.strategies.id import Id
 from qbcd.strategies.id_rcs import IdRcs
 from qbcd.strategies.in_source import InSource, Part
@@ -34,6 +35,6 @@ def strategy_class(name: str, options: Mapping[str, Any]) -> type[Strategy]:
 
 
 __all__ = [
-    "STRATEGIES", "Atdi", "Estimate", "Id", "IdRcs", "InSource", "Mds", "Part", "Ranged", "RemoteTlcs", "RemoteTs",
-    "Stamped", "Strategy", "Tdi", "Tlcs", "Ts", "strategy_class",
+    "STRATEGIES", "Atdi", "Estimate", "Id", "IdRcs", "InSource", "Mds", "Part", "Query", "Ranged", "RemoteTlcs",
+    "RemoteTs", "Stamped", "Strategy", "Tdi", "Tlcs", "Ts", "strategy_class",
 ]  # fmt: skip

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from qbcd.connectors.base import Connector
 from qbcd.model import Consistency, Statement, StreamPlan
@@ -62,6 +62,18 @@ class Strategy(ABC):
             ConfigError: An option does not fit the table.
         """
         return  # by default it can
+
+    def settle(self, remembered: Mapping[str, Any] | None) -> StreamPlan:
+        """The plan with what the strategy settles at prepare for good.
+
+        Args:
+            remembered: What `settled` said then, empty where it was not asked; None before the baseline.
+        """
+        return self.plan
+
+    def settled(self) -> dict[str, Any]:
+        """Options of the plan that the strategy has chosen, for the checkpoint, JSON-ready."""
+        return {}
 
     @abstractmethod
     def estimate(self) -> Estimate:

@@ -1,22 +1,26 @@
 """ID/RCS, incremental differencing with range checksums (Carnes & Hanson 3.6, figure 8): SELECT is all it needs.
 
-The source answers with count and checksum of every key range in one statement; only ranges that differ from what the
-replica holds are shipped. Range checksums are sums of sound 64-bit row digests (algorithms.md C20).
+The source answers with count and checksum of every range in one statement; only ranges that differ from what the
+replica holds are shipped. Range checksums are sums of sound 64-bit row digests (algorithms.md C20). Ranges are of the
+key, or of its hash (`qbcd.strategies.cuts`), settled at prepare.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from qbcd.connectors.base import Connector
 from qbcd.model import Column, KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.base import Estimate, Keeps, Strategy
+from qbcd.strategies.cuts import WHOLE, Cut, HashCut, KeyCut, Share
 
 CORRELATION_FLOOR = (
     0.5  # below it a key-range scan visits heap pages out of order, which costs several sequential scans
 )
+BUCKETS = "buckets"  # the option
+CUTS: Mapping[str, type[Cut]] = {"key": KeyCut, "hash": HashCut}
 SEES_BY_DIGEST = "every insert, update and delete, as the net change between two polls; of old rows the key alone"
 
 
@@ -25,10 +29,12 @@ class IdRcs(Strategy):
 
     name = "id_rcs"
     site = "spark"
-    needs = "SELECT on the table, and a key that the database can order; nothing is written to the source"
+    needs = "SELECT on the table; a key, or rows that are told by all their values; nothing is written to the source"
     sees: str = "every insert, update and delete, with old and new values, as the net change between two polls"
     misses: str = "states between two polls (a row inserted and deleted again leaves no event)"
 
+    by_hash = True  # ranges may be of the key's hash
+    sums_of = "row_digests"  # template of the rows that checksums sum
     summed = "digest"  # column of fetched rows that a range's checksum is the sum of
     extra: tuple[tuple[str, str], ...] = ()  # (name, Spark's type) of what else a fetched row has
     deletes = True  # they are told
@@ -36,6 +42,7 @@ class IdRcs(Strategy):
     def __init__(self, connector: Connector, plan: StreamPlan) -> None:
         super().__init__(connector, plan)
         self.consistency = "snapshot" if connector.exports_snapshots else "range"
+        self.cut = CUTS[plan.option(BUCKETS) or "key"](connector, plan, self.sums_of)
         self.keeps: Keeps = "digests" if plan.option("replica") == "digest" else "rows"
         if self.keeps == "digests":
             self.sees, self.misses = SEES_BY_DIGEST, f"{type(self).misses}; old values and the names of changed columns"
@@ -54,73 +61,79 @@ class IdRcs(Strategy):
         table = self.plan.table
         return Estimate(table.pages, max(table.rows, 0), "R*N", "count and checksum of each range")
 
-    def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement:
-        """The first key of every range but the first, in the table or one range, picked and spelled by the source."""
-        keys, connector, columns = self._relation("row_keys"), self.connector, self.plan.key
-        if within is not None:
-            # under names of our own: a key column may be called range_id
-            names = [f"t.{connector.quote(c.name)} AS qbcd_{i}" for i, c in enumerate(columns)]
-            keys = f"({connector.per_range(names, keys, columns, [within], aggregate=False)})"
-            columns = tuple(replace(c, name=f"qbcd_{i}") for i, c in enumerate(columns))
-        return Statement(connector.range_bounds(keys, columns, rows_per_range=rows_per_range))
+    def settle(self, remembered: Mapping[str, Any] | None) -> StreamPlan:
+        """Ranges of the key or of its hash: as at prepare; there as the user says, or by what the catalog knows."""
+        if not self.by_hash:
+            return self.plan
+        if remembered is not None:
+            kind = remembered.get(BUCKETS, "key")  # streams prepared before there was a choice remember none
+        else:
+            kind = self.plan.option(BUCKETS) or ("hash" if self._scattered() else "key")
+        return self.plan.with_options(**{BUCKETS: kind})
 
-    def checksums(self, ranges: Sequence[KeyRange]) -> Statement:
-        """Rows (range_id, n, digests, checksum) of `ranges`; n = digests or a digest was NULL."""
-        select = ["COUNT(*) AS n", "COUNT(t.qbcd_digest) AS digests", "COALESCE(SUM(t.qbcd_digest), 0) AS checksum"]
-        return Statement(self.connector.per_range(select, self.digests(), self.plan.key, ranges, aggregate=True))
+    def settled(self) -> dict[str, Any]:
+        """Which ranges those of the checkpoint are."""
+        return {BUCKETS: "hash" if self.cut.hashed else "key"} if self.by_hash else {}
 
     def digests(self) -> str:
-        """The captured rows as a FROM item with key columns and `qbcd_digest`: what every checksum sums."""
-        return self._relation("row_digests")
+        """The captured rows as a FROM item with `qbcd_digest`: what every checksum sums."""
+        return self.cut.digests()
 
-    def images(self, ranges: Sequence[KeyRange], *, typed: bool) -> Statement:
+    def images(self, ranges: Sequence[KeyRange], part: Share = WHOLE, *, typed: bool) -> Statement:
         """Rows of `ranges` with key identity, digest and wire-form values c0..cn, each digest from its row's own read.
 
-        With `typed`, column `untravelled` names the positions of values that no typed sink can take.
+        Rows without a key have no identity but their digest. With `typed`, column `untravelled` names the positions of
+        values that no typed sink can take.
         """
-        relation = self._relation("row_images", typed=typed, keyed=bool(self.extra))
-        select = self._outputs(typed)
-        return Statement(self.connector.per_range(select, relation, self.plan.key, ranges, aggregate=False))
+        return self.cut.rows(ranges, self._outputs(typed), "row_images", part, typed=typed, keyed=bool(self.extra))
 
-    def marks(self, ranges: Sequence[KeyRange]) -> Statement:
+    def marks(self, ranges: Sequence[KeyRange], part: Share = WHOLE) -> Statement:
         """Rows (range_id, key_id, digest, k0..kn) of `ranges`: of each row its digest, and what it is found by."""
         texts = [f"t.qbcd_k{i} AS k{i}" for i in range(len(self.plan.key))]
-        select, relation = ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest", *texts], self._relation("row_marks")
-        return Statement(self.connector.per_range(select, relation, self.plan.key, ranges, aggregate=False))
+        select = ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest", *texts]
+        return self.cut.rows(ranges, select, "row_marks", part)
 
     def images_of(self, keys: Sequence[Sequence[str]], *, typed: bool) -> Statement:
         """As `images`, without their ranges, of the rows with `keys`, which `marks` gave."""
-        relation = self._relation("row_images", typed=typed)
+        relation = self.cut.relation("row_images", typed=typed, hashed=False)
         return Statement(self.connector.of_keys(self._outputs(typed), relation, self.plan.key, keys))
 
     def _outputs(self, typed: bool) -> list[str]:
         columns = [f"t.qbcd_{i} AS c{i}" for i in range(len(self.plan.captured))]
+        identity = ["t.qbcd_key_id AS key_id"] if self.plan.key else []
         untravelled = ["t.qbcd_untravelled AS untravelled"] if typed else []
         extra = [f"t.qbcd_{name} AS {name}" for name, _ in self.extra]
-        return ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest", *columns, *untravelled, *extra]
+        return [*identity, "t.qbcd_digest AS digest", *columns, *untravelled, *extra]
 
     def key_problems(self) -> Statement:
         """(keys_more_than_once, keys_null) of the table; for keys that the catalog does not vouch for."""
         return compile_sql(self._canonical("key_problems"), self.connector, self.plan)
 
     def null_keys(self) -> Statement:
-        """(keys_null) of the table: rows that lie in no range."""
+        """(keys_null) of the table: rows that no key tells apart, and that lie in no range of it."""
         return compile_sql(self._canonical("null_keys"), self.connector, self.plan)
 
     def warnings(self) -> list[str]:
         """What makes this strategy dearer than it needs to be."""
         correlation = self.plan.table.key_correlation
-        if correlation is None or abs(correlation) >= CORRELATION_FLOOR:
+        if self.cut.hashed or correlation is None or abs(correlation) >= CORRELATION_FLOOR:
             return []
         return [
             f"key {self.plan.key[0].name} does not follow the table's physical order (correlation {correlation:.2f}): "
-            "a poll's range scans read pages out of order and cost several plain scans; mds does not depend on it"
+            "a poll's range scans read pages out of order and cost several plain scans; `buckets: hash` and mds do "
+            "not depend on it"
         ]
 
-    def _relation(self, template: str, **extra: bool) -> str:
-        return f"({compile_sql(self._canonical(template, **extra), self.connector, self.plan).sql})"
+    def _scattered(self) -> bool:
+        """Whether neighbours by the key stand anywhere in the table, by the catalog, or there is no key."""
+        if not self.plan.key:
+            return True
+        table, first = self.plan.table, self.plan.key[0]
+        known = table.primary_key or next(iter(table.unique_keys), ())
+        if table.key_correlation is not None and known[:1] == (first.name,):
+            return abs(table.key_correlation) < CORRELATION_FLOOR
+        return first.base_type in self.connector.scattered
 
-    def _canonical(self, template: str, **extra: bool) -> str:
+    def _canonical(self, template: str) -> str:
         plan = self.plan
-        context = {"ranged": False, "windowed": False, "keyed": False, **extra}
-        return render(template, table=plan.table, key=plan.key, captured=plan.captured, **context)
+        return render(template, table=plan.table, key=plan.key, captured=plan.captured, ranged=False)

@@ -12,6 +12,7 @@ from qbcd.connectors.base import Connector, Index
 from qbcd.marks import Window
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.strategies.base import Estimate
+from qbcd.strategies.cuts import WHOLE, Share
 from qbcd.strategies.id_rcs import SEES_BY_DIGEST, IdRcs
 from qbcd.strategies.stamped import in_literals
 from qbcd.strategies.ts import Ts
@@ -30,7 +31,9 @@ class RemoteTs(IdRcs):
         "sessions; nothing is written to the source"
     )
 
+    by_hash = False  # a window finds a row's range by its key
     summed = "key_digest"
+    sums_of = "key_digests"  # the digest of the key alone, of restricted rows: what sweeps compare
     extra = (("key_digest", "bigint"),)
 
     def __init__(self, connector: Connector, plan: StreamPlan) -> None:
@@ -58,14 +61,10 @@ class RemoteTs(IdRcs):
         """As TS."""
         return self.stamp.warnings()
 
-    def digests(self) -> str:
-        """The restricted rows with key columns and `qbcd_digest`, the digest of the key alone: what sweeps compare."""
-        return self._relation("key_digests")
-
-    def keys(self, ranges: Sequence[KeyRange]) -> Statement:
+    def keys(self, ranges: Sequence[KeyRange], part: Share = WHOLE) -> Statement:
         """Rows (range_id, key_id, key_digest) of all keys in `ranges`, whatever the restriction says of them."""
-        select, relation = ["t.qbcd_key_id AS key_id", "t.qbcd_key_digest AS key_digest"], self._relation("key_images")
-        return Statement(self.connector.per_range(select, relation, self.plan.key, ranges, aggregate=False))
+        select = ["t.qbcd_key_id AS key_id", "t.qbcd_key_digest AS key_digest"]
+        return self.cut.rows(ranges, select, "key_images", part)
 
     def window_images(self, ranges: Sequence[KeyRange], window: Window, *, typed: bool) -> Statement:
         """Rows of a window as `images` gives them, each with its range of all `ranges`, and `shown` by the restriction.
@@ -82,6 +81,7 @@ class RemoteTlcs(IdRcs):
     """Statements of TLCS with ``checksums: remote``."""
 
     name = "tlcs"
+    by_hash = False
     needs = "SELECT on the table, and a key that the database can order; nothing is written to the source"
 
     def __init__(self, connector: Connector, plan: StreamPlan) -> None:

@@ -180,7 +180,13 @@ class Stamped(Ranged):
 
     def window_images(self, window: Window, *, typed: bool) -> Statement:
         """The rows of a window as :meth:`IdRcs.images` has them, and whether the restriction holds for them."""
-        context: dict[str, Any] = {**self._window(window), "windowed": True, "keyed": True, "typed": typed}
+        context: dict[str, Any] = {
+            **self._window(window),
+            "windowed": True,
+            "hashed": False,
+            "keyed": True,
+            "typed": typed,
+        }
         return self._compiled("row_images", self._bounds(window), **context)
 
     def greatest(self) -> Statement:

@@ -25,6 +25,7 @@ from qbcd.sql import compile_sql, render
 from qbcd.strategies import Atdi, Id, IdRcs, InSource, Mds, Part, Ranged, RemoteTs, Stamped, Tdi, Tlcs, Ts
 from qbcd.strategies.base import prefixed
 from qbcd.strategies.outbox import StagedBatch
+from tests.golden.by_bucket import by_hash, without_key
 
 HERE = Path(__file__).parent
 STAMPED: dict[str, dict[str, Any]] = {
@@ -226,7 +227,7 @@ def windowed(which: str, kind: str, options: Mapping[str, Any], window: Window) 
     ranges = ranges_of(which, strategy.plan)
     yield f"{kind}, under Spark: anything there", strategy.stamp.any_row(window)
     yield f"{kind}, under Spark: window", strategy.window_images(ranges, window, typed=False)
-    yield f"{kind}, under Spark: key sums", strategy.checksums(ranges)
+    yield f"{kind}, under Spark: key sums", strategy.cut.checksums(ranges)
     yield f"{kind}, under Spark: keys", strategy.keys(ranges[1:2])
     yield f"{kind}, under Spark: images", strategy.images(ranges[1:2], typed=True)
 
@@ -237,14 +238,20 @@ def remote(which: str, name: str) -> Iterator[tuple[str, Statement]]:
     plan = plan_of(which, name, "id_rcs")
     strategy = IdRcs(connector, plan)
     lone = [KeyRange(1, None, None)]
-    yield "id_rcs: bounds", strategy.bounds(2000)
+    bounds = strategy.cut.bounds(2000)
+    assert bounds is not None
+    yield "id_rcs: bounds", bounds
     yield "id_rcs: key problems", strategy.key_problems()
-    yield "id_rcs: checksums", strategy.checksums(ranges_of(which, plan))
-    yield "id_rcs: checksums of the one range", strategy.checksums(lone)
+    yield "id_rcs: checksums", strategy.cut.checksums(ranges_of(which, plan))
+    yield "id_rcs: checksums of the one range", strategy.cut.checksums(lone)
     yield "id_rcs: images", strategy.images(ranges_of(which, plan)[1:2], typed=False)
     yield "id_rcs: images of all ranges", strategy.images(ranges_of(which, plan), typed=False)
     typed = strategy.images(lone, typed=True)
     yield "id_rcs: images for typed sinks, as the JDBC driver takes them", Statement(connector.jdbc_query(typed.sql))
+    if name in ("simple", "every_comparison"):
+        yield from by_hash(IdRcs(connector, plan.with_options(buckets="hash")))
+    if name == "simple":
+        yield from without_key(connector, plan)
 
 
 def script(connector: str, name: str) -> str:

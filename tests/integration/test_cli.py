@@ -261,11 +261,17 @@ def test_a_role_without_rights(cli: Cli, workspace: Path, database: str) -> None
 def test_a_key_that_does_not_follow_the_table_is_a_warning(cli: Cli, workspace: Path, database: str) -> None:
     sql(database, "CREATE TABLE shuffled AS SELECT md5(i::text) AS k, i FROM generate_series(1, 2000) i")
     sql(database, "ALTER TABLE shuffled ADD PRIMARY KEY (k); ANALYZE shuffled")
-    configure(workspace, database, more="  - {source: shop, table: shuffled, strategy: id_rcs}\n")
+    own = "strategy: {type: id_rcs, buckets: key}"
+    more = f"  - {{source: shop, table: shuffled, {own}}}\n  - {{source: shop, table: shuffled, name: by_hash, "
+    configure(workspace, database, more=more + "strategy: id_rcs}\n")
     ran = cli("check", "shuffled")
     assert ran.code == 0
     assert "warning" in ran.out
     assert "does not follow the table's physical order" in ran.out
+    assert "warning" not in cli("check", "by_hash").out
+    explained = cli("explain", "by_hash").out
+    assert "count the rows, by which buckets of the key's hash are sized" in explained
+    assert "AS qbcd_bucket" in explained
 
 
 def test_a_password_is_never_printed(cli: Cli, workspace: Path, database: str) -> None:

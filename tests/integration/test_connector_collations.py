@@ -102,12 +102,14 @@ def test_identity_and_digest_under_a_collation(collated: str, kind: str, collati
         assert types.is_nondeterministic(x) == (collation != "english")
         assert x.comparison == ("typed" if kind != "char(4)" and collation == "english" else "bytes")
         one, two = (text(PG.key_identity([(x, named(t, "x"))])) for t in ("a", "b"))
+        hash_of_one, hash_of_two = (text(PG.key_hash([(x, named(t, "x"))])) for t in ("a", "b"))
         differs = text(PG.null_safe_distinct(x, named("a", "x"), named("b", "x")))
         rows = session.rows(
-            f"SELECT {one} = {two} AS same, a.x = b.x AS equal, {differs} AS differs, a.id <> b.id AS other, "
+            f"SELECT {hash_of_one} = {hash_of_two} AS together, {one} = {two} AS same, a.x = b.x AS equal, "
+            f"{differs} AS differs, a.id <> b.id AS other, "
             f"{digest('a', x)} <> {digest('b', x)} AS hashed FROM public.t AS a CROSS JOIN public.t AS b"
         )
-    assert all(r.same == r.equal for r in rows)
+    assert all(r.same == r.together == r.equal for r in rows)
     assert all(r.differs == r.hashed == r.other for r in rows)
     assert any(r.equal and r.other for r in rows) == (collation != "english")
 

@@ -102,7 +102,8 @@ def test_what_the_catalog_does_not_know(place: Place, table: dict[str, Any], mes
     [
         (
             {"table": "public.nokey"},
-            "public.nokey has no primary key (name the columns that identify a row:  key: [col, ..])",
+            "public.nokey has no primary key (name the columns that identify a row:  key: [col, ..]; or "
+            "key: none, with id_rcs)",
         ),
         ({"key": ["j"]}, f"column 'j' cannot be part of a key: json {UNORDERED}"),
         ({"key": ["p"]}, f"column 'p' cannot be part of a key: point {UNORDERED}"),

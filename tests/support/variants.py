@@ -212,6 +212,7 @@ _IN_ROW = {"checksums": "column", "rows_per_range": 7}
 VARIANTS = (
     Variant("mds", {"type": "mds"}),
     Variant("id_rcs", {"type": "id_rcs", "rows_per_range": 5}),
+    Variant("id_rcs-by-hash", {"type": "id_rcs", "rows_per_range": 5, "buckets": "hash"}),
     Variant("id_rcs-digest", {"type": "id_rcs", "rows_per_range": 5, "replica": "digest"}, old=False),
     Variant("id-rows", {"type": "id", "rows_per_range": 4}),
     Variant("id-pages", {"type": "id", "pages_per_range": 1, "pace": {"per_second": 1000}}),

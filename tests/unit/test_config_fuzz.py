@@ -24,7 +24,7 @@ KEYS = st.sampled_from(
     fetchsize properties connections sinks changes type path limit defaults tables name source table query
     key columns exclude types
     where strategy baseline every retain guards max_delete_fraction
-    allow_empty rows_per_range key_change
+    allow_empty rows_per_range buckets key_change
     timestamp zone margin lag replica deletes counter delete_flag deleted_value purge retention create_index checksums
     checksum_column pages_per_range pace target per_second per_poll max_staleness x""".split()  # noqa: SIM905
 )

@@ -20,16 +20,15 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", CANARY)
 
 
+ID_RCS = {"rows_per_range": 2000, "buckets": None, "replica": "rows"}
+
+
 def test_streams_carry_what_they_inherit(tmp_path: Path) -> None:
     config = load(tmp_path, GOOD)
     orders, customers = config.streams
     assert (orders.table_schema, orders.table_name, orders.key) == ("public", "orders", ("order_id",))
     assert (orders.columns, orders.exclude, orders.types) == (("status", "amount"), (), {"amount": "text"})
-    assert (orders.where, orders.strategy, orders.options) == (
-        "region = 'EU'",
-        "id_rcs",
-        {"rows_per_range": 2000, "replica": "rows"},
-    )
+    assert (orders.where, orders.strategy, orders.options) == ("region = 'EU'", "id_rcs", ID_RCS)
     assert (orders.baseline, orders.every, orders.sinks) == ("events", timedelta(seconds=30), ("changes",))
     assert orders.retain == timedelta(days=7)
     assert (orders.guards.max_delete_fraction, orders.guards.allow_empty) == (0.5, True)
@@ -38,7 +37,7 @@ def test_streams_carry_what_they_inherit(tmp_path: Path) -> None:
     assert customers.sinks == ("lake", "screen")
     assert (customers.retain, customers.exclude) == (timedelta(hours=1), ("comment",))
     assert (customers.guards.max_delete_fraction, customers.guards.allow_empty) == (0.3, True)
-    assert customers.options == {"rows_per_range": 10, "replica": "rows"}
+    assert customers.options == {**ID_RCS, "rows_per_range": 10}
     assert config.stream("customers") == customers
     with pytest.raises(ConfigError, match=r'there is no stream "order".*did you mean "orders"'):
         config.stream("order")

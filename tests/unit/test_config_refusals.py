@@ -65,7 +65,8 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             "rows_per_range: 10",
             "rows: 10",
-            'qbcd.yaml:25: tables[1].strategy.rows: unknown key "rows" (known are type, rows_per_range, replica)',
+            'qbcd.yaml:25: tables[1].strategy.rows: unknown key "rows" (known are type, rows_per_range, buckets, '
+            "replica)",
         ),
         (
             "rows_per_range: 10",

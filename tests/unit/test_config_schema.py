@@ -80,6 +80,7 @@ STRATEGIES: list[Any] = [
     {"type": "atdi", "timestamp": "changed", "delete_flag": "gone", "deleted_value": 1},
     {"type": "ts", "timestamp": "changed", "replica": "spark", "rows_per_range": 100},
     {"type": "tlcs", "checksums": "column", "checksum_column": "chk", "deletes": False},
+    {"type": "id_rcs", "rows_per_range": 500, "buckets": "hash"},
     {"type": "tlcs", "checksums": "remote", "rows_per_range": 100},
     {"type": "id_rcs", "replica": "digest"},
     {"type": "id", "rows_per_range": 500, "pace": {"per_second": 0.5}, "per_poll": 10, "max_staleness": "1h"},
@@ -210,6 +211,7 @@ def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
         (("tables", 0, "types"), {"amount": "decimal"}),
         (("tables", 0, "baseline"), "loud"),
         (("tables", 0, "key"), []),
+        (("tables", 0, "key"), "nothing"),
         (("tables", 1, "guards", "max_delete_fraction"), 1.1),
     ],
 )

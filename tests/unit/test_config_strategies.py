@@ -80,6 +80,8 @@ def stream(strategy: Any, **keys: Any) -> StreamConfig:
         ),
         ("{type: id, pace: {target: 2s}}", {**RANGES, "target": timedelta(seconds=2)}),
         ("{type: id, pace: {}}", RANGES),
+        ("id_rcs", {"rows_per_range": 2000, "buckets": None, "replica": "rows"}),
+        ("{type: id_rcs, buckets: hash}", {"rows_per_range": 2000, "buckets": "hash", "replica": "rows"}),
     ],
 )  # fmt: skip
 def test_options_are_plain_values_with_defaults_filled_in(
@@ -113,6 +115,7 @@ CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"type": "atdi", "timestamp": "a", "delete_flag": "f"}, {"deleted_value": "Y"}),
     ({"type": "tlcs"}, {"checksums": "column", "checksum_column": "c"}),
     ({"type": "tlcs"}, {"deletes": False}),
+    ({"type": "id_rcs"}, {"buckets": "hash"}),
     ({"type": "id_rcs"}, {"replica": "digest"}),
 ]
 
@@ -148,6 +151,34 @@ def test_streams_prepared_before_there_were_such_options_go_on(name: str) -> Non
         "strategy": name,
     }  # fmt: skip
     check_requested("t", requested(stream(name)), {"requested": before})
+
+
+@pytest.mark.parametrize(
+    ("then", "chosen", "now", "same"),
+    [
+        ({}, "hash", {}, True),
+        ({}, "hash", {"buckets": "hash"}, True),
+        ({}, "hash", {"buckets": "key"}, False),
+        ({"buckets": "hash"}, "hash", {}, True),
+        ({"buckets": "hash"}, "hash", {"buckets": "key"}, False),
+        ({}, None, {"buckets": "hash"}, False),  # prepared before there was a choice
+    ],
+)
+def test_what_was_chosen_may_be_written_down(then: Any, chosen: str | None, now: Any, same: bool) -> None:
+    written = json.loads(json.dumps(requested(stream({"type": "id_rcs", **then}))))
+    remembered = {"requested": written, **({"settled": {"buckets": chosen}} if chosen else {})}
+    wanted = requested(stream({"type": "id_rcs", **now}))
+    if same:
+        check_requested("t", wanted, remembered)
+    else:
+        with pytest.raises(SchemaChanged, match=r"strategy\.buckets changed in the configuration since prepare"):
+            check_requested("t", wanted, remembered)
+
+
+def test_no_key_is_another_plan_than_the_primary_key() -> None:
+    remembered = {"requested": json.loads(json.dumps(requested(stream("id_rcs"))))}
+    with pytest.raises(SchemaChanged, match="key changed in the configuration since prepare"):
+        check_requested("t", requested(stream("id_rcs", key="none")), remembered)
 
 
 def test_every_option_that_is_settled_is_one_of_the_strategy() -> None:

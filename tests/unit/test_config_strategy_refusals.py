@@ -134,6 +134,10 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "{type: id, pages_per_range: 5, rows_per_range: 5}",
             "strategy.rows_per_range: `pages_per_range` and `rows_per_range` cannot both be given (remove one)",
         ),
+        (
+            "{type: id_rcs, buckets: hashed}",
+            "strategy.buckets: this value is not known here (expected 'key' or 'hash')",
+        ),
         ("{type: id, rows_per_range: 0}", "strategy.rows_per_range: this number is too small (it is at least 1)"),
         (
             "{type: id, pace: {target: 1s, per_second: 2}}",
@@ -253,3 +257,26 @@ def test_pairing_needs_old_values_where_it_is_inherited(tmp_path: Path) -> None:
         "strategy)"
     )
     assert not load(tmp_path, text.replace("baseline: events", "key_change: off")).streams[0].key_change
+
+
+@pytest.mark.parametrize(
+    ("strategy", "more", "told"),
+    [
+        ("id_rcs", "", ""),
+        ("{type: id_rcs, buckets: hash}", "", ""),
+        ("{type: id_rcs, replica: digest}", "", "key: of a row without a key nothing would be told when it goes: with"),
+        ("{type: id_rcs, buckets: key}", "", "key: there can be no ranges of a key that rows do not have (remove "),
+        ("mds", "", "key: strategy mds tells rows by their keys: `key: none` is for id_rcs alone (name the"),
+        (TDI, "", "key: strategy tdi tells rows by their keys: `key: none` is for id_rcs alone (name the"),
+        ("id_rcs", "key_change: pair", "key_change: rows without a key have none that could change (remove"),
+    ],
+)  # fmt: skip
+def test_rows_without_a_key_are_for_one_strategy(tmp_path: Path, strategy: str, more: str, told: str) -> None:
+    text = GOOD.replace("strategy: id_rcs", f"strategy: {strategy}").replace("key: [order_id]", "key: none")
+    text = text.replace("baseline: events", more or "baseline: events")
+    if told:
+        assert f"tables[0].{told}" in str(failure(tmp_path, text))
+    else:
+        assert load(tmp_path, text).streams[0].key == ()
+        assert load(tmp_path, text.replace("key: none", "key: [none]")).streams[0].key == ("none",)
+        assert "tables[0].key: expected a list" in str(failure(tmp_path, text.replace("key: none", "key: no")))

@@ -58,6 +58,8 @@ class MySQLFamily(Connector):
     column_limit = 1017  # of an InnoDB table
     exports_snapshots = False
     full_join = False
+    scattered = frozenset({"uuid"})
+    bucket_words = statements.BUCKETS
     ranges_per_statement = 200
     jdbc_properties = session.JDBC_PROPERTIES
     spelling: ClassVar[session.Spelling]
@@ -191,6 +193,9 @@ class MySQLFamily(Connector):
 
     def key_identity(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
         return forms.key_identity(columns)
+
+    def key_hash(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+        return forms.key_hash(columns)
 
     def canonical_text(self, column: Column, value: exp.Expression) -> exp.Expression:
         return forms.canonical_text(column, value)

@@ -103,6 +103,11 @@ def key_identity(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expres
     return concatenated([sql("length({v}), ':', {v}", v=identity) for identity in identities])
 
 
+def key_hash(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+    """64-bit hash of a key's identity."""
+    return sql("cast(conv(left(sha2({identity}, 256), 16), 16, -10) AS SIGNED)", identity=key_identity(columns))
+
+
 def _identity(column: Column, value: exp.Expression) -> exp.Expression:
     base = column.base_type
     if base in types.STRINGS:

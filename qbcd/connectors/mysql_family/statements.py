@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from qbcd.connectors.buckets import Words
 from qbcd.connectors.halving import by_halving
 from qbcd.connectors.mysql_family import forms, types
 from qbcd.model import Column, KeyRange
@@ -25,6 +26,22 @@ _PLAIN = re.compile(r"[\x20-\x26\x28-\x5b\x5d-\x7e]*")  # ASCII without quote, b
 NO_MERGE = "LIMIT 18446744073709551615"
 RELATION = "qbcd_relation"
 LISTED = 64  # members of an enum whose numbers a comparison lists
+
+
+def _bucket(value: str, depth: int) -> str:
+    # shifts are of unsigned numbers; the highest bit turned, they are in the order of the signed ones
+    return f"(({value} ^ {1 << 63}) >> {64 - depth})"
+
+
+def _choice(value: str, ranges: Sequence[KeyRange]) -> str:
+    """By the server's own binary search, which looks at the value once."""
+    if len(ranges) == 1:
+        return str(ranges[0].range_id)
+    ids, beyond = ", ".join(str(r.range_id) for r in ranges), ", ".join(r.lo[0] for r in ranges[1:] if r.lo)
+    return f"cast(elt(1 + interval({value}, {beyond}), {ids}) AS SIGNED)"
+
+
+BUCKETS = Words(_bucket, _choice, summed_once=NO_MERGE, read_once="")  # a derived table would be written down first
 
 
 # -- bounds ----------------------------------------------------------------------------------------------------------

@@ -46,6 +46,8 @@ class PostgreSQL(Connector):
     column_limit = 1600
     exports_snapshots = True
     full_join = True
+    scattered = frozenset({"uuid"})
+    bucket_words = statements.BUCKETS
     ranges_per_statement = 100_000
     jdbc_properties = session.JDBC_PROPERTIES
 
@@ -190,6 +192,9 @@ class PostgreSQL(Connector):
     def key_identity(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
         return forms.key_identity(columns)
 
+    def key_hash(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+        return forms.key_hash(columns)
+
     def key_equal(self, column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
         return forms.key_equal(column, left, right)
 
@@ -216,6 +221,14 @@ class PostgreSQL(Connector):
     ) -> str:
         names = [self.quote(c.name) for c in key]
         return statements.per_range(select, relation, key, ranges, names, aggregate=aggregate)
+
+    def has_shares(self, table: Table) -> bool:
+        # a child table may be a foreign one, whose rows stand nowhere
+        alone = not any(c.fact("loose") for c in table.columns)
+        return table.kind in ("table", "matview") and table.pages > 0 and alone
+
+    def page_share(self, table: Table, number: int, shares: int) -> exp.Expression:
+        return forms.page_share(table.pages, number, shares)
 
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
         names = [self.quote(c.name) for c in key]

@@ -19,6 +19,7 @@ DIALECT = "postgres"
 # Other than 0, at which the server's hash of NULL equals that of a float's 0 and of others.
 ROW_SEED = 7046029254386353131
 MIX_SEED = 8650415919381337933
+BUCKET_SEED = 2862933555777941757
 IDENTITY_SEEDS = (4417276706812531889, 2971215073598465231)
 # A ROW holds 1664 columns at most.
 COLUMNS_PER_HASH = 1600
@@ -157,6 +158,19 @@ def key_identity(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expres
     if len(identities) == 1:
         return identities[0]
     return call("record_send", call("ROW", *identities))
+
+
+def key_hash(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+    """64-bit hash of a key's identity. One value in a record is hashed bit by bit, with nothing added."""
+    return call("hash_record_extended", call("ROW", key_identity(columns)), number(BUCKET_SEED))
+
+
+def page_share(pages: int, number_of: int, shares: int) -> exp.Expression:
+    """The rows of one of some parts of a table; the last one goes on as far as the table does."""
+    first, last = (pages * n // shares for n in (number_of, number_of + 1))
+    parts = [f"ctid >= '({first},0)'::tid"] if number_of else []
+    parts += [f"ctid < '({last},0)'::tid"] if number_of + 1 < shares else []
+    return exp.Var(this=" AND ".join(parts) or "TRUE")
 
 
 def key_equal(column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:

@@ -9,8 +9,22 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
+from qbcd.connectors.buckets import Words
+from qbcd.connectors.halving import by_halving
 from qbcd.connectors.postgresql import forms, types
 from qbcd.model import Column, KeyRange
+
+
+def _bucket(value: str, depth: int) -> str:
+    return f"(({value} >> {64 - depth}) + {1 << (depth - 1)})"
+
+
+def _choice(value: str, ranges: Sequence[KeyRange]) -> str:
+    return f"CAST({by_halving(ranges, lambda lo: f'{value} < {lo[0]}')} AS BIGINT)"
+
+
+# OFFSET 0 also keeps the planner from taking each key for a group of its own, and sorting.
+BUCKETS = Words(_bucket, _choice, summed_once="OFFSET 0", read_once="OFFSET 0")
 
 
 def bound(column: Column, text: str) -> exp.Expression:

@@ -1608,6 +1608,264 @@ FROM "public"."orders"
 WHERE
   TRUE) AS t WHERE TRUE) AS q
 
+-- id_rcs by hash: rows
+SELECT
+  COUNT(*) AS n
+FROM "public"."orders"
+WHERE
+  TRUE
+
+-- id_rcs by hash: checksums, connection 1
+SELECT CAST(CASE WHEN g.qbcd_bucket < 2 THEN CASE WHEN g.qbcd_bucket < 1 THEN 7 ELSE 8 END ELSE CASE WHEN g.qbcd_bucket < 4 THEN 4 ELSE CASE WHEN g.qbcd_bucket < 6 THEN 5 ELSE 6 END END END AS BIGINT) AS range_id, SUM(g.n) AS n, SUM(g.digests) AS digests, SUM(g.checksum) AS checksum
+FROM (SELECT ((t.qbcd_hash >> 61) + 4) AS qbcd_bucket, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT r.* FROM (SELECT
+  HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 2862933555777941757) AS qbcd_hash,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."orders"
+WHERE
+  TRUE AND ctid < '(50,0)'::tid) AS r OFFSET 0) AS t
+GROUP BY 1) AS g
+GROUP BY 1
+
+-- id_rcs by hash: checksums, connection 2
+SELECT CAST(CASE WHEN g.qbcd_bucket < 2 THEN CASE WHEN g.qbcd_bucket < 1 THEN 7 ELSE 8 END ELSE CASE WHEN g.qbcd_bucket < 4 THEN 4 ELSE CASE WHEN g.qbcd_bucket < 6 THEN 5 ELSE 6 END END END AS BIGINT) AS range_id, SUM(g.n) AS n, SUM(g.digests) AS digests, SUM(g.checksum) AS checksum
+FROM (SELECT ((t.qbcd_hash >> 61) + 4) AS qbcd_bucket, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT r.* FROM (SELECT
+  HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 2862933555777941757) AS qbcd_hash,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."orders"
+WHERE
+  TRUE AND ctid >= '(50,0)'::tid) AS r OFFSET 0) AS t
+GROUP BY 1) AS g
+GROUP BY 1
+
+-- id_rcs by hash: checksums of the one range
+SELECT CAST(1 AS BIGINT) AS range_id, SUM(g.n) AS n, SUM(g.digests) AS digests, SUM(g.checksum) AS checksum
+FROM (SELECT 0 AS qbcd_bucket, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT r.* FROM (SELECT
+  HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 2862933555777941757) AS qbcd_hash,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."orders"
+WHERE
+  TRUE) AS r OFFSET 0) AS t
+GROUP BY 1) AS g
+GROUP BY 1
+
+-- id_rcs by hash: images of one
+SELECT CAST(8 AS BIGINT) AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3
+FROM (SELECT r.* FROM (SELECT
+  HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 2862933555777941757) AS qbcd_hash,
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CAST("amount" AS text) AS qbcd_2,
+  CASE
+    WHEN "placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("placed" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("placed" AS TEXT)
+  END AS qbcd_3
+FROM "public"."orders"
+WHERE
+  TRUE) AS r WHERE r.qbcd_hash BETWEEN -6917529027641081856 AND -4611686018427387905 OFFSET 0) AS t
+
+-- id_rcs by hash: images of some
+SELECT CAST(CASE WHEN t.qbcd_hash < 0 THEN 8 ELSE 5 END AS BIGINT) AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3
+FROM (SELECT r.* FROM (SELECT
+  HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 2862933555777941757) AS qbcd_hash,
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CAST("amount" AS text) AS qbcd_2,
+  CASE
+    WHEN "placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("placed" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("placed" AS TEXT)
+  END AS qbcd_3
+FROM "public"."orders"
+WHERE
+  TRUE) AS r WHERE ((r.qbcd_hash >> 61) + 4) IN (1, 4, 5) OFFSET 0) AS t
+
+-- id_rcs by hash: keys and digests, reader 1
+SELECT CAST(CASE WHEN t.qbcd_hash < -4611686018427387904 THEN CASE WHEN t.qbcd_hash < -6917529027641081856 THEN 7 ELSE 8 END ELSE CASE WHEN t.qbcd_hash < 0 THEN 4 ELSE CASE WHEN t.qbcd_hash < 4611686018427387904 THEN 5 ELSE 6 END END END AS BIGINT) AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_k0 AS k0
+FROM (SELECT r.* FROM (SELECT
+  HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 2862933555777941757) AS qbcd_hash,
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("order_id" AS text) AS qbcd_k0
+FROM "public"."orders"
+WHERE
+  TRUE AND ctid < '(50,0)'::tid) AS r OFFSET 0) AS t
+
+-- id_rcs by hash: keys and digests, reader 2
+SELECT CAST(CASE WHEN t.qbcd_hash < -4611686018427387904 THEN CASE WHEN t.qbcd_hash < -6917529027641081856 THEN 7 ELSE 8 END ELSE CASE WHEN t.qbcd_hash < 0 THEN 4 ELSE CASE WHEN t.qbcd_hash < 4611686018427387904 THEN 5 ELSE 6 END END END AS BIGINT) AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_k0 AS k0
+FROM (SELECT r.* FROM (SELECT
+  HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 2862933555777941757) AS qbcd_hash,
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("order_id" AS text) AS qbcd_k0
+FROM "public"."orders"
+WHERE
+  TRUE AND ctid >= '(50,0)'::tid) AS r OFFSET 0) AS t
+
+-- id_rcs by hash: images by key
+SELECT q.* FROM (VALUES
+(CAST('1' AS bigint))
+) AS k(k0)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3 FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CAST("amount" AS text) AS qbcd_2,
+  CASE
+    WHEN "placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("placed" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("placed" AS TEXT)
+  END AS qbcd_3
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE t."order_id" = k.k0) AS q
+
+-- id_rcs without a key: checksums
+SELECT CAST(CASE WHEN g.qbcd_bucket < 1 THEN 1 ELSE 2 END AS BIGINT) AS range_id, SUM(g.n) AS n, SUM(g.digests) AS digests, SUM(g.checksum) AS checksum
+FROM (SELECT ((t.qbcd_digest >> 63) + 1) AS qbcd_bucket, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT r.* FROM (SELECT
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."orders"
+WHERE
+  TRUE) AS r OFFSET 0) AS t
+GROUP BY 1) AS g
+GROUP BY 1
+
+-- id_rcs without a key: images
+SELECT CAST(1 AS BIGINT) AS range_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3
+FROM (SELECT r.* FROM (SELECT
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CAST("amount" AS text) AS qbcd_2,
+  CASE
+    WHEN "placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("placed" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("placed" AS TEXT)
+  END AS qbcd_3
+FROM "public"."orders"
+WHERE
+  TRUE) AS r WHERE r.qbcd_digest < 0 OFFSET 0) AS t
+
 -- restriction, for EXPLAIN
 SELECT
   1

@@ -1,0 +1,56 @@
+"""Hash buckets: key ranges of an even 64-bit hash of the key in the place of the key itself.
+
+A bucket is a :class:`~qbcd.model.KeyRange` whose bounds are one signed 64-bit number each. The space of the hash is
+halved again and again; after `depth` times it has ``2**depth`` buckets of one width, numbered from 0. Unlike keys,
+these numbers may be computed and compared here: they mean the same on every database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from qbcd.model import KeyRange
+
+BITS = 64
+LOWEST = -(2 ** (BITS - 1))  # the least hash
+DEEPEST = BITS - 2
+
+
+def depth_for(rows: int, rows_per_range: int) -> int:
+    """The depth at which `rows` rows lie `rows_per_range` to a bucket, or fewer."""
+    wanted = max(1, -(-rows // rows_per_range))
+    return min(DEEPEST, (wanted - 1).bit_length())
+
+
+def depth_of(ranges: Iterable[KeyRange]) -> int:
+    """The least depth at which each of `ranges` is made of whole buckets."""
+    edges = [int(edge[0]) - LOWEST for r in ranges for edge in (r.lo, r.hi) if edge is not None]
+    return BITS - min((_zeros(edge) for edge in edges), default=BITS)
+
+
+def _zeros(number: int) -> int:
+    """Zeros at the end of a positive binary number."""
+    return (number & -number).bit_length() - 1
+
+
+def numbers(one: KeyRange, depth: int) -> range:
+    """The buckets of `depth` that a range is made of."""
+    lo, hi = (None if edge is None else (int(edge[0]) - LOWEST) >> (BITS - depth) for edge in (one.lo, one.hi))
+    return range(lo or 0, 1 << depth if hi is None else hi)
+
+
+def divided(depth: int, *, first_id: int, within: KeyRange | None = None) -> list[KeyRange]:
+    """The buckets of `depth`, all of them or those of one range, in order."""
+    found = numbers(within or KeyRange(0, None, None), depth)
+    return [KeyRange(first_id + i, _edge(n, depth), _edge(n + 1, depth)) for i, n in enumerate(found)]
+
+
+def _edge(number: int, depth: int) -> tuple[str, ...] | None:
+    if number in (0, 1 << depth):
+        return None
+    return (str((number << (BITS - depth)) + LOWEST),)
+
+
+def low(one: KeyRange) -> int:
+    """The least hash of a range."""
+    return LOWEST if one.lo is None else int(one.lo[0])

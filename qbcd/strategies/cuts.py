@@ -1,0 +1,215 @@
+"""How the rows of a table are put into ranges: of the key itself, or of an even hash of it (buckets).
+
+Both ask for the same: bounds, count and checksum of each range, the rows of some. Ranges of the key are looked up by
+its index, which is cheap where the key follows the storage order; buckets are a scan of the table whatever the key.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from qbcd import buckets, ranges
+from qbcd.connectors.base import Connector
+from qbcd.model import KeyRange, Statement, StreamPlan
+from qbcd.sql import compile_sql, render
+
+Share = tuple[int, int]  # number (from 0) and how many there are
+WHOLE: Share = (0, 1)
+Query = Callable[[Sequence[KeyRange], Share], Statement]
+HASH, DIGEST = "qbcd_hash", "qbcd_digest"  # the relations' columns of the key's hash, and of the row's digest
+UNEVEN = 3  # levels that a bucket may be deeper than its table needs
+# n and digests are the same, or a digest was NULL
+_SUMS = {"n": "COUNT(*)", "digests": "COUNT(t.qbcd_digest)", "checksum": "COALESCE(SUM(t.qbcd_digest), 0)"}
+
+
+class Cut(ABC):
+    """Ranges of one stream and the statements that ask for them.
+
+    Args:
+        connector: The source's dialect and primitives.
+        plan: The stream.
+        sums_of: Template of the rows that checksums sum.
+
+    Attributes:
+        hashed: Ranges are of the key's hash.
+        per_statement: How many ranges one statement may answer for.
+        answers_all: A range without rows is answered too.
+    """
+
+    hashed: ClassVar[bool]
+    answers_all: ClassVar[bool]
+    per_statement: int
+
+    def __init__(self, connector: Connector, plan: StreamPlan, sums_of: str) -> None:
+        self.connector = connector
+        self.plan = plan
+        self.sums_of = sums_of
+
+    @abstractmethod
+    def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement | None:
+        """What has to be asked before the table or one range is cut; None where that is nothing."""
+
+    @abstractmethod
+    def ranges(
+        self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange | None = None, total: int = 0
+    ) -> list[KeyRange]:
+        """The new ranges.
+
+        Args:
+            found: Rows of `bounds`, none where there was nothing to ask.
+            rows_per_range: How many rows a range should hold.
+            first_id: The first new id.
+            within: The range to cut (its rows are those of now), or None for the table.
+            total: Rows of the table, where `within` is given.
+        """
+
+    @abstractmethod
+    def checksums(self, asked: Sequence[KeyRange]) -> Statement:
+        """Rows (range_id, n, digests, checksum) of `asked`; n = digests or a digest was NULL."""
+
+    @abstractmethod
+    def rows(
+        self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
+    ) -> Statement:
+        """`select` over a template's rows in `asked`, and their range_id; of a part of the storage where that is asked.
+
+        Args:
+            asked: The ranges.
+            select: Output columns over alias ``t``.
+            template: A query of rows.
+            part: Of the storage, where a cut can be read in parts.
+            extra: What else the template takes.
+        """
+
+    def passes(self, known: Sequence[KeyRange], connections: int) -> list[list[Statement]]:
+        """By connection, the statements of a checksum pass; what several say of one range adds up."""
+        asked = ranges.statements(known, connections, self.per_statement)
+        return [[self.checksums(part) for part in own] for own in asked]
+
+    def shared(self, query: Query, asked: Sequence[KeyRange], readers: int) -> list[Statement]:
+        """`query` over `asked` by statements that so many readers share; each range is read by one of them."""
+        shares = ranges.statements(asked, readers, self.per_statement)
+        return [query(some, WHOLE) for own in shares for some in own]
+
+    def digests(self, part: Share = WHOLE) -> str:
+        """The captured rows as a FROM item with key or hash and `qbcd_digest`; or those of a part of the storage."""
+        return self.relation(self.sums_of, part)
+
+    def relation(self, template: str, part: Share = WHOLE, **extra: Any) -> str:
+        """A template's rows, or those of a part of the storage, as a FROM item."""
+        plan, (number, parts) = self.plan, part
+        context = {"hashed": self.hashed, "ranged": False, "windowed": False, "keyed": False, **extra}
+        rendered = render(
+            template, table=plan.table, key=plan.key, captured=plan.captured, share=number, shares=parts, **context
+        )
+        return f"({compile_sql(rendered, self.connector, plan).sql})"
+
+
+class KeyCut(Cut):
+    """Ranges of the key, bounds picked and spelled by the source."""
+
+    hashed = False
+    answers_all = True
+
+    def __init__(self, connector: Connector, plan: StreamPlan, sums_of: str) -> None:
+        super().__init__(connector, plan, sums_of)
+        self.per_statement = connector.ranges_per_statement
+
+    def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement:
+        """The first key of every range but the first."""
+        keys, connector, columns = self.relation("row_keys"), self.connector, self.plan.key
+        if within is not None:
+            # under names of our own: a key column may be called range_id
+            names = [f"t.{connector.quote(c.name)} AS qbcd_{i}" for i, c in enumerate(columns)]
+            keys = f"({connector.per_range(names, keys, columns, [within], aggregate=False)})"
+            columns = tuple(replace(c, name=f"qbcd_{i}") for i, c in enumerate(columns))
+        return Statement(connector.range_bounds(keys, columns, rows_per_range=rows_per_range))
+
+    def ranges(
+        self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange | None = None, total: int = 0
+    ) -> list[KeyRange]:
+        """Between the keys that the source picked."""
+        return ranges.build([tuple(str(v) for v in row) for row in found], first_id=first_id, within=within)
+
+    def checksums(self, asked: Sequence[KeyRange]) -> Statement:
+        """Each range by the index of the key."""
+        select = [f"{sql} AS {name}" for name, sql in _SUMS.items()]
+        return Statement(self.connector.per_range(select, self.digests(), self.plan.key, asked, aggregate=True))
+
+    def rows(
+        self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
+    ) -> Statement:
+        """Each range by the index of the key."""
+        relation = self.relation(template, **extra)
+        return Statement(self.connector.per_range(select, relation, self.plan.key, asked, aggregate=False))
+
+
+class HashCut(Cut):
+    """Ranges of the key's hash. They halve without asking the source, and one scan answers for all of them.
+
+    A row without a key is told by its digest, which is a hash of it already.
+    """
+
+    hashed = True
+    answers_all = False
+    per_statement = 100_000
+
+    def __init__(self, connector: Connector, plan: StreamPlan, sums_of: str) -> None:
+        super().__init__(connector, plan, sums_of)
+        self._hash = HASH if plan.key else DIGEST
+
+    def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement | None:
+        """How many rows there are, where that is not known."""
+        if within is not None:
+            return None
+        return compile_sql(render("row_count", table=self.plan.table), self.connector, self.plan)
+
+    def ranges(
+        self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange | None = None, total: int = 0
+    ) -> list[KeyRange]:
+        """Halves, halves of halves, and so on."""
+        if within is None:
+            return buckets.divided(buckets.depth_for(int(found[0].n), rows_per_range), first_id=first_id)
+        # what is still large so deep down are rows of one hash, which no cut would part
+        depth = buckets.depth_of([within]) + buckets.depth_for(within.rows, rows_per_range)
+        depth = min(depth, buckets.depth_for(total, rows_per_range) + UNEVEN, buckets.DEEPEST)
+        if depth <= buckets.depth_of([within]):
+            return [within]
+        return buckets.divided(depth, first_id=first_id, within=within)
+
+    def checksums(self, asked: Sequence[KeyRange]) -> Statement:
+        """All of them by one scan."""
+        return self._sums(asked, self.digests())
+
+    def passes(self, known: Sequence[KeyRange], connections: int) -> list[list[Statement]]:
+        """One scan: where connections see one snapshot, each reads its part of the storage, else one of them all."""
+        parts = self._parts(connections)
+        if len(parts) == 1:
+            return super().passes(known, 1)
+        return [[self._sums(known, self.digests(part))] for part in parts]
+
+    def rows(
+        self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
+    ) -> Statement:
+        """All of them by one scan."""
+        return Statement(self.connector.bucket_rows(select, self.relation(template, part, **extra), self._hash, asked))
+
+    def shared(self, query: Query, asked: Sequence[KeyRange], readers: int) -> list[Statement]:
+        """One scan where readers see one snapshot, each of its part of the storage; else one for each of them."""
+        parts = self._parts(readers)
+        if len(parts) == 1:
+            return super().shared(query, asked, readers)
+        return [query(asked, part) for part in parts]
+
+    def _parts(self, wanted: int) -> list[Share]:
+        """Parts of the storage for so many connections; the whole where a scan cannot be parted."""
+        table = self.plan.table
+        apart = self.connector.exports_snapshots and self.connector.has_shares(table)
+        number = min(wanted, table.pages) if apart else 1
+        return [(i, number) for i in range(number)]
+
+    def _sums(self, asked: Sequence[KeyRange], relation: str) -> Statement:
+        return Statement(self.connector.bucket_sums(_SUMS, relation, self._hash, asked))

@@ -1,0 +1,37 @@
+"""What is read of buckets: statements for the files beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from qbcd import buckets
+from qbcd.connectors.base import Connector
+from qbcd.model import KeyRange, Statement, StreamPlan
+from qbcd.strategies import IdRcs
+
+
+def by_hash(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:
+    """What is read where ranges are of the key's hash."""
+    counted = strategy.cut.bounds(2000)
+    assert counted is not None
+    every = buckets.divided(2, first_id=3)
+    mixed = [*buckets.divided(3, first_id=7, within=every[0]), *every[1:]]
+    yield "id_rcs by hash: rows", counted
+    for i, statements in enumerate(strategy.cut.passes(mixed, 2), 1):
+        for statement in statements:
+            yield f"id_rcs by hash: checksums, connection {i}", statement
+    yield "id_rcs by hash: checksums of the one range", strategy.cut.checksums([KeyRange(1, None, None)])
+    yield "id_rcs by hash: images of one", strategy.images(mixed[1:2], typed=False)
+    yield "id_rcs by hash: images of some", strategy.images([mixed[1], mixed[3]], typed=False)
+    for i, statement in enumerate(strategy.cut.shared(strategy.marks, mixed, 2), 1):
+        yield f"id_rcs by hash: keys and digests, reader {i}", statement
+    yield "id_rcs by hash: images by key", strategy.images_of([("1",) * len(strategy.plan.key)], typed=False)
+
+
+def without_key(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Statement]]:
+    """What is read of rows without a key."""
+    bare = replace(plan, key=(), columns=plan.captured)
+    alone = IdRcs(connector, IdRcs(connector, bare).settle(None))
+    yield "id_rcs without a key: checksums", alone.cut.checksums(buckets.divided(1, first_id=1))
+    yield "id_rcs without a key: images", alone.images(buckets.divided(1, first_id=1)[:1], typed=False)

@@ -1,0 +1,182 @@
+"""Buckets of a key's hash: how they divide, what statements ask of them, and when they are taken."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from qbcd import buckets
+from qbcd.connectors import connector_for
+from qbcd.connectors.buckets import Words, bucket_rows, bucket_sums
+from qbcd.connectors.halving import by_halving
+from qbcd.model import Column, KeyRange, StreamPlan, Table, Travel
+from qbcd.strategies import IdRcs
+
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+WORDS = Words(
+    lambda value, depth: f"b({value}, {depth})", lambda value, ranges: f"c({value})", summed_once="ONCE", read_once=""
+)
+
+
+def bounds(one: KeyRange) -> tuple[int, int]:
+    """The least and the greatest hash of a range."""
+    return LOWEST if one.lo is None else int(one.lo[0]), HIGHEST if one.hi is None else int(one.hi[0]) - 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "per_range", "depth"),
+    [(0, 10, 0), (1, 10, 0), (10, 10, 0), (11, 10, 1), (20, 10, 1), (21, 10, 2), (10**6, 2000, 9), (10**30, 1, 62)],
+)
+def test_buckets_hold_what_a_range_should_or_fewer(rows: int, per_range: int, depth: int) -> None:
+    assert buckets.depth_for(rows, per_range) == depth
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 5])
+def test_buckets_cover_every_hash_once(depth: int) -> None:
+    made = buckets.divided(depth, first_id=7)
+    assert [r.range_id for r in made] == list(range(7, 7 + 2**depth))
+    assert (made[0].lo, made[-1].hi) == (None, None)
+    assert all(one.hi == other.lo for one, other in pairwise(made))
+    assert {bounds(r)[1] - bounds(r)[0] + 1 for r in made} == {2 ** (64 - depth)}
+    assert buckets.depth_of(made) == depth
+
+
+def test_a_bucket_divides_into_itself_and_no_other() -> None:
+    rng = random.Random(4)
+    cut = buckets.divided(2, first_id=1)
+    for _ in range(40):
+        one = cut.pop(rng.randrange(len(cut)))
+        own = buckets.depth_of([one])
+        parts = buckets.divided(own + rng.choice([1, 3]), first_id=0, within=one)
+        assert (parts[0].lo, parts[-1].hi) == (one.lo, one.hi)
+        cut += parts
+    cut.sort(key=buckets.low)
+    deep = buckets.depth_of(cut)
+    assert [n for r in cut for n in buckets.numbers(r, deep)] == list(range(2**deep))
+
+
+def test_the_number_of_a_bucket_is_that_of_its_hashes() -> None:
+    for one in buckets.divided(6, first_id=0):
+        for hashed in bounds(one):
+            assert (hashed - LOWEST) >> (64 - 6) == buckets.numbers(one, 6).start == one.range_id
+
+
+def test_one_choice_is_made_by_halves() -> None:
+    ranges = [KeyRange(i + 1, (str(10 * i),), None) for i in range(5)]
+    text = by_halving(ranges, lambda lo: f"v < {lo[0]}")
+    python = (
+        text.replace("CASE WHEN ", "(").replace(" THEN ", " and [").replace(" ELSE ", "] or [").replace(" END", "])")
+    )
+    for value, chosen in [(-5, 1), (0, 1), (9, 1), (10, 2), (29, 3), (30, 4), (39, 4), (40, 5), (10**20, 5)]:
+        found: Any = eval(python, {"v": value})
+        while isinstance(found, list):
+            found = found[0]
+        assert found == chosen
+
+
+@pytest.mark.parametrize(
+    ("picked", "where"),
+    [
+        (range(8), ""),
+        ([0, 1], " WHERE r.h < -4611686018427387904"),
+        ([6, 7], " WHERE r.h >= 4611686018427387904"),
+        ([3], " WHERE r.h BETWEEN -2305843009213693952 AND -1"),
+        ([1, 2, 6], " WHERE b(r.h, 3) IN (1, 2, 6)"),
+    ],
+)
+def test_a_scan_keeps_no_more_than_what_is_asked_for(picked: Any, where: str) -> None:
+    every = buckets.divided(3, first_id=0)
+    asked = [every[i] for i in reversed(picked)]  # in whatever order
+    text = bucket_sums(WORDS, {"n": "COUNT(*)"}, "rel", "h", asked)
+    assert f"FROM (SELECT r.* FROM rel AS r{where} ONCE) AS t" in text
+    assert bucket_rows(WORDS, ["t.a AS a"], "rel", "h", asked).endswith(f"FROM rel AS t{where.replace('r.h', 't.h')}")
+
+
+def test_a_coarse_bucket_is_named_by_all_of_its_fine_ones() -> None:
+    first, second, *_ = buckets.divided(2, first_id=1)
+    fine = buckets.divided(4, first_id=9, within=first)
+    assert "b(t.h, 4) IN (1, 4, 5, 6, 7)" in bucket_rows(WORDS, ["1 AS a"], "rel", "h", [fine[1], second])
+
+
+def test_what_cannot_be_asked_for_is_an_error() -> None:
+    (half, other), (quarter, *_) = buckets.divided(1, first_id=1), buckets.divided(2, first_id=8)
+    for asked, what in (([], "no ranges"), ([half, half], "occurs twice"), ([quarter, other, half], "overlap")):
+        with pytest.raises(ValueError, match=what):
+            bucket_sums(WORDS, {"n": "COUNT(*)"}, "rel", "h", asked)
+
+
+# -- the strategy ------------------------------------------------------------------------------------------------------
+def plan(kind: str, correlation: float | None, primary: tuple[str, ...] = ("k",), **options: Any) -> StreamPlan:
+    key = Column("k", kind, kind, False, "", "typed", Travel("text"))
+    table = Table("s", "t", "table", (key,), primary, key_correlation=correlation)
+    return StreamPlan("s", "shop", table, (key,), (), "", "id_rcs", tuple(options.items()))
+
+
+@pytest.mark.parametrize("database", ["postgresql", "mariadb"])
+@pytest.mark.parametrize(
+    ("made", "kind"),
+    [
+        (plan("text", 0.9), "key"),
+        (plan("text", -0.9), "key"),
+        (plan("text", 0.1), "hash"),
+        (plan("text", None), "key"),
+        (plan("uuid", None), "hash"),
+        (plan("uuid", 1.0), "key"),  # of a kind that grows
+        (plan("text", 0.1, ("other",)), "key"),  # nothing is known of this one
+        (plan("uuid", 1.0, ("other",)), "hash"),
+        (plan("text", 0.9, buckets="hash"), "hash"),
+        (plan("uuid", 0.0, buckets="key"), "key"),
+    ],
+)
+def test_what_ranges_are_of_is_settled_once(made: StreamPlan, kind: str, database: str) -> None:
+    connector = connector_for(f"{database}://localhost/any")
+    settled = IdRcs(connector, made).settle(None)
+    assert settled.option("buckets") == kind
+    strategy = IdRcs(connector, settled)
+    assert strategy.settled() == {"buckets": kind}
+    other = {"key": "hash", "hash": "key"}[kind]
+    assert IdRcs(connector, made).settle({"buckets": other}).option("buckets") == other
+    assert IdRcs(connector, made).settle({"rows": 5}).option("buckets") == "key"  # from before there was a choice
+    correlation = made.table.key_correlation
+    assert bool(strategy.warnings()) == (kind == "key" and correlation is not None and abs(correlation) < 0.5)
+
+
+def test_a_scan_is_parted_where_connections_see_one_snapshot() -> None:
+    known = buckets.divided(2, first_id=1)
+    stored = plan("uuid", None, buckets="hash")
+    stored = replace(stored, table=replace(stored.table, pages=100))
+    made = {
+        "parted": IdRcs(connector_for("postgresql://localhost/any"), stored),
+        "view": IdRcs(connector_for("postgresql://localhost/any"), plan("uuid", None, buckets="hash")),
+        "each its own state": IdRcs(connector_for("mariadb://localhost/any"), stored),
+    }
+    passes = {name: strategy.cut.passes(known, 2) for name, strategy in made.items()}
+    assert {name: [len(own) for own in found] for name, found in passes.items()} == {
+        "parted": [1, 1], "view": [1], "each its own state": [1],
+    }  # fmt: skip
+    assert ["ctid" in own[0].sql for own in passes["parted"]] == [True, True]
+    fetched = {name: [s.sql for s in one.cut.shared(one.marks, known, 2)] for name, one in made.items()}
+    assert {name: len(found) for name, found in fetched.items()} == {"parted": 2, "view": 2, "each its own state": 2}
+    assert ["WHERE r.qbcd_hash" in sql for sql in fetched["parted"]] == [False, False], "each reads of all ranges"
+    assert ["WHERE t.qbcd_hash" in sql for sql in fetched["each its own state"]] == [True, True], "each reads its own"
+    child = replace(stored.table.columns[0], facts=(("loose", "yes"),))  # of a child table, which may be anything
+    assert not made["parted"].connector.has_shares(replace(stored.table, columns=(child,)))
+
+
+def test_a_range_is_cut_by_its_rows_and_not_for_ever() -> None:
+    cut = IdRcs(connector_for("postgresql://localhost/any"), plan("uuid", None, buckets="hash")).cut
+    (whole,) = buckets.divided(0, first_id=1)
+    large = KeyRange(1, whole.lo, whole.hi, rows=950)
+    assert len(cut.ranges([], 100, 5, large, total=950)) == 16
+    alike = cut.ranges([], 100, 5, KeyRange(9, ("0",), None, rows=950), total=950)[0]
+    seen = 0
+    while True:  # rows of one hash: always all in one of the parts
+        parts = cut.ranges([], 100, 5, KeyRange(9, alike.lo, alike.hi, rows=950), total=950)
+        if len(parts) == 1:
+            break
+        alike, seen = parts[0], seen + 1
+    assert (seen, buckets.depth_of([alike])) == (1, 7)
