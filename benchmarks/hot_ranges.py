@@ -67,7 +67,11 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
                 PER_RANGE * len(bounds))], drawn, seen)  # fmt: skip
             _poll(project, place, seen)
             time.sleep(max(0.0, due - time.monotonic()))
-    return _table(seen, whole.blocks[0], len(bounds), place.version())
+    with _project(place, folder, {}) as project:  # once more all ranges: the table has grown by its updates
+        _poll(project, place, seen)  # ends the pass that was begun
+        _change(place, [drawn.choice(bounds) for _ in range(PER_RANGE * len(bounds))], drawn, whole)
+        _poll(project, place, whole)
+    return _table(seen, whole.blocks, len(bounds), place.version())
 
 
 @contextmanager
@@ -115,9 +119,11 @@ def _found(place: Place, report: Report) -> list[int]:
     return list(ids or [])
 
 
-def _table(seen: Seen, whole: int, ranges: int, versions: str) -> Table:
+def _table(seen: Seen, whole: list[int], ranges: int, versions: str) -> Table:
     table = Table(("", "measured", "bound"), versions)
-    later = seen.shares[LEARNING:]
+    measured = seen.blocks[LEARNING : LEARNING + POLLS]
+    blocks = sum(measured) / len(measured)
+    later = seen.shares[LEARNING : LEARNING + POLLS]
     table.rows += [
         ("ranges, visited by a poll, changes between polls", f"{ranges}, {ranges // 2}, {PER_RANGE * ranges}", ""),
         (f"found by the very next poll, first {LEARNING} polls", ", ".join(f"{s:.0%}" for s in seen.shares[:LEARNING]),
@@ -125,8 +131,8 @@ def _table(seen: Seen, whole: int, ranges: int, versions: str) -> Table:
         (f"found by the very next poll, mean of the {len(later)} polls after", f"{sum(later) / len(later):.1%}",
          ">= 80 %"),
         ("the worst of these polls", f"{min(later):.1%}", ""),
-        ("blocks of such a poll beside one of all ranges",
-         f"{sum(seen.blocks[LEARNING:]) / len(later) / whole:.2f}", "0.5"),
+        ("blocks of such a poll beside one of all ranges, before and after",
+         ", ".join(f"{blocks / one:.2f}" for one in whole), "0.5"),
         ("seconds from a change to the end of the poll that found it, at most", f"{seen.oldest:.1f}",
          f"{MAX_STALENESS}, polled every {EVERY}"),
         ("longest that a change not found yet has waited", f"{time.monotonic() - min(seen.waiting.values()):.1f}" if

@@ -1,7 +1,8 @@
 """Passes of ID beside writers: how long qbcd's transactions live, and what writers wait.
 
-Writers of `pgbench` update rows drawn by chance at a steady rate: alone, beside passes of ID one after another, and
-alone again. A second session looks every 20 ms how old qbcd's transactions are.
+Writers of `pgbench` update rows drawn by chance at a steady rate: alone, beside passes of ID one after another, beside
+one session that only scans the table, again and again, and alone again. What the bare scan costs them is the machine's
+doing: another process is busy. A second session looks every 20 ms how old qbcd's transactions are.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ SECONDS = 30  # of a phase
 TARGET = 0.5  # seconds, the default pace
 LOOK_EVERY = 0.02
 SCRIPT = "\\set id random(1, {rows})\nUPDATE public.orders SET quantity = quantity + 1 WHERE id = :id;\n"
+SCAN = "SELECT sum(length(note)) FROM {table}"
 AGES = """
 SELECT pid, xact_start, extract(epoch FROM clock_timestamp() - xact_start),
        left(regexp_replace(query, '\\s+', ' ', 'g'), 60)
@@ -54,7 +56,7 @@ class Phase:
 
 
 def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
-    """`repeats` rounds of three phases."""
+    """`repeats` rounds of four phases."""
     assert isinstance(place, PostgresPlace)
     place.create(rows)
     script = folder / "writer.sql"
@@ -62,7 +64,7 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
     table = {"source": "shop", "table": place.table, "name": "orders", "strategy": "id"}
     data = {"version": 1, "sources": {"shop": {"url": place.url}}, "tables": [table]}
     ages, passes = Ages(), list[float]()
-    rounds: list[tuple[Phase, Phase, Phase]] = []
+    rounds: list[tuple[Phase, Phase, Phase, Phase]] = []
     with Project.from_dict(data, base_dir=folder) as project:
         project.stream("orders").prepare()
         place.run("VACUUM ANALYZE public.orders")
@@ -71,7 +73,8 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
             before = _writers(place, folder, script, lambda: None)
             with _looking(place, ages):
                 beside = _writers(place, folder, script, lambda: _pass(project, passes))
-            rounds.append((before, beside, _writers(place, folder, script, lambda: None)))
+            scanned = _writers(place, folder, script, lambda: place.one(SCAN.format(table=place.table)))
+            rounds.append((before, beside, scanned, _writers(place, folder, script, lambda: None)))
     return _table(rounds, ages, passes, place.version())
 
 
@@ -124,11 +127,13 @@ def _looking(place: Place, ages: Ages) -> Iterator[None]:
         thread.join()
 
 
-def _table(rounds: list[tuple[Phase, Phase, Phase]], ages: Ages, passes: list[float], versions: str) -> Table:
+def _table(rounds: list[tuple[Phase, Phase, Phase, Phase]], ages: Ages, passes: list[float], versions: str) -> Table:
     table = Table(("", "median, ms", "99 %, ms", "beside the mean of both without", "load"), versions)
-    for before, beside, after in rounds:
+    for before, beside, scanned, after in rounds:
         without = (before.percentile(0.99) + after.percentile(0.99)) / 2
-        for name, phase in (("writers alone", before), ("beside ID", beside), ("alone again", after)):
+        for name, phase in (
+            ("writers alone", before), ("beside ID", beside), ("beside a bare scan", scanned), ("alone again", after)
+        ):  # fmt: skip
             worst = phase.percentile(0.99)
             table.rows.append(
                 (name, f"{phase.percentile(0.5):.2f}", f"{worst:.2f}", f"{worst / without:.2f}", f"{phase.load:.1f}")

@@ -5,29 +5,24 @@ After a change that is meant: ``QBCD_UPDATE_GOLDEN=1 python -m pytest tests/gold
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from qbcd.connectors import connector_for
 from qbcd.connectors.base import Connector
-from qbcd.connectors.mysql_family import types as mysql_family
-from qbcd.connectors.postgresql import types as postgresql
 from qbcd.marks import Window
-from qbcd.model import BatchHeader, Column, KeyRange, Statement, StreamPlan, Table
+from qbcd.model import BatchHeader, KeyRange, Statement
 from qbcd.sql import compile_sql, render
 from qbcd.strategies import Atdi, Id, IdRcs, InSource, Mds, Part, Ranged, RemoteTs, Stamped, Tdi, Tlcs, Ts
 from qbcd.strategies.base import prefixed
 from qbcd.strategies.outbox import StagedBatch
 from tests.golden.by_bucket import by_hash, without_key
+from tests.golden.plans import CONNECTORS, HERE, PLANS, optioned, plan_of, ranges_of
 
-HERE = Path(__file__).parent
 STAMPED: dict[str, dict[str, Any]] = {
     "ts": {"timestamp": ("updated_at",)},
     "ts of two columns": {"timestamp": ("created at", "updated_at")},
@@ -37,93 +32,6 @@ STAMPED: dict[str, dict[str, Any]] = {
     "atdi": {"timestamp": ("updated_at",), "delete_flag": "gone", "deleted_value": True},
 }
 UPDATE = bool(os.environ.get("QBCD_UPDATE_GOLDEN"))
-
-
-@dataclass(frozen=True)
-class Family:
-    """What a connector's plans are made of.
-
-    Attributes:
-        plans: File with the plans; the same names in each.
-        make_column: A column from a row of the catalog query.
-        absent: What such a row holds where the file says nothing.
-        bounds: For each base type of a key two texts of a bound, with what is awkward in a literal.
-    """
-
-    plans: str
-    make_column: Callable[[Mapping[str, Any]], Column]
-    absent: Mapping[str, Any]
-    bounds: Mapping[str, tuple[str, str]]
-
-    def described(self) -> dict[str, Any]:
-        return dict(json.loads((HERE / self.plans).read_text("utf-8")))
-
-    def column(self, field: Mapping[str, Any]) -> Column:
-        row = {**self.absent, "storage_type": field["sql_type"], **field}
-        row["element_kind"] = "b" if row.get("element") else None
-        return self.make_column(row)
-
-    def of(self, connector: Connector) -> Family:
-        """The family's rows with what the connector adds to them."""
-        return replace(self, absent={**self.absent, "all_digits": getattr(connector, "all_digits", "")})
-
-
-POSTGRESQL = Family(
-    "plans_postgresql.json",
-    postgresql.make_column,
-    {
-        "kind": "b", "modifier": -1, "nullable": True, "deterministic": True, "loose": False, "width": 8,
-        "collation": None, "operators": None, "correlation": None, "element": None, "element_type": None,
-    },
-    {
-        "int8": ("10", "20"), "int4": ("-5", "7"), "text": ("it's", "10% \\ :x"), "citext": ("A", "b?"),
-        "numeric": ("1.0", "NaN"),
-        "float8": ("-0", "Infinity"), "uuid": ("00000000-0000-0000-0000-000000000001",
-        "ffffffff-ffff-ffff-ffff-ffffffffffff"),
-        "date": ("0044-03-15 BC", "infinity"),
-    },
-)  # fmt: skip
-MYSQL_FAMILY = Family(
-    "plans_mysql_family.json",
-    mysql_family.make_column,
-    {
-        "nullable": True, "precision": None, "scale": None, "charset": None, "collation": None, "characters": None,
-        "octets": None, "no_pad": 0,
-    },
-    {
-        "bigint": ("10", "18446744073709551615"), "int": ("-5", "7"), "varchar": ("it's", "10% \\ :x"),
-        "decimal": ("-0.000000000000000000000000000001", "1.000000000000000000000000000000"),
-        "double": ("-0.5", "1e308"), "enum": ("1", "2"), "date": ("0000-00-00", "9999-12-31"),
-        "binary": ("0x00", "0xFF27"),
-    },
-)  # fmt: skip
-FAMILIES = {"postgresql": POSTGRESQL, "mariadb": MYSQL_FAMILY, "mysql": MYSQL_FAMILY}
-CONNECTORS = {name: connector_for(f"{name}://localhost/any") for name in FAMILIES}
-PLANS = list(POSTGRESQL.described())
-
-
-def plan_of(connector: str, name: str, strategy: str) -> StreamPlan:
-    """The plan that the family's file describes, columns made by the connector as from its catalog."""
-    family = FAMILIES[connector].of(CONNECTORS[connector])
-    described = family.described()[name]
-    schema, table = described["table"]
-    columns = [family.column(field) for field in described["columns"]]
-    key = [next(c for c in columns if c.name == k) for k in described["key"]]
-    return StreamPlan(
-        name, "shop", Table(schema, table, "table", tuple(columns), tuple(described["key"]), rows=1000, pages=100),
-        tuple(key), tuple(c for c in columns if c not in key), described.get("where", ""), strategy,
-    )  # fmt: skip
-
-
-def optioned(connector: str, name: str, strategy: str, **options: Any) -> StreamPlan:
-    """A plan with options of its strategy."""
-    return replace(plan_of(connector, name, strategy), options=tuple(options.items()))
-
-
-def ranges_of(connector: str, plan: StreamPlan) -> list[KeyRange]:
-    """Three ranges: open below, closed, open above."""
-    low, high = (tuple(FAMILIES[connector].bounds[c.base_type][i] for c in plan.key) for i in (0, 1))
-    return [KeyRange(1, None, low), KeyRange(2, low, high), KeyRange(3, high, None)]
 
 
 def statements(which: str, name: str) -> Iterator[tuple[str, Statement]]:

@@ -1662,44 +1662,6 @@ FROM `shop`.`orders`
 WHERE
   TRUE) AS t WHERE ((t.qbcd_hash ^ 9223372036854775808) >> 61) IN (1, 4, 5)
 
--- id_rcs by hash: keys and digests, reader 1
-SELECT cast(elt(1 + interval(t.qbcd_hash, -6917529027641081856, -4611686018427387904), 7, 8, 4) AS SIGNED) AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_k0 AS k0
-FROM (SELECT
-  cast(conv(left(sha2(convert(`order_id` USING binary), 256), 16), 16, -10) AS SIGNED) AS qbcd_hash,
-  convert(`order_id` USING binary) AS qbcd_key_id,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
-  cast(`order_id` AS CHAR) AS qbcd_k0
-FROM `shop`.`orders`
-WHERE
-  TRUE) AS t WHERE t.qbcd_hash < 0
-
--- id_rcs by hash: keys and digests, reader 2
-SELECT cast(elt(1 + interval(t.qbcd_hash, 4611686018427387904), 5, 6) AS SIGNED) AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_k0 AS k0
-FROM (SELECT
-  cast(conv(left(sha2(convert(`order_id` USING binary), 256), 16), 16, -10) AS SIGNED) AS qbcd_hash,
-  convert(`order_id` USING binary) AS qbcd_key_id,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
-  cast(`order_id` AS CHAR) AS qbcd_k0
-FROM `shop`.`orders`
-WHERE
-  TRUE) AS t WHERE t.qbcd_hash >= 0
-
--- id_rcs by hash: images by key
-SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3
-FROM (SELECT
-  `order_id`,
-  convert(`order_id` USING binary) AS qbcd_key_id,
-  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
-  cast(`order_id` AS SIGNED) AS qbcd_0,
-  convert(`status` USING utf8mb4) AS qbcd_1,
-  cast(`amount` AS CHAR) AS qbcd_2,
-  CASE WHEN coalesce(`placed` >= '0001-01-01' AND from_days(to_days(`placed`)) = date(`placed`), FALSE) THEN date_format(`placed`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`placed` AS CHAR) END AS qbcd_3
-FROM `shop`.`orders`
-WHERE
-  TRUE) AS t WHERE t.`order_id` IN (
-1
-)
-
 -- id_rcs without a key: checksums
 SELECT cast(elt(1 + interval(g.qbcd_bucket, 1), 1, 2) AS SIGNED) AS range_id, SUM(g.n) AS n, SUM(g.digests) AS digests, SUM(g.checksum) AS checksum
 FROM (SELECT ((t.qbcd_digest ^ 9223372036854775808) >> 63) AS qbcd_bucket, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
