@@ -100,15 +100,21 @@ def moved_marks(replica: DataFrame, marks: DataFrame) -> DataFrame:
     )
 
 
-def window_differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan) -> DataFrame:
+def shared(rows: DataFrame, about: int) -> DataFrame:
+    """`rows`, of which there are `about` so many, for joins: every task gets all of them, unless they are many."""
+    return F.broadcast(rows) if about <= ONE_TASK_ROWS else rows
+
+
+def window_differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, about: int) -> DataFrame:
     """What a window of time-stamps tells: changes of the rows in it; ``weight`` is that of their keys.
 
     Args:
         replica: Old rows of the ranges concerned.
         stage: The rows of the window, with ``key_digest``, and ``shown``, 1 where the restriction holds for them.
         plan: The captured columns.
+        about: How many rows are in the window.
     """
-    keys = F.broadcast(stage.select("key_id", "key_digest"))
+    keys = shared(stage.select("key_id", "key_digest"), about)
     known = replica.join(keys.select("key_id"), "key_id", "left_semi")
     found = differences(known, stage.where("shown = 1"), plan, by_value=False).drop("weight")
     left = F.when(F.col("op") == "d", F.lit("restriction_exit"))

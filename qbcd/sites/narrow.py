@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
 from qbcd.errors import TornRead
 from qbcd.sites import compare
 from qbcd.sites.files import Part
@@ -125,7 +123,7 @@ def frames(
 ) -> tuple[DataFrame, DataFrame]:
     """(stage, old rows) of what moved, to be compared as whole ranges are."""
     spark = site.spark.get()
-    ids = F.broadcast(site.files.read(spark, ID_FIELDS, moved.ids))
+    ids = compare.shared(site.files.read(spark, ID_FIELDS, moved.ids), moved.about)
     rows = site.files.read(spark, _fields(strategy, settings), moved.rows)
     with site.reading() as conn:
         old = site.replica.rows(conn, strategy.plan, strategy.kept, wanted.old)

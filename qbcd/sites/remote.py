@@ -134,9 +134,9 @@ def _compare(
     asked = [r for r in known if r.range_id in touched]
     with site.reading() as conn:
         old = site.replica.rows(conn, plan, strategy.kept, asked)
-    changes = compare.window_differences(old, stage, plan).persist()
+    read = sum(n for n, _ in touched.values())
+    changes = compare.window_differences(old, stage, plan, read).persist()
     try:
-        read = sum(n for n, _ in touched.values())
         header, found, moves = stage_changes(site, plan, settings, held, snapshot, changes, read)
     finally:
         changes.unpersist()

@@ -53,11 +53,12 @@ class Anything:
 env = environment()
 env.filters.update({name: str for name in env.filters if name not in DEFAULT_FILTERS})
 names = env.list_templates()
-# of all: a template includes others; which ones is the only variable that must be real
+# of all: a template includes others; which ones must be real, and what is a number
+REAL = {"pairs": "full_join", "share": 0, "shares": 2}
 sources = [env.loader.get_source(env, name)[0] for name in names]
 wanted = set().union(*(meta.find_undeclared_variables(env.parse(source)) for source in sources))
 for name in names:
-    text = env.get_template(name).render({variable: Anything() for variable in wanted} | {"pairs": "full_join"})
+    text = env.get_template(name).render({variable: Anything() for variable in wanted} | REAL)
     assert text.strip() and "{%" not in text, name
     print(name)
 """

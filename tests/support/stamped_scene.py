@@ -68,19 +68,19 @@ class StampedScene(Scene):
             how = {**how, "lag": "2ms"}
         super().__init__(url, folder, how, spark, **{"exclude": _SERVICES, **more})
         first = self.place.kind == "postgresql"
-        self._now = "clock_timestamp()" if first else "sysdate(6)"
+        self.now = "clock_timestamp()" if first else "sysdate(6)"
         self._when = "timestamptz NOT NULL" if first else "timestamp(6) NOT NULL"
 
     def make_table(self) -> None:
         self.place.sql(TABLE.format(when=self._when))
-        rows = ", ".join(f"({i}, 'old {i}', {self._now})" for i in range(1, ROWS + 1))
+        rows = ", ".join(f"({i}, 'old {i}', {self.now})" for i in range(1, ROWS + 1))
         self.place.sql(f"INSERT INTO t (id, v, at) VALUES {rows}")
         time.sleep(PAST_THE_MARGIN)
 
     def change(self) -> None:
         self.changes += 1
         changes = ";".join([COME, FLAGGED if self.flagged else DELETED])
-        self.place.sql(changes.format(n=self.changes, now=self._now))
+        self.place.sql(changes.format(n=self.changes, now=self.now))
         time.sleep(PAST_THE_MARGIN)
 
     def source(self) -> list[tuple[Any, ...]]:
@@ -89,15 +89,15 @@ class StampedScene(Scene):
     def put(self, rows: list[tuple[Any, ...]]) -> None:
         wanted = {row[0] for row in rows}
         away = (
-            f"UPDATE t SET gone = TRUE, at = {self._now} WHERE NOT gone AND" if self.flagged else "DELETE FROM t WHERE"
+            f"UPDATE t SET gone = TRUE, at = {self.now} WHERE NOT gone AND" if self.flagged else "DELETE FROM t WHERE"
         )
         with self.place.connect() as conn:
             standing = {row[0] for row in self.place.run(conn, "SELECT id FROM t")}
             for key in standing - wanted:
                 self.place.run(conn, f"{away} id = %s", [key])
             for key, v, n in rows:
-                sets = f"v = %s, n = %s, gone = FALSE, at = {self._now}"
-                come = f"INSERT INTO t (v, n, at, id) VALUES (%s, %s, {self._now}, %s)"
+                sets = f"v = %s, n = %s, gone = FALSE, at = {self.now}"
+                come = f"INSERT INTO t (v, n, at, id) VALUES (%s, %s, {self.now}, %s)"
                 change = f"UPDATE t SET {sets} WHERE id = %s"
                 self.place.run(conn, change if key in standing else come, [v, n, key])
         time.sleep(PAST_THE_MARGIN)

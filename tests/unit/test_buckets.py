@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -159,7 +160,9 @@ def test_a_scan_is_parted_where_connections_see_one_snapshot() -> None:
         "parted": [1, 1], "view": [1], "each its own state": [1],
     }  # fmt: skip
     assert ["ctid" in own[0].sql for own in passes["parted"]] == [True, True]
-    fetched = {name: [s.sql for s in one.cut.shared(one.marks, known, 2)] for name, one in made.items()}
+    fetched = {
+        name: [s.sql for s in one.cut.shared(partial(one.images, typed=False), known, 2)] for name, one in made.items()
+    }
     assert {name: len(found) for name, found in fetched.items()} == {"parted": 2, "view": 2, "each its own state": 2}
     assert ["WHERE r.qbcd_hash" in sql for sql in fetched["parted"]] == [False, False], "each reads of all ranges"
     assert ["WHERE t.qbcd_hash" in sql for sql in fetched["each its own state"]] == [True, True], "each reads its own"

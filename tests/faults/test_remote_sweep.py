@@ -1,0 +1,53 @@
+"""protocol.md 2 and 14, where the replica is under Spark: window and sweep do not get in each other's way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.support.places import over
+from tests.support.stamped_scene import StampedScene
+from tests.support.watched import at_nth
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def told(scene: StampedScene) -> list[list[tuple[str, int, str | None]]]:
+    """(op, key, reason) of each batch of a poll, as the sink got them."""
+    before = len(scene.seen())
+    scene.poll()
+    batches = list(scene.check().values())
+    return [[(e["op"], e["key"]["id"], e["reason"]) for e in batch] for batch in batches[before:]]
+
+
+@over(elsewhere=[])
+def test_a_row_that_returns_while_the_sweep_takes_it_away(database: str, workspace: Path, spark: SparkSession) -> None:
+    with StampedScene(database, workspace, "ts_spark", spark) as scene:
+        scene.begin()
+        rows = scene.source()
+        back = next(row for row in rows if row[0] == 5)
+        scene.put([row for row in rows if row[0] != 5])
+        with at_nth("after_fetch", 2, lambda: scene.put(rows)):  # the first is the window's
+            scene.poll()
+        (gone,) = list(scene.seen().values())[-1]
+        assert (gone["op"], gone["key"]["id"], gone["before"]["v"]) == ("d", 5, back[1])
+        assert told(scene) == [[("c", 5, None)]]
+        assert told(scene) == []
+
+
+@over(elsewhere=[])
+def test_a_row_out_of_sight_is_not_swept_as_gone(database: str, workspace: Path, spark: SparkSession) -> None:
+    with StampedScene(database, workspace, "ts_spark", spark, where="n < 5") as scene:
+        scene.begin()
+
+        def leaves() -> None:
+            scene.place.sql(f"UPDATE t SET n = 9, at = {scene.now} WHERE id = 7")
+
+        seen = len(scene.seen())
+        with at_nth("after_commit", 1, leaves):  # of the window, whose watermark always moves
+            scene.poll()
+        assert len(scene.seen()) == seen
+        scene.poll()
+        (exits,) = list(scene.seen().values())[-1]
+        assert (exits["op"], exits["key"]["id"], exits["reason"]) == ("d", 7, "restriction_exit")

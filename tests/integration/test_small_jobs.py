@@ -1,0 +1,63 @@
+"""Jobs of few rows run in a session of their own; what is handed to users is in theirs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import qbcd
+from qbcd.sites import DatabaseSite
+from qbcd.spark.session import SMALL, SMALL_ROWS, SparkProvider
+from tests.support.places import Place
+from tests.support.project import config
+
+if TYPE_CHECKING:
+    import pytest
+    from pyspark.sql import DataFrame, SparkSession
+
+    from qbcd.model import BatchHeader
+
+SETTING = "spark.sql.session.localRelationCacheThreshold"
+
+
+def test_few_rows_have_a_session_of_the_same_context(spark: SparkSession) -> None:
+    provider = SparkProvider(None, list, session=spark)  # type: ignore[arg-type]
+    spark.conf.set(SETTING, "12345")
+    try:
+        with provider.for_rows(SMALL_ROWS):
+            small = provider.get()
+            with provider.for_rows(SMALL_ROWS + 1):
+                assert provider.get() is spark
+            assert provider.get() is small
+        assert provider.get() is spark
+    finally:
+        spark.conf.unset(SETTING)
+    assert small.sparkContext is spark.sparkContext
+    assert small.conf.get(SETTING) == "12345"
+    assert {name: small.conf.get(name) for name in SMALL} == dict(SMALL)
+    assert spark.conf.get("spark.sql.codegen.factoryMode") != "NO_CODEGEN"
+    assert small.conf.get("spark.sql.session.timeZone") == "UTC"
+
+
+def test_sinks_get_small_batches_there_and_users_in_their_own(
+    place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, v varchar(9)); INSERT INTO t VALUES (1, 'a')")
+    compiled: list[bool] = []
+    staged = DatabaseSite.staged
+
+    def watched(site: DatabaseSite, header: BatchHeader) -> DataFrame:
+        frame = staged(site, header)
+        compiled.append(frame.sparkSession.conf.get("spark.sql.codegen.factoryMode") != "NO_CODEGEN")
+        return frame
+
+    monkeypatch.setattr(DatabaseSite, "staged", watched)
+    table = {"name": "s", "table": place.table("t"), "strategy": "mds", "baseline": "events"}
+    with qbcd.Project.from_dict(config(place.url, table), base_dir=workspace, spark=spark) as project:
+        project.stream("s").prepare()
+        assert compiled == [False]
+        for batch in project.stream("s").poll():
+            batch.events.createOrReplaceTempView("qbcd_small_jobs")
+            assert spark.sql("SELECT count(*) FROM qbcd_small_jobs").head() == (1,)
+            spark.catalog.dropTempView("qbcd_small_jobs")
+    assert compiled == [False, True]
