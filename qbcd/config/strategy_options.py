@@ -1,7 +1,7 @@
 """The options of each strategy, and what they must hold among themselves.
 
-Fields are named as users write them; `StrategyConfig.options` has plain Python values under the names that strategies
-ask for. What an option must hold against other keys of its table is judged in `qbcd.config.rules`.
+Fields are named as users write them; `StrategyConfig.options` has plain values under the names that strategies ask for.
+What an option must hold against other keys of its table is judged in `qbcd.config.strategy_rules`.
 """
 
 from __future__ import annotations
@@ -87,8 +87,7 @@ class WatermarkOptions(StrategyConfig):
         timestamp: The columns of ``coalesce(a, b, ..)``, or the row version that the database keeps itself.
         zone: What a time-stamp without zone was written in, ``UTC`` or ``+HH:MM``.
         margin: How far the watermark stays behind the oldest open transaction and the clock.
-        lag: Where open transactions cannot be seen: how far the watermark stays behind the clock. A change that
-            commits later than that is lost.
+        lag: How far behind the clock it stays where open transactions cannot be seen; what commits later is lost.
     """
 
     timestamp: Columns
@@ -182,7 +181,6 @@ class TdiOptions(FlagOptions):
     """Options of the strategy with time-stamp and delete flag."""
 
     example = "write {type: tdi, timestamp: updated_at, delete_flag: is_deleted}"
-
     type: Literal["tdi"] = "tdi"
 
 
@@ -190,7 +188,6 @@ class AtdiOptions(FlagOptions):
     """Options of the strategy that reads time-stamp and delete flag from a covering index."""
 
     example = "write {type: atdi, timestamp: updated_at, delete_flag: is_deleted}"
-
     type: Literal["atdi"] = "atdi"
 
 
