@@ -51,3 +51,26 @@ def test_a_row_out_of_sight_is_not_swept_as_gone(database: str, workspace: Path,
         scene.poll()
         (exits,) = list(scene.seen().values())[-1]
         assert (exits["op"], exits["key"]["id"], exits["reason"]) == ("d", 7, "restriction_exit")
+
+
+@over(elsewhere=[])
+def test_ranges_are_those_of_the_replica(database: str, workspace: Path, spark: SparkSession) -> None:
+    """A row that came after the window is in the table and not in the replica yet, and the sweep does not count it."""
+    with StampedScene(database, workspace, "ts_spark", spark) as scene:
+        scene.begin()
+        rows = scene.source()
+        with at_nth("after_commit", 1, lambda: scene.put([*rows, (300, "newer", 0)])):  # of the window
+            scene.poll()
+        assert counted(scene) == len(rows)
+        assert told(scene) == [[("c", 300, None)]]
+        assert counted(scene) == len(rows) + 1
+
+
+def counted(scene: StampedScene) -> int:
+    """Rows of all ranges, which are those of the replica."""
+    site, row = scene.site, scene.site.row()
+    assert row is not None
+    with site.reading() as conn:
+        rows = sum(r.rows for r in site.store.ranges(conn, row.stream))
+    assert rows == row.checkpoint["rows"]
+    return rows
