@@ -1,0 +1,12 @@
+"""What the SELECT of a query stream says: parsed once, refused where it cannot be captured, its key where it tells one.
+
+Nothing here opens a connection; a connector gives the dialect alone.
+"""
+
+from __future__ import annotations
+
+from qbcd.queries.parsed import CapturedQuery, parse_query
+from qbcd.queries.tables import BaseTable, base_tables, folded
+from qbcd.queries.words import words_of
+
+__all__ = ["BaseTable", "CapturedQuery", "base_tables", "folded", "parse_query", "words_of"]
