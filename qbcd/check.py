@@ -21,7 +21,7 @@ from qbcd.catalog.source import Session
 from qbcd.config import SparkConfig
 from qbcd.connectors.base import JdbcDriver
 from qbcd.errors import EnvironmentMissing, MissingPrivilege, QbcdError, Refused, UnsafeKey
-from qbcd.model import Consistency, StreamPlan
+from qbcd.model import Consistency, StreamPlan, Table
 from qbcd.run import option_place, plan_of, probe_restriction
 from qbcd.spark.drivers import find_driver, user_cache
 from qbcd.spark.machine import Surroundings, require_java
@@ -79,7 +79,7 @@ def _stream_findings(stream: Stream) -> _Found:
     plan, warnings = plan_of(stream, row)
     table = plan.table
     rows = f"about {table.rows:,} rows" if table.rows >= 0 else "rows unknown (never analysed)"
-    yield "table", "ok", f"{table.schema}.{table.name}, {table.kind}, {rows}, {len(plan.captured)} columns captured"
+    yield "table", "ok", f"{_told(table)}, {rows}, {len(plan.captured)} columns captured"
     for warning in warnings:
         yield "columns", "warning", warning
     strategy = stream.site.strategy(plan)
@@ -106,6 +106,13 @@ def _stream_findings(stream: Stream) -> _Found:
         yield "strategy", "warning", f"{plan.strategy}: {warning}"
 
 
+def _told(table: Table) -> str:
+    if not table.query:
+        return f"{table.label}, {table.kind}"
+    read = ", ".join(dict.fromkeys(base.label for base in table.bases))
+    return f"{table.label} over {read or 'no table'}"
+
+
 def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
     if not plan.key:
         return "none: rows are told by all their values, and counted"
@@ -116,7 +123,7 @@ def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
     twice, null = int(found.keys_more_than_once), int(found.keys_null)
     if twice or null:
         raise UnsafeKey(
-            f"key ({named}) is not unique in {plan.table.schema}.{plan.table.name}: {twice} keys stand there more than "
+            f"key ({named}) is not unique in {plan.table.label}: {twice} keys stand there more than "
             f"once or hold NULL ({null} rows with NULL)",
             where=stream.config.place("key"), stream=stream.name, remedy="choose a key that is unique and never NULL",
         )  # fmt: skip
