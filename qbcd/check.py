@@ -16,6 +16,7 @@ from typing import Literal
 
 from sqlalchemy import inspect
 
+from qbcd.catalog.queried import rights_of
 from qbcd.catalog.remembered import check_requested, check_server, check_shape
 from qbcd.catalog.source import Session
 from qbcd.config import SparkConfig
@@ -92,9 +93,9 @@ def _stream_findings(stream: Stream) -> _Found:
         if stream.site.kind == "database":
             stream.source.connector.check_in_source(session.connection, plan.table, stream=stream.name)
         stream.site.refuse_unfit(session, plan, option_place(stream))
-        yield "strategy", "ok", f"{plan.strategy}: {_SEEN[strategy.consistency]}"
+        yield "strategy", "ok", f"{strategy.label}: {_SEEN[strategy.consistency]}"
         for remark in stream.site.remarks(session, plan):
-            yield "strategy", "warning", f"{plan.strategy}: {remark}"
+            yield "strategy", "warning", f"{strategy.label}: {remark}"
         if row is not None and row.prepared:
             check_requested(stream.name, stream.settings.requested, row.checkpoint)
             check_shape(stream.source, session, stream.name, row.checkpoint)
@@ -103,7 +104,7 @@ def _stream_findings(stream: Stream) -> _Found:
         else:
             yield "state", "ok", f"not prepared yet: qbcd prepare {stream.name}"
     for warning in strategy.warnings():
-        yield "strategy", "warning", f"{plan.strategy}: {warning}"
+        yield "strategy", "warning", f"{strategy.label}: {warning}"
 
 
 def _told(table: Table) -> str:
@@ -133,7 +134,7 @@ def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
 def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamRow | None) -> str:
     """What the role may do; `resolve` has proven SELECT, an in-source strategy needs a place for its tables too."""
     conn, schema = session.connection, stream.source.schema
-    rights = stream.source.connector.privileges(conn, plan.table, [c.name for c in plan.captured], schema)
+    rights = rights_of(stream.source.connector, conn, plan.table, [c.name for c in plan.captured], schema)
     if stream.site.kind != "database":
         return f"role {rights.role} may SELECT; the source is only read"
     if row is not None or stream.site.stands(plan):

@@ -146,7 +146,8 @@ class MySQLFamily(Connector):
         return f"{self.quote(table.schema)}.{self.quote(table.name)}"
 
     def check_in_source(self, conn: Connection, table: Table, *, stream: str) -> None:
-        server.check_in_source(conn, table, stream)
+        for one in dict.fromkeys(table.bases) if table.query else (table,):
+            server.check_in_source(conn, one, stream)
 
     def clock_ms(self, conn: Connection) -> int:
         return int(conn.exec_driver_sql("SELECT floor(unix_timestamp(sysdate(6)) * 1000)").scalar_one())

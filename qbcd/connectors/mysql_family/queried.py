@@ -42,7 +42,9 @@ def query_columns(conn: Connection, query: str, no_pad: str, all_digits: str) ->
         no_pad: SQL that tells whether ``collation_name`` of relation ``columns`` tells trailing spaces apart.
         all_digits: SQL template of a floating point number's text.
     """
-    result = conn.exec_driver_sql(f"SELECT * FROM (\n{query}\n) AS q LIMIT 0", execution_options={"no_parameters": True})
+    result = conn.exec_driver_sql(
+        f"SELECT * FROM (\n{query}\n) AS q LIMIT 0", execution_options={"no_parameters": True}
+    )
     cursor: Any = result.cursor
     fields = list(cursor._result.fields)  # the description that the driver makes of them has no flags
     result.close()

@@ -46,8 +46,9 @@ def query_columns(conn: Connection, query: str) -> list[Column]:
 def _described(conn: Connection, sql: str) -> list[tuple[str, int]]:
     """(name, type modifier) of a statement's columns; -1 where there is none that matters."""
     result = conn.exec_driver_sql(sql, execution_options={"no_parameters": True})
+    cursor: Any = result.cursor
     found = []
-    for column in result.cursor.description if result.cursor is not None else ():
+    for column in cursor.description:
         modifier = -1
         if column.type_code == _NUMERIC and column.precision not in (None, 0xFFFF):
             modifier = (int(column.precision) << 16 | int(column.scale)) + 4
