@@ -34,7 +34,8 @@ REFUSED: Mapping[str, tuple[str, dict[str, Any], type[QbcdError], str]] = {
 def stream(place: Place, query: str, variant: str = "compare", **more: Any) -> dict[str, Any]:
     names = {"a": place.table("a"), "b": place.table("b"), "schema": place.schema}
     return config(
-        place.url, {"name": "q", "query": query.format(**names), "strategy": {"type": "vbd", "variant": variant}, **more}
+        place.url,
+        {"name": "q", "query": query.format(**names), "strategy": {"type": "vbd", "variant": variant}, **more},
     )
 
 
@@ -53,8 +54,11 @@ def test_before_anything_is_made(place: Place, workspace: Path) -> None:
 @over(elsewhere=[])
 def test_what_only_this_database_knows(place: Place, workspace: Path) -> None:
     assert place.kind == FIRST
-    place.sql(TABLES + """; CREATE TABLE hidden (id integer NOT NULL PRIMARY KEY);
-        ALTER TABLE hidden ENABLE ROW LEVEL SECURITY""")
+    place.sql(
+        TABLES
+        + """; CREATE TABLE hidden (id integer NOT NULL PRIMARY KEY);
+        ALTER TABLE hidden ENABLE ROW LEVEL SECURITY"""
+    )
     cases: dict[str, tuple[str, type[QbcdError], str]] = {
         "SELECT * FROM {a} AS a JOIN {b} AS b ON b.id = a.b_id": (ConfigError, 'two columns called "id"'),
         "SELECT id FROM a": (ConfigError, "names a without its schema"),
