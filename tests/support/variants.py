@@ -179,7 +179,7 @@ class Variant:
     @property
     def of_query(self) -> bool:
         """It captures a query, here one that reads its table."""
-        return self.strategy["type"] == "vbd"
+        return bool(self.strategy["type"] == "vbd")
 
     @property
     def columns(self) -> tuple[str, ...]:
