@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Window
+from pyspark.sql import Observation, Window
 from pyspark.sql import functions as F
 
 from qbcd.model import Column, StreamPlan
@@ -38,6 +38,25 @@ def sums(rows: DataFrame, digest_column: str = "digest") -> dict[int, tuple[int,
     whole = F.when(F.count(digest) == F.count(F.lit(1)), F.sum(digest)).alias("s")
     found = rows.groupBy("range_id").agg(F.count(F.lit(1)).alias("n"), whole).collect()
     return {int(r["range_id"]): (int(r["n"]), None if r["s"] is None else int(r["s"])) for r in found}
+
+
+class Totals:
+    """Count and sum of digests of rows, taken while they are written: no second look at them is needed."""
+
+    def __init__(self) -> None:
+        self._observed = Observation()
+
+    def of(self, rows: DataFrame) -> DataFrame:
+        """`rows`, to be evaluated once."""
+        digest = F.col("digest").cast("decimal(38,0)")
+        return rows.observe(
+            self._observed, F.count(F.lit(1)).alias("n"), F.count(digest).alias("d"), F.sum(digest).alias("s")
+        )
+
+    def read(self) -> tuple[int, int | None]:
+        """(rows, sum of digests) once the rows were evaluated; no sum where a digest is missing."""
+        found = self._observed.get
+        return int(found["n"]), int(found["s"] or 0) if found["n"] == found["d"] else None
 
 
 def has_duplicates(stage: DataFrame) -> bool:
@@ -90,13 +109,18 @@ def _growth(digest: SparkColumn, old: SparkColumn) -> dict[str, SparkColumn]:
 
 
 def moved_marks(replica: DataFrame, marks: DataFrame) -> DataFrame:
-    """(key_id, range_id, k0..kn) of the rows that differ between `replica` and `marks`; k0 is NULL of those gone."""
-    r, m = replica.select(*IDENTITY, "digest").alias("r"), marks.alias("m")
-    names = [c for c in marks.columns if c[0] == "k" and c[1:].isdigit()]
+    """The rows that differ between `replica` and `marks`, both of one task: nothing is shuffled or sorted.
+
+    Gives ``range_id, key_id, digest, c0..cn, k0..kn``: digest and values as the replica has them, NULL of rows that
+    are new; the key's texts as the source has them, NULL of rows that are gone.
+    """
+    r, m = replica.alias("r"), marks.hint("shuffle_hash").alias("m")
+    texts = [f"m.{c}" for c in marks.columns if c[0] == "k" and c[1:].isdigit()]
+    values = [f"r.{c}" for c in ("digest", *(f"c{i}" for i in range(value_columns(replica))))]
     return (
         r.join(m, F.col("r.key_id") == F.col("m.key_id"), "full_outer")
         .where(F.col("r.key_id").isNull() | F.col("m.key_id").isNull() | (F.col("r.digest") != F.col("m.digest")))
-        .select(*(F.coalesce(F.col(f"m.{c}"), F.col(f"r.{c}")).alias(c) for c in IDENTITY), *(f"m.{n}" for n in names))
+        .select(*(F.coalesce(F.col(f"m.{c}"), F.col(f"r.{c}")).alias(c) for c in IDENTITY), *values, *texts)
     )
 
 
@@ -170,10 +194,20 @@ def _comparable(column: Column, name: str) -> SparkColumn:
     return value
 
 
-def counts(batch: DataFrame) -> dict[str, int]:
-    """Op -> number of events, of a written batch."""
-    found = {r["op"]: int(r["count"]) for r in batch.groupBy("op").count().collect()}
-    return {op: found[op] for op in _RANK if op in found}
+class Counts:
+    """Events by op, counted while a batch is written."""
+
+    def __init__(self) -> None:
+        self._observed = Observation()
+
+    def of(self, batch: DataFrame) -> DataFrame:
+        """`batch`, to be evaluated once."""
+        return batch.observe(self._observed, *(F.count(F.when(F.col("op") == op, 1)).alias(op) for op in _RANK))
+
+    def read(self) -> dict[str, int]:
+        """Op -> number of events, of ops that there are, once the batch was written."""
+        found = self._observed.get
+        return {op: int(found[op]) for op in _RANK if found[op]}
 
 
 def groups(changes: DataFrame) -> dict[tuple[str, int], int]:
@@ -237,18 +271,45 @@ def _batch_rows(changes: DataFrame, ordinal: SparkColumn, seq: int) -> DataFrame
     )
 
 
-def merged(base: DataFrame, deltas: DataFrame | None, ids: Sequence[int], about: int) -> DataFrame:
-    """The replica's rows in ranges `ids`, `about` so many: the base segment with later batches on top."""
+def merged(
+    base: DataFrame, deltas: DataFrame | None, ids: Sequence[int], about: int, *, changed: int = 0, one: bool = False
+) -> DataFrame:
+    """The replica's rows in some ranges: the base segment with later batches on top.
+
+    Args:
+        base: The segment's rows.
+        deltas: Those of later batches, if there are any.
+        ids: The ranges.
+        about: How many rows they have.
+        changed: How many rows there are in the batches.
+        one: There is one batch, so no key stands twice.
+    """
     width = value_columns(base)
     names = [*IDENTITY, "digest", *(f"c{i}" for i in range(width))]
-    inside = F.col("range_id").isin(list(ids))
+    inside = one_of(ids)
     rows = gathered(base.select(*names).where(inside), about)
     if deltas is None:
         return rows
-    newest = Window.partitionBy(*IDENTITY).orderBy(F.col("batch_seq").desc())
-    latest = gathered(deltas.where(inside), about).withColumn("nth", F.row_number().over(newest)).where("nth = 1")
+    latest = gathered(deltas.where(inside), about)
+    if not one:
+        newest = Window.partitionBy(*IDENTITY).orderBy(F.col("batch_seq").desc())
+        latest = latest.withColumn("nth", F.row_number().over(newest)).where("nth = 1")
     values = [F.col(c) for c in (*IDENTITY, "digest")] + [F.col(f"a_{i}").alias(f"c{i}") for i in range(width)]
     moved = latest.select(*IDENTITY)
-    moved = moved.hint("shuffle_hash") if about <= FEW_ROWS else moved  # nothing is shuffled within one task
+    # Within one task nothing is shuffled; else the replica stays where it is, and what lies on it goes to every task.
+    moved = moved.hint("shuffle_hash") if about <= FEW_ROWS else shared(moved, changed)
     untouched = rows.join(moved, list(IDENTITY), "left_anti").select(*names)
     return gathered(untouched.unionByName(latest.where("op <> 'd'").select(*values)), about)
+
+
+def one_of(ids: Sequence[int]) -> SparkColumn:
+    """Whether ``range_id`` is one of `ids`, by their runs: ids of neighbours mostly follow each other."""
+    runs: list[list[int]] = []
+    for one in sorted(ids):
+        if runs and one == runs[-1][1] + 1:
+            runs[-1][1] = one
+        else:
+            runs.append([one, one])
+    within = [f"range_id BETWEEN {first:d}L AND {last:d}L" for first, last in runs if first < last]
+    alone = [f"{first:d}L" for first, last in runs if first == last]
+    return F.expr(" OR ".join([*within, *([f"range_id IN ({', '.join(alone)})"] if alone else [])]) or "FALSE")

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from qbcd import hooks
+from qbcd.errors import TornRead
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sites import compare, narrow
 from qbcd.sites.files import Part
@@ -19,9 +20,12 @@ from qbcd.sites.looking import Look, check_torn, filled, look
 from qbcd.sites.reading import Snapshot
 from qbcd.sites.switching import Recut, found_in, new_batch, stage_changes, switch, write_batch
 from qbcd.sites.values import Detection, Held, Settings
+from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from qbcd.sites.spark import SparkSite
 
 
@@ -59,7 +63,22 @@ def _fetch(
     moved = None
     if narrow.is_worth(strategy, snapshot, wanted):
         moved = narrow.fetch(site, strategy, snapshot, wanted, settings, held)
-    return moved or site.fetch(strategy, snapshot, wanted.asked, settings, held)
+    if moved:
+        return moved
+    totals = compare.Totals()
+    fetched = site.fetch(strategy, snapshot, wanted.asked, settings, held, totals)
+    if _is_whole(snapshot):
+        try:
+            check_torn(site.stream, wanted, *totals.read())
+        except TornRead:
+            site.files.discard(fetched)
+            raise
+    return fetched
+
+
+def _is_whole(snapshot: Snapshot) -> bool:
+    """Whether checksums and rows are of one state, so that they can be held against each other."""
+    return snapshot.name is not None and not snapshot.rebase
 
 
 def _compare(
@@ -80,9 +99,7 @@ def _compare_stage(
     site.progress(f"comparing {len(wanted.asked):,} ranges with the replica")
     stage = compare.gathered(site.stage(strategy, fetched, settings), wanted.rows)
     site.check_values(stage, plan, settings)
-    read = {r.range_id: r for r in filled(site.stream, wanted.asked, compare.sums(stage, strategy.summed))}
-    if snapshot.name is not None and not snapshot.rebase:
-        check_torn(site.stream, wanted, read)
+    read = _counted(site, strategy, snapshot, wanted, stage)
     with site.reading() as conn:
         old = site.replica.rows(conn, plan, strategy.kept, wanted.old)
     changes = compare.differences(old, stage, plan, by_value=snapshot.rebase)
@@ -101,6 +118,15 @@ def _compare_stage(
     return header
 
 
+def _counted(
+    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, stage: DataFrame
+) -> dict[int, StoredRange]:
+    """Counts and checksums of the rows that were read; the source's own, where all of its state is one."""
+    if _is_whole(snapshot) and not wanted.children:
+        return {r.range_id: r for r in wanted.kept}
+    return {r.range_id: r for r in filled(site.stream, wanted.asked, compare.sums(stage, strategy.summed))}
+
+
 def _compare_moved(
     site: SparkSite,
     plan: StreamPlan,
@@ -112,15 +138,16 @@ def _compare_moved(
     wanted: Look,
 ) -> BatchHeader | None:
     """As `_compare`, of the rows that moved; ranges grow by what the batch adds to them."""
-    stage, old = narrow.frames(site, strategy, moved, wanted, settings)
-    site.check_values(stage, plan, settings)
-    changes = compare.differences(old, stage, plan, by_value=False).persist()
-    try:
-        header, found, grown = stage_changes(site, plan, settings, held, snapshot, changes, moved.about)
-    finally:
-        changes.unpersist()
-        site.files.discard(moved.ids)
-        site.files.discard(moved.rows)
+    with site.spark.for_rows(moved.about):
+        stage, old = narrow.frames(site, strategy, moved, settings)
+        site.check_values(stage, plan, settings)
+        changes = compare.differences(old, stage, plan, by_value=False).persist()
+        try:
+            header, found, grown = stage_changes(site, plan, settings, held, snapshot, changes, moved.about)
+        finally:
+            changes.unpersist()
+            site.files.discard(moved.old)
+            site.files.discard(moved.rows)
     checkpoint = site.checkpoint(plan, settings, snapshot, int(held.row.checkpoint["rows"]) + found.net)
     switch(site, settings, held, header, checkpoint, compare.grown(wanted.old, grown))
     return header

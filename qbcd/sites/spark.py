@@ -155,15 +155,17 @@ class SparkSite(Site):
             yield snapshot
 
     def fetch(
-        self, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange], settings: Settings, held: Held
-    ) -> Part:
-        """Reads `asked` once into the stage."""
+        self, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange], settings: Settings, held: Held,
+        totals: compare.Totals | None = None,
+    ) -> Part:  # fmt: skip
+        """Reads `asked` once into the stage; `totals` are taken on the way."""
         self.progress(f"fetching about {sum(r.rows for r in asked):,} rows of {len(asked):,} ranges")
         frame = range_frame(
             self.source, self.spark.get(), strategy, snapshot, asked,
             lambda some, part: strategy.images(some, part, typed=settings.typed), settings.connections,
         )  # fmt: skip
         frame = frame if strategy.plan.key else copies.told_apart(frame)
+        frame = totals.of(frame) if totals else frame
         fields = row_fields(travels_of(strategy.plan), typed=settings.typed, extra=strategy.extra)
         return self.files.write(frame, fields, "fetch", held, source=self.source)
 

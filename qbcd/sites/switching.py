@@ -54,14 +54,16 @@ class Recut:
 
 def write_batch(
     site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, changes: DataFrame, rows: int
-) -> Part:
+) -> Found:
     """Numbers the changes among about `rows` rows, pairs them where asked, and writes them as a batch's part."""
     seq, fields = held.row.last_batch_seq + 1, batch_fields(travels_of(plan))
 
-    def write(batch: DataFrame) -> Part:
+    def write(batch: DataFrame) -> Found:
         if settings.key_change:
             batch = paired(batch, keys=len(plan.key), width=len(plan.captured), epoch=held.row.epoch, seq=seq)
-        return site.files.write(batch, fields, "batch", held)
+        counts = compare.Counts()
+        part = site.files.write(counts.of(batch), fields, "batch", held)
+        return Found(part, counts.read())
 
     if rows <= compare.ONE_TASK_ROWS:
         return write(compare.numbered(changes, seq, few=rows <= compare.FEW_ROWS))
