@@ -13,6 +13,7 @@ from qbcd.model import KeyRange
 
 Range = TypeVar("Range", bound=KeyRange)
 ROWS_PER_READER = 8_000  # below which a reader's own start costs more than it saves
+SMALL = 0.25  # of the rows that a range should have: one with fewer is better a part of its neighbour
 
 
 def build(bounds: Sequence[tuple[str, ...]], *, first_id: int, within: KeyRange | None = None) -> list[KeyRange]:
@@ -32,6 +33,25 @@ def pairs(known: Sequence[Range], now: Sequence[KeyRange]) -> Iterator[tuple[Ran
     """(old, new) of each range of `now`."""
     old = {r.range_id: r for r in known}
     return ((old[r.range_id], r) for r in now)
+
+
+def joined(known: Sequence[Range], size: float) -> list[list[Range]]:
+    """`known`, in key order, as groups of neighbours that had better be one range of at most `size` rows."""
+    groups: list[list[Range]] = []
+    held = 0
+    for one in known:
+        if groups and better_one(held, one.rows, size):
+            groups[-1].append(one)
+            held += one.rows
+        else:
+            groups.append([one])
+            held = one.rows
+    return groups
+
+
+def better_one(rows: int, others: int, size: float) -> bool:
+    """Whether neighbours with so many rows had better be one: either is small, and together they are not too large."""
+    return min(rows, others) < SMALL * size and rows + others <= size
 
 
 def shares(asked: Sequence[Range], connections: int) -> list[list[Range]]:

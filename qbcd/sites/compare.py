@@ -252,3 +252,14 @@ def merged(base: DataFrame, deltas: DataFrame | None, ids: Sequence[int], about:
     moved = moved.hint("shuffle_hash") if about <= FEW_ROWS else moved  # nothing is shuffled within one task
     untouched = rows.join(moved, list(IDENTITY), "left_anti").select(*names)
     return gathered(untouched.unionByName(latest.where("op <> 'd'").select(*values)), about)
+
+
+def moved_to(rows: DataFrame, ids: Mapping[int, int]) -> DataFrame:
+    """`rows` with other range ids, by the ones that they have; those that are not in `ids` stay."""
+    if not ids:
+        return rows
+    listed = ", ".join(f"({old}L, {new}L)" for old, new in ids.items())
+    renamed = F.broadcast(rows.sparkSession.sql(f"SELECT * FROM VALUES {listed} AS m(range_id, moved_to)"))
+    range_id = F.coalesce("moved_to", "range_id").alias("range_id")
+    others = [c for c in rows.columns if c != "range_id"]
+    return rows.join(renamed, "range_id", "left").select(range_id, *others)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from qbcd import buckets, ranges
 from qbcd.connectors.base import Connector
@@ -18,6 +18,7 @@ from qbcd.sql import compile_sql, render
 
 Share = tuple[int, int]  # number (from 0) and how many there are
 WHOLE: Share = (0, 1)
+Range = TypeVar("Range", bound=KeyRange)
 Query = Callable[[Sequence[KeyRange], Share], Statement]
 HASH, DIGEST = "qbcd_hash", "qbcd_digest"  # the relations' columns of the key's hash, and of the row's digest
 UNEVEN = 3  # levels that a bucket may be deeper than its table needs
@@ -65,6 +66,10 @@ class Cut(ABC):
             within: The range to cut (its rows are those of now), or None for the table.
             total: Rows of the table, where `within` is given.
         """
+
+    @abstractmethod
+    def joined(self, known: Sequence[Range], rows_per_range: int) -> list[list[Range]]:
+        """All ranges, in order, as groups that had better be one range each, since some of them have become small."""
 
     @abstractmethod
     def checksums(self, asked: Sequence[KeyRange]) -> Statement:
@@ -134,6 +139,10 @@ class KeyCut(Cut):
         """Between the keys that the source picked."""
         return ranges.build([tuple(str(v) for v in row) for row in found], first_id=first_id, within=within)
 
+    def joined(self, known: Sequence[Range], rows_per_range: int) -> list[list[Range]]:
+        """Neighbours."""
+        return ranges.joined(known, rows_per_range)
+
     def checksums(self, asked: Sequence[KeyRange]) -> Statement:
         """Each range by the index of the key."""
         select = [f"{sql} AS {name}" for name, sql in _SUMS.items()]
@@ -179,6 +188,10 @@ class HashCut(Cut):
         if depth <= buckets.depth_of([within]):
             return [within]
         return buckets.divided(depth, first_id=first_id, within=within)
+
+    def joined(self, known: Sequence[Range], rows_per_range: int) -> list[list[Range]]:
+        """Halves of one bucket."""
+        return buckets.joined(known, lambda rows, others: ranges.better_one(rows, others, rows_per_range))
 
     def checksums(self, asked: Sequence[KeyRange]) -> Statement:
         """All of them by one scan."""
