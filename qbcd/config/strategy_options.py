@@ -219,13 +219,13 @@ class RangeOptions(StrategyConfig):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Every option; `pace` is split into `target` and `per_second`, one of which is None."""
+        """Every option; `pace` is split into `target` and `per_second`, one of which is None, and `nice_ratio`."""
         values = super().options
         pace: Pace = values.pop("pace")
         if self.rows_per_range is None and self.pages_per_range is None:
             values["pages_per_range"] = DEFAULT_PAGES
         target = pace.target if pace.per_second is not None else pace.target or DEFAULT_TARGET
-        return {**values, "target": target, "per_second": pace.per_second}
+        return {**values, "target": target, "per_second": pace.per_second, "nice_ratio": pace.nice_ratio or 0.0}
 
 
 class TlcsOptions(RangeOptions):

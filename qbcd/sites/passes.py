@@ -135,6 +135,8 @@ class Visit:
             else:
                 held = float(max(1, sum(r.rows for r in step)))
                 rows = rotation.paced(held, seconds=spent, target=target.total_seconds())
+                if left:
+                    self._rest(float(self.plan.option("nice_ratio") or 0) * (time.monotonic() - began))
             yield
 
     def _rest(self, seconds: float) -> None:

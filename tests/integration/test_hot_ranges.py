@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import random
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
 
 from qbcd import hooks
 from qbcd.api import Project
+from qbcd.sites import passes
+from qbcd.sites.passes import Visit
 from qbcd.state import StoredRange, StreamStore
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
@@ -114,3 +117,33 @@ def test_a_pass_goes_on_after_a_stop(place: Place, workspace: Path) -> None:
             assert outcome.report is not None
             assert outcome.report.counts == {"u": expected}
         assert unseen(project) == set()
+
+
+@over(elsewhere=[])
+def test_rests_are_multiples_of_the_steps_before_them(
+    place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`nice_ratio: 2`: after each step but the last, twice as long as it took."""
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, n integer)")
+    place.insert("t", [(i, 0) for i in range(RANGES * ROWS)])
+    strategy = {"type": "id", "rows_per_range": ROWS, "pace": {"target": "1ms", "nice_ratio": 2}}
+    table = {"name": "s", "table": place.table("t"), "strategy": strategy, "sinks": []}
+    steps: list[float] = []
+    rests: list[float] = []
+    step = Visit._step
+
+    def timed(visit: Visit, ranges: Sequence[StoredRange]) -> float:
+        began = time.monotonic()
+        spent = step(visit, ranges)
+        steps.append(time.monotonic() - began)
+        return spent
+
+    monkeypatch.setattr(passes, "FIRST_ROWS", ROWS)
+    monkeypatch.setattr(Visit, "_step", timed)
+    monkeypatch.setattr(Visit, "_rest", lambda visit, seconds: rests.append(seconds))
+    with opened(config(place.url, table), workspace) as project:
+        project.stream("s").prepare()
+        poll(project, "s")
+    assert len(steps) > 2
+    assert len(rests) == len(steps) - 1
+    assert all(2 * took <= rest for took, rest in zip(steps[:-1], rests, strict=True))

@@ -143,6 +143,10 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "{type: id, pace: {target: 1s, per_second: 2}}",
             "strategy.pace.per_second: `target` and `per_second` cannot both be given (remove one)",
         ),
+        (
+            "{type: id, pace: {nice_ratio: 3, per_second: 2}}",
+            "strategy.pace.per_second: `nice_ratio` and `per_second` cannot both be given (remove one)",
+        ),
         ("{type: id, pace: fast}", "strategy.pace: expected a mapping (write keys and values, indented)"),
         ("{type: id, pace: {target: 0s}}", "strategy.pace.target: the interval must be longer than 0 (write it as"),
         (
