@@ -5,6 +5,7 @@ Python never orders or equates keys here; the order of ranges is the order in wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TypeVar
@@ -67,12 +68,29 @@ def shares(asked: Sequence[Range], connections: int) -> list[list[Range]]:
     return cut
 
 
-def statements(asked: Sequence[Range], connections: int, most: int) -> list[list[list[Range]]]:
-    """By connection, the ranges of each of its statements: its share of `asked`, `most` ranges at a time.
+def first(asked: Sequence[Range], rows: float, most: int) -> list[Range]:
+    """The first of `asked` that hold about `rows` rows together, `most` of them; one at least."""
+    held, number = 0, 0
+    for one in asked[:most]:
+        if number and held + one.rows > rows:
+            break
+        held, number = held + one.rows, number + 1
+    return list(asked[:number])
+
+
+def statements(asked: Sequence[Range], connections: int, most: int, rows: float = math.inf) -> list[list[list[Range]]]:
+    """By connection, the ranges of each of its statements: its share of `asked`, `most` ranges or `rows` at a time.
 
     Shares and statements are contiguous, since a database may answer for neighbours in one go.
     """
-    return [[s[i : i + most] for i in range(0, len(s), most)] for s in shares(asked, connections)]
+    by_connection = []
+    for left in shares(asked, connections):
+        own: list[list[Range]] = []
+        while left:
+            own.append(first(left, rows, most))
+            left = left[len(own[-1]) :]
+        by_connection.append(own)
+    return by_connection
 
 
 def readers(asked: Sequence[KeyRange], connections: int) -> int:

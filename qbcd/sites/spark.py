@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import Connection
@@ -99,13 +100,16 @@ class SparkSite(Site):
         strategy = self.strategy(plan)
         epoch, seq = new_epoch(held.row), held.row.last_batch_seq + 1
         moves = remote.first_mark(self, strategy)  # before the rows (protocol 6)
-        with snapshot_of(self.source, plan, None) as snapshot:
+        with self.reading() as conn:
+            now = self.store.now(conn)
+        with snapshot_of(self.source, plan, None, one_state=strategy.cut.one_state) as snapshot:
             self.check_key(snapshot.session, plan)
             bare = cut(self, strategy, snapshot, settings, held.row.next_range_id)
             fetched = self.fetch(strategy, snapshot, bare, settings, held)
         stage = self.stage(strategy, fetched, settings)
         self.check_values(stage, plan, settings)
-        counted = filled(self.stream, bare, compare.sums(stage, strategy.summed))
+        read = filled(self.stream, bare, compare.sums(stage, strategy.summed))
+        counted = [replace(r, last_visited=now) for r in read]
         rows = sum(r.rows for r in counted)
         header: BatchHeader | None = None
         if settings.baseline_events and rows:
@@ -144,9 +148,11 @@ class SparkSite(Site):
         Raises:
             SourceChanged: Its digests mean something else now, and the replica has no values to compare instead.
         """
-        accept = settings.accept_source
-        with snapshot_of(self.source, plan, held.row.checkpoint, accept_source=accept) as snapshot:
-            if snapshot.rebase and self.strategy(plan).keeps != "rows":
+        strategy, accept = self.strategy(plan), settings.accept_source
+        with snapshot_of(
+            self.source, plan, held.row.checkpoint, one_state=strategy.cut.one_state, accept_source=accept
+        ) as snapshot:
+            if snapshot.rebase and strategy.keeps != "rows":
                 raise SourceChanged(
                     "the server changed, and this stream keeps no old values by which its rows could be compared",
                     stream=self.stream,

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from qbcd import hooks
 from qbcd.errors import GuardTripped
 from qbcd.model import BatchHeader, StreamPlan
+from qbcd.rotation import Pass
 from qbcd.sites import compare
 from qbcd.sites.base import new_header
 from qbcd.sites.files import Part
-from qbcd.sites.guards import check_guards, confirm
+from qbcd.sites.guards import check_pass, confirm
 from qbcd.sites.pairing import paired
 from qbcd.sites.reading import Snapshot
 from qbcd.sites.replica import travels_of
@@ -74,8 +75,11 @@ def write_batch(
         changes.unpersist()
 
 
-def found_in(site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, part: Part, about: int) -> Found:
-    """What a written batch of at most `about` rows holds, once the guards have let it pass.
+def found_in(
+    site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, part: Part, about: int,
+    state: Pass | None = None,
+) -> Found:  # fmt: skip
+    """What a written batch of at most `about` rows holds, once the guards have let it pass, in a pass if it is of one.
 
     Raises:
         GuardTripped: It deletes too much; the part is removed.
@@ -84,7 +88,7 @@ def found_in(site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, 
     before = int(held.row.checkpoint["rows"])
     try:
         deletes = found.counts.get("d", 0)
-        check_guards(site.project, settings, held, deletes=deletes, before=before, after=before + found.net)
+        check_pass(site.project, settings, held, state, deletes=deletes, after=before + found.net)
     except GuardTripped:
         site.files.discard(part)
         raise
@@ -99,10 +103,11 @@ def stage_changes(
     snapshot: Snapshot,
     changes: DataFrame,
     about: int,
+    state: Pass | None = None,
 ) -> tuple[BatchHeader | None, Found, dict[int, tuple[int, int]]]:
     """Writes `changes`, `about` so many and persisted, as the next batch; also what they add to their ranges."""
     part = write_batch(site, plan, settings, held, changes, about)
-    found = found_in(site, plan, settings, held, part, about)
+    found = found_in(site, plan, settings, held, part, about, state)
     moves = compare.moves(changes) if found.counts else {}
     header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")

@@ -6,6 +6,7 @@ its index, which is cheap where the key follows the storage order; buckets are a
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -36,6 +37,7 @@ class Cut(ABC):
 
     Attributes:
         hashed: Ranges are of the key's hash.
+        one_state: All that a poll reads is of one state of the table; else each statement sees its own.
         per_statement: How many ranges one statement may answer for.
         answers_all: A range without rows is answered too.
     """
@@ -48,6 +50,11 @@ class Cut(ABC):
         self.connector = connector
         self.plan = plan
         self.sums_of = sums_of
+        self.one_state = connector.exports_snapshots and plan.option("consistency") != "range"
+
+    def row_count(self) -> Statement:
+        """One row (n) with the table's rows under the restriction."""
+        return compile_sql(render("row_count", table=self.plan.table), self.connector, self.plan)
 
     @abstractmethod
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement | None:
@@ -94,9 +101,16 @@ class Cut(ABC):
         asked = ranges.statements(known, connections, self.per_statement)
         return [[self.checksums(part) for part in own] for own in asked]
 
-    def shared(self, query: Query, asked: Sequence[KeyRange], readers: int) -> list[Statement]:
-        """`query` over `asked` by statements that so many readers share; each range is read by one of them."""
-        shares = ranges.statements(asked, readers, self.per_statement)
+    def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
+        """`query` over `asked` by statements that so many readers share; each range is read by one of them.
+
+        Args:
+            query: The statement over some ranges, or over the part of the storage that they are read from.
+            asked: The ranges.
+            readers: How many connections there are.
+            rows: How many rows a statement may bring, where it is not a scan and its ranges are not larger.
+        """
+        shares = ranges.statements(asked, readers, self.per_statement, rows)
         return [query(some, WHOLE) for own in shares for some in own]
 
     def digests(self, part: Share = WHOLE) -> str:
@@ -174,7 +188,7 @@ class HashCut(Cut):
         """How many rows there are, where that is not known."""
         if within is not None:
             return None
-        return compile_sql(render("row_count", table=self.plan.table), self.connector, self.plan)
+        return self.row_count()
 
     def ranges(
         self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange | None = None, total: int = 0
@@ -210,7 +224,7 @@ class HashCut(Cut):
         """All of them by one scan."""
         return Statement(self.connector.bucket_rows(select, self.relation(template, part, **extra), self._hash, asked))
 
-    def shared(self, query: Query, asked: Sequence[KeyRange], readers: int) -> list[Statement]:
+    def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
         """One scan where readers see one snapshot, each of its part of the storage; else one for each of them."""
         parts = self._parts(readers)
         if len(parts) == 1:
@@ -220,7 +234,7 @@ class HashCut(Cut):
     def _parts(self, wanted: int) -> list[Share]:
         """Parts of the storage for so many connections; the whole where a scan cannot be parted."""
         table = self.plan.table
-        apart = self.connector.exports_snapshots and self.connector.has_shares(table)
+        apart = self.one_state and self.connector.has_shares(table)
         number = min(wanted, table.pages) if apart else 1
         return [(i, number) for i in range(number)]
 
