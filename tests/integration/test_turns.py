@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import pytest
 
 import qbcd
 from qbcd.errors import ConfigError, GuardTripped
-from qbcd.model import Cost
+from qbcd.model import Cost, KeyRange, Statement
 from qbcd.sites import reading
 from qbcd.sites.base import Site
 from qbcd.state import StoredRange
@@ -123,10 +124,15 @@ def test_short_statements_and_no_state_kept(
     monkeypatch.setattr(reading, "FIRST_ROWS", 2 * ROWS)
     asked, rests, kept = list[int](), list[float](), list[tuple[Any, ...]]()
     checksums = KeyCut.checksums
+
+    def counted(cut: KeyCut, some: Sequence[KeyRange]) -> Statement:
+        asked.append(len(some))
+        return checksums(cut, some)
+
     pace = {"target": "1m", "nice_ratio": 3}
     with opened(data(place, per_poll=None, consistency="range", pace=pace), workspace, spark) as project:
         project.stream("s").prepare()
-        monkeypatch.setattr(KeyCut, "checksums", lambda cut, some: (asked.append(len(some)), checksums(cut, some))[1])
+        monkeypatch.setattr(KeyCut, "checksums", counted)
         monkeypatch.setattr(Site, "rest", lambda site, seconds: rests.append(seconds))
         place.sql("UPDATE t SET n = 1 WHERE id IN (3, 58)")
         if place.kind == "postgresql":
