@@ -99,7 +99,7 @@ def verify(site: SparkSite, plan: StreamPlan, held: Held) -> list[Difference]:
             return compare.differences(old, site.stage(strategy, fetched, settings), plan, by_value=False)
 
         site.check_key(snapshot.session, plan)
-        now = checksums(site.source, strategy, snapshot, known, settings.connections)
+        now = checksums(site.source, strategy, snapshot, known, settings.connections, site.rest)
         with site.reading() as conn:
             own = filled(site.stream, known, compare.sums(site.replica.rows(conn, plan, strategy.kept, known)))
         dirty = ranges.differing(own, now)

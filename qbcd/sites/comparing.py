@@ -17,13 +17,15 @@ from qbcd.sites.files import Part
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.looking import Look, check_torn, filled, look
 from qbcd.sites.reading import Snapshot
-from qbcd.sites.switching import Recut, found_in, new_batch, stage_changes, switch, write_batch
+from qbcd.sites.switching import Found, Recut, found_in, new_batch, stage_changes, switch, write_batch
 from qbcd.sites.turns import Turn, check_size, everything, turn_of
 from qbcd.sites.values import Detection, Held, Settings
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
     from qbcd.sites.spark import SparkSite
+
+DENSITY = "density"  # in the checkpoint
 
 
 def poll(
@@ -64,9 +66,17 @@ def _fetch(
     site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
 ) -> Part | narrow.Moved:
     moved = None
-    if narrow.is_worth(strategy, snapshot, wanted):
+    density = float(held.row.checkpoint.get(DENSITY, 0.0))
+    if narrow.is_worth(strategy, snapshot, wanted, density):
         moved = narrow.fetch(site, strategy, snapshot, wanted, settings, held)
     return moved or site.fetch(strategy, snapshot, wanted.asked, settings, held)
+
+
+def _noted(strategy: IdRcs, snapshot: Snapshot, wanted: Look, held: Held, found: Found) -> dict[str, float]:
+    """How densely changes lay in what was fetched, by which the next poll chooses its path."""
+    if narrow.is_open(strategy, snapshot, wanted):
+        return {DENSITY: round(narrow.density_of(wanted, sum(found.counts.values())), 4)}
+    return {DENSITY: held.row.checkpoint[DENSITY]} if DENSITY in held.row.checkpoint else {}
 
 
 def _compare(
@@ -96,7 +106,7 @@ def _compare_stage(
     changes = changes if strategy.deletes else changes.where("op <> 'd'")
     part = write_batch(site, plan, settings, held, changes, wanted.rows)
     found = found_in(site, plan, settings, held, part, wanted.rows, turn.state)
-    moves = {**moves, **turn.found(site, plan, held, found)}
+    moves = {**moves, **turn.found(site, plan, held, found), **_noted(strategy, snapshot, wanted, held, found)}
     header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")
     recut = None
@@ -127,7 +137,7 @@ def _compare_moved(
     changes = compare.differences(old, stage, plan, by_value=False).persist()
     try:
         header, found, grown = stage_changes(site, plan, settings, held, snapshot, changes, moved.about, turn.state)
-        moves = turn.found(site, plan, held, found)
+        moves = {**turn.found(site, plan, held, found), **_noted(strategy, snapshot, wanted, held, found)}
     finally:
         changes.unpersist()
         site.files.discard(moved.ids)

@@ -40,24 +40,45 @@ class Moved:
         ids: Identity and range of each row that differs.
         rows: Those of them that stand in the source, as they were in the second round.
         about: How many rows differ.
+        size: Bytes that travelled in both rounds.
     """
 
     ids: Part
     rows: Part
     about: int
-
-    @property
-    def size(self) -> int:
-        """Bytes that travelled in the second round."""
-        return self.rows.size
+    size: int
 
 
-def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
-    """Whether two rounds are likely to ship much less than whole ranges would, and can be made."""
-    saved = sum(r.rows for r in wanted.asked) * (strategy.plan.table.row_width - MARK_BYTES)
+def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
+    """Whether two rounds can be made, and would ship much less than whole ranges if nothing had changed."""
     shared = snapshot.name is not None and not snapshot.rebase and bool(strategy.plan.key)
     plain = shared and strategy.deletes and strategy.summed == "digest" and not wanted.children
-    return plain and saved >= SAVED_BYTES
+    return plain and saved(_rows_of(wanted), strategy.plan.table.row_width, 0) >= SAVED_BYTES
+
+
+def saved(rows: int, width: int, moved: float) -> float:
+    """Bytes that two rounds save over whole ranges of `rows` rows, `width` bytes each, of which so many moved."""
+    return rows * (width - MARK_BYTES) - moved * width
+
+
+def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float) -> bool:
+    """Whether two rounds are likely to ship much less than whole ranges would, and can be made.
+
+    Args:
+        density: The share of rows that had moved in the last ranges of which this was asked.
+    """
+    moved = density * _rows_of(wanted)
+    enough = saved(_rows_of(wanted), strategy.plan.table.row_width, moved) >= SAVED_BYTES
+    return is_open(strategy, snapshot, wanted) and enough and moved <= MOST_KEYS
+
+
+def density_of(wanted: Look, events: int) -> float:
+    """The share of rows that moved."""
+    return min(1.0, events / max(1, _rows_of(wanted)))
+
+
+def _rows_of(wanted: Look) -> int:
+    return sum(r.rows for r in wanted.asked)
 
 
 def fetch(
@@ -88,7 +109,7 @@ def fetch(
             f"{len(keys)} rows were asked for by their keys and {found} came, out of one snapshot", stream=site.stream,
             remedy="report this with the type of the key",
         )  # fmt: skip
-    return Moved(ids, rows, 2 * len(keys) + wanted.lost)
+    return Moved(ids, rows, 2 * len(keys) + wanted.lost, marks.size + rows.size)
 
 
 def _moved(site: SparkSite, strategy: IdRcs, wanted: Look, marks: Part, fields: list[tuple[str, str]]) -> DataFrame:
