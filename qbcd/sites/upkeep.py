@@ -53,12 +53,13 @@ def compact(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
     store, stream, row, strategy = site.store, site.stream, held.row, site.strategy(plan)
     with site.reading() as conn:
         segments = store.segments(conn, stream)
-        known, folded = store.ranges(conn, stream), site.replica.folded_through(conn)
+        folded = site.replica.folded_through(conn)
         pending = store.batches(conn, stream, folded) if folded else []
         rows, grown = int(row.checkpoint["rows"]), sum(h.size for h in pending)
         large = grown > max(1000, COMPACT_FRACTION * rows) or len(pending) >= COMPACT_BATCHES
         if not large and len(segments) <= COMPACT_SEGMENTS:
             return False
+        known = store.ranges(conn, stream)
         whole = site.replica.rows(conn, plan, strategy.kept, known)
     groups = strategy.cut.joined(known, settings.rows_per_range)
     after = joined_as(groups, row.next_range_id)
