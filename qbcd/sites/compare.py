@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Observation, Window
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from qbcd.model import Column, StreamPlan
@@ -38,25 +38,6 @@ def sums(rows: DataFrame, digest_column: str = "digest") -> dict[int, tuple[int,
     whole = F.when(F.count(digest) == F.count(F.lit(1)), F.sum(digest)).alias("s")
     found = rows.groupBy("range_id").agg(F.count(F.lit(1)).alias("n"), whole).collect()
     return {int(r["range_id"]): (int(r["n"]), None if r["s"] is None else int(r["s"])) for r in found}
-
-
-class Totals:
-    """Count and sum of digests of rows, taken while they are written: no second look at them is needed."""
-
-    def __init__(self) -> None:
-        self._observed = Observation()
-
-    def of(self, rows: DataFrame) -> DataFrame:
-        """`rows`, to be evaluated once."""
-        digest = F.col("digest").cast("decimal(38,0)")
-        return rows.observe(
-            self._observed, F.count(F.lit(1)).alias("n"), F.count(digest).alias("d"), F.sum(digest).alias("s")
-        )
-
-    def read(self) -> tuple[int, int | None]:
-        """(rows, sum of digests) once the rows were evaluated; no sum where a digest is missing."""
-        found = self._observed.get
-        return int(found["n"]), int(found["s"] or 0) if found["n"] == found["d"] else None
 
 
 def has_duplicates(stage: DataFrame) -> bool:
@@ -194,22 +175,6 @@ def _comparable(column: Column, name: str) -> SparkColumn:
     return value
 
 
-class Counts:
-    """Events by op, counted while a batch is written."""
-
-    def __init__(self) -> None:
-        self._observed = Observation()
-
-    def of(self, batch: DataFrame) -> DataFrame:
-        """`batch`, to be evaluated once."""
-        return batch.observe(self._observed, *(F.count(F.when(F.col("op") == op, 1)).alias(op) for op in _RANK))
-
-    def read(self) -> dict[str, int]:
-        """Op -> number of events, of ops that there are, once the batch was written."""
-        found = self._observed.get
-        return {op: int(found[op]) for op in _RANK if found[op]}
-
-
 def groups(changes: DataFrame) -> dict[tuple[str, int], int]:
     """(op, range_id) -> number of changes."""
     found = changes.groupBy("op", "range_id").count().collect()
@@ -313,3 +278,14 @@ def one_of(ids: Sequence[int]) -> SparkColumn:
     within = [f"range_id BETWEEN {first:d}L AND {last:d}L" for first, last in runs if first < last]
     alone = [f"{first:d}L" for first, last in runs if first == last]
     return F.expr(" OR ".join([*within, *([f"range_id IN ({', '.join(alone)})"] if alone else [])]) or "FALSE")
+
+
+def moved_to(rows: DataFrame, ids: Mapping[int, int]) -> DataFrame:
+    """`rows` with other range ids, by the ones that they have; those that are not in `ids` stay."""
+    if not ids:
+        return rows
+    listed = ", ".join(f"({old}L, {new}L)" for old, new in ids.items())
+    renamed = F.broadcast(rows.sparkSession.sql(f"SELECT * FROM VALUES {listed} AS m(range_id, moved_to)"))
+    range_id = F.coalesce("moved_to", "range_id").alias("range_id")
+    others = [c for c in rows.columns if c != "range_id"]
+    return rows.join(renamed, "range_id", "left").select(range_id, *others)

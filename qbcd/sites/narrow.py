@@ -18,6 +18,7 @@ from qbcd.sites.looking import Look, check_torn
 from qbcd.sites.reading import Snapshot, frame, range_frame
 from qbcd.sites.replica import travels_of
 from qbcd.sites.shapes import IDENTITY, ddl, row_fields
+from qbcd.sites.tallies import Totals
 from qbcd.sites.values import Held, Settings
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
@@ -44,24 +45,45 @@ class Moved:
         old: Identity and range of each row that differs, and the row as the replica has it, where it has.
         rows: Those of them that stand in the source, as they were in the second round.
         about: How many rows differ.
+        size: Bytes that travelled in both rounds.
     """
 
     old: Part
     rows: Part
     about: int
-
-    @property
-    def size(self) -> int:
-        """Bytes that travelled in the second round."""
-        return self.rows.size
+    size: int
 
 
-def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
-    """Whether two rounds are likely to ship much less than whole ranges would, and can be made."""
-    saved = sum(r.rows for r in wanted.asked) * (strategy.plan.table.row_width - MARK_BYTES)
+def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
+    """Whether two rounds can be made, and would ship much less than whole ranges if nothing had changed."""
     shared = snapshot.name is not None and not snapshot.rebase and bool(strategy.plan.key)
     plain = shared and strategy.deletes and strategy.summed == "digest" and not wanted.children
-    return plain and saved >= SAVED_BYTES
+    return plain and saved(_rows_of(wanted), strategy.plan.table.row_width, 0) >= SAVED_BYTES
+
+
+def saved(rows: int, width: int, moved: float) -> float:
+    """Bytes that two rounds save over whole ranges of `rows` rows, `width` bytes each, of which so many moved."""
+    return rows * (width - MARK_BYTES) - moved * width
+
+
+def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float) -> bool:
+    """Whether two rounds are likely to ship much less than whole ranges would, and can be made.
+
+    Args:
+        density: The share of rows that had moved in the last ranges of which this was asked.
+    """
+    moved = density * _rows_of(wanted)
+    enough = saved(_rows_of(wanted), strategy.plan.table.row_width, moved) >= SAVED_BYTES
+    return is_open(strategy, snapshot, wanted) and enough and moved <= MOST_KEYS
+
+
+def density_of(wanted: Look, events: int) -> float:
+    """The share of rows that moved."""
+    return min(1.0, events / max(1, _rows_of(wanted)))
+
+
+def _rows_of(wanted: Look) -> int:
+    return sum(r.rows for r in wanted.asked)
 
 
 def fetch(
@@ -73,7 +95,7 @@ def fetch(
         site.source, site.spark.get(), strategy, snapshot, wanted.asked, strategy.marks, settings.connections
     )  # fmt: skip
     marks = [*MARK_FIELDS, *_texts(strategy)]
-    totals = compare.Totals()
+    totals = Totals()
     found = site.files.write(totals.of(read), marks, "fetch", held, source=site.source)
     try:
         check_torn(site.stream, wanted, *totals.read())
@@ -90,7 +112,7 @@ def fetch(
             f"{len(asked)} rows were asked for by their keys and {came} came, out of one snapshot", stream=site.stream,
             remedy="report this with the type of the key",
         )  # fmt: skip
-    return Moved(old, rows, 2 * len(asked) + wanted.lost)
+    return Moved(old, rows, 2 * len(asked) + wanted.lost, found.size + rows.size)
 
 
 def _texts(strategy: IdRcs) -> list[tuple[str, str]]:
@@ -146,7 +168,7 @@ def _rows(
     statements = [strategy.images_of(part, typed=settings.typed) for part in asked]
     at_once = min(settings.connections, len(asked))
     read = frame(site.source, spark, site.stream, snapshot, statements, at_once=at_once)
-    totals = compare.Totals()
+    totals = Totals()
     part = site.files.write(totals.of(read), fields, "fetch", held, source=site.source)
     return part, totals.read()[0]
 

@@ -8,16 +8,21 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from qbcd import hooks
 from qbcd.api import Project
 from qbcd.sites import passes
+from qbcd.sites.base import Site
 from qbcd.sites.passes import Visit
 from qbcd.state import StoredRange, StreamStore
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 RANGES, ROWS = 20, 8  # ranges, and rows in each
 EVERY, STALENESS = 10, 90  # seconds between polls, and that none may be older than
@@ -49,9 +54,9 @@ def change(place: Place, keys: Iterable[int]) -> None:
     place.sql(f"UPDATE t SET n = n + 1 WHERE id IN ({', '.join(map(str, keys))})")
 
 
-@over("kind", ["id", pytest.param("tlcs", marks=pytest.mark.campaign)], elsewhere=[])
+@over("kind", ["id", *(pytest.param(kind, marks=pytest.mark.campaign) for kind in ("tlcs", "id_rcs"))], elsewhere=[])
 def test_half_the_ranges_find_most_changes_and_all_in_time(
-    kind: str, place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """80 % of the changes are in 20 % of the ranges."""
     clock, drawn = Clock(monkeypatch), random.Random(7)
@@ -63,7 +68,7 @@ def test_half_the_ranges_find_most_changes_and_all_in_time(
     table = {"name": "s", "table": place.table("t"), "strategy": strategy, "every": f"{EVERY}s", "sinks": []}
     since: dict[int, float] = {}
     made = found = 0
-    with opened(config(place.url, table), workspace) as project:
+    with opened(config(place.url, table), workspace, spark) as project:
         project.stream("s").prepare()
         assert len(ranges_of(project)) == RANGES
         for number in range(LEARNING + POLLS):
@@ -140,7 +145,7 @@ def test_rests_are_multiples_of_the_steps_before_them(
 
     monkeypatch.setattr(passes, "FIRST_ROWS", ROWS)
     monkeypatch.setattr(Visit, "_step", timed)
-    monkeypatch.setattr(Visit, "_rest", lambda visit, seconds: rests.append(seconds))
+    monkeypatch.setattr(Site, "rest", lambda site, seconds: rests.append(seconds))
     with opened(config(place.url, table), workspace) as project:
         project.stream("s").prepare()
         poll(project, "s")
