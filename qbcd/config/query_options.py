@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 from qbcd.config.fields import Count, wrong
-from qbcd.config.strategy_section import StrategyConfig
+from qbcd.config.strategy_base import StrategyConfig
 
 
 class VbdOptions(StrategyConfig):
