@@ -67,6 +67,12 @@ tables:
     # baseline: events         # deliver the rows found at prepare as well; default: silent
     # guards: {max_delete_fraction: 0.5, allow_empty: false}   # a poll that would delete more is refused
     # key_change: pair         # a delete and an insert of equal content are marked as one change of key
+
+  # The result of a query in place of a table, computed in the source; only its changes travel.
+  # - name: totals
+  #   source: shop
+  #   query: SELECT region, count(*) AS orders, sum(amount) AS amount FROM public.orders GROUP BY region
+  #   strategy: vbd
 """
 
 
