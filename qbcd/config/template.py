@@ -68,11 +68,7 @@ tables:
     # guards: {max_delete_fraction: 0.5, allow_empty: false}   # a poll that would delete more is refused
     # key_change: pair         # a delete and an insert of equal content are marked as one change of key
 
-  # The result of a query in place of a table, computed in the source; only its changes travel.
-  # - name: totals
-  #   source: shop
-  #   query: SELECT region, count(*) AS orders, sum(amount) AS amount FROM public.orders GROUP BY region
-  #   strategy: vbd
+  # In place of a table, the result of a query of yours: its `name`, `query: SELECT ..` and `strategy: vbd`.
 """
 
 
