@@ -28,6 +28,7 @@ MARK_BYTES = 40  # of key, its text and digest, about
 SAVED_BYTES = 16_000_000  # below which another round to the source costs more than it saves
 MOST_KEYS = 50_000  # that a poll asks for one by one; beyond them whole ranges are read
 KEYS_PER_STATEMENT = 5_000
+WAITING_SHARE = 0.1  # of the rows, in ranges that have outgrown their size, which are not cut for the sake of the rest
 ID_FIELDS = [("key_id", "binary"), ("range_id", "bigint")]
 MARK_FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint")]
 
@@ -70,6 +71,15 @@ def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float) 
     moved = density * _rows_of(wanted)
     enough = saved(_rows_of(wanted), strategy.plan.table.row_width, moved) >= SAVED_BYTES
     return is_open(strategy, snapshot, wanted) and enough and moved <= MOST_KEYS
+
+
+def preferred(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float) -> Look:
+    """`wanted`, or the same without cuts: children need whole rows, and little that has outgrown its size can wait."""
+    if not wanted.children or snapshot.rebase:
+        return wanted
+    plain = wanted.uncut()
+    little = sum(r.rows for r in wanted.parents) <= WAITING_SHARE * _rows_of(plain)
+    return plain if little and is_worth(strategy, snapshot, plain, density) else wanted
 
 
 def density_of(wanted: Look, events: int) -> float:
