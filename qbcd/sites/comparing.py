@@ -11,18 +11,23 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from qbcd import hooks
+from qbcd.errors import TornRead
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sites import compare, narrow
 from qbcd.sites.files import Part
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.looking import Look, check_torn, filled, look
 from qbcd.sites.reading import Snapshot
-from qbcd.sites.switching import Found, Recut, found_in, new_batch, stage_changes, switch, write_batch
+from qbcd.sites.switching import Found, Recut, new_batch, stage_changes, switch, write_batch
+from qbcd.sites.tallies import Totals
 from qbcd.sites.turns import Turn, check_size, everything, turn_of
 from qbcd.sites.values import Detection, Held, Settings
+from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from qbcd.sites.spark import SparkSite
 
 DENSITY = "density"  # in the checkpoint
@@ -70,7 +75,22 @@ def _fetch(
     density = float(held.row.checkpoint.get(DENSITY, 0.0))
     if narrow.is_worth(strategy, snapshot, wanted, density):
         moved = narrow.fetch(site, strategy, snapshot, wanted, settings, held)
-    return moved or site.fetch(strategy, snapshot, wanted.asked, settings, held)
+    if moved:
+        return moved
+    totals = Totals()
+    fetched = site.fetch(strategy, snapshot, wanted.asked, settings, held, totals)
+    if _is_whole(snapshot):
+        try:
+            check_torn(site.stream, wanted, *totals.read())
+        except TornRead:
+            site.files.discard(fetched)
+            raise
+    return fetched
+
+
+def _is_whole(snapshot: Snapshot) -> bool:
+    """Whether checksums and rows are of one state, so that they can be held against each other."""
+    return snapshot.name is not None and not snapshot.rebase
 
 
 def _noted(strategy: IdRcs, snapshot: Snapshot, wanted: Look, held: Held, found: Found) -> dict[str, float]:
@@ -98,15 +118,12 @@ def _compare_stage(
     site.progress(f"comparing {len(wanted.asked):,} ranges with the replica")
     stage = compare.gathered(site.stage(strategy, fetched, settings), wanted.rows)
     site.check_values(stage, plan, settings)
-    read = {r.range_id: r for r in filled(site.stream, wanted.asked, compare.sums(stage, strategy.summed))}
-    if snapshot.name is not None and not snapshot.rebase:
-        check_torn(site.stream, wanted, read)
+    read = _counted(site, strategy, snapshot, wanted, stage)
     with site.reading() as conn:
         old = site.replica.rows(conn, plan, strategy.kept, wanted.old)
     changes = compare.differences(old, stage, plan, by_value=snapshot.rebase)
     changes = changes if strategy.deletes else changes.where("op <> 'd'")
-    part = write_batch(site, plan, settings, held, changes, wanted.rows)
-    found = found_in(site, plan, settings, held, part, wanted.rows, turn.state)
+    found = write_batch(site, plan, settings, held, changes, wanted.rows, turn.state)
     moves = {**moves, **turn.found(site, plan, held, found), **_noted(strategy, snapshot, wanted, held, found)}
     header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")
@@ -121,6 +138,15 @@ def _compare_stage(
     return header
 
 
+def _counted(
+    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, stage: DataFrame
+) -> dict[int, StoredRange]:
+    """Counts and checksums of the rows that were read; the source's own, where all of its state is one."""
+    if _is_whole(snapshot) and not wanted.children:
+        return {r.range_id: r for r in wanted.kept}
+    return {r.range_id: r for r in filled(site.stream, wanted.asked, compare.sums(stage, strategy.summed))}
+
+
 def _compare_moved(
     site: SparkSite,
     plan: StreamPlan,
@@ -133,16 +159,17 @@ def _compare_moved(
     turn: Turn,
 ) -> BatchHeader | None:
     """As `_compare`, of the rows that moved; ranges grow by what the batch adds to them."""
-    stage, old = narrow.frames(site, strategy, moved, wanted, settings)
-    site.check_values(stage, plan, settings)
-    changes = compare.differences(old, stage, plan, by_value=False).persist()
-    try:
-        header, found, grown = stage_changes(site, plan, settings, held, snapshot, changes, moved.about, turn.state)
-        moves = {**turn.found(site, plan, held, found), **_noted(strategy, snapshot, wanted, held, found)}
-    finally:
-        changes.unpersist()
-        site.files.discard(moved.ids)
-        site.files.discard(moved.rows)
+    with site.spark.for_rows(moved.about):
+        stage, old = narrow.frames(site, strategy, moved, settings)
+        site.check_values(stage, plan, settings)
+        changes = compare.differences(old, stage, plan, by_value=False).persist()
+        try:
+            header, found, grown = stage_changes(site, plan, settings, held, snapshot, changes, moved.about, turn.state)
+            moves = {**turn.found(site, plan, held, found), **_noted(strategy, snapshot, wanted, held, found)}
+        finally:
+            changes.unpersist()
+            site.files.discard(moved.old)
+            site.files.discard(moved.rows)
     rows = int(held.row.checkpoint["rows"]) + found.net
     checkpoint = {**site.checkpoint(plan, settings, snapshot, rows), **moves}
     switch(site, settings, held, header, checkpoint, turn.visited(compare.grown(wanted.old, grown)))

@@ -128,20 +128,16 @@ def filled(stream: str, asked: Sequence[StoredRange], sums: Mapping[int, tuple[i
     return counted
 
 
-def check_torn(stream: str, asked: Look, read: Mapping[int, StoredRange]) -> None:
+def check_torn(stream: str, asked: Look, rows: int, checksum: int | None) -> None:
     """Holds the rows that were read against what the checksums counted in the same snapshot.
 
     Raises:
-        TornRead: They are others.
+        TornRead: They are others, or one of them has no digest.
     """
-    parts = [(r, [read[r.range_id]]) for r in asked.kept]
-    if asked.parents:
-        whole = StoredRange(0, None, None, sum(r.rows for r in asked.parents), sum(r.checksum for r in asked.parents))
-        parts.append((whole, [read[r.range_id] for r in asked.children]))
-    for counted, found in parts:
-        if (counted.rows, counted.checksum) != (sum(r.rows for r in found), sum(r.checksum for r in found)):
-            raise TornRead(
-                f"{len(found)} ranges from {found[0].range_id} on brought {sum(r.rows for r in found)} rows where "
-                f"the checksum counted {counted.rows}: the readers did not see one snapshot",
-                stream=stream, remedy="poll again",
-            )  # fmt: skip
+    counted = (*asked.kept, *asked.parents)
+    if (rows, checksum) != (sum(r.rows for r in counted), sum(r.checksum for r in counted)):
+        raise TornRead(
+            f"{len(asked.asked)} ranges from {asked.asked[0].range_id} on brought {rows} rows where the checksums "
+            f"counted {sum(r.rows for r in counted)}, or others: the readers did not see one snapshot",
+            stream=stream, remedy="poll again",
+        )  # fmt: skip

@@ -29,6 +29,7 @@ from qbcd.sites.reading import Snapshot, range_frame, snapshot_of
 from qbcd.sites.replica import Replica, travels_of
 from qbcd.sites.shapes import batch_fields, row_fields
 from qbcd.sites.switching import Found, new_batch
+from qbcd.sites.tallies import Totals
 from qbcd.sites.values import Detection, Difference, Held, Settings, Step
 from qbcd.spark.session import SparkProvider
 from qbcd.state import ProjectState, StreamRow
@@ -161,15 +162,17 @@ class SparkSite(Site):
             yield snapshot
 
     def fetch(
-        self, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange], settings: Settings, held: Held
-    ) -> Part:
-        """Reads `asked` once into the stage."""
+        self, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange], settings: Settings, held: Held,
+        totals: Totals | None = None,
+    ) -> Part:  # fmt: skip
+        """Reads `asked` once into the stage; `totals` are taken on the way."""
         self.progress(f"fetching about {sum(r.rows for r in asked):,} rows of {len(asked):,} ranges")
         frame = range_frame(
             self.source, self.spark.get(), strategy, snapshot, asked,
             lambda some, part: strategy.images(some, part, typed=settings.typed), settings.connections,
         )  # fmt: skip
         frame = frame if strategy.plan.key else copies.told_apart(frame)
+        frame = totals.of(frame) if totals else frame
         fields = row_fields(travels_of(strategy.plan), typed=settings.typed, extra=strategy.extra)
         return self.files.write(frame, fields, "fetch", held, source=self.source)
 

@@ -17,7 +17,7 @@ from qbcd.sites.files import Part
 from qbcd.sites.looking import Look, filled, look
 from qbcd.sites.reading import Snapshot, range_frame
 from qbcd.sites.shapes import row_fields
-from qbcd.sites.switching import Recut, found_in, new_batch, switch, write_batch
+from qbcd.sites.switching import Recut, new_batch, switch, write_batch
 from qbcd.sites.turns import Turn
 from qbcd.sites.values import Detection, Held, Settings
 from qbcd.state import StoredRange
@@ -75,8 +75,7 @@ def _compare(
     keys = compare.gathered(site.files.read(site.spark.get(), FIELDS, fetched), wanted.rows)
     with site.reading() as conn:
         old = site.replica.rows(conn, plan, strategy.kept, wanted.old)
-    part = write_batch(site, plan, settings, held, compare.gone(old, keys), wanted.rows)
-    found = found_in(site, plan, settings, held, part, wanted.rows)
+    found = write_batch(site, plan, settings, held, compare.gone(old, keys), wanted.rows)
     standing = keys.join(old.select("key_id"), "key_id", "left_semi")
     read = {r.range_id: r for r in filled(site.stream, wanted.asked, compare.sums(standing, strategy.summed))}
     header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
