@@ -63,4 +63,5 @@ def compact(site: SparkSite, plan: StreamPlan, held: Held) -> bool:
         )
         advanced = site.commit(conn, moved, held, None, dict(row.checkpoint))
     held.row = advanced
+    hooks.reach("after_commit")
     return True
