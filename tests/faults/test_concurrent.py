@@ -240,7 +240,7 @@ def test_a_range_does_not_tear(
     bank, whole = Bank(place, workspace, spark), (RANGE, 1000 * RANGE)
     with bank.project:
         with writers(server_of(request, place.kind), place, Work(WITHIN, within), workspace):
-            assert bank.sums(READS // 4, ["range_id"]) == [whole] * (READS // 4 * (ACCOUNTS // RANGE))
+            assert bank.sums(FEW_READS // 2, ["range_id"]) == [whole] * (FEW_READS // 2 * (ACCOUNTS // RANGE))
             (outcome,) = poll(bank.project, "b")
             assert outcome.report is not None
             assert outcome.report.cost.dirty == ACCOUNTS // RANGE, "transfers touched every range"

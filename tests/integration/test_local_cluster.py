@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CLUSTER = "local-cluster[2,1,1024]"
-PATIENCE = 300.0  # seconds
+PATIENCE = 900.0  # seconds
 SMALL = {"type": "id_rcs", "rows_per_range": 20}
 WAYS: dict[str, dict[str, Any]] = {
     "key": {"strategy": SMALL},
