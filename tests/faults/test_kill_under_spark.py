@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 OTHERS = tuple(way for way in WAYS if way != "id_rcs")
 CASES = [(point, way, reverted) for point in POINTS for way in OTHERS for reverted in (False, True)]
 CHOSEN = [("after_stage", "id_rcs_hash", False), ("after_commit", "id_rcs_no_key", True)]
-# What the database has a hand in.
-ALSO_ELSEWHERE = ("after_checksums", "after_fetch")
 COMMITS = [(way, point) for way in WAYS for point in ("before_commit", "after_commit")]
 MORE = 40  # rows: ranges outgrow their size
 

@@ -42,6 +42,7 @@ WORDS = [
     "🙂",
     *(f"w{'x' * (i % 5)}{i}" for i in range(50)),
 ]
+FOLDED = ["", "a", "a b", "ab", "Z", "z-1", "日本", "🙂", *WORDS[12:]]  # which no collation equates
 SPELT = [*WORDS, "A", "a ", "AB", "äb", "Z1", "z 1", "ss", "é", "e\u0301"]
 ENDS = [*(-(2**63) + i for i in range(20)), *range(-8, 8), *(2**63 - 1 - i for i in range(20))]
 DAYS = ["0001-01-01", "1582-10-10", "1969-12-31", *(f"2024-{m:02}-{d:02}" for m in range(1, 7) for d in range(20, 29))]
@@ -49,7 +50,7 @@ STAMPS = [
     "1000-01-01 00:00:00", "9999-12-31 23:59:59.999999", *(f"2024-03-10 02:30:00.0000{i:02}" for i in range(50)),
 ]  # fmt: skip
 UUIDS = [f"{i * 2654435761 % 2**32:08x}-0000-4000-8000-{i:012x}" for i in range(60)]
-NUMBERS = ["0", "-0.5", "0.0000001", "1e10", "-1e10", *(f"{i}.{i % 7}25" for i in range(50))]
+NUMBERS = ["0", "-0.5", "0.0000001", "10000000000", "-10000000000", *(f"{i}.{i % 7}25" for i in range(50))]
 BYTES = ["", "00", "0000", "61", "6100", "ff", *(f"{i * 7919 % 65536:04x}{i:02x}" for i in range(50))]
 
 
@@ -65,7 +66,7 @@ class Kind:
         """The keys as SQL."""
         types = self.types(place)
         lists = [[_literal(place, t, text) for text in texts] for t, texts in zip(types, self.texts, strict=True)]
-        size = max(map(len, lists))
+        size = len(lists[0]) if len(lists) == 1 else MANY
         return [", ".join(texts[i % len(texts)] for texts in lists) for i in range(size)]
 
     def types(self, place: Place) -> Sequence[str]:
@@ -76,11 +77,13 @@ class Kind:
 def _literal(place: Place, sql_type: str, text: str) -> str:
     if sql_type in ("bytea", "varbinary(20)"):
         text = ("\\x" if sql_type == "bytea" else "0x") + text
+    if sql_type == "boolean" or sql_type.startswith("decimal"):
+        return text
     return place.literal(sql_type, text)
 
 
 _CI = "varchar(20) COLLATE utf8mb4_general_ci"
-_MIXED = [WORDS[:7], NUMBERS[:11], DAYS[:13], ["true", "false"]]
+_MIXED = [FOLDED[:7], NUMBERS[:11], DAYS[:13], ["true", "false"]]
 KINDS: dict[str, Kind] = {
     "integer": Kind(["integer"], ["integer"], [[str(i * 37 - 900) for i in range(60)]]),
     "bigint": Kind(["bigint"], ["bigint"], [list(map(str, ENDS))]),
@@ -89,11 +92,11 @@ KINDS: dict[str, Kind] = {
     "timestamp": Kind(["timestamp"], ["datetime(6)"], [STAMPS]),
     "uuid": Kind(["uuid"], ["uuid"], [UUIDS]),
     "text in C": Kind(['text COLLATE "C"'], ["varchar(20) COLLATE utf8mb4_nopad_bin"], [SPELT]),
-    "text": Kind(["text"], [_CI], [WORDS]),
+    "text": Kind(["text"], [_CI], [FOLDED]),
     "bytes": Kind(["bytea"], ["varbinary(20)"], [BYTES]),
     "boolean": Kind(["boolean"], ["boolean"], [["true", "false"]]),
     "mixed": Kind(["text", "numeric", "date", "boolean"], [_CI, "decimal(30,9)", "date", "boolean"], _MIXED),
-    "none": Kind(["text", "numeric"], ["varchar(20)", "decimal(30,9)"], [WORDS, NUMBERS]),
+    "none": Kind(["text", "numeric"], ["varchar(20)", "decimal(30,9)"], [FOLDED, NUMBERS]),
 }
 IN_ICU = {  # the embedded server has no such collations
     "text in ICU": Kind(["text COLLATE english"], [], [SPELT]),
@@ -103,6 +106,7 @@ CASES = [(kind, how) for kind in KINDS for how in ("key", "hash") if (kind, how)
 QUICK = [("bigint", "key"), ("mixed", "key")]
 BRIEF = [(0.9, 0.2), (0.1, 0.9)]
 LONG = [(0.9, 0.2), (0.1, 0.9), (0.9, 0.1), (0.2, 0.8), (0.9, 0.3)]
+MANY = 60  # keys of several columns
 ICU_VARIABLE = "QBCD_TEST_ICU_URL"
 
 
