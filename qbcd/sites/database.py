@@ -20,7 +20,7 @@ from qbcd.catalog.source import Session, Source
 from qbcd.errors import SourceChanged
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, Cost, ServerIdentity, StreamPlan
-from qbcd.sites import described, fitness, owned, resizing, stepping, windows
+from qbcd.sites import auditing, described, fitness, owned, resizing, stepping, windows
 from qbcd.sites.base import Site, checkpoint_of, new_epoch
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.horizon import look_ahead
@@ -151,12 +151,21 @@ class DatabaseSite(Site):
                 found = self._detection(held, header, taken.accepted_source, cost)
                 yield replace(found, remarks=(taken.remark,) if taken.remark else ())
                 started = time.monotonic()
+            if began := auditing.due(self, settings, held):
+                yield from self._audit(plan, settings, held, began)
         else:
             self.progress("comparing table and replica in the source")
             taken = stepping.take(self, plan, settings, held, Look([lambda s, part: s.differences(part)]))
             scanned = max(plan.table.rows, 0) + before
             cost = Cost(scanned, taken.found, seconds=time.monotonic() - started, spark=taken.found > 0)
             yield self._detection(held, taken.header, taken.accepted_source, cost)
+
+    def _audit(self, plan: StreamPlan, settings: Settings, held: Held, began: float) -> Iterator[Detection]:
+        started = time.monotonic()
+        for taken in auditing.audit(self, plan, settings, held, began):
+            cost = Cost(max(plan.table.rows, 0), taken.found, seconds=time.monotonic() - started, spark=taken.found > 0)
+            yield self._detection(held, taken.header, taken.accepted_source, cost)
+            started = time.monotonic()
 
     def _changed_meaning(self, strategy: InSource, held: Held) -> bool:
         """Whether the server is another one, or what it means by equality: then every value has to be compared.
@@ -238,7 +247,8 @@ class DatabaseSite(Site):
 
     # -- looking -----------------------------------------------------------------------------------------------------
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[Step]:
-        return described.explain(self, plan, row)
+        steps = described.explain(self, plan, row)
+        return [*steps, *described.audits(self, plan, row)] if settings.audit else steps
 
     def verify(self, plan: StreamPlan, held: Held) -> list[Difference]:
         """Runs the comparison into the outbox under a number of its own, lists it, and rolls it back."""

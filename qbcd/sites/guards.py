@@ -36,7 +36,8 @@ def check_guards(
     if not emptied and deletes <= settings.max_delete_fraction * before:
         return
     refusal = project.get_refusal(stream)
-    if settings.accept_deletes and refusal and refusal.version == held.row.version and deletes <= refusal.amount:
+    shown = refusal is not None and refusal.version in (held.row.version, held.first) and deletes <= refusal.amount
+    if settings.accept_deletes and shown:
         held.confirmed = refusal
         if ACCEPTED_DELETES not in held.notes:
             held.notes.append(ACCEPTED_DELETES)

@@ -18,7 +18,7 @@ from qbcd import hooks
 from qbcd.catalog.remembered import check_server
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, Cost, StreamPlan
-from qbcd.sites import compare, comparing
+from qbcd.sites import auditing, compare, comparing, settled
 from qbcd.sites.files import Part
 from qbcd.sites.horizon import look_ahead
 from qbcd.sites.reading import Snapshot, frame
@@ -55,8 +55,8 @@ def poll(site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settin
     hooks.reach("after_horizon")
     remark = ahead.pop("remark", "")
     if afresh:
-        swept = held.row.checkpoint["swept"]
-        yield comparing.poll(site, plan, strategy, settings, held, {"mark": ahead, "swept": swept})
+        kept = {n: held.row.checkpoint[n] for n in ("swept", auditing.AUDITED) if n in held.row.checkpoint}
+        yield comparing.poll(site, plan, strategy, settings, held, {**kept, "mark": ahead})
         return
     found = _window(site, plan, strategy, settings, held, ahead)
     yield replace(found, remarks=(remark,) if remark else ())
@@ -66,6 +66,8 @@ def poll(site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settin
             now = site.store.now(conn)
         if now - float(held.row.checkpoint["swept"]) >= every.total_seconds():
             yield sweep(site, plan, strategy, settings, held, now)
+    if began := auditing.due(site, settings, held):
+        yield settled.audit(site, plan, strategy, settings, held, began)
 
 
 def _changed_server(site: SparkSite, held: Held) -> bool:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Counts = Mapping[str, int]
 # What of a checkpoint no step makes anew.
-CARRIED = ("open", "mark", "pass", "swept", "usual")
+CARRIED = ("open", "mark", "pass", "swept", "usual", "audited", "auditing")
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,10 @@ class Taken:
         return sum(self.counts.values())
 
 
-def take(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, look: Look) -> Taken:
-    """Takes one step; the row in `held` has advanced when it returns."""
+def take(
+    site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, look: Look, *, drop: Sequence[str] = ()
+) -> Taken:
+    """Takes one step; the row in `held` has advanced when it returns. The next checkpoint has no entries `drop`."""
     with site.source.write(site.stream) as session:
         site.enter(session, plan, held)
         # Only what vouches for the key is taken over: the table is the one that is configured now.
@@ -110,7 +112,8 @@ def take(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, l
             else:
                 pair(site, session, settings, header)
         rows = int(row.checkpoint["rows"]) + adopted + counts.get("c", 0) - counts.get("d", 0)
-        checkpoint = {**carried(held), **site.checkpoint(plan, settings, server, rows), **moves}
+        kept = {name: value for name, value in carried(held).items() if name not in drop}
+        checkpoint = {**kept, **site.checkpoint(plan, settings, server, rows), **moves}
         confirm(site.project, settings, held)
         hooks.reach("before_commit")
         advanced = site.commit(session.connection, held.row, held, header, checkpoint)

@@ -202,7 +202,7 @@ class InSource(Strategy):
             "ranged": within is not None,
             # what only some strategies have, see their own `_context`
             "fresh": False, "checksum": "", "deletes": True, "flag": "", "exits": False, "marked": False,
-            "any_row": False,
+            "any_row": False, "reason": "",
         }  # fmt: skip
         return render(template, **{**context, **self._context(), **extra})
 

@@ -114,7 +114,7 @@ def stamped(which: str) -> Iterator[tuple[str, Statement]]:
         strategy = make(connector, optioned(which, "stamped", kind.split()[0], **options), "qbcd")
         strategy.check()
         yield f"{kind}: window", strategy.look(part, window)
-        yield f"{kind}: all before", strategy.look(part, Window(None, window.hi), repeats=False)
+        yield f"{kind}: audit", strategy.look(part, Window(None, window.hi), repeats=False, reason="audit")
         yield f"{kind}: window alone", strategy.window_rows(window)
         yield f"{kind}: sweep of a range", strategy.sweep(part, KeyRange(2, ("-5",), ("7",)))
         yield f"{kind}: index", Statement(strategy.index())
@@ -138,6 +138,7 @@ def windowed(which: str, kind: str, options: Mapping[str, Any], window: Window) 
     yield f"{kind}, under Spark: key sums", strategy.cut.checksums(ranges)
     yield f"{kind}, under Spark: keys", strategy.keys(ranges[1:2])
     yield f"{kind}, under Spark: images", strategy.images(ranges[1:2], typed=True)
+    yield f"{kind}, under Spark: audit", strategy.settled_images(ranges[1:2], window.hi, typed=False)
 
 
 def remote(which: str, name: str) -> Iterator[tuple[str, Statement]]:
