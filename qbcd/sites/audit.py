@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from qbcd.errors import SourceChanged
 from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
 from qbcd.sites import compare, settled
 from qbcd.sites.described import next_window
@@ -87,6 +88,11 @@ def verify(site: SparkSite, plan: StreamPlan, held: Held) -> list[Difference]:
     with site.reading() as conn:
         known = site.store.ranges(conn, site.stream)
     with ExitStack() as stages, site.remembered(plan, held, settings) as snapshot:
+        if snapshot.rebase:
+            raise SourceChanged(
+                "the server, or the way in which digests are computed, changed since the last poll", stream=site.stream,
+                remedy=f"qbcd run {site.stream} --once compares every row by its values; verify it then",
+            )  # fmt: skip
 
         def differing(asked: Sequence[StoredRange]) -> DataFrame:
             fetched = site.fetch(strategy, snapshot, asked, settings, held)

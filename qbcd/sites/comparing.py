@@ -10,9 +10,13 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import functions as F
+
 from qbcd import hooks
+from qbcd.catalog.meaning import plan_before
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sites import compare, narrow
+from qbcd.sites.auditing import AUDIT
 from qbcd.sites.files import Part
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.looking import Look, check_torn, filled, look
@@ -22,6 +26,8 @@ from qbcd.sites.values import Detection, Held, Settings
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from qbcd.sites.spark import SparkSite
 
 
@@ -36,9 +42,13 @@ def poll(
     with ExitStack() as jobs:
         with site.remembered(plan, held, settings) as snapshot:
             plan = plan.on(snapshot.table)
+            strategy = strategy.beside(snapshot.was) if snapshot.anew and snapshot.was else strategy
             site.check_null_keys(snapshot.session, strategy)
             wanted = look(site, strategy, snapshot, known, settings, held)
             if not wanted.asked:
+                if snapshot.change:
+                    rows = int(held.row.checkpoint["rows"])
+                    switch(site, settings, held, None, site.checkpoint(plan, settings, snapshot, rows))
                 return Detection(None, Cost(wanted.after, 0, 0, len(known), 0, time.monotonic() - started))
             jobs.enter_context(site.spark.for_rows(wanted.rows))
             fetched = _fetch(site, strategy, snapshot, wanted, settings, held)
@@ -81,11 +91,9 @@ def _compare_stage(
     stage = compare.gathered(site.stage(strategy, fetched, settings), wanted.rows)
     site.check_values(stage, plan, settings)
     read = {r.range_id: r for r in filled(site.stream, wanted.asked, compare.sums(stage, strategy.summed))}
-    if snapshot.name is not None and not snapshot.rebase:
+    if snapshot.name is not None and not snapshot.anew:
         check_torn(site.stream, wanted, read)
-    with site.reading() as conn:
-        old = site.replica.rows(conn, plan, strategy.kept, wanted.old)
-    changes = compare.differences(old, stage, plan, by_value=snapshot.rebase)
+    changes = _differences(site, plan, strategy, held, snapshot, stage, wanted)
     changes = changes if strategy.deletes else changes.where("op <> 'd'")
     part = write_batch(site, plan, settings, held, changes, wanted.rows)
     found = found_in(site, plan, settings, held, part, wanted.rows)
@@ -99,6 +107,29 @@ def _compare_stage(
     checkpoint = {**site.checkpoint(plan, settings, snapshot, rows), **moves}
     switch(site, settings, held, header, checkpoint, [read[r.range_id] for r in wanted.kept], recut)
     return header
+
+
+def _differences(
+    site: SparkSite, plan: StreamPlan, strategy: IdRcs, held: Held, snapshot: Snapshot, stage: DataFrame, wanted: Look
+) -> DataFrame:
+    """What the replica's rows, perhaps of other columns, and the stage differ in (protocol.md 16).
+
+    Rows whose old digest is another one now differ, and of those without columns that are captured no more, only where
+    a value does that is still captured. Where there is no old digest, values are compared, and say so by their reason.
+    """
+    before = plan_before(held.row.checkpoint, plan) if snapshot.change.columns else plan
+    kept = [c for c in before.captured if strategy.keeps == "rows" or c in before.key]
+    with site.reading() as conn:
+        old = site.replica.rows(conn, before, kept, wanted.old)
+    if not snapshot.change.columns:
+        found = compare.differences(old, stage, plan, by_value=snapshot.by_value)
+    else:
+        both = [i for i, c in enumerate(plan.captured) if c.name in {b.name for b in before.captured}]
+        if strategy.keeps == "rows":
+            old = compare.aligned(old, before, plan, stage)
+        by_value = snapshot.by_value or not plan.key or bool(snapshot.change.dropped and strategy.keeps == "rows")
+        found = compare.differences(old, stage, plan, by_value=by_value, both=both)
+    return found.withColumn("reason", F.lit(AUDIT)) if snapshot.by_value else found
 
 
 def _compare_moved(

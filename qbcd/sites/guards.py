@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from qbcd.sites.values import Held, Settings
 
 DELETES = "deletes"
-ACCEPTED_SOURCE = "the changed source was accepted"
+ACCEPTED_SOURCE = "the server, or what it or qbcd means by equality, changed: every row was compared by its values"
 ACCEPTED_DELETES = "the deletes were accepted"
 
 

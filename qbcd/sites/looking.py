@@ -64,10 +64,10 @@ def look(
 ) -> Look:
     """What has to be fetched: ranges that differ, cut anew where they have outgrown their size.
 
-    After a change of meaning the bounds themselves may have lost their order, so everything is cut anew.
+    After a change of meaning every row is read, and the bounds may have lost their order: everything is cut anew.
     """
     before, first_id = int(held.row.checkpoint["rows"]), held.row.next_range_id
-    if snapshot.rebase:
+    if snapshot.anew:
         new = tuple(cut(site, strategy, snapshot, settings, first_id))
         return Look(new, tuple(known), new, tuple(known), before)
     site.progress(f"checksums of {len(known):,} ranges")

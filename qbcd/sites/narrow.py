@@ -55,7 +55,7 @@ class Moved:
 def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
     """Whether two rounds are likely to ship much less than whole ranges would, and can be made."""
     saved = sum(r.rows for r in wanted.asked) * (strategy.plan.table.row_width - MARK_BYTES)
-    shared = snapshot.name is not None and not snapshot.rebase and bool(strategy.plan.key)
+    shared = snapshot.name is not None and not snapshot.anew and bool(strategy.plan.key)
     plain = shared and strategy.deletes and strategy.summed == "digest" and not wanted.children
     return plain and saved >= SAVED_BYTES
 

@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from qbcd import hooks
+from qbcd.catalog.meaning import change_of
 from qbcd.catalog.remembered import check_server
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, Cost, StreamPlan
@@ -49,9 +50,10 @@ def first_mark(site: SparkSite, strategy: IdRcs) -> dict[str, Any]:
 
 
 def poll(site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settings, held: Held) -> Iterator[Detection]:
-    """Reads the window, and sweeps where that is due; all values are compared where the server is another one."""
-    afresh = settings.accept_source and _changed_server(site, held)
-    ahead = look_ahead(site.source, strategy.stamp, None if afresh else held.row.checkpoint["mark"])
+    """Reads the window, and sweeps where that is due; all rows are compared where their meaning is another one."""
+    elsewhere = _changed_server(site, settings, held)
+    afresh = elsewhere or bool(change_of(held.row.checkpoint, plan))
+    ahead = look_ahead(site.source, strategy.stamp, None if elsewhere else held.row.checkpoint["mark"])
     hooks.reach("after_horizon")
     remark = ahead.pop("remark", "")
     if afresh:
@@ -70,9 +72,10 @@ def poll(site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settin
         yield settled.audit(site, plan, strategy, settings, held, began)
 
 
-def _changed_server(site: SparkSite, held: Held) -> bool:
+def _changed_server(site: SparkSite, settings: Settings, held: Held) -> bool:
+    accept = settings.accept_source
     with site.source.read(site.stream) as session:
-        return check_server(site.source, session, site.stream, held.row.checkpoint, accept=True)[1]
+        return check_server(site.source, session, site.stream, held.row.checkpoint, accept=accept)[1]
 
 
 def _window(

@@ -187,6 +187,7 @@ class Stamped(Ranged):
             "hashed": False,
             "settled": False,
             "keyed": True,
+            "was": (),
             "typed": typed,
         }
         return self._compiled("row_images", self._bounds(window), **context)
@@ -197,7 +198,14 @@ class Stamped(Ranged):
         Rows that are not come whatever the restriction says: nothing can be told of them yet.
         """
         window = Window(None, mark)
-        context = {**self._window(window), "windowed": False, "settled": True, "hashed": False, "keyed": True}
+        context = {
+            **self._window(window),
+            "windowed": False,
+            "settled": True,
+            "hashed": False,
+            "keyed": True,
+            "was": (),
+        }
         return self._compiled("row_images", self._bounds(window), **context, typed=typed)
 
     def greatest(self) -> Statement:
