@@ -88,7 +88,7 @@ def test_another_restriction(name: str, place: Place, workspace: Path, spark: Sp
         seen.set("b", "'more'", 3)
         assert seen.told() == [("u", 3, None)]
         seen.say(where="region = 'US' OR id < 4", columns="a b c")
-        with pytest.raises(GuardTripped, match="13 deletes of 15 rows"):
+        with pytest.raises(GuardTripped, match="12 deletes of 15 rows"):
             seen.poll()
         found = brief(seen.poll(accept_deletes=True))
         gone = [i for i in range(5, 20) if i % 4]
@@ -127,6 +127,9 @@ def test_rows_without_a_key(name: str, place: Place, workspace: Path, spark: Spa
 @over("name", ["mds", "id_rcs", *REST], elsewhere=[])
 def test_a_column_that_is_gone_is_left_out(name: str, place: Place, workspace: Path, spark: SparkSession) -> None:
     with Captured(place, workspace, name, spark, columns=None, exclude=["at", "gone", "region"]) as seen:
+        if name == "mds":  # a batch that has it
+            seen.set("a", "'first'", 9)
+            seen.poll()
         seen.place.sql("ALTER TABLE t DROP COLUMN b")
         with pytest.raises(SchemaChanged, match=r"'b' was dropped .*leave b out .`columns`, `exclude`."):
             seen.poll()
@@ -136,8 +139,7 @@ def test_a_column_that_is_gone_is_left_out(name: str, place: Place, workspace: P
         assert (op, key, reason) == ("u", 2, None if name in ("mds", "id", "tdi") else "audit")
         seen.place.sql("ALTER TABLE t ADD COLUMN b integer DEFAULT 5")  # another type, another column
         seen.say(exclude=["at", "gone", "region"])
-        if name in ("mds", "id", "tdi"):
-            seen.set("a", "'more'", 3)
+        if name == "mds":
             with pytest.raises(SchemaChanged, match="captured before, with another type, and batches that have it"):
                 seen.poll()
             return
