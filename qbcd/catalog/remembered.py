@@ -57,19 +57,16 @@ def check_shape(
     schema, name = checkpoint["shape"]["table"]
     encodings = checkpoint["shape"].get("encoding", {})
     table = source.connector.probe_table(session.connection, schema, name)
-    remedy = f"qbcd reset {stream}, then prepare it again; or undo the change at the source"
+    undo = f"qbcd reset {stream}, then prepare it again; or undo the change at the source"
     kept = {c.name for c in plan.captured} if plan else None
     if table is None:
         told = f"{schema}.{name} is gone, or the role may not see it any more"
-        raise SchemaChanged(told, stream=stream, remedy=remedy)
+        raise SchemaChanged(told, stream=stream, remedy=undo)
     for column, sql_type, collation, _, _ in checkpoint["shape"]["columns"]:
         if kept is not None and column not in kept:
             continue
-        if column not in checkpoint["shape"]["key"]:
-            remedy = (
-                f"leave {column} out (`columns`, `exclude`), or undo the change at the source; or qbcd reset {stream}, "
-                "then prepare it again"
-            )
+        pertinent = column not in checkpoint["shape"]["key"]
+        remedy = f"{undo}; or leave {column} out by `columns` or `exclude`" if pertinent else undo
         now = table.column(column)
         if now is None:
             raise SchemaChanged(

@@ -133,6 +133,32 @@ status LIKE '10%'
 WHERE
   d.copies > 1 OR d.nulls > 0
 
+-- mds: columns that are captured from now on
+UPDATE "qbcd"."replica_stamped_ca2fe806" AS r SET "written" = t.qbcd_0, "gone" = t.qbcd_1
+FROM (
+  SELECT
+    "order_id",
+    "written" AS qbcd_0,
+    "gone" AS qbcd_1
+  FROM "public"."stamped"
+  WHERE
+    (
+status LIKE '10%'
+)
+) AS t
+WHERE
+  t."order_id" = r."order_id"
+
+-- mds: their old values, which nobody was told
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+UPDATE "qbcd"."outbox_stamped_ca2fe806" SET "b_written" = NULL, "b_gone" = NULL
+WHERE
+  epoch = %(epoch)s
+  AND batch_seq = %(batch_seq)s
+  AND ordinal >= %(first)s
+
 -- mds: changes
 --   batch_seq = 2
 --   epoch = 5
