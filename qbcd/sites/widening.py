@@ -8,10 +8,9 @@ that are captured no more leave the replica after it: until then the user may ta
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from qbcd.catalog.meaning import Change, as_planned
+from qbcd.catalog.meaning import Change
 from qbcd.errors import MissingPrivilege, SchemaChanged, StateConflict
 from qbcd.marks import Window
 from qbcd.model import Statement, StreamPlan, Table
@@ -85,11 +84,9 @@ def _missing(site: DatabaseSite, plan: StreamPlan, table: OwnTable, standing: Ta
     connector, name = site.source.connector, sql_name(site.source.connector, table.name)
     images = {} if table.name == site.strategy(plan).replica else site.strategy(plan).image_names(change.added)
     stale = []
-    for column, _ in table.columns:
+    for column, kind in table.columns:
         there, captured = standing.column(column), images.get(column, column)
-        if there is None or captured not in change.added:
-            continue
-        if as_planned(replace(standing, columns=(replace(there, name=captured),)), plan, captured):
+        if there is None or captured not in change.added or connector.column_type(there) == kind:
             continue
         if images and any(captured in [c for c, _ in header.columns] for header in site.batches()):
             raise SchemaChanged(
