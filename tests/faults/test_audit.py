@@ -76,6 +76,11 @@ def test_it_comes_at_its_interval(place: Place, workspace: Path) -> None:
         ago = stream_status(seen.project.work("s")).audited_ago
         assert ago is not None
         assert ago < 3600
+        titles = [step.title for step in seen.project.stream("s").explain()]
+        assert [t for t in titles if t.startswith("audit")] == [
+            "audit: compare all rows before the watermark with the replica, into the outbox",
+            "audit: look for keys that are gone, into the outbox",
+        ]
         assert {(d.op, d.key) for d in seen.project.stream("s").verify()} == {
             ("u", "5"), ("u", "6"), ("d", "7"), ("c", "300"),
         }  # fmt: skip
@@ -129,4 +134,5 @@ def test_a_replica_under_spark(place: Place, workspace: Path, spark: SparkSessio
         }  # fmt: skip
         scene.poll()
         assert len(scene.seen()) == seen + 2
+        assert "for an audit" in " ".join(step.title for step in scene.project.stream("s").explain()[-2:])
         assert scene.project.stream("s").verify() == []

@@ -67,7 +67,7 @@ def test_columns_come_and_go(name: str, place: Place, workspace: Path, spark: Sp
         assert seen.verify() == []
 
 
-@over("name", [*KEEP_ROWS, *REST, pytest.param("digest", marks=LATER)], elsewhere=[])
+@over("name", ["ts", "id_rcs", *REST, *(pytest.param(n, marks=LATER) for n in ("mds", "digest"))], elsewhere=[])
 def test_another_restriction(name: str, place: Place, workspace: Path, spark: SparkSession) -> None:
     out = EXIT.get(name)
     with Captured(place, workspace, name, spark, guards={"max_delete_fraction": 0.3}) as seen:
@@ -148,7 +148,7 @@ def test_a_column_that_is_gone_is_left_out(name: str, place: Place, workspace: P
         assert seen.told() == [("u", 3, None)]
 
 
-@over("name", ["mds", "id_rcs", *REST], elsewhere=[])
+@over("name", ["id_rcs", pytest.param("mds", marks=LATER), *REST], elsewhere=[])
 def test_other_digests(
     name: str, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,7 +168,10 @@ def test_other_digests(
         assert seen.verify() == []
 
 
-@over("name, point", [("id_rcs", "before_commit"), ("mds", "before_commit"), ("mds", "after_commit")], elsewhere=[])
+KILLED = [("id_rcs", "before_commit"), ("mds", "after_commit"), pytest.param("mds", "before_commit", marks=LATER)]
+
+
+@over("name, point", KILLED, elsewhere=[])
 def test_killed_in_the_middle(name: str, point: str, place: Place, workspace: Path, spark: SparkSession) -> None:
     with Captured(place, workspace, name, spark) as seen:
         seen.set("a", "'moved'", 2)
@@ -181,7 +184,7 @@ def test_killed_in_the_middle(name: str, point: str, place: Place, workspace: Pa
         assert seen.verify() == []
 
 
-@over("name", ["mds", "id_rcs"], elsewhere=[])
+@over("name", ["mds", pytest.param("id_rcs", marks=LATER)], elsewhere=[])
 def test_a_typed_sink_gets_batches_of_both_meanings(
     name: str, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
