@@ -121,7 +121,7 @@ def _look_at_progress(stream: Stream, row: StreamRow, status: StreamStatus) -> N
     if stream.settings.audit is not None:
         with site.reading() as conn:
             status.audited_ago = max(0.0, site.store.now(conn) - last_audit(row.checkpoint, row.epoch))
-    if site.kind != "database":  # the other one remembers no visits: each poll looks at every range
+    if site.kind != "database" and "pass" not in row.checkpoint:  # each poll looks at every range
         return
     with site.reading() as conn:
         now = site.store.now(conn)

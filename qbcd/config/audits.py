@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from pydantic import WithJsonSchema, model_validator
 
 from qbcd.config.fields import DURATION_SCHEMA, Interval, Section, wrong
-from qbcd.config.strategy_options import StrategyConfig, TsOptions, WatermarkOptions
+from qbcd.config.strategy_base import StrategyConfig
+from qbcd.config.strategy_options import TsOptions, WatermarkOptions
 from qbcd.config.strategy_values import ONLY
 
 OFF = "off"

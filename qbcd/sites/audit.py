@@ -11,6 +11,7 @@ from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
 from qbcd.sites import compare, settled
 from qbcd.sites.described import next_window
 from qbcd.sites.reading import Snapshot
+from qbcd.sites.turns import turn_of
 from qbcd.sites.values import Difference, Held, Settings, Step
 from qbcd.state import StoredRange, StreamRow
 from qbcd.strategies import IdRcs, RemoteTs
@@ -34,7 +35,10 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
     known: Sequence[KeyRange] = []
     if row and row.prepared:
         with site.reading() as conn:
-            known = site.store.ranges(conn, site.stream)
+            turn = turn_of(
+                plan, settings, row.checkpoint, site.store.ranges(conn, site.stream), site.store.now(conn)
+            )  # fmt: skip
+        known = turn.due
     place = f"source {site.source.name}, read only"
     asked = None if known else strategy.cut.bounds(settings.rows_per_range)
     steps = [Step(f"{_CUT[strategy.cut.hashed]} (once, at prepare)", place, asked)] if asked else []
@@ -65,6 +69,10 @@ def _checksums(strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, p
     shares = strategy.cut.passes(known, settings.connections)
     title = "key sums of a sweep" if isinstance(strategy, RemoteTs) else "checksums"
     title += " of rows, for an audit" if not isinstance(strategy, RemoteTs) and strategy.plan.strategy == "ts" else ""
+    if strategy.plan.option("per_poll"):
+        title = f"checksums of the {len(known):,} ranges whose turn it is"
+    if strategy.plan.option("target"):
+        title += ", in shorter statements, as the pace wants them"
     return [
         Step(f"{title}, connection {i} of {len(shares)}", place, statement)
         for i, share in enumerate(shares, 1) for statement in share

@@ -21,7 +21,7 @@ from qbcd.sites.looking import filled
 from qbcd.sites.reading import Snapshot, checksums, range_frame
 from qbcd.sites.replica import travels_of
 from qbcd.sites.shapes import row_fields
-from qbcd.sites.switching import found_in, new_batch, switch, write_batch
+from qbcd.sites.switching import new_batch, switch, write_batch
 from qbcd.sites.values import Detection, Held, Settings
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs, RemoteTs
@@ -41,7 +41,7 @@ def suspects(
 ) -> list[StoredRange]:  # fmt: skip
     """The ranges, as the source has them, whose rows are not those that stand in the replica's own files."""
     whole = strategy.by_rows()
-    now = checksums(site.source, whole, snapshot, known, settings.connections)
+    now = checksums(site.source, whole, snapshot, known, settings.connections, site.rest)
     with site.reading() as conn:
         own = filled(site.stream, known, compare.sums(site.replica.rows(conn, plan, strategy.kept, known)))
     return ranges.differing(own, now)
@@ -115,8 +115,7 @@ def _repair(
     with site.reading() as conn:
         old = site.replica.rows(conn, plan, strategy.kept, dirty)
     changes = differing(old, stage, plan).withColumn("reason", F.lit(AUDIT))
-    part = write_batch(site, plan, settings, held, changes, about)
-    found = found_in(site, plan, settings, held, part, about)
+    found = write_batch(site, plan, settings, held, changes, about)
     header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")
     # A range's checksum is that of the keys which the replica has in it then.
