@@ -57,7 +57,7 @@ class Moved:
 
 def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
     """Whether two rounds can be made, and would ship much less than whole ranges if nothing had changed."""
-    shared = snapshot.name is not None and not snapshot.rebase and bool(strategy.plan.key)
+    shared = snapshot.name is not None and not snapshot.anew and bool(strategy.plan.key)
     plain = shared and strategy.deletes and strategy.summed == "digest" and not wanted.children
     return plain and saved(_rows_of(wanted), strategy.plan.table.row_width, 0) >= SAVED_BYTES
 
