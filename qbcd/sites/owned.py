@@ -74,12 +74,12 @@ def forget(site: DatabaseSite, held: Held) -> None:
     """Drops the stream's tables; those that a DBA made are emptied."""
     connector, tables = site.source.connector, own_tables(site.source.schema, site.stream)
     try:
-        _run_alone(site, [_drop(connector, table) for table in tables], held)
+        run_alone(site, [_drop(connector, table) for table in tables], held)
     except MissingPrivilege:
         # A DBA made the tables, and they are the DBA's to drop; their rows are ours.
         with site.reading() as conn:
             standing = [table for table in tables if connector.probe_table(conn, *table)]
-        _run_alone(site, [f"DELETE FROM {sql_name(connector, table)}" for table in standing], held)
+        run_alone(site, [f"DELETE FROM {sql_name(connector, table)}" for table in standing], held)
 
 
 def _drop(connector: Connector, table: tuple[str, str]) -> str:
@@ -120,7 +120,7 @@ def _make_index(site: DatabaseSite, plan: StreamPlan) -> None:
         ) from error  # fmt: skip
 
 
-def _run_alone(site: DatabaseSite, statements: Sequence[str], held: Held) -> None:
+def run_alone(site: DatabaseSite, statements: Sequence[str], held: Held) -> None:
     """Runs repeatable statements in a transaction of their own, since DDL may commit by itself."""
     with site.source.write(site.stream) as session:
         row = held.row
