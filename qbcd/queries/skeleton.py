@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -47,6 +48,7 @@ class Skeleton:
         arms = Relaxed(self._unknown, state).query(self.prepared.tree, alias, self._positions)
         return [arm.distinct() for arm in arms]
 
+    @cached_property
     def kept(self) -> dict[Name, list[str]]:
         """Columns of each base table by which old rows lead to the keys that they affected."""
         found: dict[Name, dict[str, None]] = {table: {} for table in self.prepared.tables()}
