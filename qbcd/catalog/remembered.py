@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from qbcd.catalog.queried import probe_query
 from qbcd.catalog.source import Session, Source
-from qbcd.errors import SchemaChanged, SourceChanged
+from qbcd.errors import ConfigError, SchemaChanged, SourceChanged
 from qbcd.model import ServerIdentity, Table
 
 SETTLED = "settled"  # in a checkpoint: options that the strategy chose itself where the user gave none
@@ -44,30 +45,40 @@ def check_shape(source: Source, session: Session, stream: str, checkpoint: Mappi
     Raises:
         SchemaChanged: The table, or a captured column, was dropped, retyped or given another collation.
     """
-    schema, name = checkpoint["shape"]["table"]
     encodings = checkpoint["shape"].get("encoding", {})
-    table = source.connector.probe_table(session.connection, schema, name)
     remedy = f"qbcd reset {stream}, then prepare it again; or undo the change at the source"
-    if table is None:
-        told = f"{schema}.{name} is gone, or the role may not see it any more"
-        raise SchemaChanged(told, stream=stream, remedy=remedy)
+    table = _looked_up(source, session, stream, checkpoint["shape"], remedy)
     for column, sql_type, collation, _, _ in checkpoint["shape"]["columns"]:
         now = table.column(column)
         if now is None:
             raise SchemaChanged(
-                f"captured column {column!r} was dropped from {schema}.{name}", stream=stream, remedy=remedy
+                f"captured column {column!r} was dropped from {table.label}", stream=stream, remedy=remedy
             )
         if (now.sql_type, now.collation) != (sql_type, collation):
             then_text, now_text = f"{sql_type} {collation}".strip(), f"{now.sql_type} {now.collation}".strip()
             raise SchemaChanged(
-                f"captured column {column!r} of {schema}.{name} is {now_text} now and was {then_text}",
+                f"captured column {column!r} of {table.label} is {now_text} now and was {then_text}",
                 stream=stream, remedy=remedy,
             )  # fmt: skip
         if now.encoding != encodings.get(column, now.encoding):
             raise SchemaChanged(
-                f"the server no longer holds the values of column {column!r} of {schema}.{name} to one form, or does "
+                f"the server no longer holds the values of column {column!r} of {table.label} to one form, or does "
                 "so now (its type below the domain changed, or a child table was added)", stream=stream, remedy=remedy,
             )  # fmt: skip
+    return table
+
+
+def _looked_up(source: Source, session: Session, stream: str, shape: Mapping[str, Any], remedy: str) -> Table:
+    schema, name = shape["table"]
+    if "query" in shape:
+        try:
+            return probe_query(source, session, shape["query"], stream=stream)
+        except ConfigError as error:
+            raise SchemaChanged(error.what, stream=stream, remedy=remedy) from error
+    table = source.connector.probe_table(session.connection, schema, name)
+    if table is None:
+        told = f"{schema}.{name} is gone, or the role may not see it any more"
+        raise SchemaChanged(told, stream=stream, remedy=remedy)
     return table
 
 

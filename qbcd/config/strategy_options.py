@@ -8,43 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, model_validator
 
 from qbcd.config.fields import Count, Filled, Interval, Section, Whole, wrong
+from qbcd.config.query_options import VbdOptions
+from qbcd.config.strategy_section import StrategyConfig
 from qbcd.config.strategy_values import ONLY, Columns, Deletes, FixedZone, Pace, Scalar
 
-PLANNED_STRATEGIES = ("vbd", "auto")
+PLANNED_STRATEGIES = ("auto",)
 DEFAULT_PAGES = 200
 DEFAULT_TARGET = timedelta(milliseconds=500)
-
-
-class StrategyConfig(Section):
-    """A strategy and its options; ``type`` is its name.
-
-    Attributes:
-        meaning: The options that decide what is captured; they are settled at prepare, all others may change.
-    """
-
-    meaning: ClassVar[tuple[str, ...]] = ()
-
-    type: str
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Every option with its value, defaults filled in."""
-        return {name: getattr(self, name) for name in type(self).model_fields if name != "type"}
-
-    @classmethod
-    def settle(cls, name: str, value: Any) -> Any:
-        """What of an option's value is settled at prepare, JSON-ready."""
-        return list(value) if isinstance(value, tuple) else value
-
-    @property
-    def without_old_values(self) -> str:
-        """Why a deleted row has no values under these options; empty where it has."""
-        return ""
 
 
 class MdsOptions(StrategyConfig):
@@ -270,11 +245,12 @@ class IdOptions(RangeOptions):
 
 
 AnyOptions = Annotated[
-    MdsOptions | IdRcsOptions | TsOptions | TdiOptions | AtdiOptions | TlcsOptions | IdOptions, Discriminator("type")
+    MdsOptions | IdRcsOptions | TsOptions | TdiOptions | AtdiOptions | TlcsOptions | IdOptions | VbdOptions,
+    Discriminator("type"),
 ]
 STRATEGY_OPTIONS: dict[str, type[StrategyConfig]] = {
     "mds": MdsOptions, "id_rcs": IdRcsOptions, "ts": TsOptions, "tdi": TdiOptions, "atdi": AtdiOptions,
-    "tlcs": TlcsOptions, "id": IdOptions,
+    "tlcs": TlcsOptions, "id": IdOptions, "vbd": VbdOptions,
 }  # fmt: skip
 BUILT_STRATEGIES = tuple(STRATEGY_OPTIONS)
 

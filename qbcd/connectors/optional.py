@@ -26,6 +26,17 @@ class OptionalPrimitives:
 
     name: str
 
+    # -- results of queries --------------------------------------------------------------------------------------------
+    def query_columns(self, conn: Connection, query: str) -> list[Column]:
+        """The columns of the result of `query`, a SELECT, as the server describes them; no row is read.
+
+        What the server does not tell is not guessed: of such a column there is a `type_problem`.
+
+        Raises:
+            sqlalchemy.exc.DBAPIError: The server refuses the query, or the role may not read what it reads.
+        """
+        raise UnsupportedPrimitive(self.name, "query_columns")
+
     # -- one state for many sessions -----------------------------------------------------------------------------------
     def export_snapshot(self, conn: Connection) -> str:
         """The name of the transaction's snapshot, for other sessions; only where `exports_snapshots`."""

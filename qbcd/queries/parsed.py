@@ -90,6 +90,9 @@ def _parsed(text: str, dialect: str) -> CapturedQuery:
         bare = without_order(bare, dialect)
         tree = _tree(bare, dialect)
     _check_reads(tree)
+    bases = tuple(base for base, _ in base_tables(tree, dialect))
+    if not bases:
+        raise Unfit("reads no table")
     outputs = _outputs(tree, dialect)
     select = tree if isinstance(tree, exp.Select) else None
     aggregates = select is not None and any(_own(select, exp.AggFunc))
@@ -97,7 +100,7 @@ def _parsed(text: str, dialect: str) -> CapturedQuery:
         text=bare,
         dialect=dialect,
         tree=tree,
-        bases=tuple(base for base, _ in base_tables(tree, dialect)),
+        bases=bases,
         outputs=outputs,
         order_dropped=dropped,
         order=_order(tree, dialect) if limit else (),
@@ -136,6 +139,8 @@ def _check_reads(tree: exp.Query) -> None:
     )
     if written is not None or any(query.args.get("into") for query in tree.find_all(exp.Select)):
         raise Unfit("does more than read")
+    if tree.find(exp.TableSample) is not None:
+        raise Unfit("takes a sample, which is another one at each poll")
     bound = tree.find(*_BOUND)
     if bound is not None:
         raise Unfit("holds a placeholder or a variable, which has no value here")
@@ -169,9 +174,13 @@ def _order(tree: exp.Query, dialect: str) -> tuple[str, ...]:
     order, found = tree.args.get("order"), list[str]()
     arm: Any = tree if isinstance(tree, exp.Select) else None
     items = arm.expressions if arm is not None else []
+    names = _outputs(tree, dialect) or ()
     by_source = {(item.this if isinstance(item, exp.Alias) else item).sql(): item for item in items if not item.is_star}
     for ordered in order.expressions if order is not None else ():
         by = ordered.this
+        if isinstance(by, exp.Column) and not by.table and folded(by.this, dialect) in names:
+            found.append(folded(by.this, dialect))  # a name of the result comes before one of the tables
+            continue
         if isinstance(by, exp.Literal) and by.is_int and int(by.this) <= len(items):
             by = items[int(by.this) - 1]
         elif by.sql() in by_source:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from qbcd.catalog.queried import rights_of
 from qbcd.catalog.source import Session
 from qbcd.connectors.base import Connector, Index
 from qbcd.errors import MissingPrivilege
@@ -44,7 +45,7 @@ def ddl(site: DatabaseSite, plan: StreamPlan) -> list[str]:
     connector, schema = site.source.connector, site.source.schema
     strategy = site.strategy(plan)
     with site.reading() as conn:
-        role = connector.privileges(conn, plan.table, [c.name for c in plan.captured], schema).role
+        role = rights_of(connector, conn, plan.table, [c.name for c in plan.captured], schema).role
         return [
             *site.store.ddl(conn), *strategy.ddl(), *connector.grants(schema, role),
             *rights.grants(connector, conn, strategy, role), *_index_ddl(strategy, connector.indexes(conn, plan.table)),

@@ -18,13 +18,15 @@ from qbcd.strategies.stamped import Stamped
 from qbcd.strategies.tdi import Tdi
 from qbcd.strategies.tlcs import Tlcs
 from qbcd.strategies.ts import Ts
+from qbcd.strategies.vbd import VbdChecksum, VbdCompare
 
 STRATEGIES: dict[str, type[Strategy]] = {
-    strategy.name: strategy for strategy in (Mds, IdRcs, Ts, Tdi, Atdi, Tlcs, Id)
+    strategy.name: strategy for strategy in (Mds, IdRcs, Ts, Tdi, Atdi, Tlcs, Id, VbdCompare)
 }  # fmt: skip
 # Those that can also leave the source as it is, with the option that says so.
 REMOTE: dict[str, tuple[str, str, type[IdRcs]]] = {
     "ts": ("replica", "spark", RemoteTs), "tlcs": ("checksums", "remote", RemoteTlcs),
+    "vbd": ("variant", "checksum", VbdChecksum),
 }  # fmt: skip
 
 
@@ -36,5 +38,6 @@ def strategy_class(name: str, options: Mapping[str, Any]) -> type[Strategy]:
 
 __all__ = [
     "STRATEGIES", "Atdi", "Estimate", "Id", "IdRcs", "InSource", "Mds", "Part", "Query", "Ranged", "RemoteTlcs",
-    "RemoteTs", "Stamped", "Strategy", "Tdi", "Tlcs", "Ts", "strategy_class",
+    "RemoteTs", "Stamped", "Strategy", "Tdi", "Tlcs", "Ts", "VbdChecksum", "VbdCompare",
+    "strategy_class",
 ]  # fmt: skip
