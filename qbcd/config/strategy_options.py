@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, model_validator
 
-from qbcd.config.fields import Count, Filled, Interval, Section, Whole, wrong
+from qbcd.config.fields import Count, Filled, Interval, Whole, wrong
 from qbcd.config.query_options import VbdOptions
 from qbcd.config.strategy_section import StrategyConfig
 from qbcd.config.strategy_values import ONLY, Columns, Deletes, FixedZone, Pace, Scalar

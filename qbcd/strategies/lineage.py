@@ -29,7 +29,13 @@ MOST = 16  # base tables of one query
 
 def lineage_tables(schema: str, stream: str) -> list[tuple[str, str]]:
     """All tables that lineages of a stream can have in `schema`."""
-    return [(schema, table_name(f"{kind}{n}", stream)) for n in range(MOST) for kind in KINDS]
+    numbered = [(schema, table_name(f"{kind}{n}", stream)) for n in range(MOST) for kind in KINDS]
+    return [affected_table(schema, stream), *numbered]
+
+
+def affected_table(schema: str, stream: str) -> tuple[str, str]:
+    """Where a stream's affected keys are set down."""
+    return (schema, table_name("affected", stream))
 
 
 class Lineage:
@@ -56,6 +62,8 @@ class Lineage:
         by_name = {c.name: c for c in table.columns}
         key = tuple(by_name[name] for name in key_of(table))
         stamps = tuple(options.get("timestamp") or ())
+        kinds = {connector.mark_kind(by_name[name]) for name in stamps if name in by_name}
+        options = {n: v for n, v in options.items() if n != "zone" or "zoneless" in kinds}
         beside = [by_name[n] for n in dict.fromkeys((*used, *stamps)) if n in by_name and by_name[n] not in key]
         self._stored = list(dict.fromkeys((*(c.name for c in key), *kept)))
         self.plan = StreamPlan(
@@ -108,6 +116,10 @@ class Lineage:
         steps = ("lineage_delete", "lineage_insert")
         return [*(self._compiled(step, {}) for step in steps), self.forget()]
 
+    def empty(self) -> Statement:
+        """Forgets the lineage."""
+        return self._compiled("emptied", {}, emptied=self.lineage)
+
     def forget(self) -> Statement:
         """Forgets what was set down."""
         return self._compiled("emptied", {}, emptied=self.changed)
@@ -146,7 +158,7 @@ class Present:
 
 
 class Past:
-    """The base tables as they were seen last; rows that were deleted unseen may be among them, so nothing is certain."""
+    """The base tables as they were seen last. Rows deleted unseen may be among them, so that nothing is certain."""
 
     exact = False
 

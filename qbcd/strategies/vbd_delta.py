@@ -1,16 +1,17 @@
-"""VBD, variant delta (Carnes & Hanson 4): changed rows of the base tables tell which keys of the result to compute anew.
+"""VBD, variant delta (Carnes & Hanson 4): changed rows of base tables tell which keys of the result to compute anew.
 
 A poll sets down which rows of the base tables changed, asks the query's skeleton to which keys of the result they lead,
-now and by what was seen last (the lineage), computes the query for those keys alone, and compares that with the replica.
+now and by what was seen last (the lineage), computes the query for those keys, and compares that with the replica.
 Nothing is computed where no row changed. All of it is one transaction that sees one state of the source: a row that is
 seen in one of its statements is seen in all, so that lineage and replica are of the same state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from datetime import timedelta
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import sqlglot
@@ -18,40 +19,41 @@ from sqlglot import exp
 
 from qbcd.connectors.base import Connector
 from qbcd.errors import Refused
-from qbcd.model import Column, KeyRange, Statement, StreamPlan, Table
+from qbcd.model import Statement, StreamPlan, Table
 from qbcd.queries import base_tables
 from qbcd.queries.prepared import Name, NotIncremental, prepare_query
 from qbcd.queries.relaxed import ONE
 from qbcd.queries.skeleton import Skeleton
 from qbcd.sql import compile_sql, render
-from qbcd.strategies.base import Estimate, table_name
-from qbcd.strategies.in_source import InSource, OwnTable, Part, sql_name
-from qbcd.strategies.lineage import MOST, Lineage, Past, Present, key_of
+from qbcd.strategies.base import Estimate
+from qbcd.strategies.in_source import InSource, OwnTable, Part, Way, sql_name
+from qbcd.strategies.lineage import MOST, Lineage, Past, Present, affected_table, key_of
 from qbcd.strategies.mds import Mds
+from qbcd.strategies.vbd import VbdCompare
 
+STORED = ("table", "partitioned")
 SHARED = ("zone", "margin", "lag")  # options that a base table's time-stamp has from the stream
 
 
-class VbdDelta(Mds):
+class VbdDelta(VbdCompare):
     """Statements of variant delta for one stream."""
 
-    name = "vbd"
+    way: Way = "delta"
     steady = True
     needs = (
-        "SELECT on what the query reads, tables with keys; best with a time-stamp in each, with an index on it; a sight "
+        "SELECT on what the query reads, tables with keys; best with a time-stamp in each and an index on it; a sight "
         "of all sessions; a schema of qbcd's own in the source, with room for a copy of the result and for the columns "
         "of the base tables by which rows are joined, filtered and grouped"
     )
 
     def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
         super().__init__(connector, plan, schema)
-        self.affected = (schema, table_name("affected", plan.stream))
+        self.affected = affected_table(schema, plan.stream)
         self._schema = schema
-        self._stamps = {fold(name): names for name, names in (plan.option("timestamps") or {}).items()}
-        self.deletes: Any = plan.option("deletes")
-        unswept = [l.name for l in self.lineages if l.marked is not None] if not self.deletes and self._fits else []
-        if unswept:
-            self.misses = f"{self.misses}; deletes in {', '.join(unswept)}, until another change touches what they led to"
+        self._stamps = {fold(name): columns for name, columns in plan.option("timestamps") or ()}
+        self.deletes: timedelta | None = plan.option("deletes")
+        if not self.deletes and self._stamps:
+            self.misses = f"{Mds.misses}; deletes in tables with a time-stamp, until they are swept for (`deletes`)"
 
     @property
     def label(self) -> str:
@@ -74,10 +76,6 @@ class VbdDelta(Mds):
         except NotIncremental as reason:
             return f"the query {reason}"
         return ""
-
-    @property
-    def _fits(self) -> bool:
-        return not self.refused
 
     def check(self, place: Callable[[str], str] | None = None) -> None:
         """The query's changes can be told from those of its base tables, whose time-stamps are sound.
@@ -115,16 +113,8 @@ class VbdDelta(Mds):
         Raises:
             NotIncremental: It cannot be told.
         """
-        dialect = self.connector.dialect
-        tree = cast(exp.Query, sqlglot.parse_one(self.plan.table.query, read=dialect))
-        for (_, node), table in zip(base_tables(tree, dialect), self.plan.table.bases, strict=True):
-            node.set("db", exp.to_identifier(table.schema, quoted=True))
-            node.set("this", exp.to_identifier(table.name, quoted=True))
-        view = next((t for t in self._tables.values() if t.kind not in ("table", "partitioned")), None)
-        if view is not None:
-            raise NotIncremental(f"reads {view.schema}.{view.name}, which is a {view.kind}")
-        columns = {name: [c.name for c in table.columns] for name, table in self._tables.items()}
-        return Skeleton(prepare_query(tree, dialect, columns), [c.name for c in self.plan.key])
+        bases = tuple((t.schema, t.name, t.kind, tuple(c.name for c in t.columns)) for t in self.plan.table.bases)
+        return skeleton_of(self.plan.table.query, self.connector, bases, tuple(c.name for c in self.plan.key))
 
     @cached_property
     def lineages(self) -> list[Lineage]:
@@ -155,7 +145,7 @@ class VbdDelta(Mds):
     def indexes(self) -> list[str]:
         """CREATE INDEX of the lineages; repeatable."""
         joined = self.skeleton.joined_by()
-        return [made for l in self.lineages for made in l.indexes(joined[l.table.schema, l.table.name])]
+        return [made for of in self.lineages for made in of.indexes(joined[of.table.schema, of.table.name])]
 
     # -- a poll ------------------------------------------------------------------------------------------------------
     def statistics(self, table: tuple[str, str]) -> str:
@@ -164,7 +154,7 @@ class VbdDelta(Mds):
 
     def find_affected(self, changed: Sequence[Lineage]) -> Statement:
         """Sets down the keys that changed rows of some base tables lead to, now and by their lineage."""
-        aliases = {a: l for l in self.lineages for a in self.skeleton.mentions((l.table.schema, l.table.name))}
+        aliases = {a: of for of in self.lineages for a in self.skeleton.mentions((of.table.schema, of.table.name))}
         arms = [
             arm
             for alias, lineage in aliases.items() if lineage in changed
@@ -177,18 +167,18 @@ class VbdDelta(Mds):
         into = sql_name(self.connector, self.affected)
         return Statement(f"INSERT INTO {into}\n{made.sql(dialect=self.connector.dialect, pretty=True)}")
 
-    def forget(self) -> list[Statement]:
-        """Forgets affected keys and changed rows, of a step that was not ended."""
-        emptied = compile_sql(render("emptied", emptied=self.affected), self.connector, None)
-        return [emptied, *(lineage.forget() for lineage in self.lineages)]
-
-    def differences(self, part: Part, within: KeyRange | None = None) -> Statement:
-        """Finds all that differs between result and replica, over all keys."""
-        return super().differences(part, within)
+    def forget_affected(self) -> Statement:
+        """Forgets affected keys."""
+        return compile_sql(render("emptied", emptied=self.affected), self.connector, None)
 
     def affected_differences(self, part: Part) -> Statement:
         """Finds what differs among affected keys."""
         return self._held()._part("changes", part, held=self.affected)
+
+    def affected_nulls(self) -> Statement:
+        """(nulls) affected keys that hold NULL, as a result has them only where its key is no key."""
+        nulls = " OR ".join(f"{self.connector.quote(c.name)} IS NULL" for c in self.plan.key)
+        return Statement(f"SELECT COUNT(*) AS nulls FROM {sql_name(self.connector, self.affected)} WHERE {nulls}")
 
     def affected_key_problems(self) -> Statement:
         """(keys_more_than_once, keys_null) among affected keys."""
@@ -207,16 +197,16 @@ class VbdDelta(Mds):
     def estimate(self) -> Estimate:
         """Windows of the base tables, and what the affected keys' rows take; by an index on each time-stamp."""
         told = "sum of delta*(S + N + I) of base tables with a time-stamp, N of the others, and the affected keys' rows"
-        pages = sum(l.table.pages if l.marked is None else l.table.pages // 100 for l in self.lineages)
+        pages = sum(of.table.pages if of.marked is None else of.table.pages // 100 for of in self.lineages)
         return Estimate(pages, -1, told, "nothing")
 
     def warnings(self) -> list[str]:
         """What is dearer, or sees less, than it might."""
         found = []
-        full = [l.name for l in self.lineages if l.marked is None]
+        full = [of.name for of in self.lineages if of.marked is None]
         if full:
             found.append(f"{', '.join(full)}: no time-stamp, so each poll compares all its rows with their lineage")
-        swept = [l.name for l in self.lineages if l.marked is not None]
+        swept = [of.name for of in self.lineages if of.marked is not None]
         if swept and not self.deletes:
             found.append(
                 f"{', '.join(swept)}: a time-stamp cannot show a deleted row, and nothing else looks for it "
@@ -230,3 +220,29 @@ def fold(name: str) -> str:
     return name.lower()
 
 
+@lru_cache(maxsize=64)
+def skeleton_of(
+    query: str, connector: Connector, bases: tuple[tuple[str, str, str, tuple[str, ...]], ...], key: tuple[str, ...]
+) -> Skeleton:
+    """The skeleton of a query; kept, since each step asks for it.
+
+    Args:
+        query: Its text.
+        connector: Whose dialect it is written in.
+        bases: (schema, name, kind, columns) of every mention of a table, in the order of `base_tables`.
+        key: Columns of the result that tell its rows apart.
+
+    Raises:
+        NotIncremental: There is none.
+    """
+    tree = cast(exp.Query, sqlglot.parse_one(query, read=connector.dialect))
+    for (_, node), (schema, name, kind, _) in zip(base_tables(tree, connector.dialect), bases, strict=True):
+        if kind not in STORED:
+            raise NotIncremental(f"reads {schema}.{name}, which is a {kind}")
+        node.set("db", exp.to_identifier(schema, quoted=True))
+        if node.args.get("alias") is None:
+            node.set("alias", exp.TableAlias(this=node.this.copy()))
+        node.set("this", exp.to_identifier(name, quoted=True))
+    columns = {(schema, name): list(names) for schema, name, _, names in bases}
+    plain = connector.plain_functions
+    return Skeleton(prepare_query(tree, connector.dialect, columns), key, lambda called: called.lower() in plain)

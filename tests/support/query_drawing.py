@@ -1,7 +1,7 @@
 """Random schemas, queries over them and histories that touch several tables: for every variant that captures queries.
 
-Every relation of a drawn query, a table or a derived one, has the columns ``id``, ``f``, ``g`` and ``v``, so that any can
-be joined with any. Values are few, so that joins meet, groups change hands and NULLs matter.
+Every relation of a drawn query, a table or a derived one, has columns ``id``, ``f``, ``g`` and ``v``, so that any can be
+joined with any. Values are few, so that joins meet, groups change hands and NULLs matter.
 """
 
 from __future__ import annotations
@@ -212,7 +212,9 @@ class Queries:
         kind = self.rng.choice(["v", "v", "null", "exists", "not exists", "in", "not in", "or", "scalar"])
         if kind in ("exists", "not exists", "in", "not in", "or", "scalar"):
             self._parts.append(kind)
-        some = f"EXISTS (SELECT 1 FROM {self._table()} AS {inner} WHERE {inner}.f = {alias}.id AND {inner}.v > {number})"
+        some = (
+            f"EXISTS (SELECT 1 FROM {self._table()} AS {inner} WHERE {inner}.f = {alias}.id AND {inner}.v > {number})"
+        )
         among = f"IN (SELECT {inner}.f FROM {self._table()} AS {inner} WHERE {inner}.v > {number})"
         made = {
             "v": f"{alias}.v > {number}", "null": f"{alias}.f IS NULL", "exists": some, "not exists": f"NOT {some}",
