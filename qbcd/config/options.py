@@ -12,8 +12,8 @@ from qbcd.config.strategy_options import (
     PLANNED_STRATEGIES,
     STRATEGY_OPTIONS,
     AnyStrategy,
-    StrategyConfig,
 )
+from qbcd.config.strategy_section import StrategyConfig
 from qbcd.config.strategy_values import Pace, Sweep
 
 __all__ = [

@@ -21,7 +21,6 @@ from qbcd.queries.relations import Keys, Output, Relation, plain
 from qbcd.queries.tables import base_tables, folded
 
 UNKNOWN = Relation(None)
-_SETS = ("grouping_sets", "cube", "rollup", "all", "totals")
 
 
 def relation_of(tree: exp.Query, tables: Sequence[Table], dialect: str) -> Relation:
@@ -85,7 +84,7 @@ class _Reader:
         group, distinct = tree.args.get("group"), tree.args.get("distinct")
         pairs = list(self._outputs(tree, sources))
         columns = None if any(output is None for _, output in pairs) else tuple(o for _, o in pairs if o is not None)
-        if group is not None and columns and any(group.args.get(part) for part in _SETS):
+        if group is not None and columns and relations.has_sets(group):
             columns = tuple(Output(c.name) for c in columns)  # NULL where a set leaves a column out
         likely = relations.multiplies(tree)
         if group is None and any(relations.aggregates(tree)):
@@ -188,7 +187,7 @@ class _Reader:
     def _grouped(
         self, group: exp.Group, sources: Sequence[_Source], pairs: Sequence[tuple[Any, Output | None]]
     ) -> Keys:
-        if any(group.args.get(part) for part in _SETS):
+        if relations.has_sets(group):
             return ()
         found = [self._output_for(by, sources, pairs) for by in group.expressions]
         return () if not found or None in found else (tuple(dict.fromkeys(o.name for o in found if o is not None)),)

@@ -88,6 +88,11 @@ def aggregates(tree: exp.Select) -> Iterator[bool]:
                 yield True
 
 
+def has_sets(group: exp.Group) -> bool:
+    """Whether rows are grouped in several ways at once, or by what the text does not name."""
+    return group.find(*_SETS) is not None or any(group.args.get(part) for part in ("all", "totals"))
+
+
 def names_of(columns: Sequence[Output]) -> tuple[str, ...]:
     """The names of columns."""
     return tuple(c.name for c in columns)
@@ -106,6 +111,7 @@ def same(one: Any, other: Any, dialect: str) -> bool:
     return bool(one == other)
 
 
+_SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 # Functions of one value for one row, whatever the database.
 _ONE_VALUE = (
     exp.AggFunc, exp.Cast, exp.TryCast, exp.Coalesce, exp.Case, exp.If, exp.Nullif, exp.Lower, exp.Upper, exp.Round,
