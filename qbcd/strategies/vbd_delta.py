@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from qbcd.connectors.base import Connector
 from qbcd.errors import Refused
-from qbcd.model import Statement, StreamPlan, Table
+from qbcd.model import Consistency, Statement, StreamPlan, Table
 from qbcd.queries import base_tables
 from qbcd.queries.prepared import Name, NotIncremental, prepare_query
 from qbcd.queries.relaxed import ONE
@@ -39,6 +39,7 @@ class VbdDelta(VbdCompare):
     """Statements of variant delta for one stream."""
 
     way: Way = "delta"
+    consistency: Consistency = "snapshot"
     steady = True
     needs = (
         "SELECT on what the query reads, tables with keys; best with a time-stamp in each and an index on it; a sight "
@@ -85,6 +86,13 @@ class VbdDelta(VbdCompare):
             ConfigError: An option does not fit the base tables.
         """
         super().check(place)
+        if self.plan.where and sqlglot.parse_one(self.plan.where, read=self.connector.dialect).find(
+            exp.Query, exp.Exists
+        ):
+            raise Refused(
+                "variant delta does not follow a subquery in `where`", stream=self.plan.stream,
+                where=place("where") if place else "", remedy="write it into the query",
+            )  # fmt: skip
         if self.refused:
             raise Refused(
                 f"variant delta cannot follow the query: {self.refused}", stream=self.plan.stream,
@@ -137,10 +145,6 @@ class VbdDelta(VbdCompare):
         keys = [(c.name, self.connector.column_type(c)) for c in self.plan.key] or [(ONE, "integer")]
         own = [OwnTable(self.affected, tuple(keys), ())]
         return [*super().tables(), *own, *(table for lineage in self.lineages for table in lineage.tables())]
-
-    def ddl(self) -> list[str]:
-        """The tables, and indexes of the lineages; repeatable."""
-        return [*super().ddl(), *self.indexes()]
 
     def indexes(self) -> list[str]:
         """CREATE INDEX of the lineages; repeatable."""

@@ -1,7 +1,7 @@
 """Random schemas, queries over them and histories that touch several tables: for every variant that captures queries.
 
-Every relation of a drawn query, a table or a derived one, has columns ``id``, ``f``, ``g`` and ``v``, so that any can be
-joined with any. Values are few, so that joins meet, groups change hands and NULLs matter.
+Every relation of a drawn query, a table or a derived one, has columns ``id``, ``f``, ``g`` and ``v``, so that any can
+be joined with any. Values are few, so that joins meet, groups change hands and NULLs matter.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from random import Random
 from tests.support.places import Place
 
 COLUMNS = ("id", "f", "g", "v")
-STAMP = "seen_at"
+SCHEMA, STAMP = "public", "seen_at"
 SIDES = ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
 ROWS = 14
 
@@ -46,7 +46,7 @@ class DrawnSchema:
         drawn = cls(rng, place, tuple(f"t{n}" for n in range(rng.choice([2, 2, 3, 4]))))
         for table in drawn.tables:
             drawn.run(
-                f"CREATE TABLE {table} (id integer PRIMARY KEY, f integer, g integer, v integer NOT NULL, "
+                f"CREATE TABLE {SCHEMA}.{table} (id integer PRIMARY KEY, f integer, g integer, v integer NOT NULL, "
                 f"{STAMP} timestamp(6) NOT NULL)"
             )
             for key in rng.sample(range(ROWS), ROWS // 2):
@@ -68,16 +68,16 @@ class DrawnSchema:
     def _change(self, table: str) -> str:
         key, how = self.rng.randrange(ROWS), self.rng.random()
         if how < 0.25:
-            return f"DELETE FROM {table} WHERE id = {key}"
+            return f"DELETE FROM {SCHEMA}.{table} WHERE id = {key}"
         if how < 0.5:
             return f"{self._insert(table, key)} ON CONFLICT DO NOTHING"
         column = self.rng.choice(COLUMNS[1:])
         several = f"id IN ({key}, {self.rng.randrange(ROWS)})"
-        return f"UPDATE {table} SET {column} = {self._value(column)}, {STAMP} = {self.now} WHERE {several}"
+        return f"UPDATE {SCHEMA}.{table} SET {column} = {self._value(column)}, {STAMP} = {self.now} WHERE {several}"
 
     def _insert(self, table: str, key: int) -> str:
         values = ", ".join(self._value(column) for column in COLUMNS[1:])
-        return f"INSERT INTO {table} VALUES ({key}, {values}, {self.now})"
+        return f"INSERT INTO {SCHEMA}.{table} VALUES ({key}, {values}, {self.now})"
 
     @property
     def now(self) -> str:
@@ -194,8 +194,8 @@ class Queries:
         if kind == "groups":
             having = f" HAVING COUNT(*) > {self.rng.randrange(3)}" if self.rng.random() < 0.4 else ""
             return (
-                f"SELECT COALESCE({x}.g, -1) AS id, MAX({x}.f) AS f, COALESCE({x}.g, -1) AS g, COUNT(*) AS v "
-                f"FROM {self._table()} AS {x}{where} GROUP BY COALESCE({x}.g, -1){having}"
+                f"SELECT COALESCE({x}.g, -3) AS id, MAX({x}.f) AS f, COALESCE({x}.g, -1) AS g, COUNT(*) AS v "
+                f"FROM {self._table()} AS {x}{where} GROUP BY {x}.g{having}"
             )
         if kind == "union":
             return (
@@ -240,7 +240,7 @@ class Queries:
         return self.rng.choice(kinds).format(a=alias)
 
     def _table(self) -> str:
-        return self.rng.choice(self.tables)
+        return f"{SCHEMA}.{self.rng.choice(self.tables)}"
 
     def _alias(self) -> str:
         self._aliases += 1
