@@ -67,6 +67,9 @@ class VbdDelta(VbdCompare):
         """Why this query cannot be captured so; empty where it can."""
         if not self.connector.steady_writes:
             return f"{self.connector.name} shows a transaction that writes another state at each statement"
+        view = next((t for t in self._tables.values() if t.kind not in STORED), None)
+        if view is not None:
+            return f"it reads {view.label}, which is a {view.kind}"
         keyless = next((t for t in self._tables.values() if not key_of(t)), None)
         if keyless is not None:
             return f"{keyless.schema}.{keyless.name} has no key by which its rows could be told apart"
@@ -121,7 +124,7 @@ class VbdDelta(VbdCompare):
         Raises:
             NotIncremental: It cannot be told.
         """
-        bases = tuple((t.schema, t.name, t.kind, tuple(c.name for c in t.columns)) for t in self.plan.table.bases)
+        bases = tuple((t.schema, t.name, tuple(c.name for c in t.columns)) for t in self.plan.table.bases)
         return skeleton_of(self.plan.table.query, self.connector, bases, tuple(c.name for c in self.plan.key))
 
     @cached_property
@@ -219,6 +222,16 @@ class VbdDelta(VbdCompare):
         return found
 
 
+def why_not_delta(connector: Connector, plan: StreamPlan) -> str:
+    """Why `variant: auto` does not take variant delta for a query; empty where it does.
+
+    It takes it where the user names time-stamps: without any, each poll would compare all rows of all base tables.
+    """
+    if not plan.option("timestamps"):
+        return "no time-stamps are named (timestamps: {schema.table: column})"
+    return VbdDelta(connector, plan, "").refused if plan.key else "a result of one row has no key"
+
+
 def fold(name: str) -> str:
     """A table's name as options name it."""
     return name.lower()
@@ -226,27 +239,25 @@ def fold(name: str) -> str:
 
 @lru_cache(maxsize=64)
 def skeleton_of(
-    query: str, connector: Connector, bases: tuple[tuple[str, str, str, tuple[str, ...]], ...], key: tuple[str, ...]
+    query: str, connector: Connector, bases: tuple[tuple[str, str, tuple[str, ...]], ...], key: tuple[str, ...]
 ) -> Skeleton:
     """The skeleton of a query; kept, since each step asks for it.
 
     Args:
         query: Its text.
         connector: Whose dialect it is written in.
-        bases: (schema, name, kind, columns) of every mention of a table, in the order of `base_tables`.
+        bases: (schema, name, columns) of every mention of a table, in the order of `base_tables`.
         key: Columns of the result that tell its rows apart.
 
     Raises:
         NotIncremental: There is none.
     """
     tree = cast(exp.Query, sqlglot.parse_one(query, read=connector.dialect))
-    for (_, node), (schema, name, kind, _) in zip(base_tables(tree, connector.dialect), bases, strict=True):
-        if kind not in STORED:
-            raise NotIncremental(f"reads {schema}.{name}, which is a {kind}")
+    for (_, node), (schema, name, _) in zip(base_tables(tree, connector.dialect), bases, strict=True):
         node.set("db", exp.to_identifier(schema, quoted=True))
         if node.args.get("alias") is None:
             node.set("alias", exp.TableAlias(this=node.this.copy()))
         node.set("this", exp.to_identifier(name, quoted=True))
-    columns = {(schema, name): list(names) for schema, name, _, names in bases}
+    columns = {(schema, name): list(names) for schema, name, names in bases}
     plain = connector.plain_functions
     return Skeleton(prepare_query(tree, connector.dialect, columns), key, lambda called: called.lower() in plain)
