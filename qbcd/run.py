@@ -133,7 +133,8 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
             plan, warnings = resolve(config, source, session, frozen)
         except QbcdError:
             if row and frozen:  # where the table changed since prepare, that is the cause to name
-                check_shape(source, session, stream.name, row.checkpoint)
+                with source.read(stream.name) as another:  # what was refused may have ended this one's transaction
+                    check_shape(source, another, stream.name, row.checkpoint)
             raise
         plan = stream.site.strategy(plan).settle(row.checkpoint.get(SETTLED, {}) if row and frozen else None)
         stream.site.strategy(plan).check(option_place(stream))

@@ -118,7 +118,7 @@ _ONE_VALUE = (
     exp.Abs, exp.Ceil, exp.Floor, exp.Extract, exp.Concat, exp.ConcatWs, exp.Substring, exp.Trim, exp.Length,
     exp.Greatest, exp.Least, exp.TimestampTrunc, exp.DateTrunc, exp.Date, exp.Year, exp.Month, exp.Day, exp.And, exp.Or,
     exp.Xor, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Exists, exp.Mod, exp.Sign, exp.Sqrt, exp.Pow, exp.Replace,
-    exp.Left, exp.Right, exp.Quarter, exp.DateAdd, exp.DateSub, exp.DateDiff,
+    exp.Left, exp.Right, exp.Quarter, exp.DateAdd, exp.DateSub, exp.DateDiff, exp.Collate,
 )  # fmt: skip
 
 
