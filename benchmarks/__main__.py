@@ -18,6 +18,7 @@ COMPARISONS = {
     "blocks": "Blocks that a poll touches, by strategy, beside the paper's formulas",
     "hot_ranges": "Ranges that changed lately first: what half a rotation finds",
     "peers": "ID/RCS polls against other tools on the same changes",
+    "paper_view": "The paper's view of four relations: pages and bytes of copying, and of VBD",
     "id_locks": "An ID pass beside writers: length of transactions, latency of writers",
 }
 
