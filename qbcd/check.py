@@ -79,8 +79,7 @@ def _stream_findings(stream: Stream) -> _Found:
     yield "source", "ok", f"{stream.source.label}: {server.product}"
     plan, warnings = plan_of(stream, row)
     table = plan.table
-    rows = f"about {table.rows:,} rows" if table.rows >= 0 else "rows unknown (never analysed)"
-    yield "table", "ok", f"{_told(table)}, {rows}, {len(plan.captured)} columns captured"
+    yield stream.config.subject, "ok", f"{_told(table)}, {len(plan.captured)} columns captured"
     for warning in warnings:
         yield "columns", "warning", warning
     strategy = stream.site.strategy(plan)
@@ -108,8 +107,9 @@ def _stream_findings(stream: Stream) -> _Found:
 
 
 def _told(table: Table) -> str:
+    rows = f"about {table.rows:,} rows" if table.rows >= 0 else "rows unknown (never analysed)"
     if not table.query:
-        return f"{table.label}, {table.kind}"
+        return f"{table.label}, {table.kind}, {rows}"
     read = ", ".join(dict.fromkeys(base.label for base in table.bases))
     return f"{table.label} over {read or 'no table'}"
 
