@@ -29,7 +29,8 @@ def some_stamps(rng: Random, tables: Sequence[str]) -> list[str]:
 
 def stream(name: str, drawn: DrawnQuery, strategy: dict[str, Any]) -> dict[str, Any]:
     """A stream's configuration."""
-    return {"name": name, "query": drawn.text, "key": list(drawn.key), "strategy": strategy, "baseline": "silent"}
+    key = {"key": list(drawn.key)} if drawn.key else {}
+    return {"name": name, "query": drawn.text, **key, "strategy": strategy, "baseline": "silent"}
 
 
 def detect(project: qbcd.Project, name: str) -> list[Detection]:
