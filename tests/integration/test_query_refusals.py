@@ -34,7 +34,8 @@ REFUSED: Mapping[str, tuple[str, dict[str, Any], type[QbcdError], str]] = {
 def stream(place: Place, query: str, variant: str = "compare", **more: Any) -> dict[str, Any]:
     names = {"a": place.table("a"), "b": place.table("b"), "schema": place.schema}
     return config(
-        place.url, {"name": "q", "query": query.format(**names), "strategy": {"type": "vbd", "variant": variant}, **more}
+        place.url,
+        {"name": "q", "query": query.format(**names), "strategy": {"type": "vbd", "variant": variant}, **more},
     )
 
 
@@ -53,9 +54,12 @@ def test_before_anything_is_made(place: Place, workspace: Path) -> None:
 @over(elsewhere=[])
 def test_what_only_this_database_knows(place: Place, workspace: Path) -> None:
     assert place.kind == FIRST
-    place.sql(TABLES + """; CREATE TABLE hidden (id integer NOT NULL PRIMARY KEY);
-        ALTER TABLE hidden ENABLE ROW LEVEL SECURITY""")
-    cases: dict[str, tuple[str, type[QbcdError], str]] = {
+    place.sql(
+        TABLES
+        + """; CREATE TABLE hidden (id integer NOT NULL PRIMARY KEY);
+        ALTER TABLE hidden ENABLE ROW LEVEL SECURITY"""
+    )
+    cases: dict[str, tuple[type[QbcdError], str]] = {
         "SELECT * FROM {a} AS a JOIN {b} AS b ON b.id = a.b_id": (ConfigError, 'two columns called "id"'),
         "SELECT id FROM a": (ConfigError, "names a without its schema"),
         'SELECT id, v COLLATE "C" || (w COLLATE "POSIX") AS x FROM {a}': (ConfigError, "the query is refused"),
@@ -87,20 +91,23 @@ def test_what_only_this_database_knows(place: Place, workspace: Path) -> None:
 def test_a_query_or_what_it_reads_is_another(place: Place, workspace: Path) -> None:
     place.sql(TABLES)
     query = "SELECT a.id, a.v, b.name FROM {a} AS a LEFT JOIN {b} AS b ON b.id = a.b_id"
+
+    def refused(why: str, more: str = "") -> None:
+        with opened(stream(place, query + more), workspace, None) as project, pytest.raises(SchemaChanged) as caught:
+            poll(project)
+        assert why in str(caught.value)
+
     with opened(stream(place, query), workspace, None) as project:
         project.stream("q").prepare()
         assert not project.stream("q").verify()
-    with opened(stream(place, query + " WHERE a.id > 0"), workspace, None) as project:
-        with pytest.raises(SchemaChanged, match="query changed in the configuration since prepare"):
-            poll(project)
+    refused("query changed in the configuration since prepare", " WHERE a.id > 0")
     place.sql("ALTER TABLE b RENAME COLUMN name TO named")
-    with opened(stream(place, query), workspace, None) as project:
-        with pytest.raises(SchemaChanged, match="the query is refused: .*column b.name does not exist"):
-            poll(project)
+    refused("column b.name does not exist")
     place.sql("ALTER TABLE b RENAME COLUMN named TO name; ALTER TABLE b ALTER COLUMN name TYPE integer USING 1")
+    refused("captured column 'name' of query q is integer now")
+    place.sql("ALTER TABLE b ALTER COLUMN name TYPE varchar(40)")
     with opened(stream(place, query), workspace, None) as project:
-        with pytest.raises(SchemaChanged, match="captured column 'name' of query q is integer now"):
-            poll(project)
+        poll(project)
 
 
 @over(elsewhere=[])

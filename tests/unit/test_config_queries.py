@@ -26,7 +26,9 @@ def test_a_query_is_settled_with_its_variant(tmp_path: Path) -> None:
     asked = requested(stream)
     assert asked["query"] == "SELECT id FROM public.o"
     assert asked["options"] == {"variant": None, "buckets": None, "timestamps": [], "zone": None}
-    assert requested(loaded(tmp_path, strategy={"type": "vbd", "variant": "checksum"}))["options"]["variant"] == "checksum"
+    assert (
+        requested(loaded(tmp_path, strategy={"type": "vbd", "variant": "checksum"}))["options"]["variant"] == "checksum"
+    )
     assert "query" not in requested(loaded(tmp_path, query=None, table="o", strategy="mds"))
 
 
@@ -44,7 +46,10 @@ def test_a_query_is_settled_with_its_variant(tmp_path: Path) -> None:
             {"strategy": {"type": "vbd", "variant": "compare", "buckets": "key"}},
             "tables[0].strategy.buckets: `buckets` goes with variant checksum only",
         ),
-        ({"key": "none", "strategy": {"type": "vbd", "variant": "compare"}}, "tables[0].key: strategy vbd tells rows by"),
+        (
+            {"key": "none", "strategy": {"type": "vbd", "variant": "compare"}},
+            "tables[0].key: strategy vbd tells rows by",
+        ),
     ],
 )
 def test_what_does_not_go_with_a_query(tmp_path: Path, table: dict[str, Any], message: str) -> None:

@@ -149,7 +149,11 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             'qbcd.yaml:15: tables[0].table: not a table name (write schema.table; put a part with dots, blanks or '
             'quotes in double quotes: "My Schema"."T")',
         ),
-        ("    table: public.orders\n", "", "qbcd.yaml:13: tables[0]: `table` is missing (write table: schema.table, or query: SELECT ..)"),
+        (
+            "    table: public.orders\n",
+            "",
+            "qbcd.yaml:13: tables[0]: `table` is missing (write table: schema.table, or query: SELECT ..)",
+        ),
         ("baseline: events", "baseline: loud", "qbcd.yaml:21: tables[0].baseline: this value is not known here"),
         ("types: {amount: text}", "types: {amount: int}", "qbcd.yaml:18: tables[0].types.amount: this value is not"),
         ("version: 1", "version: 2", "qbcd.yaml:1: version: this value is not known here (expected 1)"),

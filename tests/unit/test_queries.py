@@ -80,7 +80,7 @@ def test_refusals_of_another_dialect(text: str, why: str) -> None:
 
 def test_what_it_is_made_of() -> None:
     query = parsed(
-        'WITH t AS (SELECT * FROM T), u AS (SELECT DISTINCT ON (v) * FROM t) SELECT u.Id, '
+        "WITH t AS (SELECT * FROM T), u AS (SELECT DISTINCT ON (v) * FROM t) SELECT u.Id, "
         'string_agg(x."V", \',\') AS vs FROM u JOIN "S"."X" AS x USING (id) GROUP BY u.id ORDER BY 1'
     )
     assert {(b.schema, b.name, b.alias) for b in query.bases} == {("", "t", "t"), ("S", "X", "x")}
