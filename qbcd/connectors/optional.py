@@ -39,6 +39,11 @@ class OptionalPrimitives:
 
     # -- one state for many sessions -----------------------------------------------------------------------------------
     plain_functions: frozenset[str] = frozenset()  # that give one value for a row, and are of no standard
+
+    def exact_column(self, column: Column) -> Column:
+        """The column so that values have one digest only where no expression can tell them apart (1.0 is not 1.00)."""
+        raise UnsupportedPrimitive(self.name, "exact_column")
+
     steady_writes = False  # a transaction that writes can see one state of the source in all its statements
 
     def steady_pins(self) -> tuple[str, ...]:

@@ -64,7 +64,8 @@ class Lineage:
         stamps = tuple(options.get("timestamp") or ())
         kinds = {connector.mark_kind(by_name[name]) for name in stamps if name in by_name}
         options = {n: v for n, v in options.items() if n != "zone" or "zoneless" in kinds}
-        beside = [by_name[n] for n in dict.fromkeys((*used, *stamps)) if n in by_name and by_name[n] not in key]
+        names = [n for n in dict.fromkeys((*used, *stamps)) if n in by_name and by_name[n] not in key]
+        beside = [connector.exact_column(by_name[n]) for n in names]
         self._stored = list(dict.fromkeys((*(c.name for c in key), *kept)))
         self.plan = StreamPlan(
             plan.stream, plan.source, table, key, tuple(beside), "", "ts", tuple(sorted(options.items()))

@@ -158,6 +158,19 @@ def test_a_row_deleted_unseen_that_comes_back_as_it_was(tables: Place, workspace
         assert not replica_differs(tables, "q", BY_REGION)
 
 
+def test_a_number_that_is_written_otherwise(place: Place, workspace: Path) -> None:
+    """Equal to what it was, and not by the text that the query makes of it."""
+    place.sql(
+        "CREATE TABLE n (id integer PRIMARY KEY, v numeric, w double precision); INSERT INTO n VALUES (1, 1.0, 0)"
+    )
+    query = "SELECT id, v::text AS v, w::text AS w FROM public.n"
+    with opened(configured(place, query), workspace) as project:
+        project.stream("q").prepare()
+        for change in ("UPDATE n SET v = 1.00", "UPDATE n SET w = '-0'"):
+            place.sql(change)
+            assert found(project) == {"u": 1}, change
+
+
 def test_nothing_is_computed_where_nothing_changed(tables: Place, workspace: Path) -> None:
     """By the server's own statistics: of replica and tables nothing is read but the index on the time-stamp."""
     tables.sql("CREATE INDEX ON orders (at); CREATE INDEX ON lines (at); INSERT INTO orders (id, region, at) SELECT i, "

@@ -68,6 +68,9 @@ class PostgreSQL(Connector):
     steady_writes = True
     plain_functions = unsteady.PLAIN
 
+    def exact_column(self, column: Column) -> Column:
+        return types.exact_column(column)
+
     def steady_pins(self) -> tuple[str, ...]:
         return (*session.PINS, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 
