@@ -17,6 +17,7 @@ COMPARISONS = {
     "id_rcs_poll": "ID/RCS polls against the server's own digest scan and a Spark full outer join",
     "blocks": "Blocks that a poll touches, by strategy, beside the paper's formulas",
     "hot_ranges": "Ranges that changed lately first: what half a rotation finds",
+    "leaves": "Sizes of ranges and levels of a checksum tree: what travels and what is scanned",
     "peers": "ID/RCS polls against other tools on the same changes",
     "paper_view": "The paper's view of four relations: pages and bytes of copying, and of VBD",
     "id_locks": "An ID pass beside writers: length of transactions, latency of writers",

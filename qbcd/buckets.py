@@ -7,9 +7,12 @@ these numbers may be computed and compared here: they mean the same on every dat
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from qbcd.model import KeyRange
+
+Range = TypeVar("Range", bound=KeyRange)
 
 BITS = 64
 LOWEST = -(2 ** (BITS - 1))  # the least hash
@@ -43,6 +46,27 @@ def divided(depth: int, *, first_id: int, within: KeyRange | None = None) -> lis
     """The buckets of `depth`, all of them or those of one range, in order."""
     found = numbers(within or KeyRange(0, None, None), depth)
     return [KeyRange(first_id + i, _edge(n, depth), _edge(n + 1, depth)) for i, n in enumerate(found)]
+
+
+def joined(known: Sequence[Range], better_one: Callable[[int, int], bool]) -> list[list[Range]]:
+    """`known`, in order, as groups that are to be one bucket, whose halves (or halves of halves) they are.
+
+    Args:
+        known: Buckets that leave no gap.
+        better_one: Whether two halves with so many rows each are to be one.
+    """
+    groups: list[tuple[int, int, list[Range]]] = []  # (least hash, counted from 0; width; buckets)
+    for one in known:
+        start = low(one) - LOWEST
+        end = 1 << BITS if one.hi is None else int(one.hi[0]) - LOWEST
+        groups.append((start, end - start, [one]))
+        while len(groups) > 1:
+            (first, width, left), (_, other, right) = groups[-2:]
+            halves = width == other and first % (2 * width) == 0
+            if not halves or not better_one(sum(r.rows for r in left), sum(r.rows for r in right)):
+                break
+            groups[-2:] = [(first, 2 * width, [*left, *right])]
+    return [group for _, _, group in groups]
 
 
 def _edge(number: int, depth: int) -> tuple[str, ...] | None:

@@ -119,7 +119,7 @@ def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
         return "none: rows are told by all their values, and counted"
     named = ", ".join(c.name for c in plan.key)
     if plan.key_is_proven:
-        return f"({named}), unique by the catalog"
+        return f"({named}), unique by {'the query and the keys of its tables' if plan.table.query else 'the catalog'}"
     found = session.one(stream.site.strategy(plan).key_problems())
     twice, null = int(found.keys_more_than_once), int(found.keys_null)
     if twice or null:

@@ -5,6 +5,7 @@ Python never orders or equates keys here; the order of ranges is the order in wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TypeVar
@@ -13,6 +14,7 @@ from qbcd.model import KeyRange
 
 Range = TypeVar("Range", bound=KeyRange)
 ROWS_PER_READER = 8_000  # below which a reader's own start costs more than it saves
+SMALL = 0.25  # of the rows that a range should have: one with fewer is better a part of its neighbour
 
 
 def build(bounds: Sequence[tuple[str, ...]], *, first_id: int, within: KeyRange | None = None) -> list[KeyRange]:
@@ -34,6 +36,25 @@ def pairs(known: Sequence[Range], now: Sequence[KeyRange]) -> Iterator[tuple[Ran
     return ((old[r.range_id], r) for r in now)
 
 
+def joined(known: Sequence[Range], size: float) -> list[list[Range]]:
+    """`known`, in key order, as groups of neighbours that had better be one range of at most `size` rows."""
+    groups: list[list[Range]] = []
+    held = 0
+    for one in known:
+        if groups and better_one(held, one.rows, size):
+            groups[-1].append(one)
+            held += one.rows
+        else:
+            groups.append([one])
+            held = one.rows
+    return groups
+
+
+def better_one(rows: int, others: int, size: float) -> bool:
+    """Whether neighbours with so many rows had better be one: either is small, and together they are not too large."""
+    return min(rows, others) < SMALL * size and rows + others <= size
+
+
 def shares(asked: Sequence[Range], connections: int) -> list[list[Range]]:
     """`asked` in at most `connections` contiguous shares of about equal rows, none empty."""
     total, parts = sum(r.rows + 1 for r in asked), max(1, min(connections, len(asked)))
@@ -47,12 +68,29 @@ def shares(asked: Sequence[Range], connections: int) -> list[list[Range]]:
     return cut
 
 
-def statements(asked: Sequence[Range], connections: int, most: int) -> list[list[list[Range]]]:
-    """By connection, the ranges of each of its statements: its share of `asked`, `most` ranges at a time.
+def first(asked: Sequence[Range], rows: float, most: int) -> list[Range]:
+    """The first of `asked` that hold about `rows` rows together, `most` of them; one at least."""
+    held, number = 0, 0
+    for one in asked[:most]:
+        if number and held + one.rows > rows:
+            break
+        held, number = held + one.rows, number + 1
+    return list(asked[:number])
+
+
+def statements(asked: Sequence[Range], connections: int, most: int, rows: float = math.inf) -> list[list[list[Range]]]:
+    """By connection, the ranges of each of its statements: its share of `asked`, `most` ranges or `rows` at a time.
 
     Shares and statements are contiguous, since a database may answer for neighbours in one go.
     """
-    return [[s[i : i + most] for i in range(0, len(s), most)] for s in shares(asked, connections)]
+    by_connection = []
+    for left in shares(asked, connections):
+        own: list[list[Range]] = []
+        while left:
+            own.append(first(left, rows, most))
+            left = left[len(own[-1]) :]
+        by_connection.append(own)
+    return by_connection
 
 
 def readers(asked: Sequence[KeyRange], connections: int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -66,6 +67,19 @@ class Pass:
             if value >= COLD:
                 heat[range_id] = value
         return replace(self, heat=heat)
+
+
+def begun(state: Pass, visits: Mapping[int, float], *, now: float, rows: int) -> Pass:
+    """`state` where it goes on, or the pass that begins `now` with a replica of `rows` rows; heat is carried over."""
+    if state.began and not finished(visits, state):
+        return state
+    # a range that was cut or joined meanwhile begins cold
+    return Pass(began=now, rows=rows, heat={n: heat for n, heat in state.heat.items() if n in visits})
+
+
+def overdue(staleness: timedelta | None, every: timedelta) -> float | None:
+    """Age in seconds from which a range would pass `staleness` before the next poll has ended; None without a bound."""
+    return None if staleness is None else max(0.0, (staleness - 2 * every).total_seconds())
 
 
 def chosen(

@@ -115,7 +115,7 @@ def _look_at_progress(stream: Stream, row: StreamRow, status: StreamStatus) -> N
     at, site = (row.checkpoint.get("mark") or {}).get("at"), stream.site
     if at is not None:
         status.watermark = Watermark(str(at), _behind(stream, marks.seconds(str(at))))
-    if site.kind != "database":  # the other one remembers no visits: each poll looks at every range
+    if site.kind != "database" and "pass" not in row.checkpoint:  # each poll looks at every range
         return
     with site.reading() as conn:
         now = site.store.now(conn)

@@ -13,7 +13,15 @@ from qbcd.connectors import Connector
 from qbcd.connectors.facts import Privileges
 from qbcd.errors import ConfigError, Refused, SchemaChanged
 from qbcd.model import Column, Table
-from qbcd.queries import BaseTable, CapturedQuery, Relation, parse_query, relation_of, words_of
+from qbcd.queries import (
+    BaseTable,
+    CapturedQuery,
+    Relation,
+    compared_columns,
+    parse_query,
+    relation_of,
+    words_of,
+)
 
 _REMEDY = "try it in a session whose search_path is pg_catalog alone: names of the user's own need their schema"
 
@@ -41,6 +49,7 @@ def probe_query(source: Source, session: Session, text: str, *, stream: str, pla
             remedy="leave the time, chance and who asks to those who read the result",
         )  # fmt: skip
     bases = tuple(_base(source, session, base, stream, place) for base in query.bases)
+    _check_operators(query, bases, stream, place)
     columns = _columns(source, session, query, stream, place)
     known = relation_of(query.tree, bases, connector.dialect)
     return _table(stream, query, bases, _proven(connector, columns, known), known)
@@ -101,6 +110,30 @@ def _base(source: Source, session: Session, base: BaseTable, stream: str, place:
             where=place, remedy=f"write {table.label}",
         )  # fmt: skip
     return table
+
+
+def _check_operators(query: CapturedQuery, bases: Sequence[Table], stream: str, place: str) -> None:
+    """Refuses columns that the query compares and whose type has its operators where qbcd's sessions do not look.
+
+    Without them a text that ignores case silently falls back to one that does not, and the result is another one.
+    """
+    elsewhere = {
+        (alias, column.name): column
+        for base, table in zip(query.bases, bases, strict=True)
+        for column in table.columns if column.fact("operators") for alias in ("", base.alias)
+    }  # fmt: skip
+    if not elsewhere:
+        return
+    for name, alias, using in compared_columns(query.tree, query.dialect):
+        column = elsewhere.get((alias, name))
+        if column is not None:
+            schema = column.fact("operators")
+            raise ConfigError(
+                f'the query compares or computes with column "{name}" of type {column.sql_type}, whose operators are '
+                f"in schema {schema}, where qbcd's sessions do not look", stream=stream, where=place,
+                remedy="write JOIN .. ON in place of USING" if using else f"write {name}::text, or name the operator: "
+                f"{name} OPERATOR({schema}.=) ..",
+            )  # fmt: skip
 
 
 def _columns(source: Source, session: Session, query: CapturedQuery, stream: str, place: str) -> list[Column]:

@@ -114,17 +114,19 @@ class Source:
         return f"{self.name} ({place})" if place else self.name
 
     @contextmanager
-    def read(self, stream: str, *, snapshot: str | None = None) -> Iterator[Session]:
+    def read(self, stream: str, *, snapshot: str | None = None, level: str | None = None) -> Iterator[Session]:
         """A read-only transaction that sees one state of the source.
 
         Args:
             stream: For whom; names the session in the source's own monitoring.
             snapshot: Name of an exported snapshot to read instead of the present state.
+            level: Another isolation level: ``READ COMMITTED``, where each statement sees a state of its own and the
+                source has to keep none of them.
 
         Raises:
             QbcdError: The connector's message for whatever the source or its driver said.
         """
-        with self._session(stream, read_only=True, snapshot=snapshot) as session:
+        with self._session(stream, read_only=True, snapshot=snapshot, level=level) as session:
             yield session
 
     @contextmanager
@@ -163,13 +165,15 @@ class Source:
 
     @contextmanager
     def _session(
-        self, stream: str, *, read_only: bool, snapshot: str | None, steady: bool = False
+        self, stream: str, *, read_only: bool, snapshot: str | None, level: str | None = None, steady: bool = False
     ) -> Iterator[Session]:
         engine = self._engine(stream, read_only)
         pins = self.connector.session_pins() if snapshot is None else self.connector.snapshot_pins(snapshot)
         pins = self.connector.steady_pins() if steady else pins
         try:
             with engine.connect() as connection:
+                if level is not None:
+                    connection.execution_options(isolation_level=level)
                 session = Session(connection)
                 session.run("; ".join(pins))
                 yield session

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from qbcd.config.fields import Count, Filled, Interval, wrong
-from qbcd.config.strategy_section import StrategyConfig
+from qbcd.config.strategy_base import StrategyConfig
 from qbcd.config.strategy_values import Columns, Deletes, FixedZone
 
 

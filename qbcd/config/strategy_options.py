@@ -14,12 +14,13 @@ from pydantic import BeforeValidator, Discriminator, Field, model_validator
 
 from qbcd.config.fields import Count, Filled, Interval, Whole, wrong
 from qbcd.config.query_options import VbdOptions
-from qbcd.config.strategy_section import StrategyConfig
-from qbcd.config.strategy_values import ONLY, Columns, Deletes, FixedZone, Pace, Scalar
+from qbcd.config.strategy_base import StrategyConfig, VisitOptions
+from qbcd.config.strategy_values import ONLY, Columns, Deletes, FixedZone, Scalar
 
 PLANNED_STRATEGIES = ("auto",)
 DEFAULT_PAGES = 200
-DEFAULT_TARGET = timedelta(milliseconds=500)
+# of `pace` and `per_poll`
+SCANNED = "is for ranges of the key: buckets of its hash are all answered for by one scan of the table"
 
 
 class MdsOptions(StrategyConfig):
@@ -28,13 +29,14 @@ class MdsOptions(StrategyConfig):
     type: Literal["mds"] = "mds"
 
 
-class IdRcsOptions(StrategyConfig):
+class IdRcsOptions(VisitOptions):
     """Options of the strategy that compares range checksums.
 
     Attributes:
         rows_per_range: Rows that a range holds when ranges are built.
         buckets: Whether ranges are of the key or of its hash; None where the catalog decides.
         replica: What is kept of a row: its values, or key and digest.
+        consistency: ``range`` where each range may be read in a state of its own; None for one state if it can be had.
     """
 
     meaning = ("buckets", "replica")
@@ -43,11 +45,28 @@ class IdRcsOptions(StrategyConfig):
     rows_per_range: Whole = Field(default=2000, ge=1, le=10_000_000)
     buckets: Literal["key", "hash"] | None = None
     replica: Literal["rows", "digest"] = "rows"
+    consistency: Literal["snapshot", "range"] | None = None
+
+    @model_validator(mode="after")
+    def _of_the_key(self) -> IdRcsOptions:
+        if self.pace.per_second is not None:
+            what = "`per_second` is for strategies that look at one range at a time, and here a statement asks for many"
+            raise wrong(what, "write {target: 500ms}, with `nice_ratio` where it is to rest", at="pace")
+        by_parts = [name for name in ("pace", "per_poll") if name in self.model_fields_set]
+        if self.buckets == "hash" and by_parts:
+            raise wrong(f"`{by_parts[0]}` {SCANNED}", "remove it, or write `buckets: key`", at=by_parts[0])
+        return self
 
     @classmethod
     def settle(cls, name: str, value: Any) -> Any:
         """A replica of rows is what streams have that were prepared before there was a choice."""
         return None if (name, value) == ("replica", "rows") else super().settle(name, value)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Every option; `target` is None where no `pace` is given: then as few statements as it takes."""
+        values = super().options
+        return values if "pace" in self.model_fields_set else {**values, "target": None}
 
     @property
     def without_old_values(self) -> str:
@@ -166,41 +185,30 @@ class AtdiOptions(FlagOptions):
     type: Literal["atdi"] = "atdi"
 
 
-class RangeOptions(StrategyConfig):
+class RangeOptions(VisitOptions):
     """What strategies that visit the source range by range have in common (paper sections 3.4 and 3.5).
 
     Attributes:
         pages_per_range: Pages that a range touches when ranges are built, unless `rows_per_range` is given.
-        pace: How fast ranges are visited.
-        per_poll: Ranges that one poll visits; None for all.
-        max_staleness: Age that no range exceeds when `per_poll` is set.
     """
 
     pages_per_range: Count | None = None
     rows_per_range: Count | None = None
-    pace: Pace = Field(default_factory=Pace)
-    per_poll: Count | None = None
-    max_staleness: Interval | None = None
 
     @model_validator(mode="after")
-    def _together(self) -> RangeOptions:
+    def _one_size(self) -> RangeOptions:
         if self.pages_per_range is not None and self.rows_per_range is not None:
             what = "`pages_per_range` and `rows_per_range` cannot both be given"
             raise wrong(what, "remove one", at="rows_per_range")
-        if self.max_staleness is not None and self.per_poll is None:
-            what = "`max_staleness` is a bound for polls that visit some ranges only"
-            raise wrong(what, "add `per_poll`, or remove it", at="max_staleness")
         return self
 
     @property
     def options(self) -> dict[str, Any]:
-        """Every option; `pace` is split into `target` and `per_second`, one of which is None."""
+        """Every option, with the usual pages where nothing says how large ranges are."""
         values = super().options
-        pace: Pace = values.pop("pace")
         if self.rows_per_range is None and self.pages_per_range is None:
             values["pages_per_range"] = DEFAULT_PAGES
-        target = pace.target if pace.per_second is not None else pace.target or DEFAULT_TARGET
-        return {**values, "target": target, "per_second": pace.per_second}
+        return values
 
 
 class TlcsOptions(RangeOptions):
@@ -231,6 +239,12 @@ class TlcsOptions(RangeOptions):
             what = "`checksum_column` goes with `checksums: column` only"
             raise wrong(what, "write `checksums: column`, or remove it", at="checksum_column")
         return self
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Every option; under Spark nothing has a pace."""
+        values = super().options
+        return {**values, "target": None} if self.checksums == "remote" else values
 
     @property
     def without_old_values(self) -> str:

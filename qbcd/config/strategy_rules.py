@@ -9,8 +9,8 @@ from qbcd.config.document import KeyPath, Problem
 from qbcd.config.fields import in_words
 from qbcd.config.models import DEFAULT_EVERY, ProjectConfig, TableConfig
 from qbcd.config.query_options import VbdOptions
+from qbcd.config.strategy_base import StrategyConfig
 from qbcd.config.strategy_options import FlagOptions, IdRcsOptions, TlcsOptions, TsOptions
-from qbcd.config.strategy_section import StrategyConfig
 
 # How much longer than the longest time between two looks a flagged row must stay (a poll may fail, or be late)
 RETENTION_FACTOR = 3

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSchema, model_validator
 
-from qbcd.config.fields import DURATION_SCHEMA, Filled, Interval, Rate, Section, distinct, filled, wrong
+from qbcd.config.fields import DURATION_SCHEMA, Filled, Interval, Rate, Ratio, Section, distinct, filled, wrong
 
 ONLY = "only"
 SYSTEM_VERSION = "xmin"
@@ -80,16 +80,20 @@ class Pace(Section):
 
     Attributes:
         target: How long the transaction of one range should take; ranges are sized by it.
+        nice_ratio: How long to rest after a range, as a multiple of the time that it took.
         per_second: Ranges per second, instead.
     """
 
     target: Interval | None = None
+    nice_ratio: Ratio | None = None
     per_second: Rate | None = None
 
     @model_validator(mode="after")
     def _one(self) -> Pace:
         if self.target is not None and self.per_second is not None:
             raise wrong("`target` and `per_second` cannot both be given", "remove one", at="per_second")
+        if self.nice_ratio is not None and self.per_second is not None:
+            raise wrong("`nice_ratio` and `per_second` cannot both be given", "remove one", at="per_second")
         return self
 
 

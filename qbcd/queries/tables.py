@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,3 +63,18 @@ def _is_cte(table: exp.Table) -> bool:
 
 def _plain(identifier: exp.Identifier) -> str:
     return str(identifier.this) if identifier.quoted else str(identifier.this).lower()
+
+
+def compared_columns(tree: Any, dialect: str) -> Iterator[tuple[str, str, bool]]:
+    """(name, alias or empty, in USING) of columns whose values an operator or a function of the query takes, uncast."""
+    for column in tree.find_all(exp.Column):
+        inner = column
+        while isinstance(inner.parent, exp.Paren):
+            inner = inner.parent
+        taken = isinstance(inner.parent, (exp.Binary, exp.Predicate, exp.Func))
+        if taken and not isinstance(inner.parent, (exp.Cast, exp.Count, exp.Operator, exp.Is, exp.Dot)):
+            of = column.args.get("table")
+            yield folded(column.this, dialect), folded(of, dialect) if of is not None else "", False
+    for join in tree.find_all(exp.Join):
+        for name in join.args.get("using") or ():
+            yield folded(name.this if isinstance(name, exp.Column) else name, dialect), "", True

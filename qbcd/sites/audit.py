@@ -12,6 +12,7 @@ from qbcd.sites import compare
 from qbcd.sites.described import next_window
 from qbcd.sites.looking import filled
 from qbcd.sites.reading import checksums
+from qbcd.sites.turns import turn_of
 from qbcd.sites.values import Difference, Held, Settings, Step
 from qbcd.state import StoredRange, StreamRow
 from qbcd.strategies import IdRcs, RemoteTs
@@ -35,7 +36,10 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
     known: Sequence[KeyRange] = []
     if row and row.prepared:
         with site.reading() as conn:
-            known = site.store.ranges(conn, site.stream)
+            turn = turn_of(
+                plan, settings, row.checkpoint, site.store.ranges(conn, site.stream), site.store.now(conn)
+            )  # fmt: skip
+        known = turn.due
     place = f"source {site.source.name}, read only"
     asked = None if known else strategy.cut.bounds(settings.rows_per_range)
     steps = [Step(f"{_CUT[strategy.cut.hashed]} (once, at prepare)", place, asked)] if asked else []
@@ -60,6 +64,10 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
 def _checksums(strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str) -> list[Step]:
     shares = strategy.cut.passes(known, settings.connections)
     title = "key sums of a sweep" if isinstance(strategy, RemoteTs) else "checksums"
+    if strategy.plan.option("per_poll"):
+        title = f"checksums of the {len(known):,} ranges whose turn it is"
+    if strategy.plan.option("target"):
+        title += ", in shorter statements, as the pace wants them"
     return [
         Step(f"{title}, connection {i} of {len(shares)}", place, statement)
         for i, share in enumerate(shares, 1) for statement in share
@@ -91,7 +99,7 @@ def verify(site: SparkSite, plan: StreamPlan, held: Held) -> list[Difference]:
             return compare.differences(old, site.stage(strategy, fetched, settings), plan, by_value=False)
 
         site.check_key(snapshot.session, plan)
-        now = checksums(site.source, strategy, snapshot, known, settings.connections)
+        now = checksums(site.source, strategy, snapshot, known, settings.connections, site.rest)
         with site.reading() as conn:
             own = filled(site.stream, known, compare.sums(site.replica.rows(conn, plan, strategy.kept, known)))
         dirty = ranges.differing(own, now)

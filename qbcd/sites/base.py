@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 LEASE_SECONDS = 60.0
+NAP = 0.2  # seconds, after which a resting poll looks whether it is to stop
 
 
 class Site(ABC):
@@ -56,6 +57,12 @@ class Site(ABC):
         self.spark = spark
         self.progress: Callable[[str], None] = lambda what: None  # told what a long step is at
         self.stopping: Callable[[], bool] = lambda: False  # asked between the steps of a long poll
+
+    def rest(self, seconds: float) -> None:
+        """Waits, but not for long once the job is to stop."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and not self.stopping():
+            time.sleep(min(left, NAP))
 
     # -- the store ---------------------------------------------------------------------------------------------------
     @abstractmethod

@@ -90,13 +90,18 @@ def _growth(digest: SparkColumn, old: SparkColumn) -> dict[str, SparkColumn]:
 
 
 def moved_marks(replica: DataFrame, marks: DataFrame) -> DataFrame:
-    """(key_id, range_id, k0..kn) of the rows that differ between `replica` and `marks`; k0 is NULL of those gone."""
-    r, m = replica.select(*IDENTITY, "digest").alias("r"), marks.alias("m")
-    names = [c for c in marks.columns if c[0] == "k" and c[1:].isdigit()]
+    """The rows that differ between `replica` and `marks`, both of one task: nothing is shuffled or sorted.
+
+    Gives ``range_id, key_id, digest, c0..cn, k0..kn``: digest and values as the replica has them, NULL of rows that
+    are new; the key's texts as the source has them, NULL of rows that are gone.
+    """
+    r, m = replica.alias("r"), marks.hint("shuffle_hash").alias("m")
+    texts = [f"m.{c}" for c in marks.columns if c[0] == "k" and c[1:].isdigit()]
+    values = [f"r.{c}" for c in ("digest", *(f"c{i}" for i in range(value_columns(replica))))]
     return (
         r.join(m, F.col("r.key_id") == F.col("m.key_id"), "full_outer")
         .where(F.col("r.key_id").isNull() | F.col("m.key_id").isNull() | (F.col("r.digest") != F.col("m.digest")))
-        .select(*(F.coalesce(F.col(f"m.{c}"), F.col(f"r.{c}")).alias(c) for c in IDENTITY), *(f"m.{n}" for n in names))
+        .select(*(F.coalesce(F.col(f"m.{c}"), F.col(f"r.{c}")).alias(c) for c in IDENTITY), *values, *texts)
     )
 
 
@@ -170,12 +175,6 @@ def _comparable(column: Column, name: str) -> SparkColumn:
     return value
 
 
-def counts(batch: DataFrame) -> dict[str, int]:
-    """Op -> number of events, of a written batch."""
-    found = {r["op"]: int(r["count"]) for r in batch.groupBy("op").count().collect()}
-    return {op: found[op] for op in _RANK if op in found}
-
-
 def groups(changes: DataFrame) -> dict[tuple[str, int], int]:
     """(op, range_id) -> number of changes."""
     found = changes.groupBy("op", "range_id").count().collect()
@@ -237,18 +236,56 @@ def _batch_rows(changes: DataFrame, ordinal: SparkColumn, seq: int) -> DataFrame
     )
 
 
-def merged(base: DataFrame, deltas: DataFrame | None, ids: Sequence[int], about: int) -> DataFrame:
-    """The replica's rows in ranges `ids`, `about` so many: the base segment with later batches on top."""
+def merged(
+    base: DataFrame, deltas: DataFrame | None, ids: Sequence[int], about: int, *, changed: int = 0, one: bool = False
+) -> DataFrame:
+    """The replica's rows in some ranges: the base segment with later batches on top.
+
+    Args:
+        base: The segment's rows.
+        deltas: Those of later batches, if there are any.
+        ids: The ranges.
+        about: How many rows they have.
+        changed: How many rows there are in the batches.
+        one: There is one batch, so no key stands twice.
+    """
     width = value_columns(base)
     names = [*IDENTITY, "digest", *(f"c{i}" for i in range(width))]
-    inside = F.col("range_id").isin(list(ids))
+    inside = one_of(ids)
     rows = gathered(base.select(*names).where(inside), about)
     if deltas is None:
         return rows
-    newest = Window.partitionBy(*IDENTITY).orderBy(F.col("batch_seq").desc())
-    latest = gathered(deltas.where(inside), about).withColumn("nth", F.row_number().over(newest)).where("nth = 1")
+    latest = gathered(deltas.where(inside), about)
+    if not one:
+        newest = Window.partitionBy(*IDENTITY).orderBy(F.col("batch_seq").desc())
+        latest = latest.withColumn("nth", F.row_number().over(newest)).where("nth = 1")
     values = [F.col(c) for c in (*IDENTITY, "digest")] + [F.col(f"a_{i}").alias(f"c{i}") for i in range(width)]
     moved = latest.select(*IDENTITY)
-    moved = moved.hint("shuffle_hash") if about <= FEW_ROWS else moved  # nothing is shuffled within one task
+    # Within one task nothing is shuffled; else the replica stays where it is, and what lies on it goes to every task.
+    moved = moved.hint("shuffle_hash") if about <= FEW_ROWS else shared(moved, changed)
     untouched = rows.join(moved, list(IDENTITY), "left_anti").select(*names)
     return gathered(untouched.unionByName(latest.where("op <> 'd'").select(*values)), about)
+
+
+def one_of(ids: Sequence[int]) -> SparkColumn:
+    """Whether ``range_id`` is one of `ids`, by their runs: ids of neighbours mostly follow each other."""
+    runs: list[list[int]] = []
+    for one in sorted(ids):
+        if runs and one == runs[-1][1] + 1:
+            runs[-1][1] = one
+        else:
+            runs.append([one, one])
+    within = [f"range_id BETWEEN {first:d}L AND {last:d}L" for first, last in runs if first < last]
+    alone = [f"{first:d}L" for first, last in runs if first == last]
+    return F.expr(" OR ".join([*within, *([f"range_id IN ({', '.join(alone)})"] if alone else [])]) or "FALSE")
+
+
+def moved_to(rows: DataFrame, ids: Mapping[int, int]) -> DataFrame:
+    """`rows` with other range ids, by the ones that they have; those that are not in `ids` stay."""
+    if not ids:
+        return rows
+    listed = ", ".join(f"({old}L, {new}L)" for old, new in ids.items())
+    renamed = F.broadcast(rows.sparkSession.sql(f"SELECT * FROM VALUES {listed} AS m(range_id, moved_to)"))
+    range_id = F.coalesce("moved_to", "range_id").alias("range_id")
+    others = [c for c in rows.columns if c != "range_id"]
+    return rows.join(renamed, "range_id", "left").select(range_id, *others)

@@ -11,18 +11,26 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from qbcd import hooks
+from qbcd.errors import TornRead
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sites import compare, narrow
 from qbcd.sites.files import Part
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.looking import Look, check_torn, filled, look
 from qbcd.sites.reading import Snapshot
-from qbcd.sites.switching import Recut, found_in, new_batch, stage_changes, switch, write_batch
+from qbcd.sites.switching import Found, Recut, new_batch, stage_changes, switch, write_batch
+from qbcd.sites.tallies import Totals
+from qbcd.sites.turns import Turn, check_size, everything, turn_of
 from qbcd.sites.values import Detection, Held, Settings
+from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from qbcd.sites.spark import SparkSite
+
+DENSITY = "density"  # in the checkpoint
 
 
 def poll(
@@ -32,24 +40,30 @@ def poll(
     """Compares every range whose checksum says that it differs; `moves` goes into the checkpoint."""
     started = time.monotonic()
     with site.reading() as conn:
-        known = site.store.ranges(conn, site.stream)
+        known, now = site.store.ranges(conn, site.stream), site.store.now(conn)
+    turn = turn_of(plan, settings, held.row.checkpoint, known, now)
     with ExitStack() as jobs:
         with site.remembered(plan, held, settings) as snapshot:
-            plan = plan.on(snapshot.table)
-            site.check_null_keys(snapshot.session, strategy)
-            wanted = look(site, strategy, snapshot, known, settings, held)
+            plan, turn = plan.on(snapshot.table), everything(turn, known) if snapshot.rebase else turn
+            if turn.begins:
+                site.check_null_keys(snapshot.session, strategy)
+            check_size(site, snapshot.session, strategy, settings, held, turn)
+            wanted = look(site, strategy, snapshot, turn, settings, held)
             if not wanted.asked:
-                return Detection(None, Cost(wanted.after, 0, 0, len(known), 0, time.monotonic() - started))
+                if turn.state:
+                    moved = {**held.row.checkpoint, **turn.follow(held, {})}
+                    switch(site, settings, held, None, moved, turn.visited(()))
+                return Detection(None, Cost(wanted.scanned, 0, 0, len(turn.due), 0, time.monotonic() - started))
             jobs.enter_context(site.spark.for_rows(wanted.rows))
             fetched = _fetch(site, strategy, snapshot, wanted, settings, held)
         hooks.reach("after_fetch")
         if isinstance(fetched, narrow.Moved):
-            header = _compare_moved(site, plan, strategy, settings, held, snapshot, fetched, wanted)
+            header = _compare_moved(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn)
         else:
-            header = _compare(site, plan, strategy, settings, held, snapshot, fetched, wanted, moves or {})
+            header = _compare(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn, moves or {})
     dirty = (*wanted.kept, *wanted.parents)
     rows, seconds = sum(r.rows for r in dirty), time.monotonic() - started
-    cost = Cost(wanted.after, rows, fetched.size, len(known), len(dirty), seconds, spark=True)
+    cost = Cost(wanted.scanned, rows, fetched.size, len(turn.due), len(dirty), seconds, spark=True)
     return Detection(header, cost, (*held.notes, *((ACCEPTED_SOURCE,) if snapshot.rebase else ())))
 
 
@@ -57,48 +71,79 @@ def _fetch(
     site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
 ) -> Part | narrow.Moved:
     moved = None
-    if narrow.is_worth(strategy, snapshot, wanted):
+    density = float(held.row.checkpoint.get(DENSITY, 0.0))
+    if narrow.is_worth(strategy, snapshot, wanted, density):
         moved = narrow.fetch(site, strategy, snapshot, wanted, settings, held)
-    return moved or site.fetch(strategy, snapshot, wanted.asked, settings, held)
+    if moved:
+        return moved
+    totals = Totals()
+    fetched = site.fetch(strategy, snapshot, wanted.asked, settings, held, totals)
+    if _is_whole(snapshot):
+        try:
+            check_torn(site.stream, wanted, *totals.read())
+        except TornRead:
+            site.files.discard(fetched)
+            raise
+    return fetched
+
+
+def _is_whole(snapshot: Snapshot) -> bool:
+    """Whether checksums and rows are of one state, so that they can be held against each other."""
+    return snapshot.name is not None and not snapshot.rebase
+
+
+def _noted(strategy: IdRcs, snapshot: Snapshot, wanted: Look, held: Held, found: Found) -> dict[str, float]:
+    """How densely changes lay in what was fetched, by which the next poll chooses its path."""
+    if narrow.is_open(strategy, snapshot, wanted):
+        return {DENSITY: round(narrow.density_of(wanted, sum(found.counts.values())), 4)}
+    return {DENSITY: held.row.checkpoint[DENSITY]} if DENSITY in held.row.checkpoint else {}
 
 
 def _compare(
     site: SparkSite, plan: StreamPlan, strategy: IdRcs, settings: Settings, held: Held, snapshot: Snapshot,
-    fetched: Part, wanted: Look, moves: Mapping[str, Any],
+    fetched: Part, wanted: Look, turn: Turn, moves: Mapping[str, Any],
 ) -> BatchHeader | None:  # fmt: skip
     """Compares stage and replica, stages the batch and commits; the source is not asked again."""
     try:
-        return _compare_stage(site, plan, strategy, settings, held, snapshot, fetched, wanted, moves)
+        return _compare_stage(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn, moves)
     finally:
         site.files.discard(fetched, unless=bool(wanted.children) and strategy.keeps == "rows")
 
 
 def _compare_stage(
     site: SparkSite, plan: StreamPlan, strategy: IdRcs, settings: Settings, held: Held, snapshot: Snapshot,
-    fetched: Part, wanted: Look, moves: Mapping[str, Any],
+    fetched: Part, wanted: Look, turn: Turn, moves: Mapping[str, Any],
 ) -> BatchHeader | None:  # fmt: skip
     site.progress(f"comparing {len(wanted.asked):,} ranges with the replica")
     stage = compare.gathered(site.stage(strategy, fetched, settings), wanted.rows)
     site.check_values(stage, plan, settings)
-    read = {r.range_id: r for r in filled(site.stream, wanted.asked, compare.sums(stage, strategy.summed))}
-    if snapshot.name is not None and not snapshot.rebase:
-        check_torn(site.stream, wanted, read)
+    read = _counted(site, strategy, snapshot, wanted, stage)
     with site.reading() as conn:
         old = site.replica.rows(conn, plan, strategy.kept, wanted.old)
     changes = compare.differences(old, stage, plan, by_value=snapshot.rebase)
     changes = changes if strategy.deletes else changes.where("op <> 'd'")
-    part = write_batch(site, plan, settings, held, changes, wanted.rows)
-    found = found_in(site, plan, settings, held, part, wanted.rows)
+    found = write_batch(site, plan, settings, held, changes, wanted.rows, turn.state)
+    moves = {**moves, **turn.found(site, plan, held, found), **_noted(strategy, snapshot, wanted, held, found)}
     header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")
     recut = None
     if wanted.children:
         segment = site.kept(strategy, fetched, stage, held)
-        recut = Recut(segment, wanted.parents, [read[r.range_id] for r in wanted.children])
+        recut = Recut(segment, wanted.parents, turn.seen(read[r.range_id] for r in wanted.children))
     rows = int(held.row.checkpoint["rows"]) + found.net
     checkpoint = {**site.checkpoint(plan, settings, snapshot, rows), **moves}
-    switch(site, settings, held, header, checkpoint, [read[r.range_id] for r in wanted.kept], recut)
+    moved = turn.visited((read[r.range_id] for r in wanted.kept), wanted.parents)
+    switch(site, settings, held, header, checkpoint, moved, recut)
     return header
+
+
+def _counted(
+    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, stage: DataFrame
+) -> dict[int, StoredRange]:
+    """Counts and checksums of the rows that were read; the source's own, where all of its state is one."""
+    if _is_whole(snapshot) and not wanted.children:
+        return {r.range_id: r for r in wanted.kept}
+    return {r.range_id: r for r in filled(site.stream, wanted.asked, compare.sums(stage, strategy.summed))}
 
 
 def _compare_moved(
@@ -110,17 +155,21 @@ def _compare_moved(
     snapshot: Snapshot,
     moved: narrow.Moved,
     wanted: Look,
+    turn: Turn,
 ) -> BatchHeader | None:
     """As `_compare`, of the rows that moved; ranges grow by what the batch adds to them."""
-    stage, old = narrow.frames(site, strategy, moved, wanted, settings)
-    site.check_values(stage, plan, settings)
-    changes = compare.differences(old, stage, plan, by_value=False).persist()
-    try:
-        header, found, grown = stage_changes(site, plan, settings, held, snapshot, changes, moved.about)
-    finally:
-        changes.unpersist()
-        site.files.discard(moved.ids)
-        site.files.discard(moved.rows)
-    checkpoint = site.checkpoint(plan, settings, snapshot, int(held.row.checkpoint["rows"]) + found.net)
-    switch(site, settings, held, header, checkpoint, compare.grown(wanted.old, grown))
+    with site.spark.for_rows(moved.about):
+        stage, old = narrow.frames(site, strategy, moved, settings)
+        site.check_values(stage, plan, settings)
+        changes = compare.differences(old, stage, plan, by_value=False).persist()
+        try:
+            header, found, grown = stage_changes(site, plan, settings, held, snapshot, changes, moved.about, turn.state)
+            moves = {**turn.found(site, plan, held, found), **_noted(strategy, snapshot, wanted, held, found)}
+        finally:
+            changes.unpersist()
+            site.files.discard(moved.old)
+            site.files.discard(moved.rows)
+    rows = int(held.row.checkpoint["rows"]) + found.net
+    checkpoint = {**site.checkpoint(plan, settings, snapshot, rows), **moves}
+    switch(site, settings, held, header, checkpoint, turn.visited(compare.grown(wanted.old, grown)))
     return header

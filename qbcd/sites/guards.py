@@ -8,6 +8,7 @@ from sqlalchemy.engine import Connection
 
 from qbcd.errors import GuardTripped, QbcdError, Refused, UnsafeKey, UnsupportedType
 from qbcd.model import StreamPlan
+from qbcd.rotation import Pass
 from qbcd.state import ProjectState, Refusal
 
 if TYPE_CHECKING:
@@ -51,6 +52,21 @@ def check_guards(
     raise GuardTripped(
         what, stream=stream, remedy=f"nothing was changed; if this is right: qbcd run {stream} --once --accept-deletes"
     )
+
+
+def check_pass(
+    project: ProjectState, settings: Settings, held: Held, state: Pass | None, *, deletes: int, after: int
+) -> None:
+    """As `check_guards` for a step that is a part of a pass, whose deletes count together; None: a poll of its own.
+
+    Raises:
+        GuardTripped: The pass deletes too much, and was not confirmed to that number.
+    """
+    rows = int(held.row.checkpoint["rows"])
+    if state is None:
+        check_guards(project, settings, held, deletes=deletes, before=rows, after=after)
+    elif deletes and state.deletes + deletes > state.accepted:
+        check_guards(project, settings, held, deletes=state.deletes + deletes, before=state.rows, after=after)
 
 
 def confirm(project: ProjectState, settings: Settings, held: Held, conn: Connection | None = None) -> None:

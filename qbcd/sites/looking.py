@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from qbcd import hooks, ranges
 from qbcd.errors import TornRead
 from qbcd.model import KeyRange
-from qbcd.sites.guards import check_guards
+from qbcd.sites.guards import check_pass
 from qbcd.sites.reading import Snapshot, checksums, without_digest
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
     from qbcd.sites.base import Site
+    from qbcd.sites.turns import Turn
     from qbcd.sites.values import Held, Settings
 
 SPLIT_AT = 2  # times `rows_per_range`: a range that differs and holds more is cut anew
@@ -32,14 +33,14 @@ class Look:
         parents: Ranges that are cut anew.
         children: What they are cut into; their rows are an estimate.
         old: The ranges to fetch as the replica has them, before they are cut.
-        after: Rows of the source now.
+        scanned: Rows that the source has now in the ranges that were looked at.
     """
 
     asked: tuple[StoredRange, ...]
     parents: tuple[StoredRange, ...]
     children: tuple[StoredRange, ...]
     old: tuple[StoredRange, ...]
-    after: int
+    scanned: int
 
     @property
     def rows(self) -> int:
@@ -59,25 +60,23 @@ class Look:
         return tuple(r for r in self.asked if r.range_id not in new)
 
 
-def look(
-    site: Site, strategy: IdRcs, snapshot: Snapshot, known: Sequence[StoredRange], settings: Settings, held: Held
-) -> Look:
-    """What has to be fetched: ranges that differ, cut anew where they have outgrown their size.
+def look(site: Site, strategy: IdRcs, snapshot: Snapshot, turn: Turn, settings: Settings, held: Held) -> Look:
+    """What has to be fetched of the ranges that are due: those that differ, cut anew where they outgrew their size.
 
     After a change of meaning the bounds themselves may have lost their order, so everything is cut anew.
     """
-    before, first_id = int(held.row.checkpoint["rows"]), held.row.next_range_id
+    before, first_id, known = int(held.row.checkpoint["rows"]), held.row.next_range_id, turn.due
     if snapshot.rebase:
         new = tuple(cut(site, strategy, snapshot, settings, first_id))
         return Look(new, tuple(known), new, tuple(known), before)
     site.progress(f"checksums of {len(known):,} ranges")
-    now = checksums(site.source, strategy, snapshot, known, settings.connections)
+    now = checksums(site.source, strategy, snapshot, known, settings.connections, site.rest)
     hooks.reach("after_checksums")
-    dirty, after = ranges.differing(known, now), sum(r.rows for r in now)
+    dirty, scanned = ranges.differing(known, now), sum(r.rows for r in now)
     if dirty and snapshot.name is not None and strategy.deletes:
         # Counts of one state tell now what the rows would. Of several they may miss rows that moved: the rows decide.
         lost = sum(max(0, old.rows - new.rows) for old, new in ranges.pairs(known, dirty))
-        check_guards(site.project, settings, held, deletes=lost, before=before, after=after)
+        check_pass(site.project, settings, held, turn.state, deletes=lost, after=scanned + turn.rest)
     asked: list[StoredRange] = []
     parents: list[StoredRange] = []
     children: list[StoredRange] = []
@@ -85,7 +84,7 @@ def look(
         if one.rows <= SPLIT_AT * settings.rows_per_range:
             asked.append(one)
             continue
-        own = cut(site, strategy, snapshot, settings, first_id + len(children), within=one, total=after)
+        own = cut(site, strategy, snapshot, settings, first_id + len(children), within=one, total=scanned)
         if len(own) == 1:  # bounds may be of another state than counts, and rows of one hash stay together
             asked.append(one)
             continue
@@ -93,7 +92,7 @@ def look(
         children += own
         asked += own
     old = tuple(old for old, _ in ranges.pairs(known, dirty))
-    return Look(tuple(asked), tuple(parents), tuple(children), old, after)
+    return Look(tuple(asked), tuple(parents), tuple(children), old, scanned)
 
 
 def cut(
@@ -124,20 +123,16 @@ def filled(stream: str, asked: Sequence[StoredRange], sums: Mapping[int, tuple[i
     return counted
 
 
-def check_torn(stream: str, asked: Look, read: Mapping[int, StoredRange]) -> None:
+def check_torn(stream: str, asked: Look, rows: int, checksum: int | None) -> None:
     """Holds the rows that were read against what the checksums counted in the same snapshot.
 
     Raises:
-        TornRead: They are others.
+        TornRead: They are others, or one of them has no digest.
     """
-    parts = [(r, [read[r.range_id]]) for r in asked.kept]
-    if asked.parents:
-        whole = StoredRange(0, None, None, sum(r.rows for r in asked.parents), sum(r.checksum for r in asked.parents))
-        parts.append((whole, [read[r.range_id] for r in asked.children]))
-    for counted, found in parts:
-        if (counted.rows, counted.checksum) != (sum(r.rows for r in found), sum(r.checksum for r in found)):
-            raise TornRead(
-                f"{len(found)} ranges from {found[0].range_id} on brought {sum(r.rows for r in found)} rows where "
-                f"the checksum counted {counted.rows}: the readers did not see one snapshot",
-                stream=stream, remedy="poll again",
-            )  # fmt: skip
+    counted = (*asked.kept, *asked.parents)
+    if (rows, checksum) != (sum(r.rows for r in counted), sum(r.checksum for r in counted)):
+        raise TornRead(
+            f"{len(asked.asked)} ranges from {asked.asked[0].range_id} on brought {rows} rows where the checksums "
+            f"counted {sum(r.rows for r in counted)}, or others: the readers did not see one snapshot",
+            stream=stream, remedy="poll again",
+        )  # fmt: skip

@@ -6,17 +6,21 @@ does not come again is an error; ranges are reckoned by what the batch adds to t
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from qbcd.errors import TornRead
 from qbcd.sites import compare
 from qbcd.sites.files import Part
-from qbcd.sites.looking import Look, check_torn, filled
+from qbcd.sites.looking import Look, check_torn
 from qbcd.sites.reading import Snapshot, frame, range_frame
 from qbcd.sites.replica import travels_of
-from qbcd.sites.shapes import ddl, row_fields
+from qbcd.sites.shapes import IDENTITY, ddl, row_fields
+from qbcd.sites.tallies import Totals
 from qbcd.sites.values import Held, Settings
+from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
@@ -28,7 +32,8 @@ MARK_BYTES = 40  # of key, its text and digest, about
 SAVED_BYTES = 16_000_000  # below which another round to the source costs more than it saves
 MOST_KEYS = 50_000  # that a poll asks for one by one; beyond them whole ranges are read
 KEYS_PER_STATEMENT = 5_000
-ID_FIELDS = [("key_id", "binary"), ("range_id", "bigint")]
+TASK_ROWS = 1_000_000  # of both sides that one task compares
+MOST_TASKS = 16  # tasks are planned one by one, which costs more than what small ones would save
 MARK_FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint")]
 
 
@@ -37,27 +42,48 @@ class Moved:
     """What the two rounds brought.
 
     Attributes:
-        ids: Identity and range of each row that differs.
+        old: Identity and range of each row that differs, and the row as the replica has it, where it has.
         rows: Those of them that stand in the source, as they were in the second round.
         about: How many rows differ.
+        size: Bytes that travelled in both rounds.
     """
 
-    ids: Part
+    old: Part
     rows: Part
     about: int
-
-    @property
-    def size(self) -> int:
-        """Bytes that travelled in the second round."""
-        return self.rows.size
+    size: int
 
 
-def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
-    """Whether two rounds are likely to ship much less than whole ranges would, and can be made."""
-    saved = sum(r.rows for r in wanted.asked) * (strategy.plan.table.row_width - MARK_BYTES)
+def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
+    """Whether two rounds can be made, and would ship much less than whole ranges if nothing had changed."""
     shared = snapshot.name is not None and not snapshot.rebase and bool(strategy.plan.key)
     plain = shared and strategy.deletes and strategy.summed == "digest" and not wanted.children
-    return plain and saved >= SAVED_BYTES
+    return plain and saved(_rows_of(wanted), strategy.plan.table.row_width, 0) >= SAVED_BYTES
+
+
+def saved(rows: int, width: int, moved: float) -> float:
+    """Bytes that two rounds save over whole ranges of `rows` rows, `width` bytes each, of which so many moved."""
+    return rows * (width - MARK_BYTES) - moved * width
+
+
+def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float) -> bool:
+    """Whether two rounds are likely to ship much less than whole ranges would, and can be made.
+
+    Args:
+        density: The share of rows that had moved in the last ranges of which this was asked.
+    """
+    moved = density * _rows_of(wanted)
+    enough = saved(_rows_of(wanted), strategy.plan.table.row_width, moved) >= SAVED_BYTES
+    return is_open(strategy, snapshot, wanted) and enough and moved <= MOST_KEYS
+
+
+def density_of(wanted: Look, events: int) -> float:
+    """The share of rows that moved."""
+    return min(1.0, events / max(1, _rows_of(wanted)))
+
+
+def _rows_of(wanted: Look) -> int:
+    return sum(r.rows for r in wanted.asked)
 
 
 def fetch(
@@ -68,64 +94,94 @@ def fetch(
     read = range_frame(
         site.source, site.spark.get(), strategy, snapshot, wanted.asked, strategy.marks, settings.connections
     )  # fmt: skip
-    texts = [(f"k{i}", "string") for i in range(len(strategy.plan.key))]
-    marks = site.files.write(read, [*MARK_FIELDS, *texts], "fetch", held, source=site.source)
+    marks = [*MARK_FIELDS, *_texts(strategy)]
+    totals = Totals()
+    found = site.files.write(totals.of(read), marks, "fetch", held, source=site.source)
     try:
-        moved = _moved(site, strategy, wanted, marks, [*MARK_FIELDS, *texts]).persist()
-        try:
-            keys = moved.where("k0 IS NOT NULL").select(*(name for name, _ in texts)).limit(MOST_KEYS + 1).collect()
-            if len(keys) > MOST_KEYS:
-                return None
-            ids = site.files.write(moved, ID_FIELDS, "fetch", held)
-        finally:
-            moved.unpersist()
+        check_torn(site.stream, wanted, *totals.read())
+        old = site.files.write(_moved(site, strategy, wanted, found), _moved_fields(strategy), "fetch", held)
     finally:
-        site.files.discard(marks)
-    rows = _rows(site, strategy, snapshot, [tuple(row) for row in keys], settings, held)
-    found = site.files.read(site.spark.get(), _fields(strategy, settings), rows).count()
-    if found != len(keys):
+        site.files.discard(found)
+    asked = _asked(site, strategy, old)
+    if len(asked) > MOST_KEYS:
+        site.files.discard(old)
+        return None
+    rows, came = _rows(site, strategy, snapshot, asked, settings, held)
+    if came != len(asked):
         raise TornRead(
-            f"{len(keys)} rows were asked for by their keys and {found} came, out of one snapshot", stream=site.stream,
+            f"{len(asked)} rows were asked for by their keys and {came} came, out of one snapshot", stream=site.stream,
             remedy="report this with the type of the key",
         )  # fmt: skip
-    return Moved(ids, rows, 2 * len(keys) + wanted.lost)
+    return Moved(old, rows, 2 * len(asked) + wanted.lost, found.size + rows.size)
 
 
-def _moved(site: SparkSite, strategy: IdRcs, wanted: Look, marks: Part, fields: list[tuple[str, str]]) -> DataFrame:
-    found = compare.gathered(site.files.read(site.spark.get(), fields, marks), wanted.rows)
-    check_torn(site.stream, wanted, {r.range_id: r for r in filled(site.stream, wanted.asked, compare.sums(found))})
+def _texts(strategy: IdRcs) -> list[tuple[str, str]]:
+    return [(f"k{i}", "string") for i in range(len(strategy.plan.key))]
+
+
+def _moved_fields(strategy: IdRcs) -> list[tuple[str, str]]:
+    return [*row_fields([c.travel for c in strategy.kept]), *_texts(strategy)]
+
+
+def _moved(site: SparkSite, strategy: IdRcs, wanted: Look, marks: Part) -> DataFrame:
+    """The rows that differ, range by range: each task reads its ranges on both sides, and the replica is read once."""
+    fields, spark = [*MARK_FIELDS, *_texts(strategy)], site.spark.get()
+    now = {r.range_id: r.rows for r in wanted.asked}
+    rows = sum(r.rows + now[r.range_id] for r in wanted.old)
+    parts = []
     with site.reading() as conn:
-        old = site.replica.rows(conn, strategy.plan, strategy.kept, wanted.old)
-    return compare.moved_marks(old, found)
+        for some in _parts(wanted.old, max(TASK_ROWS, rows // MOST_TASKS + 1), now):
+            old = site.replica.rows(conn, strategy.plan, strategy.kept, some)
+            new = site.files.read(spark, fields, marks).where(compare.one_of([r.range_id for r in some]))
+            parts.append(compare.moved_marks(old.coalesce(1), new.coalesce(1)))
+    return reduce(lambda some, others: some.unionByName(others), parts)
+
+
+def _parts(ranges: Sequence[StoredRange], size: int, now: Mapping[int, int]) -> Iterator[list[StoredRange]]:
+    """The ranges in parts of about `size` rows of both sides; `now` are the rows of the source's."""
+    part, held = list[StoredRange](), 0
+    for one in ranges:
+        part.append(one)
+        held += one.rows + now[one.range_id]
+        if held >= size:
+            yield part
+            part, held = [], 0
+    if part:
+        yield part
+
+
+def _asked(site: SparkSite, strategy: IdRcs, old: Part) -> list[tuple[str, ...]]:
+    """Keys, as the source spells them, of the rows that stand there; one more than may be asked for at most."""
+    moved = site.files.read(site.spark.get(), _moved_fields(strategy), old).where("k0 IS NOT NULL")
+    return [tuple(row) for row in moved.select(*(name for name, _ in _texts(strategy))).limit(MOST_KEYS + 1).collect()]
 
 
 def _rows(
     site: SparkSite, strategy: IdRcs, snapshot: Snapshot, keys: list[tuple[str, ...]], settings: Settings, held: Held
-) -> Part:
-    """The rows with `keys`, as they are now."""
+) -> tuple[Part, int]:
+    """The rows with `keys`, as they are now, and how many there are."""
     site.progress(f"fetching {len(keys):,} rows that changed")
     spark, fields = site.spark.get(), _fields(strategy, settings)
     if not keys:
-        return site.files.write(spark.createDataFrame([], ddl(fields)), fields, "fetch", held)
+        return site.files.write(spark.createDataFrame([], ddl(fields)), fields, "fetch", held), 0
     asked = [keys[i : i + KEYS_PER_STATEMENT] for i in range(0, len(keys), KEYS_PER_STATEMENT)]
     statements = [strategy.images_of(part, typed=settings.typed) for part in asked]
     at_once = min(settings.connections, len(asked))
     read = frame(site.source, spark, site.stream, snapshot, statements, at_once=at_once)
-    return site.files.write(read, fields, "fetch", held, source=site.source)
+    totals = Totals()
+    part = site.files.write(totals.of(read), fields, "fetch", held, source=site.source)
+    return part, totals.read()[0]
 
 
 def _fields(strategy: IdRcs, settings: Settings) -> list[tuple[str, str]]:
     return row_fields(travels_of(strategy.plan), typed=settings.typed)[1:]  # their range is known by the marks
 
 
-def frames(
-    site: SparkSite, strategy: IdRcs, moved: Moved, wanted: Look, settings: Settings
-) -> tuple[DataFrame, DataFrame]:
+def frames(site: SparkSite, strategy: IdRcs, moved: Moved, settings: Settings) -> tuple[DataFrame, DataFrame]:
     """(stage, old rows) of what moved, to be compared as whole ranges are."""
     spark = site.spark.get()
-    ids = compare.shared(site.files.read(spark, ID_FIELDS, moved.ids), moved.about)
+    both = compare.gathered(site.files.read(spark, _moved_fields(strategy), moved.old), moved.about)
     rows = site.files.read(spark, _fields(strategy, settings), moved.rows)
-    with site.reading() as conn:
-        old = site.replica.rows(conn, strategy.plan, strategy.kept, wanted.old)
-    stage, known = rows.join(ids, "key_id"), old.join(ids.select("key_id"), "key_id", "left_semi")
-    return compare.gathered(stage, moved.about), compare.gathered(known, moved.about)
+    ids = compare.shared(both.select(*IDENTITY), moved.about)
+    known = both.where("digest IS NOT NULL").drop(*(name for name, _ in _texts(strategy)))
+    return compare.gathered(rows.join(ids, "key_id"), moved.about), known

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 SEAL_AT = 100_000  # events
 TARGET = timedelta(milliseconds=500)
-NAP = 0.2  # seconds, after which a resting poll looks whether it is to stop
 FIRST_ROWS = 10_000.0  # of the first step, before it is known how long one takes
 
 
@@ -94,12 +93,9 @@ class Visit:
     # -- which ranges ------------------------------------------------------------------------------------------------
     def _begun(self, known: Sequence[StoredRange], now: float) -> Pass:
         """The pass to go on with, or a new one, before which the guards look at the table's size."""
-        if self.state.began and not rotation.finished({r.range_id: r.last_visited for r in known}, self.state):
-            return self.state
         rows = int(self.held.row.checkpoint["rows"])
-        ids = {r.range_id for r in known}  # a range that was cut or joined meanwhile begins cold
-        fresh = Pass(began=now, rows=rows, heat={n: heat for n, heat in self.state.heat.items() if n in ids})
-        if self.strategy.keeps == "nothing" or not rows:
+        fresh = rotation.begun(self.state, {r.range_id: r.last_visited for r in known}, now=now, rows=rows)
+        if fresh is self.state or self.strategy.keeps == "nothing" or not rows:
             return fresh
         with self.site.source.read(self.site.stream) as session:
             count = int(session.one(self.strategy.row_count()).n)
@@ -109,10 +105,7 @@ class Visit:
         return fresh
 
     def _due(self, known: Sequence[StoredRange], now: float) -> list[StoredRange]:
-        staleness: timedelta | None = self.plan.option("max_staleness")
-        overdue = None
-        if staleness is not None:  # whatever would pass the bound before the next poll has ended
-            overdue = max(0.0, (staleness - 2 * self.settings.every).total_seconds())
+        overdue = rotation.overdue(self.plan.option("max_staleness"), self.settings.every)
         visits = {r.range_id: r.last_visited for r in known}
         per_poll = self.plan.option("per_poll")
         ids = set(rotation.chosen(visits, self.state, now=now, per_poll=per_poll, overdue=overdue))
@@ -131,17 +124,13 @@ class Visit:
             self.site.progress(f"comparing ranges, {len(left):,} to go")
             spent = self._step(step)
             if rate:
-                self._rest(1 / float(rate) - (time.monotonic() - began))
+                self.site.rest(1 / float(rate) - (time.monotonic() - began))
             else:
                 held = float(max(1, sum(r.rows for r in step)))
                 rows = rotation.paced(held, seconds=spent, target=target.total_seconds())
+                if left:
+                    self.site.rest(float(self.plan.option("nice_ratio") or 0) * (time.monotonic() - began))
             yield
-
-    def _rest(self, seconds: float) -> None:
-        """Waits, but not for long once the job is to stop."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0 and not self.site.stopping():
-            time.sleep(min(left, NAP))
 
     def _step(self, step: Sequence[StoredRange]) -> float:
         """One transaction: compare, apply, remember the visit; gives the seconds that its rows took."""

@@ -7,13 +7,17 @@ of a range is what its rows were when they were read (protocol.md 10).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from qbcd import hooks, ranges
+from qbcd import hooks, ranges, rotation
 from qbcd.catalog.remembered import check_server, check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import TornRead
@@ -25,6 +29,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Range = TypeVar("Range", bound=KeyRange)
+Share = TypeVar("Share")
+EACH_ITS_OWN = "READ COMMITTED"  # the level at which the source has to keep no state for a session
+FIRST_ROWS = 10_000.0  # of the first statement, before it is known how long one takes
+FETCHED_PER_SECOND = 100_000  # rows, at least, where a statement that fetches is to last no longer than some time
 
 
 @dataclass(frozen=True)
@@ -47,22 +55,24 @@ class Snapshot:
 
 @contextmanager
 def snapshot_of(
-    source: Source, plan: StreamPlan, checkpoint: Mapping[str, Any] | None, *, accept_source: bool = False
-) -> Iterator[Snapshot]:
+    source: Source, plan: StreamPlan, checkpoint: Mapping[str, Any] | None, *, one_state: bool,
+    accept_source: bool = False,
+) -> Iterator[Snapshot]:  # fmt: skip
     """One read-only transaction: the lock first, then the snapshot, then catalog and server in it (protocol.md 9).
 
     Args:
         source: Where the table is.
         plan: The stream.
         checkpoint: What the stream remembers, or None before its baseline.
+        one_state: Whether all who read are to see one state; else the transaction keeps DDL away, and nothing more.
         accept_source: Go on although the server is another than remembered.
     """
     connector = source.connector
-    with source.read(plan.stream) as session:
+    with source.read(plan.stream, level=None if one_state else EACH_ITS_OWN) as session:
         lock = connector.lock_against_rewrite(plan.table)
         if lock:
             session.run(lock)
-        name = connector.export_snapshot(session.connection) if connector.exports_snapshots else None
+        name = connector.export_snapshot(session.connection) if one_state else None
         if checkpoint is None:
             table, server, rebase = plan.table, connector.server_identity(session.connection), False
         else:
@@ -73,23 +83,32 @@ def snapshot_of(
 
 
 def checksums(
-    source: Source, strategy: IdRcs, snapshot: Snapshot, known: Sequence[Range], connections: int
-) -> list[Range]:
+    source: Source, strategy: IdRcs, snapshot: Snapshot, known: Sequence[Range], connections: int,
+    rest: Callable[[float], None] = time.sleep,
+) -> list[Range]:  # fmt: skip
     """Count and checksum of every range as the source has it, each connection's share in as few statements as it takes.
+
+    Where the stream has a pace, statements are sized by how long the last one took, and `rest` waits between them.
 
     Raises:
         TornRead: A digest was NULL, or a range was not answered.
     """
-    stream = strategy.plan.stream
+    stream, cut = strategy.plan.stream, strategy.cut
     found = {r.range_id: (0, 0) for r in known}
     answered = set()
-    for row in _gather(source, stream, snapshot, strategy.cut.passes(known, connections)):
+    target: timedelta | None = strategy.plan.option("target")
+    if target is None:
+        rows = _gather(source, stream, snapshot, cut.passes(known, connections), _all_rows)
+    else:
+        in_steps = partial(_in_steps, strategy, target.total_seconds(), rest)
+        rows = _gather(source, stream, snapshot, ranges.shares(known, connections), in_steps)
+    for row in rows:
         if row.n != row.digests:
             raise without_digest(stream, row.range_id)
-        rows, checksum = found[row.range_id]
-        found[row.range_id] = rows + int(row.n), checksum + int(row.checksum)
+        count, checksum = found[row.range_id]
+        found[row.range_id] = count + int(row.n), checksum + int(row.checksum)
         answered.add(row.range_id)
-    if strategy.cut.answers_all and len(answered) != len(known):
+    if cut.answers_all and len(answered) != len(known):
         raise TornRead(f"{len(answered)} of {len(known)} ranges were answered", stream=stream)
     return [replace(r, rows=found[r.range_id][0], checksum=found[r.range_id][1]) for r in known]
 
@@ -99,22 +118,47 @@ def without_digest(stream: str, range_id: int) -> TornRead:
     return TornRead(f"range {range_id} has rows without a digest", stream=stream)
 
 
-def _gather(source: Source, stream: str, snapshot: Snapshot, shares: Sequence[Sequence[Statement]]) -> list[Any]:
-    """Rows of all statements: the first share on the snapshot's own session, the others beside it, a session each."""
+def _gather(
+    source: Source, stream: str, snapshot: Snapshot, shares: Sequence[Share],
+    ask: Callable[[Session, Share], list[Any]],
+) -> list[Any]:  # fmt: skip
+    """Rows of all shares: the first is asked on the snapshot's own session, the others beside it, a session each."""
 
-    def elsewhere(share: Sequence[Statement]) -> list[Any]:
-        with source.read(stream, snapshot=snapshot.name) as session:
-            return [row for statement in share for row in session.rows(statement)]
+    def elsewhere(share: Share) -> list[Any]:
+        level = None if snapshot.name else EACH_ITS_OWN
+        with source.read(stream, snapshot=snapshot.name, level=level) as session:
+            return ask(session, share)
 
     here, *others = shares
     if not others:
-        return [row for statement in here for row in snapshot.session.rows(statement)]
+        return ask(snapshot.session, here)
     with ThreadPoolExecutor(len(others), thread_name_prefix="qbcd-read") as pool:
         beside = [pool.submit(elsewhere, share) for share in others]
-        rows = [row for statement in here for row in snapshot.session.rows(statement)]
+        rows = ask(snapshot.session, here)
         for other in beside:
             rows += other.result()
     return rows
+
+
+def _all_rows(session: Session, share: Sequence[Statement]) -> list[Any]:
+    return [row for statement in share for row in session.rows(statement)]
+
+
+def _in_steps(
+    strategy: IdRcs, target: float, rest: Callable[[float], None], session: Session, share: Sequence[KeyRange]
+) -> list[Any]:
+    """Checksums of one connection's share, by statements of about `target` seconds."""
+    left, wanted, found = list(share), FIRST_ROWS, list[Any]()
+    while left:
+        step = ranges.first(left, wanted, strategy.cut.per_statement)
+        left = left[len(step) :]
+        began = time.monotonic()
+        found += session.rows(strategy.cut.checksums(step))
+        spent = time.monotonic() - began
+        wanted = rotation.paced(float(max(1, sum(r.rows for r in step))), seconds=spent, target=target)
+        if left:
+            rest(float(strategy.plan.option("nice_ratio") or 0) * spent)
+    return found
 
 
 def range_frame(
@@ -127,7 +171,9 @@ def range_frame(
     database from reading them all for each reader.
     """
     readers = ranges.readers(asked, connections)
-    statements = strategy.cut.shared(query, asked, readers)
+    target: timedelta | None = strategy.plan.option("target")
+    most = math.inf if target is None else FETCHED_PER_SECOND * target.total_seconds()
+    statements = strategy.cut.shared(query, asked, readers, most)
     return frame(source, spark, strategy.plan.stream, snapshot, statements, at_once=readers)
 
 

@@ -77,10 +77,12 @@ class Replica:
         later: Sequence[BatchHeader],
         own: Sequence[StoredRange],
     ) -> DataFrame:
-        parts = [Part.of_location(h.location) for h in later if h.seq > segment.folded_through]
+        on_top = [h for h in later if h.seq > segment.folded_through]
         ids, about = [r.range_id for r in own], sum(r.rows for r in own)
-        deltas = self.batch_rows(plan, *parts) if parts else None
-        return compare.merged(self.part_rows(kept, Part.of_segment(segment)), deltas, ids, about)
+        deltas = self.batch_rows(plan, *(Part.of_location(h.location) for h in on_top)) if on_top else None
+        changed = sum(h.size for h in on_top)
+        base = self.part_rows(kept, Part.of_segment(segment))
+        return compare.merged(base, deltas, ids, about, changed=changed, one=len(on_top) == 1)
 
     def replace_all(
         self, conn: Connection, row: StreamRow, part: Part, *, epoch: int, rows: int, folded: int,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from qbcd.sites.database import DatabaseSite
     from qbcd.sites.values import Held
 
-SPLIT_AT, MERGE_AT = 2.0, 0.25  # of the usual rows of a range
+SPLIT_AT = 2.0  # times the usual rows of a range
 COUNTED_AT_ONCE = 500
 
 
@@ -103,22 +103,22 @@ def _split(
 
 
 def _joined(known: Sequence[StoredRange], usual: float, next_id: int) -> list[StoredRange]:
-    """`known` with small neighbours as one; each range once, so that sizes settle over several polls."""
+    """`known` with small neighbours as one."""
+    return joined_as(ranges.joined(known, usual), next_id)
+
+
+def joined_as(groups: Sequence[Sequence[StoredRange]], next_id: int) -> list[StoredRange]:
+    """Each group of neighbours as one range, those of several under new ids and with the oldest visit."""
     after: list[StoredRange] = []
-    first = next_id
-    for one in known:
-        before = after[-1] if after else None
-        if before is not None and before.range_id < first and _small(before, one, usual):
-            visited = min(before.last_visited, one.last_visited)
-            after[-1] = StoredRange(next_id, before.lo, one.hi, before.rows + one.rows, last_visited=visited)
-            next_id += 1
-        else:
-            after.append(one)
+    for group in groups:
+        if len(group) == 1:
+            after += group
+            continue
+        rows, checksum, visited = zip(*((r.rows, r.checksum, r.last_visited) for r in group), strict=True)
+        lo, hi = group[0].lo, group[-1].hi
+        after.append(StoredRange(next_id, lo, hi, sum(rows), sum(checksum), last_visited=min(visited)))
+        next_id += 1
     return after
-
-
-def _small(one: StoredRange, other: StoredRange, usual: float) -> bool:
-    return min(one.rows, other.rows) < MERGE_AT * usual and one.rows + other.rows <= usual
 
 
 def _cut(

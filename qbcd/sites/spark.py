@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import Connection
@@ -28,6 +29,7 @@ from qbcd.sites.reading import Snapshot, range_frame, snapshot_of
 from qbcd.sites.replica import Replica, travels_of
 from qbcd.sites.shapes import batch_fields, row_fields
 from qbcd.sites.switching import Found, new_batch
+from qbcd.sites.tallies import Totals
 from qbcd.sites.values import Detection, Difference, Held, Settings, Step
 from qbcd.spark.session import SparkProvider
 from qbcd.state import ProjectState, StreamRow
@@ -101,13 +103,16 @@ class SparkSite(Site):
         strategy = self.strategy(plan)
         epoch, seq = new_epoch(held.row), held.row.last_batch_seq + 1
         moves = remote.first_mark(self, strategy)  # before the rows (protocol 6)
-        with snapshot_of(self.source, plan, None) as snapshot:
+        with self.reading() as conn:
+            now = self.store.now(conn)
+        with snapshot_of(self.source, plan, None, one_state=strategy.cut.one_state) as snapshot:
             self.check_key(snapshot.session, plan)
             bare = cut(self, strategy, snapshot, settings, held.row.next_range_id)
             fetched = self.fetch(strategy, snapshot, bare, settings, held)
         stage = self.stage(strategy, fetched, settings)
         self.check_values(stage, plan, settings)
-        counted = filled(self.stream, bare, compare.sums(stage, strategy.summed))
+        read = filled(self.stream, bare, compare.sums(stage, strategy.summed))
+        counted = [replace(r, last_visited=now) for r in read]
         rows = sum(r.rows for r in counted)
         header: BatchHeader | None = None
         if settings.baseline_events and rows:
@@ -146,9 +151,11 @@ class SparkSite(Site):
         Raises:
             SourceChanged: Its digests mean something else now, and the replica has no values to compare instead.
         """
-        accept = settings.accept_source
-        with snapshot_of(self.source, plan, held.row.checkpoint, accept_source=accept) as snapshot:
-            if snapshot.rebase and self.strategy(plan).keeps != "rows":
+        strategy, accept = self.strategy(plan), settings.accept_source
+        with snapshot_of(
+            self.source, plan, held.row.checkpoint, one_state=strategy.cut.one_state, accept_source=accept
+        ) as snapshot:
+            if snapshot.rebase and strategy.keeps != "rows":
                 raise SourceChanged(
                     "the server changed, and this stream keeps no old values by which its rows could be compared",
                     stream=self.stream,
@@ -157,15 +164,17 @@ class SparkSite(Site):
             yield snapshot
 
     def fetch(
-        self, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange], settings: Settings, held: Held
-    ) -> Part:
-        """Reads `asked` once into the stage."""
+        self, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange], settings: Settings, held: Held,
+        totals: Totals | None = None,
+    ) -> Part:  # fmt: skip
+        """Reads `asked` once into the stage; `totals` are taken on the way."""
         self.progress(f"fetching about {sum(r.rows for r in asked):,} rows of {len(asked):,} ranges")
         frame = range_frame(
             self.source, self.spark.get(), strategy, snapshot, asked,
             lambda some, part: strategy.images(some, part, typed=settings.typed), settings.connections,
         )  # fmt: skip
         frame = frame if strategy.plan.key else copies.told_apart(frame)
+        frame = totals.of(frame) if totals else frame
         fields = row_fields(travels_of(strategy.plan), typed=settings.typed, extra=strategy.extra)
         return self.files.write(frame, fields, "fetch", held, source=self.source)
 

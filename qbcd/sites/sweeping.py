@@ -17,7 +17,8 @@ from qbcd.sites.files import Part
 from qbcd.sites.looking import Look, filled, look
 from qbcd.sites.reading import Snapshot, range_frame
 from qbcd.sites.shapes import row_fields
-from qbcd.sites.switching import Recut, found_in, new_batch, switch, write_batch
+from qbcd.sites.switching import Recut, new_batch, switch, write_batch
+from qbcd.sites.turns import Turn
 from qbcd.sites.values import Detection, Held, Settings
 from qbcd.state import StoredRange
 from qbcd.strategies import RemoteTs
@@ -38,13 +39,13 @@ def sweep(
     with site.reading() as conn:
         known = site.store.ranges(conn, site.stream)
     with site.remembered(plan, held, settings) as snapshot:
-        wanted = look(site, strategy, snapshot, known, settings, held)
+        wanted = look(site, strategy, snapshot, Turn(known), settings, held)
         with site.spark.for_rows(wanted.rows):
             fetched = _fetch(site, strategy, snapshot, wanted.asked, settings, held) if wanted.asked else None
     hooks.reach("after_fetch")
     if fetched is None:
         switch(site, settings, held, None, {**held.row.checkpoint, "swept": began})
-        return Detection(None, Cost(wanted.after, 0, 0, len(known), 0, time.monotonic() - started))
+        return Detection(None, Cost(wanted.scanned, 0, 0, len(known), 0, time.monotonic() - started))
     try:
         with site.spark.for_rows(wanted.rows):
             header = _compare(site, plan, strategy, settings, held, snapshot, fetched, wanted, began)
@@ -52,7 +53,7 @@ def sweep(
         site.files.discard(fetched)
     dirty = len(wanted.kept) + len(wanted.parents)
     rows, seconds = sum(r.rows for r in wanted.asked), time.monotonic() - started
-    cost = Cost(wanted.after, rows, fetched.size, len(known), dirty, seconds, spark=True)
+    cost = Cost(wanted.scanned, rows, fetched.size, len(known), dirty, seconds, spark=True)
     return Detection(header, cost, tuple(held.notes))
 
 
@@ -74,8 +75,7 @@ def _compare(
     keys = compare.gathered(site.files.read(site.spark.get(), FIELDS, fetched), wanted.rows)
     with site.reading() as conn:
         old = site.replica.rows(conn, plan, strategy.kept, wanted.old)
-    part = write_batch(site, plan, settings, held, compare.gone(old, keys), wanted.rows)
-    found = found_in(site, plan, settings, held, part, wanted.rows)
+    found = write_batch(site, plan, settings, held, compare.gone(old, keys), wanted.rows)
     standing = keys.join(old.select("key_id"), "key_id", "left_semi")
     read = {r.range_id: r for r in filled(site.stream, wanted.asked, compare.sums(standing, strategy.summed))}
     header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)

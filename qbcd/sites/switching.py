@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 from qbcd import hooks
 from qbcd.errors import GuardTripped
 from qbcd.model import BatchHeader, StreamPlan
+from qbcd.rotation import Pass
 from qbcd.sites import compare
 from qbcd.sites.base import new_header
 from qbcd.sites.files import Part
-from qbcd.sites.guards import check_guards, confirm
+from qbcd.sites.guards import check_pass, confirm
 from qbcd.sites.pairing import paired
 from qbcd.sites.reading import Snapshot
 from qbcd.sites.replica import travels_of
 from qbcd.sites.shapes import batch_fields
+from qbcd.sites.tallies import Counts
 from qbcd.state import StoredRange
 
 if TYPE_CHECKING:
@@ -53,15 +55,34 @@ class Recut:
 
 
 def write_batch(
-    site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, changes: DataFrame, rows: int
-) -> Part:
-    """Numbers the changes among about `rows` rows, pairs them where asked, and writes them as a batch's part."""
+    site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, changes: DataFrame, rows: int,
+    state: Pass | None = None,
+) -> Found:  # fmt: skip
+    """Writes the changes among about `rows` rows as a batch's part that the guards let pass, in a pass if it is of one.
+
+    Raises:
+        GuardTripped: It deletes too much; the part is removed.
+    """
+    found = _written(site, plan, settings, held, changes, rows)
+    deletes, after = found.counts.get("d", 0), int(held.row.checkpoint["rows"]) + found.net
+    try:
+        check_pass(site.project, settings, held, state, deletes=deletes, after=after)
+    except GuardTripped:
+        site.files.discard(found.part)
+        raise
+    return found
+
+
+def _written(site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, changes: DataFrame, rows: int) -> Found:
+    """Numbers the changes, pairs them where asked, writes them and counts them on the way."""
     seq, fields = held.row.last_batch_seq + 1, batch_fields(travels_of(plan))
 
-    def write(batch: DataFrame) -> Part:
+    def write(batch: DataFrame) -> Found:
         if settings.key_change:
             batch = paired(batch, keys=len(plan.key), width=len(plan.captured), epoch=held.row.epoch, seq=seq)
-        return site.files.write(batch, fields, "batch", held)
+        counts = Counts()
+        part = site.files.write(counts.of(batch), fields, "batch", held)
+        return Found(part, counts.read())
 
     if rows <= compare.ONE_TASK_ROWS:
         return write(compare.numbered(changes, seq, few=rows <= compare.FEW_ROWS))
@@ -74,23 +95,6 @@ def write_batch(
         changes.unpersist()
 
 
-def found_in(site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, part: Part, about: int) -> Found:
-    """What a written batch of at most `about` rows holds, once the guards have let it pass.
-
-    Raises:
-        GuardTripped: It deletes too much; the part is removed.
-    """
-    found = Found(part, compare.counts(compare.gathered(site.replica.batch_rows(plan, part), about)))
-    before = int(held.row.checkpoint["rows"])
-    try:
-        deletes = found.counts.get("d", 0)
-        check_guards(site.project, settings, held, deletes=deletes, before=before, after=before + found.net)
-    except GuardTripped:
-        site.files.discard(part)
-        raise
-    return found
-
-
 def stage_changes(
     site: SparkSite,
     plan: StreamPlan,
@@ -99,10 +103,10 @@ def stage_changes(
     snapshot: Snapshot,
     changes: DataFrame,
     about: int,
+    state: Pass | None = None,
 ) -> tuple[BatchHeader | None, Found, dict[int, tuple[int, int]]]:
     """Writes `changes`, `about` so many and persisted, as the next batch; also what they add to their ranges."""
-    part = write_batch(site, plan, settings, held, changes, about)
-    found = found_in(site, plan, settings, held, part, about)
+    found = write_batch(site, plan, settings, held, changes, about, state)
     moves = compare.moves(changes) if found.counts else {}
     header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")

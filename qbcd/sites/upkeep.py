@@ -1,4 +1,4 @@
-"""Upkeep of a Spark site, under the lease: batches folded into the replica, delivered ones and stray files let go."""
+"""Upkeep of a Spark site, under the lease: batches folded into the replica, small ranges joined, files let go."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from qbcd import hooks
 from qbcd.model import StreamPlan
+from qbcd.sites import compare
 from qbcd.sites.files import Part
+from qbcd.sites.resizing import joined_as
 from qbcd.sites.shapes import row_fields
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ COMPACT_SEGMENTS = 20
 
 def collect(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -> None:
     """Folds large batches into the replica, drops expired batches, sweeps files that nothing names."""
-    changed = compact(site, plan, held)
+    changed = compact(site, plan, held, settings)
     store, stream = site.store, site.stream
     with site.writing() as conn:
         store.lock(conn, stream, site.project.project_id, held.row.version, held.row.fencing_token)
@@ -42,25 +44,34 @@ def collect(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
         site.swept = True
 
 
-def compact(site: SparkSite, plan: StreamPlan, held: Held) -> bool:
-    """Folds the batches into one new segment when they, or the segments, have become many; True when it did."""
-    store, stream, row = site.store, site.stream, held.row
+def compact(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -> bool:
+    """Folds the batches into one new segment when they, or the segments, have become many; True when it did.
+
+    All rows are written anew, so ranges that have become small are joined in the same step: count and checksum of one
+    are the sums of theirs, and no source is asked (protocol.md 11).
+    """
+    store, stream, row, strategy = site.store, site.stream, held.row, site.strategy(plan)
     with site.reading() as conn:
         segments = store.segments(conn, stream)
-        known, folded = store.ranges(conn, stream), site.replica.folded_through(conn)
+        folded = site.replica.folded_through(conn)
         pending = store.batches(conn, stream, folded) if folded else []
         rows, grown = int(row.checkpoint["rows"]), sum(h.size for h in pending)
         large = grown > max(1000, COMPACT_FRACTION * rows) or len(pending) >= COMPACT_BATCHES
         if not large and len(segments) <= COMPACT_SEGMENTS:
             return False
-        kept = site.strategy(plan).kept
-        whole = site.replica.rows(conn, plan, kept, known)
-    part = site.files.write(whole, row_fields([c.travel for c in kept]), "segment", held)
+        known = store.ranges(conn, stream)
+        whole = site.replica.rows(conn, plan, strategy.kept, known)
+    groups = strategy.cut.joined(known, settings.rows_per_range)
+    after = joined_as(groups, row.next_range_id)
+    moved = {r.range_id: one.range_id for one, group in zip(after, groups, strict=True) for r in group if r != one}
+    part = site.files.write(
+        compare.moved_to(whole, moved), row_fields([c.travel for c in strategy.kept]), "segment", held
+    )  # fmt: skip
     hooks.reach("before_commit")
     with site.writing() as conn:
-        moved = site.replica.replace_all(
-            conn, row, part, epoch=row.epoch, rows=rows, folded=row.last_batch_seq, ranges=known
+        switched = site.replica.replace_all(
+            conn, row, part, epoch=row.epoch, rows=rows, folded=row.last_batch_seq, ranges=after
         )
-        advanced = site.commit(conn, moved, held, None, dict(row.checkpoint))
+        advanced = site.commit(conn, switched, held, None, dict(row.checkpoint))
     held.row = advanced
     return True

@@ -43,7 +43,7 @@ SMALL: Mapping[str, str] = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "1",
 }
-SMALL_ROWS = 20_000  # up to which rows are few in this sense
+SMALL_ROWS = 80_000  # up to which rows are few in this sense
 REDACTED = "(?i)secret|password|passwd|token|access[.]?key|credential"
 _OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 _UTC = frozenset({"UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT", "+00:00", "UTC+00:00", "Zulu", "Universal"})

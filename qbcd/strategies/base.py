@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from qbcd.connectors.base import Connector
+from qbcd.errors import ConfigError
 from qbcd.model import Consistency, Statement, StreamPlan
 
 Keeps = Literal["rows", "keys", "digests", "nothing"]  # what a replica has of a row
@@ -67,6 +68,11 @@ class Strategy(ABC):
             ConfigError: An option does not fit the table.
         """
         return  # by default it can
+
+    def _wrong(self, option: str, place: Callable[[str], str] | None, what: str, remedy: str) -> ConfigError:
+        """The refusal of an option."""
+        where = place(option) if place else ""
+        return ConfigError(what, stream=self.plan.stream, where=where, remedy=remedy)
 
     def settle(self, remembered: Mapping[str, Any] | None) -> StreamPlan:
         """The plan with what the strategy settles at prepare for good.

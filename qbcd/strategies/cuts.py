@@ -6,10 +6,11 @@ its index, which is cheap where the key follows the storage order; buckets are a
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from qbcd import buckets, ranges
 from qbcd.connectors.base import Connector
@@ -18,6 +19,7 @@ from qbcd.sql import compile_sql, render
 
 Share = tuple[int, int]  # number (from 0) and how many there are
 WHOLE: Share = (0, 1)
+Range = TypeVar("Range", bound=KeyRange)
 Query = Callable[[Sequence[KeyRange], Share], Statement]
 HASH, DIGEST = "qbcd_hash", "qbcd_digest"  # the relations' columns of the key's hash, and of the row's digest
 UNEVEN = 3  # levels that a bucket may be deeper than its table needs
@@ -35,6 +37,7 @@ class Cut(ABC):
 
     Attributes:
         hashed: Ranges are of the key's hash.
+        one_state: All that a poll reads is of one state of the table; else each statement sees its own.
         per_statement: How many ranges one statement may answer for.
         answers_all: A range without rows is answered too.
     """
@@ -47,6 +50,11 @@ class Cut(ABC):
         self.connector = connector
         self.plan = plan
         self.sums_of = sums_of
+        self.one_state = connector.exports_snapshots and plan.option("consistency") != "range"
+
+    def row_count(self) -> Statement:
+        """One row (n) with the table's rows under the restriction."""
+        return compile_sql(render("row_count", table=self.plan.table), self.connector, self.plan)
 
     @abstractmethod
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement | None:
@@ -65,6 +73,10 @@ class Cut(ABC):
             within: The range to cut (its rows are those of now), or None for the table.
             total: Rows of the table, where `within` is given.
         """
+
+    @abstractmethod
+    def joined(self, known: Sequence[Range], rows_per_range: int) -> list[list[Range]]:
+        """All ranges, in order, as groups that had better be one range each, since some of them have become small."""
 
     @abstractmethod
     def checksums(self, asked: Sequence[KeyRange]) -> Statement:
@@ -89,9 +101,16 @@ class Cut(ABC):
         asked = ranges.statements(known, connections, self.per_statement)
         return [[self.checksums(part) for part in own] for own in asked]
 
-    def shared(self, query: Query, asked: Sequence[KeyRange], readers: int) -> list[Statement]:
-        """`query` over `asked` by statements that so many readers share; each range is read by one of them."""
-        shares = ranges.statements(asked, readers, self.per_statement)
+    def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
+        """`query` over `asked` by statements that so many readers share; each range is read by one of them.
+
+        Args:
+            query: The statement over some ranges, or over the part of the storage that they are read from.
+            asked: The ranges.
+            readers: How many connections there are.
+            rows: How many rows a statement may bring, where it is not a scan and its ranges are not larger.
+        """
+        shares = ranges.statements(asked, readers, self.per_statement, rows)
         return [query(some, WHOLE) for own in shares for some in own]
 
     def digests(self, part: Share = WHOLE) -> str:
@@ -134,6 +153,10 @@ class KeyCut(Cut):
         """Between the keys that the source picked."""
         return ranges.build([tuple(str(v) for v in row) for row in found], first_id=first_id, within=within)
 
+    def joined(self, known: Sequence[Range], rows_per_range: int) -> list[list[Range]]:
+        """Neighbours."""
+        return ranges.joined(known, rows_per_range)
+
     def checksums(self, asked: Sequence[KeyRange]) -> Statement:
         """Each range by the index of the key."""
         select = [f"{sql} AS {name}" for name, sql in _SUMS.items()]
@@ -165,7 +188,7 @@ class HashCut(Cut):
         """How many rows there are, where that is not known."""
         if within is not None:
             return None
-        return compile_sql(render("row_count", table=self.plan.table), self.connector, self.plan)
+        return self.row_count()
 
     def ranges(
         self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange | None = None, total: int = 0
@@ -179,6 +202,10 @@ class HashCut(Cut):
         if depth <= buckets.depth_of([within]):
             return [within]
         return buckets.divided(depth, first_id=first_id, within=within)
+
+    def joined(self, known: Sequence[Range], rows_per_range: int) -> list[list[Range]]:
+        """Halves of one bucket."""
+        return buckets.joined(known, lambda rows, others: ranges.better_one(rows, others, rows_per_range))
 
     def checksums(self, asked: Sequence[KeyRange]) -> Statement:
         """All of them by one scan."""
@@ -197,7 +224,7 @@ class HashCut(Cut):
         """All of them by one scan."""
         return Statement(self.connector.bucket_rows(select, self.relation(template, part, **extra), self._hash, asked))
 
-    def shared(self, query: Query, asked: Sequence[KeyRange], readers: int) -> list[Statement]:
+    def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
         """One scan where readers see one snapshot, each of its part of the storage; else one for each of them."""
         parts = self._parts(readers)
         if len(parts) == 1:
@@ -207,7 +234,7 @@ class HashCut(Cut):
     def _parts(self, wanted: int) -> list[Share]:
         """Parts of the storage for so many connections; the whole where a scan cannot be parted."""
         table = self.plan.table
-        apart = self.connector.exports_snapshots and self.connector.has_shares(table)
+        apart = self.one_state and self.connector.has_shares(table)
         number = min(wanted, table.pages) if apart else 1
         return [(i, number) for i in range(number)]
 

@@ -7,9 +7,10 @@ key, or of its hash (`qbcd.strategies.cuts`), settled at prepare.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from qbcd.config.strategy_options import SCANNED
 from qbcd.connectors.base import Connector
 from qbcd.model import Column, KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
@@ -41,11 +42,29 @@ class IdRcs(Strategy):
 
     def __init__(self, connector: Connector, plan: StreamPlan) -> None:
         super().__init__(connector, plan)
-        self.consistency = "snapshot" if connector.exports_snapshots else "range"
         self.cut = CUTS[plan.option(BUCKETS) or "key"](connector, plan, self.sums_of)
+        # what one transaction did in two ranges, a poll of some of them tells in half
+        self.consistency = "snapshot" if self.cut.one_state and not plan.option("per_poll") else "range"
         self.keeps: Keeps = "digests" if plan.option("replica") == "digest" else "rows"
         if self.keeps == "digests":
             self.sees, self.misses = SEES_BY_DIGEST, f"{type(self).misses}; old values and the names of changed columns"
+
+    def check(self, place: Callable[[str], str] | None = None) -> None:
+        """Whether the source can be read as the options say.
+
+        Raises:
+            ConfigError: It cannot.
+        """
+        if self.plan.option("consistency") == "snapshot" and not self.connector.exports_snapshots:
+            what = "sessions of this database share no snapshot"
+            raise self._wrong("consistency", place, what, "remove it; each range is then of one state")
+        if not self.cut.hashed:
+            return
+        keyed = "prepare the stream with `buckets: key`, or remove it" if self.plan.key else "remove it"
+        if self.plan.option("per_poll"):
+            raise self._wrong("per_poll", place, f"`per_poll` {SCANNED}", keyed)
+        if self.plan.option("target"):
+            raise self._wrong("pace", place, f"`pace` {SCANNED}", keyed)
 
     def by_rows(self) -> IdRcs:
         """The strategy whose checksums are those of whole rows, as `verify` compares them."""

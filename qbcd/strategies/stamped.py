@@ -116,10 +116,6 @@ class Stamped(Ranged):
         remedy = f'did you mean "{near[0]}"?' if near else f"add it: {ddl}; or use id_rcs, which needs SELECT alone"
         return self._wrong(option, place, f"{what} does not exist in {table.schema}.{table.name}", remedy)
 
-    def _wrong(self, option: str, place: Callable[[str], str] | None, what: str, remedy: str) -> ConfigError:
-        where = place(option) if place else ""
-        return ConfigError(what, stream=self.plan.stream, where=where, remedy=remedy)
-
     # -- the index that a window is read by --------------------------------------------------------------------------
     def index(self) -> str:
         """CREATE INDEX of it; repeatable."""

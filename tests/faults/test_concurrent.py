@@ -202,7 +202,7 @@ class Bank:
                 known = site.store.ranges(conn, "b")
             strategy = site.strategy(plan)
             for _ in range(reads):
-                with snapshot_of(stream.source, plan, held.row.checkpoint) as snapshot:
+                with snapshot_of(stream.source, plan, held.row.checkpoint, one_state=True) as snapshot:
                     now = checksums(stream.source, strategy, snapshot, known, 4)
                     fetched = site.fetch(strategy, snapshot, now, stream.settings, held)
                 rows = (

@@ -5,16 +5,24 @@ from __future__ import annotations
 import itertools
 import random
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from qbcd import hooks
 from qbcd.api import Project
+from qbcd.sites import passes
+from qbcd.sites.base import Site
+from qbcd.sites.passes import Visit
 from qbcd.state import StoredRange, StreamStore
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 RANGES, ROWS = 20, 8  # ranges, and rows in each
 EVERY, STALENESS = 10, 90  # seconds between polls, and that none may be older than
@@ -46,9 +54,9 @@ def change(place: Place, keys: Iterable[int]) -> None:
     place.sql(f"UPDATE t SET n = n + 1 WHERE id IN ({', '.join(map(str, keys))})")
 
 
-@over("kind", ["id", pytest.param("tlcs", marks=pytest.mark.campaign)], elsewhere=[])
+@over("kind", ["id", *(pytest.param(kind, marks=pytest.mark.campaign) for kind in ("tlcs", "id_rcs"))], elsewhere=[])
 def test_half_the_ranges_find_most_changes_and_all_in_time(
-    kind: str, place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """80 % of the changes are in 20 % of the ranges."""
     clock, drawn = Clock(monkeypatch), random.Random(7)
@@ -60,7 +68,7 @@ def test_half_the_ranges_find_most_changes_and_all_in_time(
     table = {"name": "s", "table": place.table("t"), "strategy": strategy, "every": f"{EVERY}s", "sinks": []}
     since: dict[int, float] = {}
     made = found = 0
-    with opened(config(place.url, table), workspace) as project:
+    with opened(config(place.url, table), workspace, spark) as project:
         project.stream("s").prepare()
         assert len(ranges_of(project)) == RANGES
         for number in range(LEARNING + POLLS):
@@ -114,3 +122,33 @@ def test_a_pass_goes_on_after_a_stop(place: Place, workspace: Path) -> None:
             assert outcome.report is not None
             assert outcome.report.counts == {"u": expected}
         assert unseen(project) == set()
+
+
+@over(elsewhere=[])
+def test_rests_are_multiples_of_the_steps_before_them(
+    place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`nice_ratio: 2`: after each step but the last, twice as long as it took."""
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, n integer)")
+    place.insert("t", [(i, 0) for i in range(RANGES * ROWS)])
+    strategy = {"type": "id", "rows_per_range": ROWS, "pace": {"target": "1ms", "nice_ratio": 2}}
+    table = {"name": "s", "table": place.table("t"), "strategy": strategy, "sinks": []}
+    steps: list[float] = []
+    rests: list[float] = []
+    step = Visit._step
+
+    def timed(visit: Visit, ranges: Sequence[StoredRange]) -> float:
+        began = time.monotonic()
+        spent = step(visit, ranges)
+        steps.append(time.monotonic() - began)
+        return spent
+
+    monkeypatch.setattr(passes, "FIRST_ROWS", ROWS)
+    monkeypatch.setattr(Visit, "_step", timed)
+    monkeypatch.setattr(Site, "rest", lambda site, seconds: rests.append(seconds))
+    with opened(config(place.url, table), workspace) as project:
+        project.stream("s").prepare()
+        poll(project, "s")
+    assert len(steps) > 2
+    assert len(rests) == len(steps) - 1
+    assert all(2 * took <= rest for took, rest in zip(steps[:-1], rests, strict=True))

@@ -27,6 +27,7 @@ REFUSED: Mapping[str, tuple[str, dict[str, Any], type[QbcdError], str]] = {
     "twice": ("SELECT v, w FROM {a}", {"key": ["v"]}, UnsafeKey, "key (v) has duplicate or NULL"),
     "null": ("SELECT w, COUNT(*) AS n FROM {a} GROUP BY w", {}, UnsafeKey, "key (w) has duplicate or NULL"),
     "one row": ("SELECT COUNT(*) AS n FROM {a}", {}, Refused, "a result of one row has no key"),
+    "grouped": ("SELECT v, w, COUNT(*) AS n FROM {a} GROUP BY v", {}, ConfigError, "the query is refused: "),
     "where": ("SELECT id FROM {a}", {"where": "v = 'x'"}, ConfigError, "the restriction is refused"),
 }
 
@@ -71,6 +72,12 @@ def test_what_only_this_database_knows(place: Place, workspace: Path) -> None:
             with pytest.raises(error) as caught:
                 project.stream("q").prepare()
             assert why in caught.value.what
+    place.sql("CREATE EXTENSION citext SCHEMA public; CREATE TABLE c (id integer PRIMARY KEY, v public.citext)")
+    compared = "SELECT c.id FROM public.c AS c JOIN {a} AS a ON a.v = c.v", "SELECT id, lower(v) AS v FROM public.c"
+    for query in (*compared, "SELECT c.id FROM public.c JOIN {a} AS a USING (v)"):
+        with opened(stream(place, query), workspace / "c", None) as project, pytest.raises(ConfigError) as caught:
+            project.stream("q").prepare()
+        assert "whose operators are in schema public" in caught.value.what
     with place.user() as role:
         place.grant("SELECT", "a", role)
         place.grant("SELECT", "hidden", role)
@@ -85,6 +92,9 @@ def test_what_only_this_database_knows(place: Place, workspace: Path) -> None:
                 with pytest.raises(kind) as refused:
                     project.stream("q").prepare()
                 assert why in refused.value.what
+    plain = "SELECT v, count(v) AS n FROM public.c WHERE v IS NOT NULL AND v::text <> 'x' GROUP BY v"
+    with opened(stream(place, plain), workspace / "d", None) as project:
+        project.stream("q").prepare()
 
 
 @over(elsewhere=[])

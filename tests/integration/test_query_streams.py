@@ -53,6 +53,7 @@ def queries(place: Place) -> dict[str, dict[str, Any]]:
             WITH bad AS (SELECT code FROM {flights} WHERE delay > 10)
             SELECT code, name FROM {carriers} WHERE code IN (SELECT code FROM bad)
             UNION SELECT code, 'early' AS name FROM {flights} WHERE delay < 0"""},
+        "one": {"query": f"SELECT COUNT(*) AS n, SUM(delay) AS total FROM {flights} WHERE note IS NOT NULL"},
     }  # fmt: skip
 
 
@@ -102,7 +103,7 @@ def streams(place: Place, *names: str, **more: Any) -> dict[str, Any]:
 
 STREAMS = {
     "few": ("grouped.compare", "grouped.checksum", "latest.compare"),
-    "all": tuple(f"{query}.{variant}" for query in ("grouped", "outer", "latest", "either") for variant in VARIANTS),
+    "all": (*(f"{q}.{v}" for q in ("grouped", "outer", "latest", "either") for v in VARIANTS), "one.checksum"),
 }
 
 

@@ -1,4 +1,4 @@
-"""ID/RCS cuts a range anew when it has outgrown its size, so that growth makes no poll dearer (protocol.md 11)."""
+"""ID/RCS cuts ranges anew that have outgrown their size, and joins those that have become small (protocol.md 11)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ TABLE: dict[str, Any] = {
 }  # fmt: skip
 
 
-def ranges_of(workspace: Path) -> list[StoredRange]:
+def ranges_of(workspace: Path, stream: str = "log") -> list[StoredRange]:
     with ProjectState(f"sqlite:///{workspace}/.qbcd/state.db") as state, state.read() as conn:
-        return state.store.ranges(conn, "log")  # refuses gaps and overlaps itself
+        return state.store.ranges(conn, stream)  # refuses gaps and overlaps itself
 
 
 def cost_of(project: qbcd.Project) -> Any:
@@ -83,3 +83,41 @@ def test_compaction_after_many_cuts(database: str, spark: SparkSession, workspac
         copy.replay(batches(workspace / "out/changes", "log"))
         assert copy.differences() == []
         assert project.stream("log").verify() == []
+
+
+def test_small_ranges_are_joined_when_batches_are_folded(
+    database: str, spark: SparkSession, workspace: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 2)
+    kinds = {"key": {}, "hash": {"buckets": "hash"}, "digest": {"replica": "digest"}}
+    tables = [{**TABLE, "name": name, "strategy": {**TABLE["strategy"], **kind}} for name, kind in kinds.items()]
+    sql(database, "CREATE TABLE log (id bigint PRIMARY KEY, line text)")
+    sql(database, "INSERT INTO log SELECT i, 'line ' || i FROM generate_series(1, 1000) i")
+    copy = copy_of(database, "public.log", ["id"])
+    with opened(config(database, *tables), workspace, spark) as project:
+        for name in kinds:
+            project.stream(name).prepare()
+        before = {name: ranges_of(workspace, name) for name in kinds}
+        sql(database, "DELETE FROM log WHERE id <= 700 OR id % 100 = 3")
+        poll(project)  # the baseline is folded already: this is the first of two batches
+        assert {name: [r.range_id for r in ranges_of(workspace, name)] for name in kinds} == {
+            name: [r.range_id for r in before[name]] for name in kinds
+        }
+        sql(database, "UPDATE log SET line = NULL WHERE id = 900; DELETE FROM log WHERE id = 901")
+        poll(project)
+        for name in kinds:
+            left, known = ranges_of(workspace, name), {r.range_id for r in before[name]}
+            assert len(left) <= len(before[name]) // 2, name
+            assert sum(r.rows for r in left) == 296
+            assert max(r.rows for r in left) <= 50
+            assert min(r.range_id for r in left if r.range_id not in known) > max(known), "an id was used again"
+        sql(database, "UPDATE log SET line = 'x' WHERE id IN (710, 990); DELETE FROM log WHERE id = 711")
+        sql(database, "INSERT INTO log VALUES (-5, 'first'), (300, 'between')")
+        for outcome in poll(project):
+            assert outcome.report is not None
+            assert outcome.report.header is not None
+            assert outcome.report.header.counts == {"c": 2, "u": 2, "d": 1}
+        for name in kinds:
+            assert project.stream(name).verify() == []
+        copy.replay(batches(workspace / "out/changes", "key"))
+        assert copy.differences() == []

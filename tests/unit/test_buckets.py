@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from qbcd import buckets
+from qbcd import buckets, ranges
 from qbcd.connectors import connector_for
 from qbcd.connectors.buckets import Words, bucket_rows, bucket_sums
 from qbcd.connectors.halving import by_halving
@@ -183,3 +183,20 @@ def test_a_range_is_cut_by_its_rows_and_not_for_ever() -> None:
             break
         alike, seen = parts[0], seen + 1
     assert (seen, buckets.depth_of([alike])) == (1, 7)
+
+
+def test_only_halves_of_one_bucket_are_joined() -> None:
+    def shape(rows: list[int]) -> list[int]:
+        depth = (len(rows) - 1).bit_length()
+        known = [replace(r, rows=n) for r, n in zip(buckets.divided(depth, first_id=1), rows, strict=True)]
+        groups = buckets.joined(known, lambda one, other: ranges.better_one(one, other, 100))
+        assert [r for group in groups for r in group] == known
+        for group in groups:  # each group is one bucket
+            whole = KeyRange(0, group[0].lo, group[-1].hi)
+            assert len(buckets.numbers(whole, buckets.depth_of([whole]))) == 1
+        return [len(group) for group in groups]
+
+    assert shape([0] * 8) == [8]
+    assert shape([20, 0, 0, 60, 60, 10, 60, 0]) == [4, 2, 2]
+    assert shape([60, 0, 0, 50, 90, 5, 5, 90]) == [2, 2, 2, 2]
+    assert shape([5, 90, 90, 0, 0, 0, 0, 0]) == [2, 2, 4]

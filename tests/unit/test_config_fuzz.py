@@ -26,7 +26,7 @@ KEYS = st.sampled_from(
     where strategy baseline every retain guards max_delete_fraction
     allow_empty rows_per_range buckets key_change
     timestamp zone margin lag replica deletes counter delete_flag deleted_value purge retention create_index checksums
-    checksum_column pages_per_range pace target per_second per_poll max_staleness x""".split()  # noqa: SIM905
+    checksum_column pages_per_range pace target nice_ratio per_second per_poll max_staleness x""".split()  # noqa: SIM905
 )
 SECRET = "${env:SHOP_PASSWORD}"
 TEXTS = [

@@ -20,7 +20,10 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", CANARY)
 
 
-ID_RCS = {"rows_per_range": 2000, "buckets": None, "replica": "rows"}
+ID_RCS = {
+    "rows_per_range": 2000, "buckets": None, "replica": "rows", "consistency": None, "per_poll": None,
+    "max_staleness": None, "target": None, "per_second": None, "nice_ratio": 0.0,
+}  # fmt: skip
 
 
 def test_streams_carry_what_they_inherit(tmp_path: Path) -> None:

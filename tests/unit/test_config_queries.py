@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
 
 from qbcd.catalog.resolve import requested
-from qbcd.config import config_from_dict
+from qbcd.config import config_from_dict, load_config
+from qbcd.demo.delays import QUERY, STREAM
+from qbcd.demo.folder import Folder
 from qbcd.errors import ConfigError
 
-QUERY = {"name": "q", "query": "SELECT id FROM public.o", "strategy": "vbd"}
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+WRITTEN = {"name": "q", "query": "SELECT id FROM public.o", "strategy": "vbd"}
 
 
 def loaded(folder: Path, **table: Any) -> Any:
     source = {"shop": {"url": "postgresql://localhost/shop"}}
-    plain = {key: value for key, value in {"source": "shop", **QUERY, **table}.items() if value is not None}
+    plain = {key: value for key, value in {"source": "shop", **WRITTEN, **table}.items() if value is not None}
     return config_from_dict({"version": 1, "sources": source, "tables": [plain]}, base_dir=folder).streams[0]
 
 
@@ -60,3 +64,15 @@ def test_what_does_not_go_with_a_query(tmp_path: Path, table: dict[str, Any], me
 
 def test_rows_of_a_query_may_have_no_key(tmp_path: Path) -> None:
     assert loaded(tmp_path, key="none").key == ()
+
+
+def test_the_example_is_the_query_of_the_demonstration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FLIGHTS_URL", "postgresql://localhost/flights")
+    (example,) = load_config(EXAMPLES / "delays/qbcd.yaml").streams
+    shown = Folder(tmp_path)
+    shown.configure("postgresql://localhost/flights")
+    demonstrated = load_config(shown.config).stream(STREAM)
+    assert (example.name, example.strategy) == (STREAM, "vbd")
+    assert example.query.strip() == demonstrated.query.strip() == QUERY
+    page = (EXAMPLES.parent / "docs/strategies/vbd.md").read_text(encoding="utf-8")
+    assert indent(QUERY, " " * 6) in page

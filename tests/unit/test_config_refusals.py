@@ -65,8 +65,8 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             "rows_per_range: 10",
             "rows: 10",
-            'qbcd.yaml:25: tables[1].strategy.rows: unknown key "rows" (known are type, rows_per_range, buckets, '
-            "replica)",
+            'qbcd.yaml:25: tables[1].strategy.rows: unknown key "rows" (known are type, pace, per_poll, '
+            "max_staleness, rows_per_range, buckets, replica, consistency)",
         ),
         (
             "rows_per_range: 10",

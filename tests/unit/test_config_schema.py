@@ -83,6 +83,7 @@ STRATEGIES: list[Any] = [
     {"type": "id_rcs", "rows_per_range": 500, "buckets": "hash"},
     {"type": "tlcs", "checksums": "remote", "rows_per_range": 100},
     {"type": "id_rcs", "replica": "digest"},
+    {"type": "id", "pace": {"target": "50ms", "nice_ratio": 9}},
     {"type": "id", "rows_per_range": 500, "pace": {"per_second": 0.5}, "per_poll": 10, "max_staleness": "1h"},
     {"type": "id", "pages_per_range": 50, "pace": {"target": "100ms"}},
 ]  # fmt: skip
@@ -201,6 +202,7 @@ def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
         (("tables", 0, "strategy"), {"type": "tdi", "timestamp": "t", "delete_flag": "f", "deleted_value": 0.5}),
         (("tables", 0, "strategy"), {"type": "id", "pages_per_range": 0}),
         (("tables", 0, "strategy"), {"type": "id", "pace": {"per_second": 0}}),
+        (("tables", 0, "strategy"), {"type": "id", "pace": {"nice_ratio": -1}}),
         (("tables", 0, "strategy"), {"type": "id", "pace": {"speed": 1}}),
         (("tables", 0, "strategy"), {"type": "tlcs", "checksums": "elsewhere"}),
         (("tables", 0, "key_change"), True),

@@ -21,7 +21,11 @@ TS = "{type: ts, timestamp: changed}"
 TDI = "{type: tdi, timestamp: changed, delete_flag: gone}"
 RANGES: dict[str, Any] = {
     "pages_per_range": 200, "rows_per_range": None, "target": timedelta(milliseconds=500), "per_second": None,
-    "per_poll": None, "max_staleness": None,
+    "nice_ratio": 0.0, "per_poll": None, "max_staleness": None,
+}  # fmt: skip
+RCS: dict[str, Any] = {
+    **{name: value for name, value in RANGES.items() if name != "pages_per_range"}, "rows_per_range": 2000,
+    "target": None, "buckets": None, "replica": "rows", "consistency": None,
 }  # fmt: skip
 MARKS: dict[str, Any] = {"timestamp": ("changed",), "zone": None, "margin": timedelta(seconds=1), "lag": None}
 FLAGS: dict[str, Any] = {
@@ -75,13 +79,20 @@ def stream(strategy: Any, **keys: Any) -> StreamConfig:
         ("id", RANGES),
         (
             "{type: id, pages_per_range: 5, pace: {per_second: 20}, per_poll: 3, max_staleness: 1h}",
-            {"pages_per_range": 5, "rows_per_range": None, "target": None, "per_second": 20.0, "per_poll": 3,
-             "max_staleness": timedelta(hours=1)},
+            {"pages_per_range": 5, "rows_per_range": None, "target": None, "per_second": 20.0,
+             "nice_ratio": 0.0, "per_poll": 3, "max_staleness": timedelta(hours=1)},
         ),
         ("{type: id, pace: {target: 2s}}", {**RANGES, "target": timedelta(seconds=2)}),
+        ("{type: id, pace: {target: 50ms, nice_ratio: 9}}",
+         {**RANGES, "target": timedelta(milliseconds=50), "nice_ratio": 9.0}),
         ("{type: id, pace: {}}", RANGES),
-        ("id_rcs", {"rows_per_range": 2000, "buckets": None, "replica": "rows"}),
-        ("{type: id_rcs, buckets: hash}", {"rows_per_range": 2000, "buckets": "hash", "replica": "rows"}),
+        ("id_rcs", RCS),
+        ("{type: id_rcs, buckets: hash}", {**RCS, "buckets": "hash"}),
+        ("{type: id_rcs, per_poll: 9, max_staleness: 1h, pace: {nice_ratio: 1}, consistency: range}",
+         {**RCS, "per_poll": 9, "max_staleness": timedelta(hours=1), "target": timedelta(milliseconds=500),
+          "nice_ratio": 1.0, "consistency": "range"}),
+        ("{type: tlcs, checksums: remote}",
+         {**RANGES, "target": None, "checksums": "remote", "checksum_column": None, "deletes": True}),
     ],
 )  # fmt: skip
 def test_options_are_plain_values_with_defaults_filled_in(

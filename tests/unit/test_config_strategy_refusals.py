@@ -36,8 +36,8 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ("{type: id, per_pol: 5}", 'strategy.per_pol: unknown key "per_pol" (did you mean "per_poll"?)'),
         (
             "{type: id, delete_flag: f}",
-            'strategy.delete_flag: unknown key "delete_flag" (known are type, pages_per_range, rows_per_range, pace, '
-            "per_poll, max_staleness)",
+            'strategy.delete_flag: unknown key "delete_flag" (known are type, pace, per_poll, max_staleness, '
+            "pages_per_range, rows_per_range)",
         ),
         (
             "{type: id, pace: {per_sceond: 5}}",
@@ -138,10 +138,24 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "{type: id_rcs, buckets: hashed}",
             "strategy.buckets: this value is not known here (expected 'key' or 'hash')",
         ),
+        (
+            "{type: id_rcs, buckets: hash, per_poll: 3}",
+            "strategy.per_poll: `per_poll` is for ranges of the key: buckets of its hash are all answered for by one "
+            "scan of the table (remove it, or write `buckets: key`)",
+        ),
+        (
+            "{type: id_rcs, pace: {per_second: 3}}",
+            "strategy.pace: `per_second` is for strategies that look at one range at a time, and here a statement asks "
+            "for many (write {target: 500ms}, with `nice_ratio` where it is to rest)",
+        ),
         ("{type: id, rows_per_range: 0}", "strategy.rows_per_range: this number is too small (it is at least 1)"),
         (
             "{type: id, pace: {target: 1s, per_second: 2}}",
             "strategy.pace.per_second: `target` and `per_second` cannot both be given (remove one)",
+        ),
+        (
+            "{type: id, pace: {nice_ratio: 3, per_second: 2}}",
+            "strategy.pace.per_second: `nice_ratio` and `per_second` cannot both be given (remove one)",
         ),
         ("{type: id, pace: fast}", "strategy.pace: expected a mapping (write keys and values, indented)"),
         ("{type: id, pace: {target: 0s}}", "strategy.pace.target: the interval must be longer than 0 (write it as"),

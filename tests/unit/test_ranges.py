@@ -41,3 +41,22 @@ def test_shares_have_about_as_many_rows() -> None:
 )
 def test_a_reader_has_enough_to_do(rows: int, connections: int, expected: int) -> None:
     assert ranges.readers(some([rows]), connections) == expected
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ([100, 100, 100], [1, 1, 1]),
+        ([0] * 50, [50]),
+        ([24, 76, 24, 76], [2, 2]),
+        ([25, 25, 24], [1, 2]),  # a quarter is not small
+        ([24, 77], [1, 1]),  # together they would be too large
+        ([0, 0, 100, 3, 0], [3, 2]),
+        ([201, 0], [1, 1]),
+    ],
+)
+def test_small_neighbours_are_joined(counts: list[int], expected: list[int]) -> None:
+    known = some(counts)
+    groups = ranges.joined(known, 100)
+    assert [r for group in groups for r in group] == known
+    assert [len(group) for group in groups] == expected

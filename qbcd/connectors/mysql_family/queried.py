@@ -1,7 +1,9 @@
 """What MariaDB and MySQL tell of the result of a query, without reading a row of it and with SELECT alone.
 
-The description of a result has the type of each column, its length in the session's character set, and flags; of a
-join that never holds, `collation()` and `charset()` tell the rest. Labels of an enum or a set are told by nothing.
+The description of a result has the type of each column, its length in the session's character set, and flags. Of a
+row of NULLs below the result, which is cut off before it begins, `collation()` and `charset()` tell the rest (of an
+outer join that never holds these servers compute the query all the same). Labels of an enum or a set are told by
+nothing.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ _ADDRESSES = {36: "uuid", 15: "inet4", 39: "inet6"}
 _SIZES = ((255, "tiny"), (65535, ""), (2**24 - 1, "medium"))
 _BINARY = 63  # number of the collation of bytes
 _WIDEST = 16_383  # characters of a varchar in four bytes each; what may be longer is a text
+_PLAIN_TEXT = {"no_parameters": True}
 _MB = 4  # bytes that a character of the session's character set takes at most
 
 
@@ -42,19 +45,29 @@ def query_columns(conn: Connection, query: str, no_pad: str, all_digits: str) ->
         no_pad: SQL that tells whether ``collation_name`` of relation ``columns`` tells trailing spaces apart.
         all_digits: SQL template of a floating point number's text.
     """
-    result = conn.exec_driver_sql(
-        f"SELECT * FROM (\n{query}\n) AS q LIMIT 0", execution_options={"no_parameters": True}
-    )
-    cursor: Any = result.cursor
-    fields = list(cursor._result.fields)  # the description that the driver makes of them has no flags
-    result.close()
-    names = [f"q.`{str(field.name).replace('`', '``')}`" for field in fields]
+    empty = f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"
+    fields = _fields(conn, empty)
+    names = [f"u.`{str(field.name).replace('`', '``')}`" for field in fields]
     asked = ", ".join(f"collation({name}), charset({name})" for name in names)
-    sql = f"SELECT {asked} FROM (SELECT 1) AS one LEFT JOIN (\n{query}\n) AS q ON FALSE"
-    told = list(conn.exec_driver_sql(sql, execution_options={"no_parameters": True}).one())
+    sql = f"SELECT {asked} FROM (({empty}) UNION ALL SELECT {', '.join('NULL' for _ in names)}) AS u"
+    told = list(conn.exec_driver_sql(sql, execution_options=_PLAIN_TEXT).one())
     pads = _no_pads(conn, sorted({str(name) for name in told[::2]}), no_pad)
     rows = [_row(field, *told[2 * i : 2 * i + 2]) for i, field in enumerate(fields)]
     return [make_column({**row, "no_pad": pads.get(row["collation"]), "all_digits": all_digits}) for row in rows]
+
+
+def _fields(conn: Connection, sql: str) -> list[Any]:
+    """The fields of a result, of a query whose groups have one value of each column and not any of several."""
+    mode = str(conn.exec_driver_sql("SELECT @@sql_mode").scalar_one())
+    conn.exec_driver_sql("SET sql_mode = %s", (f"{mode},ONLY_FULL_GROUP_BY",))
+    try:
+        result = conn.exec_driver_sql(sql, execution_options=_PLAIN_TEXT)
+        cursor: Any = result.cursor
+        fields = list(cursor._result.fields)  # the description that the driver makes of them has no flags
+        result.close()
+    finally:
+        conn.exec_driver_sql("SET sql_mode = %s", (mode,))
+    return fields
 
 
 def _no_pads(conn: Connection, collations: list[str], no_pad: str) -> dict[str, bool]:

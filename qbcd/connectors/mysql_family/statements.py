@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -25,6 +26,7 @@ _PLAIN = re.compile(r"[\x20-\x26\x28-\x5b\x5d-\x7e]*")  # ASCII without quote, b
 # The largest row count: a derived table with a LIMIT is not merged, so what it computes is computed once.
 NO_MERGE = "LIMIT 18446744073709551615"
 RELATION = "qbcd_relation"
+KNOWN_BOUNDS = 20_000  # each poll spells the same ones, and each of them twice
 LISTED = 64  # members of an enum whose numbers a comparison lists
 
 
@@ -222,7 +224,12 @@ def _check(key: Sequence[Column], ranges: Sequence[KeyRange]) -> None:
 
 
 def _literals(key: Sequence[Column], values: Sequence[str]) -> list[str]:
-    return [_sql(bound(column, text)) for column, text in zip(key, values, strict=True)]
+    return [_literal(column, text) for column, text in zip(key, values, strict=True)]
+
+
+@lru_cache(KNOWN_BOUNDS)
+def _literal(column: Column, text: str) -> str:
+    return _sql(bound(column, text))
 
 
 def _sql(tree: exp.Expression) -> str:

@@ -1,0 +1,119 @@
+"""How large the ranges of ID/RCS had better be, and what a further level of a checksum tree would save.
+
+Nothing travels but sums. Which ranges differ after a change tells, by their size, how many rows would travel whole, or
+as keys and digests first; and of sums of 64 ranges each, how much of the table would be scanned a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.id_rcs_poll import _digest_scan
+from benchmarks.measure import Table, in_turns
+from benchmarks.places import Place
+from qbcd import ranges
+from qbcd.api import Project
+from qbcd.model import KeyRange, Statement
+from qbcd.strategies import IdRcs
+
+DATABASES = ("postgresql", "postgresql-debian")
+SIZES = (100, 250, 500, 1000, 2000, 5000)
+FANOUT = 64
+SOME = "WHERE id IN (SELECT {of} FROM generate_series(1, {n}) AS i)"
+UPDATE = f"UPDATE {{table}} SET quantity = coalesce(quantity, 0) + 1 {SOME}"
+DELETE = f"DELETE FROM {{table}} {SOME}"
+ANYWHERE = "1 + (random() * {rows})::bigint"
+FIFTH = "1 + ({rows} * (0.8 + random() * 0.2))::bigint"
+# By name: (statement, where, share of the rows).
+CHANGES = {
+    "0.01 % anywhere": [(UPDATE, ANYWHERE, 0.0001)],
+    "1 % in the newest rows": [(UPDATE, "{rows} - i", 0.01)],
+    "1 % in the newest fifth, a tenth of them deletes anywhere": [(UPDATE, FIFTH, 0.009), (DELETE, ANYWHERE, 0.001)],
+    "1 % anywhere": [(UPDATE, ANYWHERE, 0.01)],
+}
+
+
+def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
+    """Makes the table, times the sums by size of range, then changes rows and counts the ranges that differ."""
+    place.create(rows)
+    data = {
+        "version": 1,
+        "sources": {"shop": {"url": place.url}},
+        "tables": [{"source": "shop", "table": place.table, "name": "orders", "strategy": "id_rcs"}],
+    }
+    with Project.from_dict(data, base_dir=folder) as project:
+        ask = partial(_ask, project)
+        strategy = IdRcs(project.source("shop").connector, project.stream("orders").plan())
+        cut = {size: _cut(strategy, ask, size) for size in SIZES}
+        sums: dict[str, Callable[[], object]] = {
+            str(size): partial(ask, strategy.cut.checksums(known)) for size, known in cut.items()
+        }
+        seconds = in_turns({"scan": lambda: place.one(_digest_scan(project)), **sums}, repeats)
+        sample = cut[SIZES[-1]][:2]
+        wide = _width(ask(strategy.images(sample, typed=False)))
+        narrow = _width(ask(strategy.marks(sample)))
+        table = Table(
+            ("change", "rows of a range", "ranges", "seconds for their sums, x digest scan", "differ", "sums, MB",
+             "whole ranges, MB", "keys and digests, then rows, MB", "sums of 64 first: sums, MB", "scanned again"),
+            f"{place.version()}, rows of {wide:.0f} bytes, keys and digests of {narrow:.0f}",
+        )  # fmt: skip
+        for name, statements in CHANGES.items():
+            before = {size: _summed(strategy, ask, known) for size, known in cut.items()}
+            moved = sum(_change(place, *one, rows) for one in statements)
+            for size, known in before.items():
+                time = f"{seconds[str(size)] / seconds['scan']:.2f}"
+                after = _summed(strategy, ask, known)
+                table.rows.append(
+                    (name, f"{size:,}", f"{len(known):,}", time, *_told(known, after, wide, narrow, moved))
+                )
+    return table
+
+
+def _ask(project: Project, statement: Statement) -> list[Any]:
+    with project.source("shop").read("benchmark") as session:
+        return session.rows(statement)
+
+
+def _cut(strategy: IdRcs, ask: Callable[[Statement], list[Any]], size: int) -> list[KeyRange]:
+    bounds = strategy.cut.bounds(size)
+    return strategy.cut.ranges(ask(bounds) if bounds else [], size, 1)
+
+
+def _summed(strategy: IdRcs, ask: Callable[[Statement], list[Any]], known: Sequence[KeyRange]) -> list[KeyRange]:
+    found = {int(r.range_id): r for r in ask(strategy.cut.checksums(known))}
+    return [replace(r, rows=int(found[r.range_id].n), checksum=int(found[r.range_id].checksum)) for r in known]
+
+
+def _width(found: Sequence[Sequence[Any]]) -> float:
+    """Bytes of a row, as text; bytes as they are."""
+    return sum(len(v) if isinstance(v, (bytes, memoryview)) else len(str(v)) for row in found for v in row) / len(found)
+
+
+def _change(place: Place, statement: str, of: str, share: float, rows: int) -> int:
+    n = max(1, int(rows * share))
+    place.run(statement.format(table=place.table, of=of.format(rows=rows), n=n))
+    return n
+
+
+def _told(
+    known: Sequence[KeyRange], after: Sequence[KeyRange], wide: float, narrow: float, moved: int
+) -> tuple[str, ...]:
+    """What travels by the ways that there are."""
+    dirty = ranges.differing(known, after)
+    ids, held = {r.range_id for r in dirty}, sum(r.rows for r in dirty)
+    sums = _width([(r.range_id, r.rows, r.rows, r.checksum) for r in after])
+    nodes = [after[i : i + FANOUT] for i in range(0, len(after), FANOUT)]
+    again = [r for node in nodes if any(one.range_id in ids for one in node) for r in node]
+    share = sum(r.rows for r in again) / sum(r.rows for r in after)
+    return (
+        f"{len(dirty):,}", _mb(len(after) * sums), _mb(held * wide), _mb(held * narrow + moved * wide),
+        _mb((len(nodes) + len(again)) * sums), f"{share:.0%}",
+    )  # fmt: skip
+
+
+def _mb(size: float) -> str:
+    return f"{size / 1e6:.2f}"

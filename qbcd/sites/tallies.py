@@ -1,0 +1,48 @@
+"""What is counted of rows while they are written, so that they need not be looked at again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Observation
+from pyspark.sql import functions as F
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+OPS = ("d", "u", "c", "r")
+
+
+class Totals:
+    """Count and sum of digests of rows, taken while they are written: no second look at them is needed."""
+
+    def __init__(self) -> None:
+        self._observed = Observation()
+
+    def of(self, rows: DataFrame) -> DataFrame:
+        """`rows`, to be evaluated once."""
+        digest = F.col("digest").cast("decimal(38,0)")
+        return rows.observe(
+            self._observed, F.count(F.lit(1)).alias("n"), F.count(digest).alias("d"), F.sum(digest).alias("s")
+        )
+
+    def read(self) -> tuple[int, int | None]:
+        """(rows, sum of digests) once the rows were evaluated; no sum where a digest is missing."""
+        found = self._observed.get
+        return int(found["n"]), int(found["s"] or 0) if found["n"] == found["d"] else None
+
+
+class Counts:
+    """Events by op, counted while a batch is written."""
+
+    def __init__(self) -> None:
+        self._observed = Observation()
+
+    def of(self, batch: DataFrame) -> DataFrame:
+        """`batch`, to be evaluated once."""
+        return batch.observe(self._observed, *(F.count(F.when(F.col("op") == op, 1)).alias(op) for op in OPS))
+
+    def read(self) -> dict[str, int]:
+        """Op -> number of events, of ops that there are, once the batch was written."""
+        found = self._observed.get
+        return {op: int(found[op]) for op in OPS if found[op]}

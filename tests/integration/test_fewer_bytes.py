@@ -1,0 +1,59 @@
+"""Keys and digests first, or whole ranges: what a poll learns of its changes decides for the next (algorithms 2.7)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qbcd.sites import narrow
+from tests.support import sql
+from tests.support.oracle import batches, copy_of
+from tests.support.project import config, opened, poll
+
+if TYPE_CHECKING:
+    import pytest
+    from pyspark.sql import SparkSession
+
+ROWS, RANGE = 4000, 100
+# rows of about 600 bytes that do not compress
+NOTE = "(SELECT string_agg(md5((i * 100 + j)::text), '') FROM generate_series(1, 18) j)"
+
+
+def test_thin_and_dense_changes(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds = list[bool]()
+    fetch = narrow.fetch
+
+    def watched(*args: Any) -> Any:
+        found = fetch(*args)
+        rounds.append(found is not None)
+        return found
+
+    monkeypatch.setattr(narrow, "fetch", watched)
+    monkeypatch.setattr(narrow, "SAVED_BYTES", 1_000_000)
+    monkeypatch.setattr(narrow, "MOST_KEYS", ROWS // 2)
+    sql(database, f"CREATE TABLE t AS SELECT i AS id, 0 AS n, {NOTE} AS note FROM generate_series(1, {ROWS}) i")
+    sql(database, "ALTER TABLE t ADD PRIMARY KEY (id); ANALYZE t")
+    table = {"name": "s", "table": "public.t", "strategy": {"type": "id_rcs", "rows_per_range": RANGE}}
+    thin, dense = f"id % {RANGE} = 5", "true"
+    shipped = list[int]()
+    with opened(config(database, table), workspace, spark) as project:
+        copy = copy_of(database, "public.t", ["id"])
+        project.stream("s").prepare()
+        copy.take_baseline()
+        for where in (thin, dense, dense, thin, thin):
+            sql(database, f"UPDATE t SET n = n + 1 WHERE {where}")
+            [outcome] = poll(project, "s")
+            assert outcome.report is not None
+            assert outcome.report.cost.dirty == ROWS // RANGE
+            shipped.append(outcome.report.cost.bytes_shipped)
+        copy.replay(batches(workspace / "out/changes", "s"))
+        assert copy.differences() == []
+        assert project.stream("s").verify() == []
+    # two rounds; two, the second of which is given up; none for what was dense last; so also once for what is thin now
+    assert rounds == [True, False, True]
+    first, given_up, whole, wrong, last = shipped
+    assert max(first, last) < whole / 5
+    assert abs(wrong - whole) < whole / 10
+    assert given_up >= whole * 0.9

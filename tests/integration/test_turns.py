@@ -1,0 +1,149 @@
+"""ID/RCS with `per_poll`: a poll asks for some ranges, is exact for those, and the others come in their turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import qbcd
+from qbcd.errors import ConfigError, GuardTripped
+from qbcd.model import Cost, KeyRange, Statement
+from qbcd.sites import reading
+from qbcd.sites.base import Site
+from qbcd.state import StoredRange
+from qbcd.strategies.cuts import KeyCut
+from tests.support.oracle import batches, copy_of
+from tests.support.pausing import at
+from tests.support.places import Place, over
+from tests.support.project import config, opened, poll
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RANGES, ROWS, PART = 6, 10, 3
+PARTLY: dict[str, Any] = {"type": "id_rcs", "rows_per_range": ROWS, "per_poll": PART, "pace": {"target": "1s"}}
+TURNS = -(-RANGES // (PART - int(PART * 0.75)))  # polls until all quiet ranges were seen
+
+
+def data(place: Place, **strategy: Any) -> dict[str, Any]:
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, n integer)")
+    place.insert("t", [(i, 0) for i in range(RANGES * ROWS)])
+    table = {
+        "name": "s", "table": place.table("t"), "strategy": {**PARTLY, **strategy},
+        "guards": {"max_delete_fraction": 0.5},
+    }  # fmt: skip
+    return config(place.url, table)
+
+
+def ranges_of(project: qbcd.Project) -> list[StoredRange]:
+    site = project.work("s").site
+    with site.reading() as conn:
+        return site.store.ranges(conn, "s")
+
+
+def version(project: qbcd.Project) -> int:
+    row = project.work("s").site.row()
+    assert row is not None
+    return row.version
+
+
+def turn(project: qbcd.Project, **options: Any) -> tuple[Cost, dict[str, int]]:
+    """What one poll cost and found."""
+    [outcome] = poll(project, "s", **options)
+    assert outcome.report is not None
+    return outcome.report.cost, dict(outcome.report.counts)
+
+
+@over(elsewhere=["mariadb"])
+def test_ranges_in_their_turn(place: Place, workspace: Path, spark: SparkSession) -> None:
+    with opened(data(place), workspace, spark) as project:
+        copy = copy_of(place.url, place.quote("t"), ["id"])
+        project.stream("s").prepare()
+        copy.take_baseline()
+        place.sql("UPDATE t SET n = 1 WHERE id IN (3, 35, 58)")
+        cost, counts = turn(project)  # the first three, since all were seen at the same time
+        assert (cost.ranges, cost.rows_scanned, cost.dirty, counts) == (PART, PART * ROWS, 1, {"u": 1})
+        assert [d.key for d in project.stream("s").verify()] == ["35", "58"]
+        [status] = project.status()
+        assert status.visits is not None
+        assert (status.visits.ranges, status.visits.visited) == (RANGES, PART)
+
+        # the range that was hot, and two of the others; a row of an old one and growth at the end wait for their turn
+        place.sql("UPDATE t SET n = 2 WHERE id = 4")
+        place.insert("t", [(i, 0) for i in range(RANGES * ROWS, (RANGES + 3) * ROWS)])
+        place.sql("DELETE FROM t WHERE id = 36")
+        cost, counts = turn(project)
+        assert (cost.ranges, cost.dirty) == (PART, 2)
+        assert counts == {"u": 2, "d": 1}
+        for _ in range(TURNS):
+            turn(project)
+        assert project.stream("s").verify() == []
+        assert len(ranges_of(project)) > RANGES, "the last range was not cut"
+        found = copy.replay(batches(workspace / "out/changes", "s"))
+        assert copy.differences() == []
+        assert {e["source"]["consistency"] for e in found} == {"range"}
+        assert turn(project)[1] == {}
+
+
+@over(elsewhere=[])
+def test_deletes_of_a_pass_count_together(place: Place, workspace: Path, spark: SparkSession) -> None:
+    with opened(data(place), workspace, spark) as project:
+        project.stream("s").prepare()
+        place.sql("UPDATE t SET n = 1 WHERE id < 5")
+        turn(project)  # the pass begins, and sees three ranges
+        place.sql("DELETE FROM t WHERE id > 5")  # more than half, but no look sees so many
+        assert turn(project)[1] == {"d": 4 + 2 * ROWS}
+        before = version(project)
+        for _ in range(2):
+            with pytest.raises(GuardTripped, match="34 deletes of 60 rows"):
+                turn(project)
+        assert version(project) == before
+        assert turn(project, accept_deletes=True)[1] == {"d": ROWS}
+        with pytest.raises(GuardTripped, match="20 deletes of 26 rows"):  # the next pass begins with a count
+            turn(project)
+
+
+@over(elsewhere=[])
+def test_a_scan_answers_for_all_buckets(place: Place, workspace: Path, spark: SparkSession) -> None:
+    made = data(place, pace={})
+    place.sql("CREATE TABLE u (id integer, n integer)")
+    made["tables"][0] |= {"table": place.table("u"), "key": "none"}
+    with opened(made, workspace, spark) as project, pytest.raises(ConfigError, match="answered for by one scan"):
+        project.stream("s").prepare()
+
+
+@over(elsewhere=["mariadb"])
+def test_short_statements_and_no_state_kept(
+    place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Statements are sized by the last one's time; between them no session holds a state of the table."""
+    monkeypatch.setattr(reading, "FIRST_ROWS", 2 * ROWS)
+    asked, rests, kept = list[int](), list[float](), list[tuple[Any, ...]]()
+    checksums = KeyCut.checksums
+
+    def counted(cut: KeyCut, some: Sequence[KeyRange]) -> Statement:
+        asked.append(len(some))
+        return checksums(cut, some)
+
+    pace = {"target": "1m", "nice_ratio": 3}
+    with opened(data(place, per_poll=None, consistency="range", pace=pace), workspace, spark) as project:
+        project.stream("s").prepare()
+        monkeypatch.setattr(KeyCut, "checksums", counted)
+        monkeypatch.setattr(Site, "rest", lambda site, seconds: rests.append(seconds))
+        place.sql("UPDATE t SET n = 1 WHERE id IN (3, 58)")
+        if place.kind == "postgresql":
+            state = "SELECT backend_xmin FROM pg_stat_activity WHERE application_name LIKE 'qbcd%'"
+            hook: AbstractContextManager[Any] = at("after_checksums", lambda: kept.extend(place.sql(state)))
+        else:
+            hook = nullcontext()
+        with hook:
+            assert turn(project)[1] == {"u": 2}
+        assert sorted(asked) == [1, 1, 2, 2], "two connections: two ranges each, then the rest"
+        assert len(rests) == 2
+        assert min(rests) > 0
+        assert set(kept) == ({(None,)} if place.kind == "postgresql" else set())
+        assert project.stream("s").verify() == []
