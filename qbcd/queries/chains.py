@@ -69,6 +69,8 @@ class Chain:
 
     def arms(self) -> list[Arm]:
         """Whose rows together are those that may have been touched; all rows without a target."""
+        if not self._items:
+            return [Arm(())]
         first = self._items[0]
         arms = [self._begun(first)]
         certain, held = self._of.certain(first), self._held(first)

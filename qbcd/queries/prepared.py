@@ -191,6 +191,9 @@ class _Renaming:
             self._select(select, scope)
 
     def _select(self, select: exp.Select, scope: Mapping[str, str]) -> None:
+        distinct = select.args.get("distinct")
+        if isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None:
+            raise NotIncremental("keeps one row of several (DISTINCT ON)")
         mine: dict[str, str] = {}
         for item in relations(select):
             new = f"q{self._count}"
@@ -198,6 +201,8 @@ class _Renaming:
             if isinstance(item, exp.Table):
                 self._bases[new] = (item.db, item.name)
             elif isinstance(item, exp.Subquery):
+                if not isinstance(item.this, exp.Query) or item.args.get("joins"):
+                    raise NotIncremental("has joins in brackets")
                 self.query(item, scope)
             mine[item.alias_or_name] = new
             item.set("alias", exp.TableAlias(this=exp.to_identifier(new, quoted=True)))
@@ -219,7 +224,7 @@ def _move_subqueries(tree: exp.Query) -> None:
         for number, join in enumerate(select.args.get("joins") or ()):
             on = conjuncts(join.args.get("on"))
             moved = [c for c in on if any(nested(c))]
-            if not moved or any(sides[number:]):
+            if not moved or sides[number] or {"RIGHT", "FULL"} & set(sides[number:]):
                 continue
             left = [c for c in on if c not in moved]
             join.set("on", exp.and_(*left, copy=False) if left else None)

@@ -12,8 +12,15 @@ from sqlglot import exp
 from qbcd.queries.prepared import Tree, conjuncts, expressions, nested, relations, selects
 
 _BOUNDS = ("limit", "offset", "fetch")
-_CLAUSES = ("qualify", "connect", "laterals", "match", "sample", "windows", "pivots")
-_GROUPINGS = ("grouping_sets", "cube", "rollup", "totals")
+# What is followed of each kind of node; whatever else one has is refused, also what this version does not know.
+_FOLLOWED: dict[type[exp.Expression], tuple[str, ...]] = {
+    exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "distinct", "order"),
+    exp.SetOperation: ("this", "expression", "distinct", "order"),
+    exp.Subquery: ("this", "alias"),
+    exp.Join: ("this", "on", "side", "kind"),
+}
+_GROUPINGS = (exp.GroupingSets, exp.Rollup, exp.Cube, exp.Tuple)
+_PLAIN_TABLE = ("this", "db", "catalog", "alias")
 _KINDS = ("", "INNER", "CROSS", "OUTER")
 
 
@@ -25,29 +32,32 @@ def refusals(tree: exp.Query, plain: Callable[[str], bool] = lambda name: False)
         plain: Whether a function that is no standard one gives one value for a row: no aggregate, no set.
     """
     found: dict[str, None] = {}
+    for node in tree.find_all(*_FOLLOWED):
+        found.update(dict.fromkeys(_beyond(node)))
     for select in tree.find_all(exp.Select):
         found.update(dict.fromkeys(_of_select(select)))
-    for query in tree.find_all(exp.SetOperation):
-        if any(query.args.get(part) for part in _BOUNDS):
-            found["keeps some rows only (LIMIT)"] = None
     for call in tree.find_all(exp.Func):
-        if isinstance(call, exp.Anonymous) and not plain(str(call.this)):
-            found[f"calls {call.this}, of which is not known that it gives one value for a row"] = None
+        own = isinstance(call.parent, exp.Dot)  # by its schema: it may be anything, whatever its name
+        if own or (isinstance(call, exp.Anonymous) and not plain(str(call.this))):
+            found[f"calls {call.name or call.key}, of which is not known that it gives one value for a row"] = None
     if tree.find(exp.Window) is not None:
         found["has window functions, whose values hang on other rows"] = None
     return list(found)
 
 
+def _beyond(node: Tree) -> Iterator[str]:
+    followed = next(parts for kind, parts in _FOLLOWED.items() if isinstance(node, kind))
+    for part in (name for name, value in node.args.items() if value and name not in followed):
+        clause = part.strip("_").upper()
+        yield "keeps some rows only (LIMIT)" if part in _BOUNDS else f"has a clause that is not followed ({clause})"
+
+
 def _of_select(select: exp.Select) -> Iterator[str]:
-    if any(select.args.get(part) for part in _BOUNDS):
-        yield "keeps some rows only (LIMIT)"
-    for part in _CLAUSES:
-        if select.args.get(part):
-            yield f"has a clause that is not followed ({part.upper()})"
-    if isinstance(select.args.get("distinct"), exp.Distinct) and select.args["distinct"].args.get("on") is not None:
-        yield "keeps one row of several (DISTINCT ON)"
     group = select.args.get("group")
-    if group is not None and any(group.args.get(part) for part in _GROUPINGS):
+    if group is not None and (
+        any(value for name, value in group.args.items() if name != "expressions")
+        or any(isinstance(by, _GROUPINGS) for by in group.expressions)
+    ):
         yield "groups in several ways at once (GROUPING SETS, CUBE, ROLLUP)"
     yield from _of_relations(select)
     yield from _of_subqueries(select)
@@ -58,28 +68,28 @@ def _of_select(select: exp.Select) -> Iterator[str]:
 
 def _of_relations(select: exp.Select) -> Iterator[str]:
     for item in relations(select):
-        if item.args.get("joins") or (isinstance(item, exp.Subquery) and isinstance(item.this, exp.Table)):
-            yield "has joins in brackets"
-        elif isinstance(item, exp.Subquery) and isinstance(item.this, exp.Query):
+        if isinstance(item, exp.Subquery):
             continue
         elif not isinstance(item, exp.Table) or not isinstance(item.this, exp.Identifier):
             yield "reads from something that is no table (a function, VALUES or LATERAL)"
-        elif item.args.get("sample") or item.args.get("pivots"):
-            yield "reads a sample of a table"
+        elif any(value for name, value in item.args.items() if name not in _PLAIN_TABLE):
+            yield "reads a part of a table (ONLY, TABLESAMPLE)"
     plain_comma = False
     for join in select.args.get("joins") or ():
-        kind, side, method = join.kind.upper(), join.side.upper(), join.method.upper()
-        if kind not in _KINDS or method or join.args.get("using") or side not in ("", "LEFT", "RIGHT", "FULL"):
-            yield f"has a join that is not followed ({' '.join(filter(None, (method, side, kind)))} JOIN)"
-        if side and any(any(nested(c)) for c in conjuncts(join.args.get("on"))):
-            yield "has a subquery in the condition of an outer join"
+        kind, side = join.kind.upper(), join.side.upper()
+        if kind not in _KINDS or side not in ("", "LEFT", "RIGHT", "FULL"):
+            yield f"has a join that is not followed ({' '.join(filter(None, (side, kind)))} JOIN)"
+        if any(any(nested(c)) for c in conjuncts(join.args.get("on"))):
+            yield "has a subquery in the condition of an outer join, or below one"
         if side in ("RIGHT", "FULL") and plain_comma:
             yield f"mixes a comma in FROM with a {side} JOIN"
         plain_comma |= not side and not kind and join.args.get("on") is None
 
 
 def _of_subqueries(select: exp.Select) -> Iterator[str]:
-    mine = {item.alias_or_name for item in relations(select)}
+    mine, shown = {item.alias_or_name for item in relations(select)}, [*select.expressions, select.args.get("having")]
+    if is_total(select) and any(any(nested(part)) for part in shown if part is not None):
+        yield "has a subquery beside aggregates without GROUP BY"
     for part in expressions(select):
         for query in nested(part):
             if isinstance(part, exp.Group):
