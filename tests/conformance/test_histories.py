@@ -85,13 +85,19 @@ class Histories:
         for i, (name, stream) in enumerate(self.streams.items()):
             table, _, services = self.tables[stream.variant.flagged]
             tables.append({
-                "name": name, "table": configured(self.place.schema, table),
+                "name": name, **self._captured(stream.variant, table),
                 "strategy": stream.variant.configured(self.place.kind, self.names),
                 "exclude": [self._name(c) for c in services],
                 "baseline": "silent" if silent and i % 2 else "events",
                 **({"where": f"{self.place.quote(self._name('whole'))} >= 0"} if name.endswith(".some") else {}),
             })  # fmt: skip
         return config(self.place.url, *tables)
+
+    def _captured(self, variant: Variant, table: str) -> dict[str, str]:
+        """The table, or a query of all its rows."""
+        if not variant.of_query:
+            return {"table": configured(self.place.schema, table)}
+        return {"query": f"SELECT * FROM {self.place.quote(self.place.schema)}.{self.place.quote(table)} AS q"}
 
     def prepare(self, project: qbcd.Project) -> None:
         """Every baseline, and what it tells."""
