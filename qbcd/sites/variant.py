@@ -11,12 +11,14 @@ from dataclasses import replace
 from sqlalchemy import inspect
 
 from qbcd.catalog.queried import probe_query, rights_of
+from qbcd.catalog.resolve import resolve
 from qbcd.catalog.source import Source
 from qbcd.config import StreamConfig
 from qbcd.errors import QbcdError
 from qbcd.state import ProjectState, StreamStore
+from qbcd.strategies import why_not_delta
 
-OPTION, CHECKSUM, COMPARE = "variant", "checksum", "compare"
+OPTION, CHECKSUM, COMPARE, DELTA = "variant", "checksum", "compare", "delta"
 
 
 def with_variant(config: StreamConfig, source: Source, project: ProjectState) -> StreamConfig:
@@ -42,7 +44,7 @@ def _in_source(config: StreamConfig, source: Source, project: ProjectState) -> s
         conn = session.connection
         row = store.read(conn, config.name) if store.exists(conn) else None
         if row is not None and row.project_id == project.project_id:
-            return COMPARE
+            return str(row.checkpoint.get("requested", {}).get("options", {}).get(OPTION) or COMPARE)
         table = probe_query(source, session, config.query, stream=config.name)
         if config.key == () or (config.key is None and table.one_row):
             return CHECKSUM
@@ -51,4 +53,5 @@ def _in_source(config: StreamConfig, source: Source, project: ProjectState) -> s
         if not (rights.own_schema if there else rights.create_schema):
             return CHECKSUM
         connector.check_in_source(conn, table, stream=config.name)
-        return COMPARE
+        plan, _ = resolve(config, source, session)
+        return COMPARE if why_not_delta(connector, plan) else DELTA

@@ -198,7 +198,6 @@ def test_strategies_to_come_are_refused_as_such(tmp_path: Path, name: str) -> No
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("strategy: id_rcs", "strategy: {type: vbd, variant: delta}", "variant: variant delta is not built yet"),
         ("/srv/lake", "s3a://bucket/lake", "sinks.lake.path: paths with a scheme (scheme://) are not built yet"),
         ("version: 1", "version: 1\nworkdir: hdfs://x/y", "workdir: paths with a scheme (scheme://) are not built yet"),
     ],

@@ -65,6 +65,18 @@ class PostgreSQL(Connector):
     def session_pins(self) -> tuple[str, ...]:
         return session.PINS
 
+    steady_writes = True
+    plain_functions = unsteady.PLAIN
+
+    def exact_column(self, column: Column) -> Column:
+        return types.exact_column(column)
+
+    def steady_pins(self) -> tuple[str, ...]:
+        return (*session.PINS, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+
+    def refresh_statistics(self, table: str) -> str:
+        return f"ANALYZE {table}"
+
     def snapshot_pins(self, snapshot: str) -> tuple[str, ...]:
         return session.snapshot_pins(snapshot)
 

@@ -183,3 +183,11 @@ def numeric_modifier(modifier: int) -> tuple[int, int]:
     """(precision, scale) out of a numeric's type modifier; the scale is a signed 11-bit number."""
     packed = modifier - 4
     return (packed >> 16) & 0xFFFF, ((packed & 0x7FF) ^ 1024) - 1024
+
+
+def exact_column(column: Column) -> Column:
+    """See :meth:`~qbcd.connectors.base.Connector.exact_column`: of equal numbers scale and sign of zero count too."""
+    if column.base_type == "numeric":
+        facts = tuple(fact for fact in column.facts if fact[0] != "loose")
+        return replace(column, travel=replace(column.travel, kind="decimal"), facts=facts)
+    return replace(column, comparison="text") if column.base_type in ("float4", "float8") else column
