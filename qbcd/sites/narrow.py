@@ -80,7 +80,7 @@ def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float) 
 
 def preferred(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float) -> Look:
     """`wanted`, or the same without cuts: children need whole rows, and little that has outgrown its size can wait."""
-    if not wanted.children or snapshot.rebase:
+    if not wanted.children or snapshot.anew:
         return wanted
     plain = wanted.uncut()
     little = sum(r.rows for r in wanted.parents) <= WAITING_SHARE * _rows_of(plain)
