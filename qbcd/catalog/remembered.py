@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from qbcd.catalog.meaning import FREE, as_planned, change_of
@@ -55,39 +55,41 @@ def check_shape(
         SchemaChanged: The table, or a captured column, was dropped, retyped or given another collation.
     """
     schema, name = checkpoint["shape"]["table"]
-    encodings = checkpoint["shape"].get("encoding", {})
     table = source.connector.probe_table(session.connection, schema, name)
     undo = f"qbcd reset {stream}, then prepare it again; or undo the change at the source"
-    kept = {c.name for c in plan.captured} if plan else None
     if table is None:
         told = f"{schema}.{name} is gone, or the role may not see it any more"
         raise SchemaChanged(told, stream=stream, remedy=undo)
-    for column, sql_type, collation, _, _ in checkpoint["shape"]["columns"]:
-        if kept is not None and column not in kept:
-            continue
-        pertinent = column not in checkpoint["shape"]["key"]
-        remedy = f"{undo}; or leave {column} out by `columns` or `exclude`" if pertinent else undo
-        now = table.column(column)
-        if now is None:
-            raise SchemaChanged(
-                f"captured column {column!r} was dropped from {schema}.{name}", stream=stream, remedy=remedy
-            )
-        if (now.sql_type, now.collation) != (sql_type, collation):
-            then_text, now_text = f"{sql_type} {collation}".strip(), f"{now.sql_type} {now.collation}".strip()
-            raise SchemaChanged(
-                f"captured column {column!r} of {schema}.{name} is {now_text} now and was {then_text}",
-                stream=stream, remedy=remedy,
-            )  # fmt: skip
-        if now.encoding != encodings.get(column, now.encoding):
-            raise SchemaChanged(
-                f"the server no longer holds the values of column {column!r} of {schema}.{name} to one form, or does "
-                "so now (its type below the domain changed, or a child table was added)", stream=stream, remedy=remedy,
-            )  # fmt: skip
+    kept = {c.name for c in plan.captured} if plan else None
+    for remembered in checkpoint["shape"]["columns"]:
+        column = remembered[0]
+        problem = _problem(table, remembered, checkpoint["shape"]) if kept is None or column in kept else ""
+        if problem:
+            pertinent = column not in checkpoint["shape"]["key"]
+            remedy = f"{undo}; or leave {column} out by `columns` or `exclude`" if pertinent else undo
+            raise SchemaChanged(problem, stream=stream, remedy=remedy)
     for column in change_of(checkpoint, plan).added if plan else ():
         if plan and not as_planned(table, plan, column):
             told = f"column {column!r} of {schema}.{name} was changed a moment ago"
             raise SchemaChanged(told, stream=stream, remedy="poll again")
     return table
+
+
+def _problem(table: Table, remembered: Sequence[Any], shape: Mapping[str, Any]) -> str:
+    """In what a captured column is another one than remembered, or an empty string."""
+    column, sql_type, collation, *_ = remembered
+    now, name = table.column(column), ".".join(shape["table"])
+    if now is None:
+        return f"captured column {column!r} was dropped from {name}"
+    if (now.sql_type, now.collation) != (sql_type, collation):
+        then_text, now_text = f"{sql_type} {collation}".strip(), f"{now.sql_type} {now.collation}".strip()
+        return f"captured column {column!r} of {name} is {now_text} now and was {then_text}"
+    if now.encoding != shape.get("encoding", {}).get(column, now.encoding):
+        return (
+            f"the server no longer holds the values of column {column!r} of {name} to one form, or does so now (its "
+            "type below the domain changed, or a child table was added)"
+        )
+    return ""
 
 
 def check_server(
