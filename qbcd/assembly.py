@@ -16,7 +16,7 @@ from qbcd.config import ProjectConfig, StreamConfig
 from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.errors import StateMissing
 from qbcd.sinks import Sink, make_sink
-from qbcd.sites import DatabaseSite, Files, Settings, Site, SparkSite
+from qbcd.sites import DatabaseSite, Files, Settings, Site, SparkSite, with_variant
 from qbcd.spark.drivers import driver_in, find_driver, user_cache
 from qbcd.spark.machine import Surroundings
 from qbcd.spark.session import SparkProvider
@@ -98,6 +98,7 @@ class Assembly:
             python: The caller takes batches as the sink ``python``.
         """
         config = self.config.stream(name)
+        config = with_variant(config, self.source(config.source), self.state)
         sinks = {s: self.sink(s) for s in config.sinks}
         python = python or PYTHON_SINK in self.state.acknowledged(name)
         settings = Settings(

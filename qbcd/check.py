@@ -17,12 +17,13 @@ from typing import Literal
 from sqlalchemy import inspect
 
 from qbcd.catalog.meaning import change_of
+from qbcd.catalog.queried import rights_of
 from qbcd.catalog.remembered import check_requested, check_server, check_shape
 from qbcd.catalog.source import Session
 from qbcd.config import SparkConfig
 from qbcd.connectors.base import JdbcDriver
 from qbcd.errors import EnvironmentMissing, MissingPrivilege, QbcdError, Refused, UnsafeKey
-from qbcd.model import Consistency, StreamPlan
+from qbcd.model import Consistency, StreamPlan, Table
 from qbcd.run import option_place, plan_of, probe_restriction
 from qbcd.spark.drivers import find_driver, user_cache
 from qbcd.spark.machine import Surroundings, require_java
@@ -79,8 +80,7 @@ def _stream_findings(stream: Stream) -> _Found:
     yield "source", "ok", f"{stream.source.label}: {server.product}"
     plan, warnings = plan_of(stream, row)
     table = plan.table
-    rows = f"about {table.rows:,} rows" if table.rows >= 0 else "rows unknown (never analysed)"
-    yield "table", "ok", f"{table.schema}.{table.name}, {table.kind}, {rows}, {len(plan.captured)} columns captured"
+    yield stream.config.subject, "ok", f"{_told(table)}, {len(plan.captured)} columns captured"
     for warning in warnings:
         yield "columns", "warning", warning
     strategy = stream.site.strategy(plan)
@@ -93,9 +93,9 @@ def _stream_findings(stream: Stream) -> _Found:
         if stream.site.kind == "database":
             stream.source.connector.check_in_source(session.connection, plan.table, stream=stream.name)
         stream.site.refuse_unfit(session, plan, option_place(stream))
-        yield "strategy", "ok", f"{plan.strategy}: {_SEEN[strategy.consistency]}"
+        yield "strategy", "ok", f"{strategy.label}: {_SEEN[strategy.consistency]}"
         for remark in stream.site.remarks(session, plan):
-            yield "strategy", "warning", f"{plan.strategy}: {remark}"
+            yield "strategy", "warning", f"{strategy.label}: {remark}"
         if row is not None and row.prepared:
             check_requested(stream.name, stream.settings.requested, row.checkpoint)
             check_shape(stream.source, session, stream.name, row.checkpoint, plan)
@@ -106,7 +106,15 @@ def _stream_findings(stream: Stream) -> _Found:
         else:
             yield "state", "ok", f"not prepared yet: qbcd prepare {stream.name}"
     for warning in strategy.warnings():
-        yield "strategy", "warning", f"{plan.strategy}: {warning}"
+        yield "strategy", "warning", f"{strategy.label}: {warning}"
+
+
+def _told(table: Table) -> str:
+    rows = f"about {table.rows:,} rows" if table.rows >= 0 else "rows unknown (never analysed)"
+    if not table.query:
+        return f"{table.label}, {table.kind}, {rows}"
+    read = ", ".join(dict.fromkeys(base.label for base in table.bases))
+    return f"{table.label} over {read or 'no table'}"
 
 
 def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
@@ -114,12 +122,12 @@ def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
         return "none: rows are told by all their values, and counted"
     named = ", ".join(c.name for c in plan.key)
     if plan.key_is_proven:
-        return f"({named}), unique by the catalog"
+        return f"({named}), unique by {'the query and the keys of its tables' if plan.table.query else 'the catalog'}"
     found = session.one(stream.site.strategy(plan).key_problems())
     twice, null = int(found.keys_more_than_once), int(found.keys_null)
     if twice or null:
         raise UnsafeKey(
-            f"key ({named}) is not unique in {plan.table.schema}.{plan.table.name}: {twice} keys stand there more than "
+            f"key ({named}) is not unique in {plan.table.label}: {twice} keys stand there more than "
             f"once or hold NULL ({null} rows with NULL)",
             where=stream.config.place("key"), stream=stream.name, remedy="choose a key that is unique and never NULL",
         )  # fmt: skip
@@ -129,7 +137,7 @@ def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
 def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamRow | None) -> str:
     """What the role may do; `resolve` has proven SELECT, an in-source strategy needs a place for its tables too."""
     conn, schema = session.connection, stream.source.schema
-    rights = stream.source.connector.privileges(conn, plan.table, [c.name for c in plan.captured], schema)
+    rights = rights_of(stream.source.connector, conn, plan.table, [c.name for c in plan.captured], schema)
     if stream.site.kind != "database":
         return f"role {rights.role} may SELECT; the source is only read"
     if row is not None or stream.site.stands(plan):

@@ -72,10 +72,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table or view of a source as its catalog describes it.
+    """A table or view of a source as its catalog describes it, or the result of a query.
+
+    A query has the stream's name and no schema; its keys are those that its text and its base tables prove.
 
     Attributes:
-        kind: ``table``, ``partitioned``, ``view``, ``matview`` or ``foreign``.
+        kind: ``table``, ``partitioned``, ``view``, ``matview``, ``foreign`` or ``query``.
         rows: Estimated rows, -1 where unknown.
         pages: Pages of the heap, 0 where unknown.
         row_width: Average bytes of a row, 0 where unknown.
@@ -83,6 +85,9 @@ class Table:
         primary_key: Column names of the primary key, or empty.
         unique_keys: Column names of the other unique, NOT NULL, immediate keys.
         row_security: Row-level security applies to this role.
+        query: The SELECT whose result it is, as it runs; empty of a table.
+        bases: What the query reads, one for each mention, in the order of `CapturedQuery.bases`.
+        one_row: The query has one row, whatever its base tables hold.
     """
 
     schema: str
@@ -96,6 +101,14 @@ class Table:
     row_width: int = 0
     key_correlation: float | None = None
     row_security: bool = False
+    query: str = ""
+    bases: tuple[Table, ...] = ()
+    one_row: bool = False
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return f"query {self.name}" if self.query else f"{self.schema}.{self.name}"
 
     def column(self, name: str) -> Column | None:
         """The column called `name`, or None."""
@@ -178,6 +191,7 @@ class StreamPlan:
             "encoding": {c.name: c.encoding for c in self.captured},
             "where": self.where,
             "strategy": self.strategy,
+            **({"query": self.table.query} if self.table.query else {}),
         }  # fmt: skip
 
 

@@ -130,7 +130,7 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
     frozen = None
     if row and row.prepared:
         key, names = row.checkpoint["shape"]["key"], [c[0] for c in row.checkpoint["shape"]["columns"]]
-        anew = columns_changed(stream.settings.requested, row.checkpoint)
+        anew = not stream.config.query and columns_changed(stream.settings.requested, row.checkpoint)
         frozen = Frozen(tuple(key), tuple(names[len(key) :]), anew)
     config, source = stream.config, stream.source
     check_restriction(config.where, source.connector.dialect, place=config.place("where"))
@@ -140,7 +140,8 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
             plan, warnings = resolve(config, source, session, frozen)
         except QbcdError:
             if row and frozen and not frozen.anew:  # where the table changed since prepare, that is the cause to name
-                check_shape(source, session, stream.name, row.checkpoint)
+                with source.read(stream.name) as another:  # what was refused may have ended this one's transaction
+                    check_shape(source, another, stream.name, row.checkpoint)
             raise
         plan = stream.site.strategy(plan).settle(row.checkpoint.get(SETTLED, {}) if row and frozen else None)
         stream.site.strategy(plan).check(option_place(stream))

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from qbcd.catalog.meaning import FREE, as_planned, change_of
+from qbcd.catalog.queried import probe_query
 from qbcd.catalog.source import Session, Source
-from qbcd.errors import SchemaChanged, SourceChanged
+from qbcd.errors import ConfigError, SchemaChanged, SourceChanged
 from qbcd.model import ServerIdentity, StreamPlan, Table
 
 SETTLED = "settled"  # in a checkpoint: options that the strategy chose itself where the user gave none
@@ -21,7 +22,8 @@ def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mappi
     """
     chosen = checkpoint.get(SETTLED, {})
     now, then = (_flat(plan, chosen) for plan in (requested, checkpoint.get("requested", {})))
-    changed = sorted(k for k in {*now, *then} - {*FREE} if now.get(k) != then.get(k))
+    free = () if requested.get("query") else FREE
+    changed = sorted(k for k in {*now, *then} - {*free} if now.get(k) != then.get(k))
     if changed:
         raise SchemaChanged(
             f"{', '.join(changed)} changed in the configuration since prepare",
@@ -54,12 +56,8 @@ def check_shape(
     Raises:
         SchemaChanged: The table, or a captured column, was dropped, retyped or given another collation.
     """
-    schema, name = checkpoint["shape"]["table"]
-    table = source.connector.probe_table(session.connection, schema, name)
     undo = f"qbcd reset {stream}, then prepare it again; or undo the change at the source"
-    if table is None:
-        told = f"{schema}.{name} is gone, or the role may not see it any more"
-        raise SchemaChanged(told, stream=stream, remedy=undo)
+    table = _looked_up(source, session, stream, checkpoint["shape"], undo)
     kept = {c.name for c in plan.captured} if plan else None
     for remembered in checkpoint["shape"]["columns"]:
         column = remembered[0]
@@ -70,7 +68,7 @@ def check_shape(
             raise SchemaChanged(problem, stream=stream, remedy=remedy)
     for column in change_of(checkpoint, plan).added if plan else ():
         if plan and not as_planned(table, plan, column):
-            told = f"column {column!r} of {schema}.{name} was changed a moment ago"
+            told = f"column {column!r} of {table.label} was changed a moment ago"
             raise SchemaChanged(told, stream=stream, remedy="poll again")
     return table
 
@@ -78,7 +76,7 @@ def check_shape(
 def _problem(table: Table, remembered: Sequence[Any], shape: Mapping[str, Any]) -> str:
     """In what a captured column is another one than remembered, or an empty string."""
     column, sql_type, collation, *_ = remembered
-    now, name = table.column(column), ".".join(shape["table"])
+    now, name = table.column(column), table.label
     if now is None:
         return f"captured column {column!r} was dropped from {name}"
     if (now.sql_type, now.collation) != (sql_type, collation):
@@ -90,6 +88,20 @@ def _problem(table: Table, remembered: Sequence[Any], shape: Mapping[str, Any]) 
             "type below the domain changed, or a child table was added)"
         )
     return ""
+
+
+def _looked_up(source: Source, session: Session, stream: str, shape: Mapping[str, Any], remedy: str) -> Table:
+    schema, name = shape["table"]
+    if "query" in shape:
+        try:
+            return probe_query(source, session, shape["query"], stream=stream)
+        except ConfigError as error:
+            raise SchemaChanged(error.what, stream=stream, remedy=remedy) from error
+    table = source.connector.probe_table(session.connection, schema, name)
+    if table is None:
+        told = f"{schema}.{name} is gone, or the role may not see it any more"
+        raise SchemaChanged(told, stream=stream, remedy=remedy)
+    return table
 
 
 def check_server(

@@ -8,11 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from qbcd.catalog.queried import check_limit, probe_query, remarks_on
 from qbcd.catalog.source import Session, Source
 from qbcd.config import StreamConfig, settled
 from qbcd.config.fields import NO_KEY
 from qbcd.errors import ConfigError, MissingPrivilege, Refused, UnsafeKey, UnsupportedType
 from qbcd.model import Column, StreamPlan, Table
+from qbcd.queries import parse_query
 
 # Names that statements give to columns of their own, beside captured ones.
 RESERVED = re.compile(r"qbcd_(present|row|digest|key_id|untravelled|in|gone|stored|op|flag|mark|key_digest|k?\d+)")
@@ -21,10 +23,11 @@ RESERVED = re.compile(r"qbcd_(present|row|digest|key_id|untravelled|in|gone|stor
 def requested(config: StreamConfig) -> dict[str, Any]:
     """What the user wrote about a stream's plan, as JSON-ready data; frozen at prepare.
 
-    ``options`` is there only where the strategy has options that decide what is captured, since streams prepared
-    before there were any remember none.
+    ``options`` is there only where the strategy has options that decide what is captured, and ``query`` only of a
+    query, since streams prepared before there were any remember none.
     """
     options = settled(config.strategy, config.options)
+    query = {"query": config.query.strip()} if config.query else {}
     return {
         "source": config.source,
         "table": [config.table_schema, config.table_name],
@@ -35,6 +38,7 @@ def requested(config: StreamConfig) -> dict[str, Any]:
         "where": config.where or "",
         "strategy": config.strategy,
         **({"options": options} if options else {}),
+        **query,
     }
 
 
@@ -72,6 +76,10 @@ def resolve(
     table = _table(config, source, session)
     key = _key(config, source, table, frozen)
     chosen, warnings = _chosen(config, table, frozen)
+    if table.query:
+        query = parse_query(config.query, source.connector.dialect)
+        check_limit(query, [c.name for c in key], stream=config.name, place=config.place("query"))
+        warnings += remarks_on(query)
     captured = [_typed(config, source, c) for c in (*key, *(c for c in chosen if c not in key))]
     _check_types(config, source, captured)
     _check_rights(config, source, session, table, captured)
@@ -83,6 +91,8 @@ def resolve(
 
 
 def _table(config: StreamConfig, source: Source, session: Session) -> Table:
+    if config.query:
+        return probe_query(source, session, config.query, stream=config.name, place=config.place("query"))
     table = source.connector.probe_table(session.connection, config.table_schema or "", config.table_name)
     if table is not None:
         return table
@@ -98,6 +108,13 @@ def _key(config: StreamConfig, source: Source, table: Table, frozen: Frozen | No
     if config.key == ():
         return []
     names = list(frozen.key if frozen else config.key or table.primary_key)
+    if not names and table.one_row:
+        return []
+    if not names and table.query:
+        raise UnsafeKey(
+            "nothing in the query, nor in the keys of its tables, proves what tells its rows apart", stream=config.name,
+            where=config.place("query"), remedy="name the columns that do:  key: [col, ..]; each poll then counts them",
+        )  # fmt: skip
     if not names:
         raise UnsafeKey(
             f"{table.schema}.{table.name} has no primary key", stream=config.name, where=config.place("key"),
@@ -132,7 +149,7 @@ def _chosen(config: StreamConfig, table: Table, frozen: Frozen | None) -> tuple[
 
 def _news(config: StreamConfig, table: Table, frozen: Frozen, chosen: list[Column]) -> list[str]:
     """What the table has become since prepare without harm to what is captured."""
-    name, known = f"{table.schema}.{table.name}", {*frozen.key, *(c.name for c in chosen), *config.exclude}
+    name, known = table.label, {*frozen.key, *(c.name for c in chosen), *config.exclude}
     known.add(str(config.options.get("checksum_column")))
     warnings = [
         f"column {c.name!r} was added to {name} after prepare and is not captured "
@@ -152,7 +169,7 @@ def _column(config: StreamConfig, table: Table, name: str, key_path: str) -> Col
     column = table.column(name)
     if column is None:
         raise ConfigError(
-            f'column "{name}" does not exist in {table.schema}.{table.name}',
+            f'column "{name}" does not exist in {table.label}',
             remedy=_meant(name, (c.name for c in table.columns)), where=config.place(key_path), stream=config.name,
         )  # fmt: skip
     return column
@@ -190,6 +207,10 @@ def _check_types(config: StreamConfig, source: Source, captured: list[Column]) -
 
 
 def _check_rights(config: StreamConfig, source: Source, session: Session, table: Table, captured: list[Column]) -> None:
+    if table.query:  # whole tables: it may compute with columns that it does not show
+        for base in dict.fromkeys(table.bases):
+            _check_rights(config, source, session, base, [])
+        return
     rights = source.connector.privileges(session.connection, table, [c.name for c in captured], source.schema)
     name = f"{table.schema}.{table.name}"
     lacking = f" (columns {', '.join(rights.missing_columns)})" if rights.missing_columns else ""
@@ -205,12 +226,15 @@ def _check_rights(config: StreamConfig, source: Source, session: Session, table:
     )
     if problem:
         raise MissingPrivilege(
-            f"role {rights.role} {problem[0]}", stream=config.name, where=config.place("table"), remedy=problem[1]
+            f"role {rights.role} {problem[0]}",
+            stream=config.name,
+            where=config.place(config.subject),
+            remedy=problem[1],
         )
     if table.row_security:
         raise Refused(
             f"row-level security hides rows of {name} from role {rights.role}; hidden rows would look like deletes",
-            stream=config.name, where=config.place("table"),
+            stream=config.name, where=config.place(config.subject),
             remedy=f"use a role with BYPASSRLS, or capture a view that shows what {rights.role} may see",
         )  # fmt: skip
 

@@ -130,13 +130,17 @@ class Source:
             yield session
 
     @contextmanager
-    def write(self, stream: str) -> Iterator[Session]:
+    def write(self, stream: str, *, steady: bool = False) -> Iterator[Session]:
         """A read-write transaction at READ COMMITTED: committed at the end of the block, undone by any exception.
+
+        Args:
+            stream: For whom.
+            steady: It sees one state of the source in all its statements, that of the first that reads.
 
         Raises:
             QbcdError: As `read`; an error of the commit itself means that its outcome is unknown (protocol.md 4).
         """
-        with self._session(stream, read_only=False, snapshot=None) as session:
+        with self._session(stream, read_only=False, snapshot=None, steady=steady) as session:
             yield session
 
     def jdbc(self, stream: str) -> tuple[str, dict[str, str]]:
@@ -161,10 +165,11 @@ class Source:
 
     @contextmanager
     def _session(
-        self, stream: str, *, read_only: bool, snapshot: str | None, level: str | None = None
+        self, stream: str, *, read_only: bool, snapshot: str | None, level: str | None = None, steady: bool = False
     ) -> Iterator[Session]:
         engine = self._engine(stream, read_only)
         pins = self.connector.session_pins() if snapshot is None else self.connector.snapshot_pins(snapshot)
+        pins = self.connector.steady_pins() if steady else pins
         try:
             with engine.connect() as connection:
                 if level is not None:

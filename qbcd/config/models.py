@@ -11,8 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, SecretStr, ValidationInfo, model_validator
-from pydantic.json_schema import SkipJsonSchema
+from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, ValidationInfo, model_validator
 from sqlalchemy.engine import URL
 
 from qbcd.config.audits import Audit, interval
@@ -62,10 +61,6 @@ def _state(value: SecretStr, info: ValidationInfo) -> SecretStr:
             raise wrong("an SQLite state is a plain path", "write sqlite:///.qbcd/state.db")
         local_path(url.database, base_dir_of(info))
     return value
-
-
-def _query(value: Any) -> Any:
-    raise wrong("view-based differencing is not built yet", "name a table or view with `table:`", not_built=True)
 
 
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_url)]
@@ -153,7 +148,7 @@ class TableConfig(DefaultsConfig):
     name: Filled | None = None
     source: Filled
     table: TableName | None = None
-    query: SkipJsonSchema[Annotated[str | None, BeforeValidator(_query)]] = None
+    query: Filled | None = None
     key: KeyNames | None = None
     columns: Annotated[Names, Field(min_length=1)] | None = None
     exclude: Names | None = None
@@ -162,15 +157,19 @@ class TableConfig(DefaultsConfig):
 
     @model_validator(mode="after")
     def _one_of_each(self) -> TableConfig:
-        if self.table is None:
-            raise wrong("`table` is missing", "write table: schema.table")
+        if self.table is None and self.query is None:
+            raise wrong("`table` is missing", "write table: schema.table, or query: SELECT ..")
+        if self.table is not None and self.query is not None:
+            raise wrong("`table` and `query` cannot both be given", "remove one", at="query")
+        if self.query is not None and self.name is None:
+            raise wrong("`name` is missing", "give the query's stream a name", at="query")
         if self.columns is not None and self.exclude is not None:
             raise wrong("`columns` and `exclude` cannot both be given", "remove one", at="exclude")
         return self
 
     @property
     def stream_name(self) -> str:
-        """The given name, else the table's without its schema."""
+        """The given name, which a query must have, else the table's without its schema."""
         return self.name if self.name is not None else split_table(self.table or "")[1]
 
 
@@ -228,7 +227,7 @@ class ProjectConfig(Section):
 
     def _resolved(self, index: int) -> StreamConfig:
         table = self.tables[index]
-        schema, bare = split_table(table.table or "")
+        schema, bare = split_table(table.table) if table.table is not None else ("", table.stream_name)
         strategy = table.strategy or self.defaults.strategy
         if strategy is None:
             raise ConfigError("`strategy` is missing", where=self.where("tables", index))
@@ -242,6 +241,7 @@ class ProjectConfig(Section):
             exclude=tuple(table.exclude or ()),
             types=dict(table.types),
             where=table.where or "",
+            query=table.query or "",
             strategy=strategy.type,
             options=strategy.options,
             baseline=self._inherit(table, "baseline", "silent"),

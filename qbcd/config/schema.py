@@ -39,7 +39,8 @@ def json_schema() -> dict[str, Any]:
     for holder in ("TableConfig", "DefaultsConfig"):
         # the name alone stands for a strategy whose options all have defaults
         sections[holder]["properties"]["strategy"]["anyOf"].insert(0, {"enum": alone})
-    sections["TableConfig"]["required"] = ["source", "table"]
+    sections["TableConfig"]["required"] = ["source"]
+    sections["TableConfig"]["oneOf"] = [{"required": ["table"]}, {"required": ["query", "name"]}]
     sections["TableConfig"]["not"] = {"required": ["columns", "exclude"]}
     sections["OtherSink"] = {
         "type": "object",

@@ -13,10 +13,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Discriminator, Field, model_validator
 
 from qbcd.config.fields import Count, Filled, Interval, Whole, wrong
+from qbcd.config.query_options import VbdOptions
 from qbcd.config.strategy_base import StrategyConfig, VisitOptions
 from qbcd.config.strategy_values import ONLY, Columns, Deletes, FixedZone, Scalar
 
-PLANNED_STRATEGIES = ("vbd", "auto")
+PLANNED_STRATEGIES = ("auto",)
 DEFAULT_PAGES = 200
 # of `pace` and `per_poll`
 SCANNED = "is for ranges of the key: buckets of its hash are all answered for by one scan of the table"
@@ -258,11 +259,12 @@ class IdOptions(RangeOptions):
 
 
 AnyOptions = Annotated[
-    MdsOptions | IdRcsOptions | TsOptions | TdiOptions | AtdiOptions | TlcsOptions | IdOptions, Discriminator("type")
+    MdsOptions | IdRcsOptions | TsOptions | TdiOptions | AtdiOptions | TlcsOptions | IdOptions | VbdOptions,
+    Discriminator("type"),
 ]
 STRATEGY_OPTIONS: dict[str, type[StrategyConfig]] = {
     "mds": MdsOptions, "id_rcs": IdRcsOptions, "ts": TsOptions, "tdi": TdiOptions, "atdi": AtdiOptions,
-    "tlcs": TlcsOptions, "id": IdOptions,
+    "tlcs": TlcsOptions, "id": IdOptions, "vbd": VbdOptions,
 }  # fmt: skip
 BUILT_STRATEGIES = tuple(STRATEGY_OPTIONS)
 

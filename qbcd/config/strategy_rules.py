@@ -9,6 +9,7 @@ from qbcd.config.audits import is_its_own_audit, keeps_nothing
 from qbcd.config.document import KeyPath, Problem
 from qbcd.config.fields import in_words
 from qbcd.config.models import DEFAULT_EVERY, ProjectConfig, TableConfig
+from qbcd.config.query_options import VbdOptions
 from qbcd.config.strategy_base import StrategyConfig
 from qbcd.config.strategy_options import FlagOptions, IdRcsOptions, TlcsOptions, TsOptions
 
@@ -25,6 +26,7 @@ def check_strategies(config: ProjectConfig) -> list[Problem]:
             continue
         here: KeyPath = ("tables", index)
         options = (*here, "strategy") if table.strategy is not None else ("defaults", "strategy")
+        found.update(dict.fromkeys(_query(table, strategy, here, options)))
         found.update(dict.fromkeys(_no_key(table, strategy, here)))
         found.update(dict.fromkeys(_restriction(table, strategy, here)))
         found.update(dict.fromkeys(_pairing(config, table, strategy, here)))
@@ -34,8 +36,17 @@ def check_strategies(config: ProjectConfig) -> list[Problem]:
     return list(found)
 
 
+def _query(table: TableConfig, strategy: StrategyConfig, here: KeyPath, options: KeyPath) -> Iterator[Problem]:
+    if table.query is not None and not isinstance(strategy, VbdOptions):
+        what = f"strategy {strategy.type} reads a table; a query is captured by strategy vbd"
+        yield Problem((*here, "query"), what, "write `strategy: vbd`, or make a view in the database and name it")
+    elif table.query is None and isinstance(strategy, VbdOptions):
+        what = "strategy vbd captures the result of a query, and there is a table"
+        yield Problem(options, what, "write `query: SELECT ..`, or take id_rcs or mds, which also read views")
+
+
 def _no_key(table: TableConfig, strategy: StrategyConfig, here: KeyPath) -> Iterator[Problem]:
-    if table.key != []:
+    if table.key != [] or (isinstance(strategy, VbdOptions) and strategy.variant in ("auto", "checksum")):
         return
     if not isinstance(strategy, IdRcsOptions):
         what = f"strategy {strategy.type} tells rows by their keys: `key: none` is for id_rcs alone"

@@ -33,11 +33,12 @@ class StreamConfig:
     """A stream with every inherited value filled in.
 
     Attributes:
-        table_schema: Empty where the file names none.
+        table_schema: Empty where the file names none, and of a query, whose name is the stream's.
         key: None for the primary key, empty where rows have none.
         columns: None for all, less `exclude`.
         types: Columns that travel otherwise than by their type.
         where: The restriction, verbatim, or an empty string.
+        query: The SELECT that is captured in place of a table, verbatim, or an empty string.
         strategy: The strategy's name; `options` are its own.
         key_change: Whether a delete and an insert of equal content are marked as a pair.
         audit: How often replica and source are compared in full; None for never, or where each poll does that.
@@ -60,9 +61,15 @@ class StreamConfig:
     retain: timedelta
     guards: GuardsConfig
     key_change: bool = False
+    query: str = ""
     audit: timedelta | None = None
     index: int = field(default=0, repr=False, compare=False)
     document: Document = field(default_factory=lambda: Document("", Path(), {}), repr=False, compare=False)
+
+    @property
+    def subject(self) -> str:
+        """The key that says what is captured: ``table`` or ``query``."""
+        return "query" if self.query else "table"
 
     def place(self, *path: str | int) -> str:
         """``file:line: tables[1].key`` of a key of this stream; an inherited value has its place under `defaults`."""

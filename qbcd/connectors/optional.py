@@ -26,7 +26,38 @@ class OptionalPrimitives:
 
     name: str
 
+    # -- results of queries --------------------------------------------------------------------------------------------
+    def query_columns(self, conn: Connection, query: str) -> list[Column]:
+        """The columns of the result of `query`, a SELECT, as the server describes them; no row is read.
+
+        What the server does not tell is not guessed: of such a column there is a `type_problem`.
+
+        Raises:
+            sqlalchemy.exc.DBAPIError: The server refuses the query, or the role may not read what it reads.
+        """
+        raise UnsupportedPrimitive(self.name, "query_columns")
+
     # -- one state for many sessions -----------------------------------------------------------------------------------
+    plain_functions: frozenset[str] = frozenset()  # that give one value for a row, and are of no standard
+
+    def exact_column(self, column: Column) -> Column:
+        """The column so that values have one digest only where no expression can tell them apart (1.0 is not 1.00)."""
+        raise UnsupportedPrimitive(self.name, "exact_column")
+
+    steady_writes = False  # a transaction that writes can see one state of the source in all its statements
+
+    def steady_pins(self) -> tuple[str, ...]:
+        """The session's pins, for a transaction that writes and sees one state, that of its first query.
+
+        Raises:
+            UnsupportedPrimitive: There are no such transactions, or they would block the users' writers.
+        """
+        raise UnsupportedPrimitive(self.name, "steady_pins")
+
+    def refresh_statistics(self, table: str) -> str:
+        """What tells the server how many rows one of qbcd's own tables has just got; empty where it sees for itself."""
+        return ""
+
     def export_snapshot(self, conn: Connection) -> str:
         """The name of the transaction's snapshot, for other sessions; only where `exports_snapshots`."""
         raise UnsupportedPrimitive(self.name, "export_snapshot")

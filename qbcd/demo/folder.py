@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
+from qbcd.demo.delays import QUERY, STREAM
 from qbcd.errors import ConfigError
 from qbcd.model import BatchHeader
 
@@ -34,6 +36,12 @@ tables:
     table: airlines
     columns: [name]
     strategy: {{type: tdi, timestamp: updated_at, delete_flag: is_deleted, margin: 10ms}}
+  # vbd captures the result of a query: only its changes leave the source.
+  - source: nyc
+    name: {STREAM}
+    query: |
+{indent(QUERY, " " * 6)}
+    strategy: {{type: vbd, variant: compare}}
 """
 
 

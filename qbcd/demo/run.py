@@ -21,7 +21,7 @@ from rich.syntax import Syntax
 
 from qbcd.api import Project, open
 from qbcd.cli import words
-from qbcd.demo import flights, tables
+from qbcd.demo import delays, flights, tables
 from qbcd.demo.flights import TableChanges
 from qbcd.demo.folder import Folder
 from qbcd.demo.server import EmbeddedPostgres
@@ -124,8 +124,8 @@ class Demo:
             )
 
     def _apply(self, server: EmbeddedPostgres) -> dict[str, TableChanges]:
-        with _connected(server) as conn:
-            applied = flights.apply_day(conn)
+        with _connected(server) as conn, delays.watched(conn) as changes:
+            applied = flights.apply_day(conn) | {delays.STREAM: changes()}
         self._show("cancelled flights leave the schedule, delays are corrected, flights are added,")
         self._show("one plane is registered anew, another one gets winglets")
         self._summary["applied"] = {table: asdict(changes) for table, changes in applied.items()}
@@ -159,7 +159,7 @@ class Demo:
         return together
 
     def _sample(self, reports: Mapping[str, Report]) -> None:
-        for stream, ops in (("planes", "duc"), ("flights", "u")):
+        for stream, ops in (("planes", "duc"), ("flights", "u"), (delays.STREAM, "u")):
             header = reports[stream].header
             if header is not None:
                 events = [event for event in self.folder.events(header) if event["op"] in ops]

@@ -254,8 +254,9 @@ def new_header(
     return BatchHeader(
         stream=plan.stream, epoch=epoch, seq=held.row.last_batch_seq + 1, ts_ms=ts_ms, counts=counts,
         sinks=settings.sinks, fingerprint=uuid.uuid4().hex, source=plan.source,
-        table=f"{plan.table.schema}.{plan.table.name}", strategy=plan.strategy, consistency=consistency,
-        key=tuple(c.name for c in plan.key), columns=tuple((c.name, c.travel) for c in plan.captured),
+        table=plan.table.name if plan.table.query else plan.table.label, strategy=plan.strategy,
+        consistency=consistency, key=tuple(c.name for c in plan.key),
+        columns=tuple((c.name, c.travel) for c in plan.captured),
     )  # fmt: skip
 
 

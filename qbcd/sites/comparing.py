@@ -57,6 +57,7 @@ def poll(
             if not wanted.asked:
                 _nothing_found(site, plan, settings, held, snapshot, turn)
                 return Detection(None, Cost(wanted.scanned, 0, 0, len(turn.due), 0, time.monotonic() - started))
+            wanted = narrow.preferred(strategy, snapshot, wanted, float(held.row.checkpoint.get(DENSITY, 0.0)))
             jobs.enter_context(site.spark.for_rows(wanted.rows))
             fetched = _fetch(site, strategy, snapshot, wanted, settings, held)
         hooks.reach("after_fetch")

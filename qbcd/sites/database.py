@@ -21,7 +21,7 @@ from qbcd.catalog.source import Session, Source
 from qbcd.errors import SourceChanged
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, Cost, ServerIdentity, StreamPlan
-from qbcd.sites import auditing, described, fitness, owned, resizing, stepping, widening, windows
+from qbcd.sites import auditing, deltas, described, fitness, owned, resizing, stepping, widening, windows
 from qbcd.sites.base import Site, checkpoint_of, new_epoch
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.horizon import look_ahead
@@ -32,7 +32,7 @@ from qbcd.sites.values import Detection, Difference, Held, Settings, Step
 from qbcd.spark.session import SparkProvider
 from qbcd.spark.source import source_rows
 from qbcd.state import ProjectState, StreamRow, StreamStore
-from qbcd.strategies import STRATEGIES, InSource, Part, Ranged, Stamped, Tdi, Tlcs
+from qbcd.strategies import InSource, Part, Ranged, Stamped, Tdi, Tlcs, VbdDelta, strategy_class
 from qbcd.strategies.outbox import forget_batch
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class DatabaseSite(Site):
             yield session.connection
 
     def strategy(self, plan: StreamPlan) -> InSource:
-        make = cast(Callable[..., InSource], STRATEGIES[plan.strategy])
+        make = cast(Callable[..., InSource], strategy_class(plan.strategy, dict(plan.options)))
         return make(self.source.connector, plan, self.source.schema)
 
     # -- prepare -----------------------------------------------------------------------------------------------------
@@ -99,7 +99,10 @@ class DatabaseSite(Site):
             moves = {"mark": look_ahead(self.source, strategy, None), "swept": 0.0}
             moves["mark"].pop("remark", None)
             hooks.reach("after_horizon")
-        with self.source.write(self.stream) as session:
+        if isinstance(strategy, VbdDelta):
+            moves = deltas.marks_before(self, strategy)
+            hooks.reach("after_horizon")
+        with self.source.write(self.stream, steady=strategy.steady) as session:
             self.enter(session, plan, held)
             stepping.check_key(session, strategy, None, plan)
             self.progress("taking the baseline into the replica")
@@ -108,6 +111,8 @@ class DatabaseSite(Site):
             if isinstance(strategy, Ranged) and (strategy.way == "ranges" or plan.option("deletes")):
                 row, moves["usual"] = resizing.first_cut(session, self, strategy, row)
                 moves["swept"] = self.store.now(session.connection)
+            if isinstance(strategy, VbdDelta):
+                moves["swept"] = deltas.fill(self, session, strategy)
             if isinstance(strategy, Tdi) and strategy.purges:
                 session.run(strategy.note_flagged(Window(None, moves["mark"]["at"])))
             server = self.source.connector.server_identity(session.connection)
@@ -159,6 +164,11 @@ class DatabaseSite(Site):
                 started = time.monotonic()
             if began := auditing.due(self, settings, held):
                 yield from self._audit(plan, settings, held, began)
+        elif isinstance(strategy, VbdDelta):
+            taken = deltas.poll(self, plan, settings, held, afresh=afresh)
+            cost = Cost(taken.found, taken.found, seconds=time.monotonic() - started, spark=taken.found > 0)
+            found = self._detection(held, taken.header, taken.accepted_source, cost)
+            yield replace(found, remarks=(taken.remark,) if taken.remark else ())
         else:
             self.progress("comparing table and replica in the source")
             taken = stepping.take(self, plan, settings, held, Look([lambda s, part: s.differences(part)]))
@@ -207,11 +217,13 @@ class DatabaseSite(Site):
 
     def enter(self, session: Session, plan: StreamPlan, held: Held) -> None:
         """Locks the stream's row, keeps DDL from the table, asks whether it can be compared here (protocol 1, 9)."""
-        row = held.row
-        self.store.lock(session.connection, self.stream, self.project.project_id, row.version, row.fencing_token)
-        connector = self.source.connector
+        row, connector = held.row, self.source.connector
         lock = connector.lock_against_rewrite(plan.table)
-        if lock:
+        steady = self.strategy(plan).steady
+        if lock and steady:  # before the first statement that reads, whose state all others see
+            session.run(lock)
+        self.store.lock(session.connection, self.stream, self.project.project_id, row.version, row.fencing_token)
+        if lock and not steady:
             session.run(lock)
         connector.check_in_source(session.connection, plan.table, stream=self.stream)
 
@@ -264,7 +276,7 @@ class DatabaseSite(Site):
         """Runs the comparison into the outbox under a number of its own, lists it, and rolls it back."""
         strategy = self.strategy(plan)
         part = Part(held.row.epoch, held.row.last_batch_seq + 1)
-        with self.source.write(self.stream) as session:
+        with self.source.write(self.stream, steady=strategy.steady) as session:
             self.enter(session, plan, held)
             check_shape(self.source, session, self.stream, held.row.checkpoint, plan)
             stepping.check_key(session, strategy, None, plan)

@@ -11,7 +11,7 @@ from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.sites.auditing import AUDIT
 from qbcd.sites.values import Step
 from qbcd.state import StoredRange, StreamRow
-from qbcd.strategies import InSource, Part, Stamped, Tdi
+from qbcd.strategies import InSource, Part, Stamped, Tdi, VbdDelta
 from qbcd.strategies.outbox import OPEN
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def explain(site: DatabaseSite, plan: StreamPlan, row: StreamRow | None) -> list
         part = Part(*number)
         steps.append(Step("find the changes, into the outbox", place, strategy.differences(part)))
         steps += _apply(strategy, part, place)
+    if isinstance(strategy, VbdDelta):
+        steps += _delta(strategy, Part(*number), prepared, place)
     if strategy.way == "ranges" or (strategy.way == "window" and plan.option("deletes")):
         within, of = _some_range(site, prepared)
         part = Part(number[0], OPEN)
@@ -65,6 +67,26 @@ def _window(strategy: Stamped, part: Part, window: Window, place: str) -> list[S
         steps.append(Step("remove flagged rows that were reported", own, strategy.purge_rows(window.lo or window.hi)))
         steps.append(Step("list flagged rows for the next purge", place, strategy.note_flagged(window)))
     steps.append(Step("read the window, into the outbox", place, strategy.look(part, window)))
+    return [*steps, *_apply(strategy, part, place)]
+
+
+def _delta(strategy: VbdDelta, part: Part, row: StreamRow | None, place: str) -> list[Step]:
+    steps, marks = [], row.checkpoint["marks"] if row else {}
+    for lineage in strategy.lineages:
+        if lineage.marked is None:
+            since, how = None, "compare all rows with what was seen of them last"
+        else:
+            known = marks.get(lineage.name)
+            since, how = known["at"] if known else next_window(lineage.marked, None).lo, "read what was written since"
+        steps.append(Step(f"{lineage.name}: {how}", place, lineage.find(since)))
+        if lineage.marked is None or strategy.deletes:
+            swept = "" if lineage.marked is None else ", when that is due"
+            steps.append(Step(f"{lineage.name}: look for rows that are gone{swept}", place, lineage.find_gone()))
+    only = "where rows changed"
+    steps += [
+        Step(f"find the keys that changed rows lead to ({only})", place, strategy.find_affected(strategy.lineages)),
+        Step(f"compute the query for them, into the outbox ({only})", place, strategy.affected_differences(part)),
+    ]
     return [*steps, *_apply(strategy, part, place)]
 
 

@@ -12,7 +12,7 @@ from qbcd.errors import ConfigError, MissingPrivilege, Refused, UnsafeWatermark
 from qbcd.marks import Window
 from qbcd.sites.horizon import refuse_blind
 from qbcd.sql import check_steady
-from qbcd.strategies import Atdi, InSource, Ranged, Stamped, Tdi, Tlcs
+from qbcd.strategies import Atdi, InSource, Ranged, Stamped, Strategy, Tdi, Tlcs, VbdCompare, VbdDelta, why_not_delta
 from qbcd.strategies.stamped import serves
 
 Place = Callable[[str], str]
@@ -31,6 +31,10 @@ def refuse_unfit(source: Source, session: Session, strategy: InSource, place: Pl
     """
     if isinstance(strategy, Stamped) and strategy.way == "window":
         refuse_mark(source, session, strategy, place)
+    if isinstance(strategy, VbdDelta):
+        for lineage in strategy.lineages:
+            if lineage.marked is not None:
+                refuse_mark(source, session, lineage.marked, lambda option: place("timestamps"))
     _refuse_rights(source, session, strategy, place)
     if isinstance(strategy, Ranged) and strategy.by_ranges and strategy.plan.table.kind in STORED:
         _refuse_unordered(source, session, strategy, place)
@@ -111,6 +115,11 @@ def _refuse_unordered(source: Source, session: Session, strategy: InSource, plac
 def remarks(source: Source, session: Session, strategy: InSource) -> list[str]:
     """What works, and costs more than it needs to."""
     plan = strategy.plan
+    if isinstance(strategy, VbdCompare) and not isinstance(strategy, VbdDelta):
+        return not_delta(strategy)
+    if isinstance(strategy, VbdDelta):
+        marked = [lineage.marked for lineage in strategy.lineages if lineage.marked is not None]
+        return [f"{one.plan.table.label}: {told}" for one in marked for told in remarks(source, session, one)]
     if not isinstance(strategy, Stamped) or strategy.way != "window":
         return []
     if strategy.system:
@@ -128,6 +137,14 @@ def remarks(source: Source, session: Session, strategy: InSource) -> list[str]:
     if strategy.nullable:
         found.append(f"{strategy.names[0]} may be NULL; rows without it are read at each poll")
     return found
+
+
+def not_delta(strategy: Strategy) -> list[str]:
+    """Why a query that names time-stamps is not followed by them."""
+    plan = strategy.plan
+    if not plan.table.query or not plan.option("timestamps"):
+        return []
+    return [f"`timestamps` are of no use, since variant delta cannot follow: {why_not_delta(strategy.connector, plan)}"]
 
 
 def _spoilt(source: Source, session: Session, strategy: Atdi) -> list[str]:

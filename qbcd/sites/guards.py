@@ -97,7 +97,7 @@ def key_error(plan: StreamPlan) -> UnsafeKey:
     """The refusal of a key that does not identify rows."""
     return UnsafeKey(
         f"key ({', '.join(c.name for c in plan.key)}) has duplicate or NULL values in "
-        f"{plan.table.schema}.{plan.table.name}",
+        f"{plan.table.label}",
         stream=plan.stream, remedy="choose a key that is unique and never NULL, or mend the rows",
     )  # fmt: skip
 

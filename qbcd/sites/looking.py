@@ -59,6 +59,11 @@ class Look:
         new = {r.range_id for r in self.children}
         return tuple(r for r in self.asked if r.range_id not in new)
 
+    def uncut(self) -> Look:
+        """The same ranges, none of them cut."""
+        standing = {r.range_id: r for r in (*self.kept, *self.parents)}
+        return replace(self, asked=tuple(standing[r.range_id] for r in self.old), parents=(), children=())
+
 
 def look(site: Site, strategy: IdRcs, snapshot: Snapshot, turn: Turn, settings: Settings, held: Held) -> Look:
     """What has to be fetched of the ranges that are due: those that differ, cut anew where they outgrew their size.

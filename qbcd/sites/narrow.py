@@ -12,7 +12,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from qbcd.errors import TornRead
-from qbcd.sites import compare
+from qbcd.sites import compare, layers
 from qbcd.sites.files import Part
 from qbcd.sites.looking import Look, check_torn
 from qbcd.sites.reading import Snapshot, frame, range_frame
@@ -32,6 +32,7 @@ MARK_BYTES = 40  # of key, its text and digest, about
 SAVED_BYTES = 16_000_000  # below which another round to the source costs more than it saves
 MOST_KEYS = 50_000  # that a poll asks for one by one; beyond them whole ranges are read
 KEYS_PER_STATEMENT = 5_000
+WAITING_SHARE = 0.1  # of the rows, in ranges that have outgrown their size, which are not cut for the sake of the rest
 TASK_ROWS = 1_000_000  # of both sides that one task compares
 MOST_TASKS = 16  # tasks are planned one by one, which costs more than what small ones would save
 MARK_FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint")]
@@ -75,6 +76,15 @@ def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float) 
     moved = density * _rows_of(wanted)
     enough = saved(_rows_of(wanted), strategy.plan.table.row_width, moved) >= SAVED_BYTES
     return is_open(strategy, snapshot, wanted) and enough and moved <= MOST_KEYS
+
+
+def preferred(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float) -> Look:
+    """`wanted`, or the same without cuts: children need whole rows, and little that has outgrown its size can wait."""
+    if not wanted.children or snapshot.rebase:
+        return wanted
+    plain = wanted.uncut()
+    little = sum(r.rows for r in wanted.parents) <= WAITING_SHARE * _rows_of(plain)
+    return plain if little and is_worth(strategy, snapshot, plain, density) else wanted
 
 
 def density_of(wanted: Look, events: int) -> float:
@@ -132,7 +142,7 @@ def _moved(site: SparkSite, strategy: IdRcs, wanted: Look, marks: Part) -> DataF
     with site.reading() as conn:
         for some in _parts(wanted.old, max(TASK_ROWS, rows // MOST_TASKS + 1), now):
             old = site.replica.rows(conn, strategy.plan, strategy.kept, some)
-            new = site.files.read(spark, fields, marks).where(compare.one_of([r.range_id for r in some]))
+            new = site.files.read(spark, fields, marks).where(layers.one_of([r.range_id for r in some]))
             parts.append(compare.moved_marks(old.coalesce(1), new.coalesce(1)))
     return reduce(lambda some, others: some.unionByName(others), parts)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from qbcd.catalog.queried import rights_of
 from qbcd.catalog.source import Session
 from qbcd.connectors.base import Connector, Index
 from qbcd.errors import MissingPrivilege
 from qbcd.model import StreamPlan, Table
 from qbcd.sites import rights
-from qbcd.strategies import InSource, Stamped, Tdi
+from qbcd.strategies import InSource, Stamped, Tdi, VbdDelta
 from qbcd.strategies.in_source import own_tables, sql_name
+from qbcd.strategies.lineage import lineage_tables
 
 if TYPE_CHECKING:
     from qbcd.sites.database import DatabaseSite
@@ -37,6 +39,10 @@ def create(site: DatabaseSite, plan: StreamPlan) -> None:
         ) from error
     if plan.option("create_index"):
         _make_index(site, plan)
+    if isinstance(strategy, VbdDelta):
+        with source.write(site.stream) as session:
+            for statement in strategy.indexes():
+                session.run(statement)
 
 
 def ddl(site: DatabaseSite, plan: StreamPlan) -> list[str]:
@@ -44,7 +50,7 @@ def ddl(site: DatabaseSite, plan: StreamPlan) -> list[str]:
     connector, schema = site.source.connector, site.source.schema
     strategy = site.strategy(plan)
     with site.reading() as conn:
-        role = connector.privileges(conn, plan.table, [c.name for c in plan.captured], schema).role
+        role = rights_of(connector, conn, plan.table, [c.name for c in plan.captured], schema).role
         return [
             *site.store.ddl(conn), *strategy.ddl(), *connector.grants(schema, role),
             *rights.grants(connector, conn, strategy, role), *_index_ddl(strategy, connector.indexes(conn, plan.table)),
@@ -58,6 +64,8 @@ def _index_ddl(strategy: InSource, indexes: Sequence[Index]) -> list[str]:
         made.append(strategy.index())
     if isinstance(strategy, Tdi):
         made.append(strategy.view())
+    if isinstance(strategy, VbdDelta):
+        made += strategy.indexes()
     return made
 
 
@@ -72,6 +80,8 @@ def stands(site: DatabaseSite, plan: StreamPlan) -> bool:
 def forget(site: DatabaseSite, held: Held) -> None:
     """Drops the stream's tables; those that a DBA made are emptied."""
     connector, tables = site.source.connector, own_tables(site.source.schema, site.stream)
+    with site.reading() as conn:  # only variant delta has them, and a stream is forgotten without its plan
+        tables += [t for t in lineage_tables(site.source.schema, site.stream) if connector.probe_table(conn, *t)]
     try:
         run_alone(site, [_drop(connector, table) for table in tables], held)
     except MissingPrivilege:
@@ -96,7 +106,7 @@ def _make_tables(site: DatabaseSite, session: Session, strategy: InSource) -> No
     standing = {table.name: probe(session.connection, *table.name) for table, _ in tables}
     stale = [t for t, _ in tables if (s := standing[t.name]) and _layout(s) != t.layout]
     if stale and not (row and row.prepared):
-        for name in own_tables(site.source.schema, site.stream):
+        for name in {*own_tables(site.source.schema, site.stream), *(table.name for table, _ in tables)}:
             session.run(_drop(site.source.connector, name))
         standing = {}
     for table, statement in tables:

@@ -82,7 +82,9 @@ class SparkSite(Site):
 
     def remarks(self, session: Session, plan: StreamPlan) -> list[str]:
         strategy = self.strategy(plan)
-        return fitness.remarks(self.source, session, strategy.stamp) if isinstance(strategy, RemoteTs) else []
+        if not isinstance(strategy, RemoteTs):
+            return fitness.not_delta(strategy)
+        return fitness.remarks(self.source, session, strategy.stamp)
 
     def prove_place(self) -> None:
         self.files.prove()

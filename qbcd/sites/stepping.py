@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Counts = Mapping[str, int]
 # What of a checkpoint no step makes anew.
-CARRIED = ("open", "mark", "pass", "swept", "usual", "audited", "auditing")
+CARRIED = ("open", "mark", "marks", "pass", "swept", "usual", "audited", "auditing")
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class Look:
     Attributes:
         find: Statements that write what they find into the outbox, each for the part that it is given.
         before: Statements that run first, in the same transaction.
+        begin: Tells, in the step's transaction, whether there is anything to look at; it vouches for the key itself.
+            None where the step always looks.
         after: Statements about what was found, before anything is done with it.
         adopt: Statements that put rows into the replica without an event, before anything is looked for.
         within: The one key range that the step is about; None for the whole table.
@@ -50,6 +52,7 @@ class Look:
 
     find: Sequence[Callable[[InSource, Part], Statement]]
     before: Sequence[Statement] = ()
+    begin: Callable[[Session], bool] | None = None
     after: Sequence[Callable[[InSource, Part], Statement]] = ()
     adopt: Sequence[Statement] = ()
     within: KeyRange | None = None
@@ -83,7 +86,8 @@ def take(
     site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, look: Look, *, drop: Sequence[str] = ()
 ) -> Taken:
     """Takes one step; the row in `held` has advanced when it returns. The next checkpoint has no entries `drop`."""
-    with site.source.write(site.stream) as session:
+    strategy = site.strategy(plan)
+    with site.source.write(site.stream, steady=strategy.steady) as session:
         site.enter(session, plan, held)
         # Only what vouches for the key is taken over: the table is the one that is configured now.
         keyed = plan.on(check_shape(site.source, session, site.stream, held.row.checkpoint, plan))
@@ -91,14 +95,16 @@ def take(
             site.source, session, site.stream, held.row.checkpoint, accept=settings.accept_source
         )
         hooks.reach("after_snapshot")
-        strategy, row = site.strategy(plan), held.row
-        check_key(session, strategy, look.within, keyed)
+        row = held.row
+        looking = True if look.begin is None else look.begin(session)
+        if look.begin is None:
+            check_key(session, strategy, look.within, keyed)
         part = _part(held, look.keep_open)
         for statement in look.before:
             session.run(statement)
         began = time.monotonic()
         adopted = sum(session.run(statement) for statement in look.adopt)
-        found = _find(session, strategy, part, look)
+        found = _find(session, strategy, part, look) if looking else 0
         hooks.reach("after_fetch")
         for make in look.after if found else ():
             session.run(make(strategy, part))

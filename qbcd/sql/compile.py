@@ -20,6 +20,7 @@ Primitives of canonical SQL (all expand through the connector):
 ``QBCD_FLAGGED('c', x)``      whether value x of delete flag c says deleted, by the strategy's ``deleted_value``
 ``QBCD_WITHIN('a')``          the key of relation a, or of the one in scope, is within the range; TRUE without one
 ``QBCD_RESTRICTION()``        the user's restriction in brackets, verbatim; TRUE where there is none
+``QBCD_QUERY()``              the user's query in brackets, verbatim
 ``:name``                     a bound value
 ============================  =========================================================================================
 """
@@ -150,6 +151,8 @@ class _Expansion:
         if primitive == "QBCD_RESTRICTION":
             # The newlines end a comment that slipped by.
             return self._verbatim(_Verbatim(f"(\n{plan.where}\n)")) if plan.where else exp.true()
+        if primitive == "QBCD_QUERY":
+            return self._verbatim(_Verbatim(f"(\n{plan.table.query}\n)"))
         if primitive == "QBCD_WITHIN":
             return self._verbatim(_Verbatim(alias=args[0].name)) if self._ranged else exp.true()
         if primitive == "QBCD_DIGEST":

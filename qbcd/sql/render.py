@@ -28,7 +28,9 @@ def literal(text: str) -> str:
 
 
 def relation(table: Table | tuple[str, str]) -> str:
-    """A table's qualified, quoted name in canonical SQL."""
+    """A table's qualified, quoted name in canonical SQL; a query's text takes the place of ``QBCD_QUERY()``."""
+    if isinstance(table, Table) and table.query:
+        return "QBCD_QUERY() AS qbcd_query"
     schema, name = (table.schema, table.name) if isinstance(table, Table) else table
     return f"{quoted(schema)}.{quoted(name)}"
 

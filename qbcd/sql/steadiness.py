@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sqlglot
 from sqlalchemy.engine import Connection
-from sqlglot import TokenType, exp
+from sqlglot import exp
 
 from qbcd.connectors.base import Connector
 from qbcd.errors import ConfigError
 from qbcd.model import StreamPlan
+from qbcd.queries import words_of
 
 _REMEDY = "write it over the row's own columns, or use id_rcs, mds or id, which compare every row"
 
@@ -31,17 +32,3 @@ def check_steady(conn: Connection, connector: Connector, plan: StreamPlan, *, pl
             f"the restriction uses {found}; strategy {plan.strategy} would not see rows enter or leave it",
             stream=plan.stream, where=place, remedy=_REMEDY,
         )  # fmt: skip
-
-
-def words_of(where: str, dialect: str) -> list[str]:
-    """Lower-case names that are called in a restriction, and its bare words, which may be calls without brackets."""
-    tokens = sqlglot.tokenize(where, read=dialect)
-    found = []
-    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
-        if token.token_type in (TokenType.STRING, TokenType.NUMBER) or not token.text[:1].isalpha():
-            continue
-        called = following is not None and following.token_type == TokenType.L_PAREN
-        quoted = where[token.start : token.start + 1] in '"`'
-        if called or not quoted:
-            found.append(token.text.lower() + ("(" if called else ""))
-    return list(dict.fromkeys(found))

@@ -18,23 +18,29 @@ from qbcd.strategies.stamped import Stamped
 from qbcd.strategies.tdi import Tdi
 from qbcd.strategies.tlcs import Tlcs
 from qbcd.strategies.ts import Ts
+from qbcd.strategies.vbd import VbdChecksum, VbdCompare
+from qbcd.strategies.vbd_delta import VbdDelta, why_not_delta
 
 STRATEGIES: dict[str, type[Strategy]] = {
-    strategy.name: strategy for strategy in (Mds, IdRcs, Ts, Tdi, Atdi, Tlcs, Id)
+    strategy.name: strategy for strategy in (Mds, IdRcs, Ts, Tdi, Atdi, Tlcs, Id, VbdCompare)
 }  # fmt: skip
 # Those that can also leave the source as it is, with the option that says so.
 REMOTE: dict[str, tuple[str, str, type[IdRcs]]] = {
     "ts": ("replica", "spark", RemoteTs), "tlcs": ("checksums", "remote", RemoteTlcs),
+    "vbd": ("variant", "checksum", VbdChecksum),
 }  # fmt: skip
 
 
 def strategy_class(name: str, options: Mapping[str, Any]) -> type[Strategy]:
     """The class of a strategy under its options, which decide where its replica is."""
+    if (name, options.get("variant")) == ("vbd", "delta"):
+        return VbdDelta
     option, remote, other = REMOTE.get(name, ("", "", IdRcs))
     return other if option and options.get(option) == remote else STRATEGIES[name]
 
 
 __all__ = [
     "STRATEGIES", "Atdi", "Estimate", "Id", "IdRcs", "InSource", "Mds", "Part", "Query", "Ranged", "RemoteTlcs",
-    "RemoteTs", "Stamped", "Strategy", "Tdi", "Tlcs", "Ts", "strategy_class",
+    "RemoteTs", "Stamped", "Strategy", "Tdi", "Tlcs", "Ts", "VbdChecksum", "VbdCompare",
+    "VbdDelta", "strategy_class", "why_not_delta",
 ]  # fmt: skip

@@ -52,6 +52,11 @@ class Strategy(ABC):
         self.connector = connector
         self.plan = plan
 
+    @property
+    def label(self) -> str:
+        """What people call it: its name, with what else decides how it goes."""
+        return self.name
+
     def check(self, place: Callable[[str], str] | None = None) -> None:
         """Whether the connector can carry this plan; asked when the plan is made, before anything is.
 

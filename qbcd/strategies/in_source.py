@@ -25,7 +25,7 @@ OWN_COLUMNS = (
     ("reason", "varchar(40)"), ("pair_id", "varchar(64)"), ("changed", "text"), ("digest", "bigint"),
 )  # fmt: skip
 
-Way = Literal["whole", "window", "ranges"]
+Way = Literal["whole", "window", "ranges", "delta"]
 Columns = tuple[str, ...]
 
 
@@ -73,9 +73,11 @@ class InSource(Strategy):
     Attributes:
         way: How a poll goes: one statement over the whole table, over a window of time-stamps, or range by range.
         keeps: What the replica has of a row.
+        steady: A step sees one state of the source in all its statements.
     """
 
     site = "database"
+    steady = False
     way: Way
     keeps: Keeps = "rows"
 
@@ -215,7 +217,7 @@ class InSource(Strategy):
             "ranged": within is not None,
             # what only some strategies have, see their own `_context`
             "fresh": False, "checksum": "", "deletes": True, "flag": "", "exits": False, "marked": False,
-            "any_row": False, "reason": "",
+            "any_row": False, "reason": "", "held": None,
         }  # fmt: skip
         return render(template, **{**context, **self._context(), **extra})
 

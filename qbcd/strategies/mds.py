@@ -6,17 +6,17 @@ statement's snapshot. The paper's three branches are one pass here (errors C1 to
 
 from __future__ import annotations
 
-from qbcd.model import KeyRange, Statement
+from qbcd.model import Consistency, KeyRange, Statement
 from qbcd.strategies.base import Estimate
-from qbcd.strategies.in_source import InSource, Part
+from qbcd.strategies.in_source import InSource, Part, Way
 
 
 class Mds(InSource):
     """Statements of MDS for one stream."""
 
     name = "mds"
-    way = "whole"
-    consistency = "statement"
+    way: Way = "whole"
+    consistency: Consistency = "statement"
     needs = "SELECT on the table; a schema of qbcd's own in the source, with room for a copy of the captured rows"
     sees = "every insert, update and delete, with old and new values, as the net change between two polls"
     misses = "states between two polls (a row inserted and deleted again leaves no event)"

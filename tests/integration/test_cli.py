@@ -357,5 +357,6 @@ def test_the_demo_finds_what_was_applied(workspace: Path) -> None:
         assert ran.code == 0, ran.err
         assert ran.data["found"]["flights"] == {"d": 62, "u": 719, "c": 760}
         assert ran.data["unchanged_poll"]["spark_jobs"] == 0
-        assert len(ran.data["files"]) == 2
+        assert ran.data["found"]["delays"] == {"d": 316, "u": 509, "c": 14}
+        assert {Path(file).parent.name for file in ran.data["files"]} == {"airlines", "delays", "flights", "planes"}
         assert names_in(workspace / "qbcd-demo") == ["events", "lake", "qbcd.yaml"]

@@ -228,10 +228,10 @@ def test_a_restriction_that_only_looks_odd_is_taken(place: Place, where: str) ->
         ),
         (
             "strategy: mds",
-            "strategy: vbd",
+            "strategy: auto",
             NotBuilt,
-            "19: tables[0].strategy: strategy vbd is not built yet "
-            "(this version has mds, id_rcs, ts, tdi, atdi, tlcs and id)",
+            "19: tables[0].strategy: strategy auto is not built yet "
+            "(this version has mds, id_rcs, ts, tdi, atdi, tlcs, id and vbd)",
         ),
         (
             "type: jsonl",

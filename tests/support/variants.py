@@ -177,6 +177,11 @@ class Variant:
     kinds: tuple[str, ...] = ()
 
     @property
+    def of_query(self) -> bool:
+        """It captures a query, here one that reads its table."""
+        return bool(self.strategy["type"] == "vbd")
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The services that its strategy names."""
         stamps = self.strategy.get("timestamp", ())
@@ -214,6 +219,9 @@ VARIANTS = (
     Variant("id_rcs", {"type": "id_rcs", "rows_per_range": 5}),
     Variant("id_rcs-by-hash", {"type": "id_rcs", "rows_per_range": 5, "buckets": "hash"}),
     Variant("id_rcs-digest", {"type": "id_rcs", "rows_per_range": 5, "replica": "digest"}, old=False),
+    Variant("vbd-compare", {"type": "vbd", "variant": "compare"}),
+    Variant("vbd-checksum", {"type": "vbd", "variant": "checksum", "rows_per_range": 5}),
+    Variant("vbd-delta", {"type": "vbd", "variant": "delta"}, kinds=("postgresql",)),
     Variant("id-rows", {"type": "id", "rows_per_range": 4}),
     Variant("id-pages", {"type": "id", "pages_per_range": 1, "pace": {"per_second": 1000}}),
     Variant("id-in-turn", {"type": "id", "rows_per_range": 8, "per_poll": 6}, polls=8),

@@ -66,8 +66,7 @@ def test_pages_show_the_example_as_it_is(page: str) -> None:
 def test_every_key_is_explained(section: type[Section]) -> None:
     listed = re.findall(r"^\| (.+?) \|", text_of("docs/configuration.md"), re.MULTILINE)
     words = set(re.findall(r"\w+", " ".join(listed)))
-    # `tables` is a list of its own; `query` is refused, as docs/README.md says.
-    assert set(section.keys()) - {"tables", "query"} <= words
+    assert set(section.keys()) - {"tables"} <= words  # which is a list of its own
 
 
 def test_strategies_and_sinks_are_told_apart_from_plans() -> None:

@@ -20,6 +20,7 @@ from qbcd.connectors.mysql_family import (
     forms,
     highwater,
     marks,
+    queried,
     server,
     session,
     statements,
@@ -122,6 +123,9 @@ class MySQLFamily(Connector):
     def probe_table(self, conn: Connection, schema: str, name: str) -> Table | None:
         return catalog.probe_table(conn, schema, name, self.no_pad, self.all_digits)
 
+    def query_columns(self, conn: Connection, query: str) -> list[Column]:
+        return queried.query_columns(conn, query, self.no_pad, self.all_digits)
+
     def table_names(self, conn: Connection) -> list[str]:
         return catalog.table_names(conn)
 
@@ -134,13 +138,16 @@ class MySQLFamily(Connector):
 
     def lock_against_rewrite(self, table: Table) -> str | None:
         # To have read a table keeps its definition until the transaction ends.
-        return f"SELECT 1 FROM {self._named(table)} LIMIT 0"
+        tables = table.bases if table.query else (table,)
+        named = dict.fromkeys(f"(SELECT 1 FROM {self._named(one)} LIMIT 0)" for one in tables)
+        return " UNION ALL ".join(named)[1:-1] if len(named) == 1 else " UNION ALL ".join(named) or None
 
     def _named(self, table: Table) -> str:
         return f"{self.quote(table.schema)}.{self.quote(table.name)}"
 
     def check_in_source(self, conn: Connection, table: Table, *, stream: str) -> None:
-        server.check_in_source(conn, table, stream)
+        for one in dict.fromkeys(table.bases) if table.query else (table,):
+            server.check_in_source(conn, one, stream)
 
     def clock_ms(self, conn: Connection) -> int:
         return int(conn.exec_driver_sql("SELECT floor(unix_timestamp(sysdate(6)) * 1000)").scalar_one())

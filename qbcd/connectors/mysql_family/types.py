@@ -44,6 +44,7 @@ GEOMETRIES = frozenset({
 })  # fmt: skip
 KNOWN = frozenset({*INTEGERS, *FLOATS, *TIMES, *STRINGS, *BINARIES, *CHOICES, *ADDRESSES, *GEOMETRIES,
                    "decimal", "bit", "json"})  # fmt: skip
+UNTOLD = "untold"  # of a column in the result of a query, where the server does not tell it
 # An index over them holds prefixes only, so that it vouches for no key.
 PREFIXED = frozenset({"tinytext", "text", "mediumtext", "longtext", "tinyblob", "blob", "mediumblob", "longblob"})
 # Character sets whose every text becomes Unicode and back without loss; keys of others are told apart by their bytes.
@@ -112,6 +113,8 @@ def type_problem(column: Column) -> str:
     """Why values of `column` cannot be captured, or an empty string."""
     if column.base_type in KNOWN:
         return ""
+    if column.base_type == UNTOLD:
+        return "the server does not tell the type of this result; write CAST(.. AS CHAR), or another"
     return f"qbcd does not know type {column.sql_type}"
 
 

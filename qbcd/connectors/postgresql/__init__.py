@@ -18,6 +18,7 @@ from qbcd.connectors.postgresql import (
     forms,
     highwater,
     marks,
+    queried,
     session,
     statements,
     types,
@@ -44,6 +45,7 @@ class PostgreSQL(Connector):
     encoder_version = 1
     identifier_limit = 63
     column_limit = 1600
+    bare_names = False  # the pins leave the database's own catalog alone on the search path
     exports_snapshots = True
     full_join = True
     scattered = frozenset({"uuid"})
@@ -62,6 +64,18 @@ class PostgreSQL(Connector):
 
     def session_pins(self) -> tuple[str, ...]:
         return session.PINS
+
+    steady_writes = True
+    plain_functions = unsteady.PLAIN
+
+    def exact_column(self, column: Column) -> Column:
+        return types.exact_column(column)
+
+    def steady_pins(self) -> tuple[str, ...]:
+        return (*session.PINS, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+
+    def refresh_statistics(self, table: str) -> str:
+        return f"ANALYZE {table}"
 
     def snapshot_pins(self, snapshot: str) -> tuple[str, ...]:
         return session.snapshot_pins(snapshot)
@@ -83,6 +97,9 @@ class PostgreSQL(Connector):
     def probe_table(self, conn: Connection, schema: str, name: str) -> Table | None:
         return catalog.probe_table(conn, schema, name)
 
+    def query_columns(self, conn: Connection, query: str) -> list[Column]:
+        return queried.query_columns(conn, query)
+
     def table_names(self, conn: Connection) -> list[str]:
         return catalog.table_names(conn)
 
@@ -93,9 +110,9 @@ class PostgreSQL(Connector):
         return catalog.server_identity(conn)
 
     def lock_against_rewrite(self, table: Table) -> str | None:
-        if table.kind not in catalog.LOCKABLE:
-            return None
-        return f"LOCK TABLE {self._named(table)} IN ACCESS SHARE MODE"
+        tables = table.bases if table.query else (table,)
+        named = dict.fromkeys(self._named(one) for one in tables if one.kind in catalog.LOCKABLE)
+        return f"LOCK TABLE {', '.join(named)} IN ACCESS SHARE MODE" if named else None
 
     def _named(self, table: Table) -> str:
         return f"{self.quote(table.schema)}.{self.quote(table.name)}"

@@ -39,10 +39,9 @@ FROM family f JOIN pg_class c ON c.oid = f.oid WHERE c.relkind IN ('r', 'm', 'f'
 
 # One row a column, as `types.make_column` reads it. `base` follows domains down; the first modifier met on the way is
 # the one that holds. NOT NULL constraints may be unvalidated from PostgreSQL 18 on.
-COLUMNS = """
+_TYPES = """
 WITH RECURSIVE base(num, level, type, modifier) AS (
-  SELECT a.attnum, 0, a.atttypid, a.atttypmod FROM pg_attribute a
-  WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped
+  {columns}
   UNION ALL
   SELECT b.num, b.level + 1, t.typbasetype, CASE WHEN b.modifier = -1 THEN t.typtypmod ELSE b.modifier END
   FROM base b JOIN pg_type t ON t.oid = b.type WHERE t.typtype = 'd'
@@ -59,7 +58,12 @@ WITH RECURSIVE base(num, level, type, modifier) AS (
   LEFT JOIN pg_extension x ON x.oid = d.refobjid AND x.extname = 'citext' AND t.typname = 'citext'
   WHERE t.oid IN (SELECT type FROM bottom)
      OR t.oid IN (SELECT e.typelem FROM pg_type e WHERE e.oid IN (SELECT type FROM bottom))
-), stats AS (
+)"""
+_OF_TABLE = _TYPES.format(
+    columns="""SELECT a.attnum, 0, a.atttypid, a.atttypmod FROM pg_attribute a
+  WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped"""
+)
+COLUMNS = f"""{_OF_TABLE}, stats AS (
   SELECT DISTINCT ON (s.attname) s.attname, s.avg_width, s.correlation FROM pg_stats s
   WHERE s.schemaname = %(schema)s AND s.tablename = %(name)s ORDER BY s.attname, s.inherited <> %(inherited)s
 )
@@ -81,6 +85,34 @@ LEFT JOIN pg_collation c ON c.oid = a.attcollation LEFT JOIN pg_namespace cn ON 
 LEFT JOIN stats s ON s.attname = a.attname
 WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
+
+# The same of the result of a query, whose columns nothing is known of but type, modifier and collation. A column of a
+# collatable type without a collation has one of each side of an expression: nobody can compare it.
+RESULT = (
+    _TYPES.format(
+        columns="""SELECT r.num::int, 0, r.type, r.modifier
+  FROM unnest(%(types)s::oid[], %(modifiers)s::int[]) WITH ORDINALITY AS r(type, modifier, num)"""
+    )
+    + """
+SELECT a.name, format_type(a.type, CASE WHEN b.type = a.type THEN a.modifier ELSE -1 END) AS sql_type, y.base_type,
+       format_type(b.type, b.modifier) AS storage_type, b.modifier, y.typtype::text AS kind, y.operators,
+       TRUE AS nullable,
+       CASE WHEN a.collated NOT IN (0, y.typcollation)
+            THEN quote_ident(cn.nspname) || '.' || quote_ident(c.collname) END AS collation,
+       coalesce(c.collisdeterministic, TRUE) AS deterministic,
+       y.typcollation <> 0 AND a.collated = 0 AS uncollated,
+       TRUE AS loose, NULL AS width, NULL AS correlation,
+       CASE WHEN y.is_array THEN e.base_type END AS element,
+       CASE WHEN y.is_array THEN format_type(e.oid, b.modifier) END AS element_type,
+       CASE WHEN y.is_array THEN e.typtype::text END AS element_kind
+FROM unnest(%(names)s::text[], %(types)s::oid[], %(modifiers)s::int[], %(collations)s::oid[])
+     WITH ORDINALITY AS a(name, type, modifier, collated, num)
+JOIN bottom b ON b.num = a.num JOIN named y ON y.oid = b.type
+LEFT JOIN named e ON e.oid = y.typelem AND y.is_array
+LEFT JOIN pg_collation c ON c.oid = a.collated LEFT JOIN pg_namespace cn ON cn.oid = c.collnamespace
+ORDER BY a.num
+"""
+)
 
 # An index vouches for a key only under the columns' own equality: their collation and their types' default operators.
 _KEYS = """

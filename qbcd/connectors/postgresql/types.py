@@ -10,6 +10,7 @@ Facts of a column (`Column.fact`):
 ``storage_type``   SQL of the type below all domains, with its modifier
 ``kind``           the catalog's typtype of that type: b base, c composite, e enum, r range, m multirange, p pseudo
 ``nondeterministic``  ``yes`` where the collation equates different bytes
+``uncollated``     ``yes`` where the result of a query has texts of several collations, which nothing can compare
 ``loose``          ``yes`` where the server does not enforce the type's modifier (views, foreign tables)
 ``zeros``          ``loose`` where equal numbers may end in more or fewer zeros after the point
 ``operators``      SQL of the schema that holds the type's operators, where that is not pg_catalog
@@ -80,6 +81,7 @@ def make_column(row: Mapping[str, Any]) -> Column:
         "element": row["element"] or "",
         "element_type": row["element_type"] or "",
         "element_kind": row["element_kind"] or "",
+        "uncollated": "yes" if row.get("uncollated") else "",
         "correlation": "" if row["correlation"] is None else repr(float(row["correlation"])),
     }
     column = Column(
@@ -125,6 +127,8 @@ def type_problem(column: Column) -> str:
     for base in (column.base_type, column.fact("element")):
         if base in _NO_INPUT:
             return f"type {column.sql_type} is {_NO_INPUT[base]}; its text cannot be read back"
+    if column.fact("uncollated"):
+        return 'nothing says by which collation its texts are compared; write .. COLLATE "C", or another'
     if column.fact("kind") == "p":
         return f"pseudo-type {column.sql_type} has no values of its own"
     return ""
@@ -179,3 +183,11 @@ def numeric_modifier(modifier: int) -> tuple[int, int]:
     """(precision, scale) out of a numeric's type modifier; the scale is a signed 11-bit number."""
     packed = modifier - 4
     return (packed >> 16) & 0xFFFF, ((packed & 0x7FF) ^ 1024) - 1024
+
+
+def exact_column(column: Column) -> Column:
+    """See :meth:`~qbcd.connectors.base.Connector.exact_column`: of equal numbers scale and sign of zero count too."""
+    if column.base_type == "numeric":
+        facts = tuple(fact for fact in column.facts if fact[0] != "loose")
+        return replace(column, travel=replace(column.travel, kind="decimal"), facts=facts)
+    return replace(column, comparison="text") if column.base_type in ("float4", "float8") else column

@@ -1922,6 +1922,419 @@ FROM "public"."orders"
 WHERE
   TRUE) AS r WHERE r.qbcd_digest < 0 OFFSET 0) AS t
 
+-- vbd, delta: ddl 1
+CREATE TABLE IF NOT EXISTS "qbcd"."affected_simple_a7a39b72" (
+  "order_id" bigint
+)
+
+-- vbd, delta: ddl 2
+CREATE TABLE IF NOT EXISTS "qbcd"."lineage0_simple_a7a39b72" (
+  "order_id" bigint,
+  "qbcd_digest" bigint,
+  PRIMARY KEY ("order_id")
+)
+
+-- vbd, delta: ddl 3
+CREATE TABLE IF NOT EXISTS "qbcd"."changed0_simple_a7a39b72" (
+  "order_id" bigint,
+  "qbcd_digest" bigint,
+  "qbcd_there" smallint,
+  PRIMARY KEY ("order_id")
+)
+
+-- vbd, delta: fill
+INSERT INTO "qbcd"."lineage0_simple_a7a39b72" (
+  "order_id",
+  qbcd_digest
+)
+SELECT
+  "order_id",
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  )
+FROM "public"."orders"
+
+-- vbd, delta: changed
+INSERT INTO "qbcd"."changed0_simple_a7a39b72" (
+  "order_id",
+  qbcd_digest,
+  qbcd_there
+)
+SELECT
+  t."order_id",
+  t.qbcd_digest,
+  1
+FROM (
+  SELECT
+    "order_id",
+    HASHTEXTEXTENDED(
+      CAST(HASH_RECORD_EXTENDED(
+        ROW(
+          INT8SEND("order_id"),
+          "status" COLLATE "C",
+          NUMERIC_SEND("amount"),
+          TIMESTAMPTZ_SEND("placed")
+        ),
+        7046029254386353131
+      ) AS text),
+      8650415919381337933
+    ) AS qbcd_digest
+  FROM "public"."orders"
+) AS t
+LEFT JOIN "qbcd"."lineage0_simple_a7a39b72" AS r
+  ON t."order_id" = r."order_id"
+WHERE
+  r.qbcd_digest IS NULL OR r.qbcd_digest <> t.qbcd_digest
+
+-- vbd, delta: gone
+INSERT INTO "qbcd"."changed0_simple_a7a39b72" (
+  "order_id",
+  qbcd_digest,
+  qbcd_there
+)
+SELECT
+  r."order_id",
+  r.qbcd_digest,
+  0
+FROM "qbcd"."lineage0_simple_a7a39b72" AS r
+WHERE
+  NOT EXISTS(
+    SELECT
+      1
+    FROM "public"."orders" AS t
+    WHERE
+      t."order_id" = r."order_id"
+  )
+
+-- vbd, delta: lineage 1
+DELETE FROM "qbcd"."lineage0_simple_a7a39b72" AS r USING   "qbcd"."changed0_simple_a7a39b72" AS t
+WHERE
+  t."order_id" = r."order_id"
+
+-- vbd, delta: lineage 2
+INSERT INTO "qbcd"."lineage0_simple_a7a39b72" (
+  "order_id",
+  qbcd_digest
+)
+SELECT
+  t."order_id",
+  t.qbcd_digest
+FROM "qbcd"."changed0_simple_a7a39b72" AS t
+WHERE
+  t.qbcd_there = 1
+
+-- vbd, delta: lineage 3
+DELETE FROM "qbcd"."changed0_simple_a7a39b72"
+
+-- vbd, delta: affected keys
+INSERT INTO "qbcd"."affected_simple_a7a39b72"
+SELECT DISTINCT
+  "q0"."order_id" AS "order_id"
+FROM (
+  SELECT
+    *
+  FROM "qbcd"."changed0_simple_a7a39b72"
+  WHERE
+    "qbcd_there" = 1
+) AS "q0"
+UNION
+SELECT DISTINCT
+  "q0"."order_id" AS "order_id"
+FROM (
+  SELECT
+    *
+  FROM "qbcd"."lineage0_simple_a7a39b72" AS "l"
+  WHERE
+    EXISTS(
+      SELECT
+        1
+      FROM "qbcd"."changed0_simple_a7a39b72" AS "c"
+      WHERE
+        "c"."order_id" = "l"."order_id"
+    )
+) AS "q0"
+UNION
+SELECT DISTINCT
+  "q0"."order_id" AS "order_id"
+FROM "public"."orders" AS "q0"
+INNER JOIN (
+  SELECT
+    "q2"."order_id" AS "order_id"
+  FROM (
+    SELECT
+      *
+    FROM "qbcd"."changed0_simple_a7a39b72"
+    WHERE
+      "qbcd_there" = 1
+  ) AS "q2"
+) AS "q1"
+  ON "q1"."order_id" = "q0"."order_id"
+UNION
+SELECT DISTINCT
+  "q0"."order_id" AS "order_id"
+FROM "qbcd"."lineage0_simple_a7a39b72" AS "q0"
+INNER JOIN (
+  SELECT
+    "q2"."order_id" AS "order_id"
+  FROM (
+    SELECT
+      *
+    FROM "qbcd"."lineage0_simple_a7a39b72" AS "l"
+    WHERE
+      EXISTS(
+        SELECT
+          1
+        FROM "qbcd"."changed0_simple_a7a39b72" AS "c"
+        WHERE
+          "c"."order_id" = "l"."order_id"
+      )
+  ) AS "q2"
+) AS "q1"
+  ON "q1"."order_id" = "q0"."order_id"
+UNION
+SELECT DISTINCT
+  "q0"."order_id" AS "order_id"
+FROM "public"."orders" AS "q0"
+WHERE
+  EXISTS(
+    SELECT
+      1 AS "qbcd_one"
+    FROM (
+      SELECT
+        *
+      FROM "qbcd"."changed0_simple_a7a39b72"
+      WHERE
+        "qbcd_there" = 1
+    ) AS "q3"
+    WHERE
+      "q3"."order_id" = "q0"."order_id"
+  )
+UNION
+SELECT DISTINCT
+  "q0"."order_id" AS "order_id"
+FROM "qbcd"."lineage0_simple_a7a39b72" AS "q0"
+WHERE
+  EXISTS(
+    SELECT
+      1 AS "qbcd_one"
+    FROM (
+      SELECT
+        *
+      FROM "qbcd"."lineage0_simple_a7a39b72" AS "l"
+      WHERE
+        EXISTS(
+          SELECT
+            1
+          FROM "qbcd"."changed0_simple_a7a39b72" AS "c"
+          WHERE
+            "c"."order_id" = "l"."order_id"
+        )
+    ) AS "q3"
+    WHERE
+      "q3"."order_id" = "q0"."order_id"
+  )
+
+-- vbd, delta: NULL among them
+SELECT COUNT(*) AS nulls FROM "qbcd"."affected_simple_a7a39b72" WHERE "order_id" IS NULL
+
+-- vbd, delta: key problems
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN "order_id" IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM (
+SELECT
+  "q0"."order_id" AS "order_id",
+  "q0"."status" AS "status",
+  "q0"."amount" AS "amount",
+  "q0"."placed" AS "placed",
+  "q1"."others" AS "others"
+FROM "public"."orders" AS "q0"
+LEFT JOIN (
+  SELECT
+    "q2"."order_id" AS "order_id",
+    COUNT(*) AS "others"
+  FROM "public"."orders" AS "q2"
+  WHERE
+    EXISTS(
+      SELECT
+        1
+      FROM "qbcd"."affected_simple_a7a39b72" AS "qbcd_k"
+      WHERE
+        "qbcd_k"."order_id" = "q2"."order_id"
+    )
+  GROUP BY
+    "q2"."order_id"
+) AS "q1"
+  ON "q1"."order_id" = "q0"."order_id"
+WHERE
+  NOT EXISTS(
+    SELECT
+      1 AS "1"
+    FROM "public"."orders" AS "q3"
+    WHERE
+      "q3"."order_id" = "q0"."order_id"
+  )
+  AND EXISTS(
+    SELECT
+      1
+    FROM "qbcd"."affected_simple_a7a39b72" AS "qbcd_k"
+    WHERE
+      "qbcd_k"."order_id" = "q0"."order_id"
+  )
+) AS qbcd_query
+  WHERE
+    TRUE
+  GROUP BY
+    "order_id"
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- vbd, delta: changes
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  "b_order_id",
+  "b_status",
+  "b_amount",
+  "b_placed",
+  "a_order_id",
+  "a_status",
+  "a_amount",
+  "a_placed"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d."b_order_id",
+  d."b_status",
+  d."b_amount",
+  d."b_placed",
+  d."a_order_id",
+  d."a_status",
+  d."a_amount",
+  d."a_placed"
+FROM (
+  SELECT
+    CASE WHEN t.qbcd_present IS NULL THEN 1 WHEN r."order_id" IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN t.qbcd_present IS NULL OR r."order_id" IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CASE
+        WHEN t."status" COLLATE "C" IS DISTINCT FROM r."status" COLLATE "C"
+        THEN '1,'
+        ELSE ''
+      END || CASE WHEN t."amount" IS DISTINCT FROM r."amount" THEN '2,' ELSE '' END || CASE WHEN t."placed" IS DISTINCT FROM r."placed" THEN '3,' ELSE '' END)
+    END AS changed,
+    r."order_id" AS "b_order_id",
+    r."status" AS "b_status",
+    r."amount" AS "b_amount",
+    r."placed" AS "b_placed",
+    t."order_id" AS "a_order_id",
+    t."status" AS "a_status",
+    t."amount" AS "a_amount",
+    t."placed" AS "a_placed"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "order_id",
+      "status",
+      "amount",
+      "placed"
+    FROM (
+SELECT
+  "q0"."order_id" AS "order_id",
+  "q0"."status" AS "status",
+  "q0"."amount" AS "amount",
+  "q0"."placed" AS "placed",
+  "q1"."others" AS "others"
+FROM "public"."orders" AS "q0"
+LEFT JOIN (
+  SELECT
+    "q2"."order_id" AS "order_id",
+    COUNT(*) AS "others"
+  FROM "public"."orders" AS "q2"
+  WHERE
+    EXISTS(
+      SELECT
+        1
+      FROM "qbcd"."affected_simple_a7a39b72" AS "qbcd_k"
+      WHERE
+        "qbcd_k"."order_id" = "q2"."order_id"
+    )
+  GROUP BY
+    "q2"."order_id"
+) AS "q1"
+  ON "q1"."order_id" = "q0"."order_id"
+WHERE
+  NOT EXISTS(
+    SELECT
+      1 AS "1"
+    FROM "public"."orders" AS "q3"
+    WHERE
+      "q3"."order_id" = "q0"."order_id"
+  )
+  AND EXISTS(
+    SELECT
+      1
+    FROM "qbcd"."affected_simple_a7a39b72" AS "qbcd_k"
+    WHERE
+      "qbcd_k"."order_id" = "q0"."order_id"
+  )
+) AS qbcd_query
+    WHERE
+      TRUE
+  ) AS t
+  FULL JOIN (
+    SELECT
+      x."order_id",
+      x."status",
+      x."amount",
+      x."placed"
+    FROM "qbcd"."replica_simple_a7a39b72" AS x
+    WHERE
+      EXISTS(
+        SELECT
+          1
+        FROM "qbcd"."affected_simple_a7a39b72" AS h
+        WHERE
+          h."order_id" = x."order_id"
+      )
+  ) AS r
+    ON t."order_id" = r."order_id"
+  WHERE
+    t.qbcd_present IS NULL
+    OR r."order_id" IS NULL
+    OR t."status" COLLATE "C" IS DISTINCT FROM r."status" COLLATE "C"
+    OR t."amount" IS DISTINCT FROM r."amount"
+    OR t."placed" IS DISTINCT FROM r."placed"
+) AS d
+
+-- vbd, delta: affected keys forgotten
+DELETE FROM "qbcd"."affected_simple_a7a39b72"
+
 -- restriction, for EXPLAIN
 SELECT
   1

@@ -1,0 +1,186 @@
+"""A query as a table: its text parsed, its base tables looked up, its columns described, its key proven or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
+
+from qbcd.catalog.source import Session, Source
+from qbcd.connectors import Connector
+from qbcd.connectors.facts import Privileges
+from qbcd.errors import ConfigError, Refused, SchemaChanged
+from qbcd.model import Column, Table
+from qbcd.queries import (
+    BaseTable,
+    CapturedQuery,
+    Relation,
+    compared_columns,
+    parse_query,
+    relation_of,
+    words_of,
+)
+
+_REMEDY = "try it in a session whose search_path is pg_catalog alone: names of the user's own need their schema"
+
+
+def probe_query(source: Source, session: Session, text: str, *, stream: str, place: str = "") -> Table:
+    """The result of a query as the source describes it now; no row is read.
+
+    Args:
+        source: Where the query runs.
+        session: An open session on it.
+        text: As the user wrote it, or as it runs.
+        stream: Gives the result its name.
+        place: ``file:line: key path`` for errors.
+
+    Raises:
+        ConfigError: The text is no query that can be captured, or the source refuses it.
+        MissingPrivilege: The role may not read what it reads.
+    """
+    connector = source.connector
+    query = parse_query(text, connector.dialect, stream=stream, place=place)
+    called = connector.unsteady(session.connection, words_of(query.text, connector.dialect))
+    if called:
+        raise ConfigError(
+            f"the query uses {called[0]}, so that its result changes by itself", stream=stream, where=place,
+            remedy="leave the time, chance and who asks to those who read the result",
+        )  # fmt: skip
+    bases = tuple(_base(source, session, base, stream, place) for base in query.bases)
+    _check_operators(query, bases, stream, place)
+    columns = _columns(source, session, query, stream, place)
+    known = relation_of(query.tree, bases, connector.dialect)
+    return _table(stream, query, bases, _proven(connector, columns, known), known)
+
+
+def rights_of(connector: Connector, conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
+    """What the role may do with `columns` of a table, or with all that a query reads, and with qbcd's own `schema`."""
+    if not table.query:
+        return connector.privileges(conn, table, columns, schema)
+    found = [connector.privileges(conn, base, (), schema) for base in dict.fromkeys(table.bases)]
+    return replace(
+        found[0], select=all(one.select for one in found), lock=all(one.lock for one in found),
+        schema_usage=all(one.schema_usage for one in found),
+    )  # fmt: skip
+
+
+def remarks_on(query: CapturedQuery) -> list[str]:
+    """What `check` and `prepare` say of a query that is captured."""
+    found = ["ORDER BY without LIMIT is left out: the result is kept by its key"] if query.order_dropped else []
+    if query.inner_limit:
+        found.append("LIMIT in a subquery, or DISTINCT ON: unless its ORDER BY tells all rows apart, the rows that it "
+                     "takes may change by themselves")  # fmt: skip
+    if query.unordered:
+        found.append(f"{query.unordered[0]} takes rows in any order: its value may change by itself; write ORDER BY "
+                     "inside it")  # fmt: skip
+    return found
+
+
+def check_limit(query: CapturedQuery, key: Sequence[str], *, stream: str, place: str = "") -> None:
+    """Refuses a LIMIT whose rows are not always the same ones.
+
+    Raises:
+        Refused: It has no ORDER BY, or one under which rows may stand level.
+    """
+    if not query.limit or (key and set(key) <= set(query.order)):
+        return
+    told = (
+        f"ORDER BY all columns of the key ({', '.join(key)}) too, by their names in the result" if key else "add a key"
+    )
+    raise Refused(
+        "LIMIT takes other rows at each poll where its ORDER BY does not tell all rows apart", stream=stream,
+        where=place, remedy=told,
+    )  # fmt: skip
+
+
+def _base(source: Source, session: Session, base: BaseTable, stream: str, place: str) -> Table:
+    connector = source.connector
+    table = connector.probe_table(session.connection, base.schema, base.name)
+    if table is None:
+        wanted = ".".join(part for part in (base.schema, base.name) if part)
+        raise ConfigError(
+            f"the query reads {wanted}, which does not exist in source {source.name}, or the role may not see it",
+            stream=stream, where=place, remedy="check its name and schema, and the rights of the role",
+        )  # fmt: skip
+    if not base.schema and not connector.bare_names:
+        raise ConfigError(
+            f"the query names {base.name} without its schema, and qbcd's sessions look nowhere for it", stream=stream,
+            where=place, remedy=f"write {table.label}",
+        )  # fmt: skip
+    return table
+
+
+def _check_operators(query: CapturedQuery, bases: Sequence[Table], stream: str, place: str) -> None:
+    """Refuses columns that the query compares and whose type has its operators where qbcd's sessions do not look.
+
+    Without them a text that ignores case silently falls back to one that does not, and the result is another one.
+    """
+    elsewhere = {
+        (alias, column.name): column
+        for base, table in zip(query.bases, bases, strict=True)
+        for column in table.columns if column.fact("operators") for alias in ("", base.alias)
+    }  # fmt: skip
+    if not elsewhere:
+        return
+    for name, alias, using in compared_columns(query.tree, query.dialect):
+        column = elsewhere.get((alias, name))
+        if column is not None:
+            schema = column.fact("operators")
+            raise ConfigError(
+                f'the query compares or computes with column "{name}" of type {column.sql_type}, whose operators are '
+                f"in schema {schema}, where qbcd's sessions do not look", stream=stream, where=place,
+                remedy="write JOIN .. ON in place of USING" if using else f"write {name}::text, or name the operator: "
+                f"{name} OPERATOR({schema}.=) ..",
+            )  # fmt: skip
+
+
+def _columns(source: Source, session: Session, query: CapturedQuery, stream: str, place: str) -> list[Column]:
+    try:
+        columns = source.connector.query_columns(session.connection, query.text)
+    except DBAPIError as error:
+        said = source.explain(error, stream)
+        said.where = said.where or place
+        if not source.connector.is_of_text(error) or (
+            isinstance(said, Refused) and not isinstance(said, SchemaChanged)
+        ):
+            raise said from error
+        raise ConfigError(
+            f"the query is refused: {said.what}", stream=stream, where=said.where, remedy=_REMEDY
+        ) from error
+    names = [c.name for c in columns]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ConfigError(
+            f'the query has two columns called "{twice}"', stream=stream, where=place,
+            remedy="list its columns, each with a name of its own",
+        )  # fmt: skip
+    return columns
+
+
+def _proven(connector: Connector, columns: Sequence[Column], known: Relation) -> tuple[Column, ...]:
+    """The columns with what the text proves of them: that they are never NULL, and their type where only that tells."""
+    found = []
+    for place, column in enumerate(columns):
+        output = known.columns[place] if known.columns is not None and len(known.columns) == len(columns) else None
+        origin = output.origin if output is not None else None
+        if origin is not None and connector.type_problem(column) and not connector.type_problem(origin):
+            column = replace(origin, name=column.name, nullable=True)
+        never = output is not None and not output.nullable and bool(known.keys)
+        found.append(replace(column, nullable=False) if never else column)
+    return tuple(found)
+
+
+def _table(
+    stream: str, query: CapturedQuery, bases: tuple[Table, ...], columns: tuple[Column, ...], known: Relation
+) -> Table:
+    names = {c.name.lower(): c.name for c in columns}
+    keys = [tuple(names.get(n.lower(), n) for n in key) for key in (known.keys or known.likely[:1])]
+    usable = [key for key in keys if set(key) <= set(names.values())]
+    stored = {(b.schema, b.name): b.pages for b in bases}
+    return Table(
+        schema="", name=stream, kind="query", columns=columns,
+        primary_key=usable[0] if usable else (), unique_keys=tuple(usable[1:]), pages=sum(stored.values()),
+        row_security=any(b.row_security for b in bases), query=query.text, bases=bases, one_row=known.one_row,
+    )  # fmt: skip

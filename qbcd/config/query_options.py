@@ -1,0 +1,69 @@
+"""The options of the strategy that captures the result of a query."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from qbcd.config.fields import Count, Filled, Interval, wrong
+from qbcd.config.strategy_base import StrategyConfig
+from qbcd.config.strategy_values import Columns, Deletes, FixedZone
+
+
+class VbdOptions(StrategyConfig):
+    """Options of the strategy that captures the result of a query (paper section 4).
+
+    Attributes:
+        variant: How the result is looked at; ``auto`` is what the source allows, settled at prepare.
+        buckets: Of variant checksum, whether ranges are of the key or of its hash; None for the hash.
+        rows_per_range: Of variant checksum, rows that a range holds when ranges are built.
+        timestamps: Of variant delta, the time-stamp columns of tables that the query reads, by the table's name.
+        zone: What time-stamps without zone were written in, ``UTC`` or ``+HH:MM``.
+        margin: How far watermarks stay behind the oldest open transaction and the clock.
+        lag: How far behind the clock they stay where open transactions cannot be seen; what commits later is lost.
+        deletes: When rows are looked for that are gone from tables with a time-stamp; never without it.
+    """
+
+    meaning = ("variant", "buckets", "timestamps", "zone")
+
+    type: Literal["vbd"] = "vbd"
+    variant: Literal["auto", "compare", "checksum", "delta"] = "auto"
+    buckets: Literal["key", "hash"] | None = None
+    rows_per_range: Count | None = None
+    timestamps: dict[Filled, Columns] = Field(default_factory=dict)
+    zone: FixedZone | None = None
+    margin: Interval = timedelta(seconds=1)
+    lag: Interval | None = None
+    deletes: Deletes | None = None
+
+    @model_validator(mode="after")
+    def _fits_variant(self) -> VbdOptions:
+        for name in ("buckets", "rows_per_range"):
+            if getattr(self, name) is not None and self.variant in ("compare", "delta"):
+                raise wrong(f"`{name}` goes with variant checksum only", "remove it", at=name)
+        given = self.model_fields_set & {"timestamps", "zone", "margin", "lag", "deletes"}
+        if given and self.variant in ("compare", "checksum"):
+            raise wrong(f"`{min(given)}` goes with variant delta only", "remove it", at=min(given))
+        if self.lag is not None and self.lag <= self.margin:
+            what = "`lag` must be longer than `margin`, which is 1s where it is not given"
+            raise wrong(what, "write as lag how long the longest transaction may take", at="lag")
+        if self.deletes is not None and self.deletes.every is None:
+            raise wrong("`deletes: only` is for a table", "write how often: {every: 1h}", at="deletes")
+        return self
+
+    @classmethod
+    def settle(cls, name: str, value: Any) -> Any:
+        """Nothing for what was not there when streams were prepared before it was."""
+        return [[table, list(columns)] for table, columns in value] if name == "timestamps" else value
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Every option; `variant` is None where the source decides, `timestamps` are pairs, `deletes` an interval."""
+        return {
+            **super().options,
+            "variant": None if self.variant == "auto" else self.variant,
+            "timestamps": tuple(sorted(self.timestamps.items())),
+            "deletes": self.deletes.every if self.deletes else None,
+        }

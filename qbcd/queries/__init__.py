@@ -1,0 +1,17 @@
+"""What the SELECT of a query stream says: parsed once, refused where it cannot be captured, its key where it tells one.
+
+Nothing here opens a connection; a connector gives the dialect alone.
+"""
+
+from __future__ import annotations
+
+from qbcd.queries.keys import relation_of
+from qbcd.queries.parsed import CapturedQuery, parse_query
+from qbcd.queries.relations import Output, Relation
+from qbcd.queries.tables import BaseTable, base_tables, compared_columns, folded
+from qbcd.queries.words import words_of
+
+__all__ = [
+    "BaseTable", "CapturedQuery", "Output", "Relation", "base_tables", "compared_columns", "folded", "parse_query",
+    "relation_of", "words_of",
+]  # fmt: skip

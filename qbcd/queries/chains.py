@@ -1,0 +1,170 @@
+"""The joins of a SELECT, relaxed from left to right: which rows of them a changed row of one relation may have touched.
+
+The reasons stand in `qbcd.queries.relaxed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from sqlglot import exp
+
+from qbcd.queries.decided import holds
+from qbcd.queries.prepared import Tree, expressions, nested, relations
+
+
+class Relations(Protocol):
+    """What a chain asks of the query that it is a part of."""
+
+    def relation(self, item: Tree, target: str | None) -> Tree:
+        """An item of FROM, relaxed."""
+
+    def certain(self, item: Tree) -> bool:
+        """Whether a relation is exactly what it was in its state, so that who finds no partner there has none."""
+
+    def condition(self, on: Tree | None) -> tuple[Tree | None, bool]:
+        """What is kept of a join's condition, and whether that is all of it."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """Rows of a join: relations with how each is joined to those before it, and conditions.
+
+    Attributes:
+        crossed: Rows of the other state may be among them.
+    """
+
+    chain: tuple[tuple[Tree, str, Tree | None], ...]
+    where: tuple[Tree, ...] = ()
+    crossed: bool = False
+
+    def joined(self, relation: Tree, side: str, on: Tree | None) -> Arm:
+        """With one more relation."""
+        return replace(self, chain=(*self.chain, (relation, side, on)))
+
+    def built(self, shown: Sequence[Tree], where: Sequence[Tree]) -> exp.Select:
+        """The SELECT of it."""
+        made = exp.select(*(e.copy() for e in shown))
+        for number, (relation, side, on) in enumerate(self.chain):
+            if not number:
+                made = made.from_(relation.copy())
+                continue
+            condition = on.copy() if on is not None else exp.true() if side else None
+            kind = side if side else "cross" if condition is None else "inner"
+            made = made.join(relation.copy(), on=condition, join_type=kind)
+        conditions = [c.copy() for c in (*where, *self.where)]
+        return made.where(*conditions) if conditions else made
+
+
+class Chain:
+    """The joins of one SELECT, relaxed from left to right."""
+
+    def __init__(self, of: Relations, select: exp.Select, target: str | None, spoken: Sequence[Tree]) -> None:
+        self._of, self._target = of, target
+        self._items = relations(select)
+        self._joins: list[exp.Join] = select.args.get("joins") or []
+        self._spoken = [*spoken, *(q for part in expressions(select) for q in nested(part))]
+
+    def arms(self) -> list[Arm]:
+        """Whose rows together are those that may have been touched; all rows without a target."""
+        if not self._items:
+            return [Arm(())]
+        first = self._items[0]
+        arms = [self._begun(first)]
+        certain, held = self._of.certain(first), self._held(first)
+        for number, join in enumerate(self._joins, start=1):
+            on, whole = self._of.condition(join.args.get("on"))
+            certain = certain and whole and self._of.certain(join.this)
+            step = getattr(self, f"_{join.side.lower() or 'inner'}")
+            arms = step(arms, number, on, held, certain)
+            held = held or self._held(join.this)
+        return arms
+
+    def _inner(self, arms: list[Arm], number: int, on: Tree | None, held: bool, certain: bool) -> list[Arm]:
+        right, derived = self._relation(number), not isinstance(self._items[number], exp.Table)
+        crossed = derived and self._held(self._items[number])
+        return [replace(arm.joined(right, "", on), crossed=arm.crossed or crossed) for arm in arms]
+
+    def _left(self, arms: list[Arm], number: int, on: Tree | None, held: bool, certain: bool) -> list[Arm]:
+        seen, right = self._referenced([number], number), self._relation(number)
+        if self._held(self._items[number]):
+            return [*self._inner(arms, number, on, held, certain), *(self._lone(a, number, on) for a in arms if seen)]
+        if not seen:
+            return arms
+        sure = self._of.certain(self._items[number]) and self._of.condition(self._joins[number - 1].args.get("on"))[1]
+        found = []
+        for arm in arms:
+            if sure and not arm.crossed:
+                found.append(arm.joined(right, "left", on))
+            else:
+                found += [arm.joined(right, "", on), arm.joined(self._empty(number), "left", None)]
+        return found
+
+    def _right(self, arms: list[Arm], number: int, on: Tree | None, held: bool, certain: bool) -> list[Arm]:
+        seen, right = self._referenced(range(number), number), self._relation(number)
+        if held:
+            return [*self._inner(arms, number, on, held, certain), *self._partners(arms, number, on, seen)]
+        if not seen:
+            return [self._begun(self._items[number])]
+        if certain and len(arms) == 1:
+            return [arms[0].joined(right, "right", on)]
+        return [*self._inner(arms, number, on, held, certain), self._alone(number)]
+
+    def _full(self, arms: list[Arm], number: int, on: Tree | None, held: bool, certain: bool) -> list[Arm]:
+        right = self._relation(number)
+        if not held and not self._held(self._items[number]) and certain and len(arms) == 1:
+            return [arms[0].joined(right, "full", on)]
+        pairs = self._inner(arms, number, on, held, certain)
+        if held:
+            left = [arm.joined(self._empty(number), "left", None) for arm in arms]
+            return [*pairs, *left, *self._partners(arms, number, on, seen=True)]
+        if self._held(self._items[number]):
+            return [*pairs, *(self._lone(arm, number, on) for arm in arms), self._alone(number)]
+        return [*pairs, *(arm.joined(self._empty(number), "left", None) for arm in arms), self._alone(number)]
+
+    # -- parts -------------------------------------------------------------------------------------------------------
+    def _begun(self, item: Tree) -> Arm:
+        derived = not isinstance(item, exp.Table) and self._held(item)
+        return Arm(((self._of.relation(item, self._target), "", None),), crossed=derived)
+
+    def _relation(self, number: int) -> Tree:
+        return self._of.relation(self._items[number], self._target)
+
+    def _held(self, item: Tree) -> bool:
+        return self._target is not None and holds(item, self._target)
+
+    def _lone(self, arm: Arm, number: int, on: Tree | None) -> Arm:
+        """Rows of the left side whose partner changed, without it."""
+        partner = Arm(((self._relation(number), "", None),)).built([exp.Literal.number(1)], [on] if on else [])
+        lone = replace(arm, where=(*arm.where, exp.Exists(this=partner)), crossed=True)
+        return lone.joined(self._empty(number), "left", None)
+
+    def _partners(self, arms: list[Arm], number: int, on: Tree | None, seen: bool) -> list[Arm]:
+        """Rows of the right side whose partner on the left changed, without it."""
+        found = []
+        for arm in arms if seen else ():
+            partner = exp.Exists(this=arm.built([exp.Literal.number(1)], [on] if on else []))
+            found.append(replace(self._alone(number), where=(partner,), crossed=True))
+        return found
+
+    def _alone(self, number: int) -> Arm:
+        """Rows of the right side with nothing on the left."""
+        arm = Arm(((self._relation(number), "", None),), crossed=True)
+        for earlier in range(number):
+            arm = arm.joined(self._empty(earlier), "left", None)
+        return arm
+
+    def _empty(self, number: int) -> Tree:
+        """A relation that has no row, for the types of its columns."""
+        item = self._items[number]
+        rows = exp.select("*").from_(self._of.relation(item, None)).where(exp.false())
+        return rows.subquery(exp.to_identifier(item.alias_or_name, quoted=True))
+
+    def _referenced(self, numbers: Sequence[int] | range, join: int) -> bool:
+        """Whether anything but the condition of join `join` speaks of relations by these numbers."""
+        aliases = {self._items[n].alias_or_name for n in numbers}
+        others = [j.args["on"] for n, j in enumerate(self._joins, 1) if n != join and j.args.get("on") is not None]
+        inner = [o for o in others if not {c.table for c in o.find_all(exp.Column)} <= aliases]
+        return any(c.table in aliases for part in [*self._spoken, *inner] for c in part.find_all(exp.Column))

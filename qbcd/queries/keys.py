@@ -1,0 +1,276 @@
+"""What tells the rows of a query apart: proven from its text and the keys of its base tables, or not at all.
+
+A result is told apart by the keys of those joined relations that the others do not determine. A relation is determined
+where the join, or a condition that all rows fulfil, holds a whole key of it equal to columns of determined ones: then
+each row of theirs meets one row of it at most. Groups are told apart by what they are grouped by, rows of DISTINCT by
+all their columns. Where a proof would need more than that there is none, and the user names the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+from sqlglot import exp
+
+from qbcd.model import Table
+from qbcd.queries import relations
+from qbcd.queries.relations import Keys, Output, Relation, plain
+from qbcd.queries.tables import base_tables, folded
+
+UNKNOWN = Relation(None)
+
+
+def relation_of(tree: exp.Query, tables: Sequence[Table], dialect: str) -> Relation:
+    """What is known of the rows of a query.
+
+    Args:
+        tree: The query.
+        tables: What it reads, one for each mention, in the order of `base_tables`.
+        dialect: sqlglot's name of its dialect.
+    """
+    mentions = {id(node): table for (_, node), table in zip(base_tables(tree, dialect), tables, strict=True)}
+    return _Reader(mentions, dialect).query(tree, {})
+
+
+@dataclass(eq=False)
+class _Source:
+    """A relation in a FROM clause.
+
+    Attributes:
+        conditions: What holds for each row of the join that has a row of it.
+        preserved: It is not made NULL by an outer join.
+    """
+
+    alias: str
+    relation: Relation
+    conditions: list[Any]
+    preserved: bool = True
+
+
+class _Reader:
+    """Reads relations out of a query's tree.
+
+    Args:
+        mentions: The base table that a node stands for, by the node's identity.
+        dialect: Whose rules fold names.
+    """
+
+    def __init__(self, mentions: Mapping[int, Table], dialect: str) -> None:
+        self._mentions = mentions
+        self._dialect = dialect
+
+    def query(self, tree: Any, outer: Mapping[str, Relation]) -> Relation:
+        """What is known of a SELECT, a set operation, or one of them in brackets."""
+        known = dict(outer)
+        for cte in tree.args["with_"].expressions if tree.args.get("with_") else ():
+            alias = cte.args["alias"]
+            found = UNKNOWN if tree.args["with_"].args.get("recursive") else self.query(cte.this, known)
+            known[plain(alias.this)] = UNKNOWN if alias.columns else found
+        if isinstance(tree, exp.Subquery):
+            return self.query(tree.this, known)
+        if isinstance(tree, exp.SetOperation):
+            left = self.query(tree.left, known)
+            columns = None if left.columns is None else tuple(Output(c.name) for c in left.columns)
+            return Relation(columns, (relations.names_of(columns),) if columns and tree.args.get("distinct") else ())
+        return self._select(tree, known) if isinstance(tree, exp.Select) else UNKNOWN
+
+    def _select(self, tree: exp.Select, known: Mapping[str, Relation]) -> Relation:
+        sources = self._sources(tree, known)
+        if sources is None:
+            return UNKNOWN
+        group, distinct = tree.args.get("group"), tree.args.get("distinct")
+        pairs = list(self._outputs(tree, sources))
+        columns = None if any(output is None for _, output in pairs) else tuple(o for _, o in pairs if o is not None)
+        if group is not None and columns and relations.has_sets(group):
+            columns = tuple(Output(c.name) for c in columns)  # NULL where a set leaves a column out
+        likely = relations.multiplies(tree)
+        if group is None and any(relations.aggregates(tree)):
+            return Relation(columns, one_row=not likely)
+        keys = self._grouped(group, sources, pairs) if group is not None else self._joined(sources, pairs)
+        sure = () if likely else keys
+        if isinstance(distinct, exp.Distinct):
+            on = distinct.args.get("on")
+            by = [self._output_for(e, sources, pairs) for e in on.expressions] if on else [o for _, o in pairs]
+            sure = (*sure, *((tuple(o.name for o in by if o is not None),) if by and None not in by else ()))
+        return Relation(columns, sure, keys)
+
+    # -- FROM ----------------------------------------------------------------------------------------------------------
+    def _sources(self, tree: exp.Select, known: Mapping[str, Relation]) -> list[_Source] | None:
+        """What is joined; None where there is a join whose rows are not understood."""
+        first = tree.args.get("from_")
+        found = [self._source(first.this, known)] if first is not None else []
+        joins = tree.args.get("joins") or []
+        for join in joins:
+            one = self._source(join.this, known)
+            side, kind, method = (str(join.args.get(part) or "").upper() for part in ("side", "kind", "method"))
+            if method or kind not in ("", "INNER", "OUTER", "CROSS") or side not in ("", "LEFT", "RIGHT"):
+                return None
+            on = list(relations.conjuncts(join.args.get("on")))
+            for name in join.args.get("using") or ():
+                on += [(folded(name.this if isinstance(name, exp.Column) else name, self._dialect), one)]
+            if side == "RIGHT" and len(joins) > 1:
+                return None
+            if side == "RIGHT":
+                found[0].preserved, found[0].conditions = False, on
+            elif side == "LEFT":
+                one.preserved, one.conditions = False, on
+            else:
+                one.conditions = on
+                for other in found:  # what an inner join asks for, all its rows fulfil
+                    other.conditions = [*other.conditions, *on]
+            found.append(one)
+        aliases = [one.alias for one in found]
+        if len(set(aliases)) < len(aliases):
+            return None  # which of the two a column is of, only the database knows
+        where = tree.args.get("where")
+        for one in found:
+            one.conditions = [*one.conditions, *(relations.conjuncts(where.this) if where is not None else ())]
+        return found
+
+    def _source(self, node: Any, known: Mapping[str, Relation]) -> _Source:
+        alias = node.args.get("alias")
+        named = alias.this if alias is not None and alias.this is not None else node.this
+        name = folded(named, self._dialect) if isinstance(named, exp.Identifier) else ""
+        if alias is not None and alias.columns:
+            return _Source(name, UNKNOWN, [])
+        if any(node.args.get(part) for part in ("joins", "laterals", "pivots", "sample")):
+            return _Source(name, UNKNOWN, [])
+        if isinstance(node, exp.Table) and id(node) in self._mentions:
+            return _Source(name, relations.of_table(self._mentions[id(node)]), [])
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            return _Source(name, known.get(plain(node.this), UNKNOWN), [])
+        if isinstance(node, exp.Subquery):
+            return _Source(name, self.query(node.this, known), [])
+        return _Source(name, UNKNOWN, [])
+
+    # -- columns -------------------------------------------------------------------------------------------------------
+    def _outputs(self, tree: exp.Select, sources: Sequence[_Source]) -> Iterator[tuple[Any, Output | None]]:
+        """(expression, column) of the result; None where a star stands for columns that are not known."""
+        joined = any(join.args.get("using") for join in tree.args.get("joins") or ())
+        for item in tree.expressions:
+            if item.is_star:
+                of = folded(item.args["table"], self._dialect) if isinstance(item, exp.Column) else ""
+                chosen = [s for s in sources if not of or s.alias == of]
+                if (joined and not of) or not chosen or any(s.relation.columns is None for s in chosen):
+                    yield item, None
+                for one in chosen:
+                    for column in one.relation.columns or ():
+                        node = exp.column(column.name, table=one.alias, quoted=True)
+                        yield node, replace(column, nullable=column.nullable or not one.preserved)
+                continue
+            inner = item.this if isinstance(item, exp.Alias) else item
+            named = item.args.get("alias") if isinstance(item, exp.Alias) else item.this
+            name = folded(named, self._dialect) if isinstance(named, exp.Identifier) else ""
+            found = self._place(inner, sources)
+            if found is None:
+                yield inner, Output(name)
+            else:
+                source, column = found
+                yield inner, Output(name, column.origin, column.nullable or not source.preserved)
+
+    def _place(self, node: Any, sources: Sequence[_Source]) -> tuple[_Source, Output] | None:
+        """The source whose column an expression is, and that column."""
+        if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
+            return None
+        name, of = folded(node.this, self._dialect), node.args.get("table")
+        alias = folded(of, self._dialect) if of is not None else ""
+        for source in sources:
+            column = source.relation.column(name) if not alias or source.alias == alias else None
+            if column is not None:
+                return source, column
+        return None
+
+    # -- keys ----------------------------------------------------------------------------------------------------------
+    def _grouped(
+        self, group: exp.Group, sources: Sequence[_Source], pairs: Sequence[tuple[Any, Output | None]]
+    ) -> Keys:
+        if relations.has_sets(group):
+            return ()
+        found = [self._output_for(by, sources, pairs) for by in group.expressions]
+        return () if not found or None in found else (tuple(dict.fromkeys(o.name for o in found if o is not None)),)
+
+    def _output_for(
+        self, node: Any, sources: Sequence[_Source], pairs: Sequence[tuple[Any, Output | None]]
+    ) -> Output | None:
+        """The column of the result that has the values of an expression, a name or a number in it."""
+        if isinstance(node, exp.Literal) and node.is_int:
+            number = int(node.this)
+            return pairs[number - 1][1] if 0 < number <= len(pairs) else None
+        found = next((o for inner, o in pairs if o is not None and relations.same(inner, node, self._dialect)), None)
+        known = all(source.relation.columns is not None for source in sources)
+        if found is not None or not known or not isinstance(node, exp.Column) or node.table:
+            return found
+        if self._place(node, sources) is not None:  # a name of the tables comes before one of the select list
+            return None
+        return next((o for _, o in pairs if o is not None and o.name == folded(node.this, self._dialect)), None)
+
+    def _joined(self, sources: list[_Source], pairs: Sequence[tuple[Any, Output | None]]) -> Keys:
+        """The keys of as few relations as determine all others, where the result has their columns."""
+        kept = list(sources)
+        if not all(s.relation.keys or s.relation.one_row for s in kept):
+            return ()  # what has no key is not determined by anything
+        for one in reversed(sources):
+            fewer = [s for s in kept if s is not one]
+            if fewer and self._determined(fewer, sources):
+                kept = fewer
+        if not all(s.preserved for s in kept):
+            return ()
+        found: list[str] = []
+        for one in kept:
+            key = next((k for k in (self._carried(one, key, sources, pairs) for key in one.relation.keys) if k), None)
+            if key is None:
+                return ()
+            found += key
+        return (tuple(dict.fromkeys(found)),) if found else ()
+
+    def _carried(
+        self, one: _Source, key: Sequence[str], sources: Sequence[_Source], pairs: Sequence[tuple[Any, Output | None]]
+    ) -> list[str] | None:
+        """The names that columns `key` of a source have in the result, if it has them all."""
+        names: list[str] = []
+        for part in key:
+            placed = ((o, self._place(inner, sources)) for inner, o in pairs if o is not None)
+            found = next((o.name for o, at in placed if at and at[0] is one and at[1].name == part), None)
+            if found is None:
+                return None
+            names.append(found)
+        return names
+
+    def _determined(self, kept: Sequence[_Source], sources: Sequence[_Source]) -> bool:
+        """Whether rows of `kept` meet one row of every other source at most."""
+        known = list(kept)
+        while True:
+            more = [s for s in sources if s not in known and (s.relation.one_row or self._held(s, known, sources))]
+            if not more:
+                return len(known) == len(sources)
+            known += more
+
+    def _held(self, one: _Source, known: Sequence[_Source], sources: Sequence[_Source]) -> bool:
+        """Whether a whole key of a source is held equal to what `known` has."""
+        held = set(chain.from_iterable(self._equal(c, one, known, sources) for c in one.conditions))
+        return any(set(key) <= held for key in one.relation.keys if key)
+
+    def _equal(self, condition: Any, one: _Source, known: Sequence[_Source], sources: Sequence[_Source]) -> list[str]:
+        """The column of `one` that a condition holds equal to a column of `known` or to a constant."""
+        if isinstance(condition, tuple):  # USING
+            name, joined = condition
+            other = next((s for s in sources if s is not joined and s.relation.column(name)), None)
+            sides = [(joined, joined.relation.column(name)), (other, other.relation.column(name) if other else None)]
+            if other is None or one not in (joined, other):
+                return []
+            (_, mine), (other, theirs) = sides if one is joined else sides[::-1]
+            return [name] if other in known and relations.comparable(mine, theirs) else []
+        if not isinstance(condition, exp.EQ):
+            return []
+        for left, right in ((condition.this, condition.expression), (condition.expression, condition.this)):
+            at = self._place(left, sources)
+            if at is None or at[0] is not one:
+                continue
+            there = self._place(right, sources)
+            constant = isinstance(right, exp.Literal) and relations.takes(at[1], right)
+            if constant or (there is not None and there[0] in known and relations.comparable(at[1], there[1])):
+                return [at[1].name]
+        return []

@@ -1,0 +1,83 @@
+"""A query held to some keys of its result: the condition stands as far inside as it can, where indexes serve it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from sqlglot import exp
+
+from qbcd.queries.decided import Unknown, decided
+from qbcd.queries.prepared import Tree, conjuncts, relations, selects
+from qbcd.queries.refusals import is_total
+
+KEYS = "qbcd_k"  # alias of the keys
+
+
+class Restriction:
+    """Holds queries to the keys in a relation.
+
+    Args:
+        keys: The relation, with columns named as the key's.
+        unknown: Of the query's derived tables.
+        exact: Key columns whose values are equal only where they are the same in every use: what a join by equality
+            hands on. (Two spellings of one case-insensitive text are one key, and not one text.)
+    """
+
+    def __init__(self, keys: Tree, unknown: Unknown, exact: Collection[str]) -> None:
+        self._keys, self._unknown, self._exact = keys, unknown, exact
+
+    def of(self, tree: exp.Query, key: Sequence[tuple[str, int]]) -> exp.Query:
+        """A copy of a query, held to the keys; `key` names its columns with their positions."""
+        made: Tree = tree.copy()
+        for select in selects(made):
+            self._hold(select, {name: select.expressions[position].unalias() for name, position in key})
+        found: exp.Query = made
+        return found
+
+    def _hold(self, select: exp.Select, by: Mapping[str, Tree]) -> None:
+        """Holds one SELECT, by expressions over its rows; first its derived tables that are joined by equality.
+
+        Of such a table no row matters that leads to another key.
+        """
+        if is_total(select):
+            return
+        for item, optional, equal in _followed(select):
+            columns = {n: self._column(e, item.alias, optional, equal) for n, e in by.items() if n in self._exact}
+            self._hold_derived(item, {name: column for name, column in columns.items() if column})
+        wanted = [exp.EQ(this=exp.column(n, KEYS, quoted=True), expression=e.copy()) for n, e in by.items()]
+        rows = exp.select("1").from_(exp.alias_(self._keys.copy(), KEYS, table=True, quoted=True))
+        select.where(exp.Exists(this=rows.where(*wanted) if wanted else rows), copy=False)
+
+    def _hold_derived(self, item: exp.Subquery, by: Mapping[str, str]) -> None:
+        names = [e.alias_or_name for e in selects(item)[0].expressions]
+        for inner in selects(item) if by else ():
+            given = {name: inner.expressions[names.index(column)].unalias() for name, column in by.items()}
+            held = {name: e for name, e in given.items() if decided(e, self._unknown)}
+            if held:
+                self._hold(inner, held)
+
+    def _column(self, mine: Tree, alias: str, optional: bool, equal: Sequence[Tree]) -> str:
+        """The column of a derived table that has the value `mine` wherever its row matters; or nothing."""
+        found = [mine] if not optional else []
+        for test in equal:
+            sides = (test.this, test.expression)
+            found += [other for one, other in (sides, sides[::-1]) if one == mine]
+        names = [c.name for c in found if isinstance(c, exp.Column) and c.table == alias]
+        return next((name for name in names if name not in self._unknown.get(alias, ())), "")
+
+
+def _followed(select: exp.Select) -> Iterator[tuple[exp.Subquery, bool, list[Tree]]]:
+    """Derived tables, whether their rows may be missing, and the equalities without which their rows do not matter."""
+    joins = select.args.get("joins") or []
+    if any(join.side in ("RIGHT", "FULL") for join in joins):
+        return
+    where = select.args.get("where")
+    always = conjuncts(where.this if where is not None else None)
+    for join in joins:
+        always += [] if join.side else conjuncts(join.args.get("on"))
+    for number, item in enumerate(relations(select)):
+        if isinstance(item, exp.Subquery):
+            own = joins[number - 1] if number else None
+            optional = own is not None and bool(own.side)
+            more = conjuncts(own.args.get("on")) if own is not None and optional else []
+            yield item, optional, [test for test in (*always, *more) if isinstance(test, exp.EQ)]

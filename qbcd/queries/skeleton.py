@@ -1,0 +1,90 @@
+"""Which keys of a query's result changed rows of its tables may have touched, and the query for those keys alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
+
+from sqlglot import exp
+
+from qbcd.queries.decided import known_columns, unknown_columns
+from qbcd.queries.prepared import Name, NotIncremental, Prepared, Tree, selects
+from qbcd.queries.refusals import refusals, without_key
+from qbcd.queries.relaxed import Relaxed, State
+from qbcd.queries.restriction import Restriction
+
+
+class Skeleton:
+    """A query whose changes can be told from those of its base tables.
+
+    Args:
+        prepared: The query, made ready.
+        key: Names of the columns of the result that tell its rows apart; none of a result of one row.
+        plain: As :func:`~qbcd.queries.refusals.refusals` takes it.
+
+    Raises:
+        NotIncremental: They cannot; the first reason.
+    """
+
+    def __init__(
+        self, prepared: Prepared, key: Sequence[str], plain: Callable[[str], bool] = lambda name: False
+    ) -> None:
+        self.prepared, self.key = prepared, tuple(key)
+        for reason in refusals(prepared.tree, plain):
+            raise NotIncremental(reason)
+        self._unknown = unknown_columns(prepared.tree)
+        self.columns = [item.alias_or_name for item in selects(prepared.tree)[0].expressions]
+        self._positions = [self.columns.index(name) for name in key]
+        known = known_columns(prepared.tree, self._unknown)
+        for reason in without_key(prepared.tree, self._positions, known, self.columns):
+            raise NotIncremental(reason)
+
+    def mentions(self, table: Name) -> list[str]:
+        """The aliases under which the query speaks of a base table."""
+        return [alias for alias, name in self.prepared.bases.items() if name == table]
+
+    def affected(self, alias: str, state: State) -> list[exp.Select]:
+        """SELECTs of the keys that changed rows of one mention may have touched, in one state; as sets."""
+        arms = Relaxed(self._unknown, state).query(self.prepared.tree, alias, self._positions)
+        return [arm.distinct() for arm in arms]
+
+    @cached_property
+    def kept(self) -> dict[Name, list[str]]:
+        """Columns of each base table by which old rows lead to the keys that they affected."""
+        found: dict[Name, dict[str, None]] = {table: {} for table in self.prepared.tables()}
+        for alias in self.prepared.bases:
+            for arm in self.affected(alias, _Bare()):
+                for column in arm.find_all(exp.Column, bfs=False):
+                    if column.table in self.prepared.bases:
+                        found[self.prepared.bases[column.table]][column.name] = None
+        return {table: list(names) for table, names in found.items()}
+
+    def joined_by(self) -> dict[Name, list[str]]:
+        """Columns of each base table that are held equal to those of another: what an index serves."""
+        found: dict[Name, dict[str, None]] = {table: {} for table in self.prepared.tables()}
+        for equal in self.prepared.tree.find_all(exp.EQ):
+            sides = [side for side in (equal.this, equal.expression) if isinstance(side, exp.Column)]
+            if len(sides) == 2 and sides[0].table != sides[1].table:
+                for side in sides:
+                    if side.table in self.prepared.bases:
+                        found[self.prepared.bases[side.table]][side.name] = None
+        return {table: list(names) for table, names in found.items()}
+
+    def restricted(self, keys: Tree, exact: Collection[str] = ()) -> exp.Query:
+        """The query for affected keys alone.
+
+        Args:
+            keys: The relation of affected keys, with columns named as the key's.
+            exact: Those of them whose values are equal only where they are the same in every use.
+        """
+        named = list(zip(self.key, self._positions, strict=True))
+        return Restriction(keys, self._unknown, exact).of(self.prepared.tree, named)
+
+
+class _Bare:
+    """A state in which nothing is certain, for what a statement would speak of."""
+
+    exact = False
+
+    def relation(self, alias: str, *, changed: bool) -> Tree:
+        return exp.alias_(exp.to_table("t", quoted=True), alias, table=True, quoted=True)

@@ -1,0 +1,80 @@
+"""The tables and views that a query mentions, told from the names that the query itself makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+
+
+@dataclass(frozen=True)
+class BaseTable:
+    """One mention of a table or view in a query.
+
+    Attributes:
+        schema: Empty where none is written.
+        name: As the database keeps it, as are schema and alias (`folded`).
+        alias: By which the query's columns speak of it; the name itself where none is given.
+        occurrence: Which mention of all, from 0, in the order of `base_tables`.
+    """
+
+    schema: str
+    name: str
+    alias: str
+    occurrence: int
+
+
+def base_tables(tree: Any, dialect: str) -> list[tuple[BaseTable, exp.Table]]:
+    """Every mention of a table or view in a tree, with its node; names of common table expressions are none."""
+    found: list[tuple[BaseTable, exp.Table]] = []
+    for node in tree.find_all(exp.Table, bfs=False):
+        if isinstance(node.this, exp.Identifier) and not (not node.db and _is_cte(node)):
+            schema, alias = node.args.get("db"), node.args.get("alias")
+            given = alias.this if alias is not None and alias.this is not None else node.this
+            named = [folded(name, dialect) if name is not None else "" for name in (schema, node.this, given)]
+            found.append((BaseTable(named[0], named[1], named[2], len(found)), node))
+    return found
+
+
+def folded(identifier: exp.Identifier, dialect: str) -> str:
+    """A name as the database keeps it: in lower case on databases that fold names which are not quoted."""
+    return str(Dialect.get_or_raise(dialect).normalize_identifier(identifier.copy()).this)
+
+
+def _is_cte(table: exp.Table) -> bool:
+    """Whether an unqualified name is that of a common table expression in scope."""
+    wanted, inner = _plain(table.this), table
+    outer: Any = table.parent
+    while outer is not None:
+        seen: list[Any] = []
+        if isinstance(outer, exp.With):  # a common table expression sees those before it, or all of them
+            ctes = outer.expressions
+            seen = ctes if outer.args.get("recursive") else ctes[: [cte is inner for cte in ctes].index(True)]
+        elif not isinstance(inner, exp.With) and outer.args.get("with_") is not None:
+            seen = outer.args["with_"].expressions
+        if any(_plain(cte.args["alias"].this) == wanted for cte in seen):
+            return True
+        inner, outer = outer, outer.parent
+    return False
+
+
+def _plain(identifier: exp.Identifier) -> str:
+    return str(identifier.this) if identifier.quoted else str(identifier.this).lower()
+
+
+def compared_columns(tree: Any, dialect: str) -> Iterator[tuple[str, str, bool]]:
+    """(name, alias or empty, in USING) of columns whose values an operator or a function of the query takes, uncast."""
+    for column in tree.find_all(exp.Column):
+        inner = column
+        while isinstance(inner.parent, exp.Paren):
+            inner = inner.parent
+        taken = isinstance(inner.parent, (exp.Binary, exp.Predicate, exp.Func))
+        if taken and not isinstance(inner.parent, (exp.Cast, exp.Count, exp.Operator, exp.Is, exp.Dot)):
+            of = column.args.get("table")
+            yield folded(column.this, dialect), folded(of, dialect) if of is not None else "", False
+    for join in tree.find_all(exp.Join):
+        for name in join.args.get("using") or ():
+            yield folded(name.this if isinstance(name, exp.Column) else name, dialect), "", True

@@ -1,0 +1,58 @@
+"""The text of a query: tokenised by the source's rules, and what of it the server reads."""
+
+from __future__ import annotations
+
+import sqlglot
+from sqlglot import Token, TokenType
+from sqlglot.errors import SqlglotError
+
+
+class Unfit(Exception):
+    """Why a text is no query that can be captured; goes after "the query"."""
+
+
+def tokens(text: str, dialect: str) -> list[Token]:
+    """The tokens of `text`.
+
+    Raises:
+        Unfit: It cannot be read.
+    """
+    try:
+        return sqlglot.tokenize(text, read=dialect)
+    except SqlglotError:
+        raise Unfit("cannot be read as SQL") from None
+
+
+def without_comments(text: str, dialect: str) -> str:
+    """The text with blanks for comments, so that the server reads no other text than was parsed."""
+    if "\x00" in text:
+        raise Unfit("holds a NUL character")
+    parts, end, read = list[str](), 0, tokens(text, dialect)
+    if any(token.token_type == TokenType.SEMICOLON for token in read):
+        raise Unfit("holds a semicolon")
+    if any(token.token_type == TokenType.HINT for token in read):
+        raise Unfit("holds a hint in a comment, which can change what the statement means")
+    for token in read:
+        parts += [_blank(text[end : token.start]), text[token.start : token.end + 1]]
+        end = token.end + 1
+    return "".join([*parts, _blank(text[end:])]).strip()
+
+
+def _blank(gap: str) -> str:
+    """What stands between two tokens, without comments; a comment that a database would run is refused."""
+    if not gap.strip():
+        return gap
+    if "/*!" in gap or "/*M!" in gap or "/*+" in gap:
+        raise Unfit("holds a comment that the database may run")
+    return "\n" * gap.count("\n") or " "
+
+
+def without_order(text: str, dialect: str) -> str:
+    """The text up to its last ORDER BY outside all brackets."""
+    depth, start = 0, len(text)
+    for token in tokens(text, dialect):
+        if token.token_type in (TokenType.L_PAREN, TokenType.R_PAREN):
+            depth += 1 if token.token_type == TokenType.L_PAREN else -1
+        elif token.token_type == TokenType.ORDER_BY and depth == 0:
+            start = token.start
+    return text[:start].rstrip()

@@ -1,0 +1,20 @@
+"""The words of SQL that a user wrote: what it calls, and what may be a call without brackets."""
+
+from __future__ import annotations
+
+import sqlglot
+from sqlglot import TokenType
+
+
+def words_of(text: str, dialect: str) -> list[str]:
+    """Lower-case names that are called in an SQL text, and its bare words, which may be calls without brackets."""
+    tokens = sqlglot.tokenize(text, read=dialect)
+    found = []
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.token_type in (TokenType.STRING, TokenType.NUMBER) or not token.text[:1].isalpha():
+            continue
+        called = following is not None and following.token_type == TokenType.L_PAREN
+        quoted = text[token.start : token.start + 1] in '"`'
+        if called or not quoted:
+            found.append(token.text.lower() + ("(" if called else ""))
+    return list(dict.fromkeys(found))

@@ -1,0 +1,151 @@
+"""Polls of variant delta: what changed in a query's base tables, which keys of its result that leads to, those anew.
+
+    look at the clock and at open transactions, for each time-stamp -> in one transaction that sees one state:
+    changed rows -> affected keys -> the query for those keys against the replica -> outbox, replica, lineage, marks
+
+Windows have no upper end: a row that is seen when the query is computed is in the lineage too, whatever its time-stamp
+says. The lower end is the horizon of the step before, so that rows of transactions that were open then are read now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from qbcd import hooks
+from qbcd.catalog.source import Session
+from qbcd.model import StreamPlan
+from qbcd.sites import stepping
+from qbcd.sites.guards import key_error
+from qbcd.sites.horizon import look_ahead
+from qbcd.sites.stepping import Counts, Look, Taken
+from qbcd.strategies import InSource, Part, VbdDelta
+from qbcd.strategies.lineage import Lineage
+
+if TYPE_CHECKING:
+    from qbcd.sites.database import DatabaseSite
+    from qbcd.sites.values import Held, Settings
+
+Marks = Mapping[str, Any]  # by base table: its watermark, as `look_ahead` gives it
+
+
+def marks_before(site: DatabaseSite, strategy: VbdDelta) -> dict[str, Any]:
+    """Entries of the checkpoint for a baseline that is read after this look (protocol.md 6)."""
+    return {"marks": _ahead(site, strategy, {})[0]}
+
+
+def fill(site: DatabaseSite, session: Session, strategy: VbdDelta) -> float:
+    """Takes the base tables into their lineages, in the transaction that fills the replica; the store's clock."""
+    for lineage in strategy.lineages:
+        session.run(lineage.fill())
+        _refresh(session, strategy, lineage.lineage)
+    return site.store.now(session.connection)
+
+
+def poll(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, *, afresh: bool = False) -> Taken:
+    """The one step of a poll.
+
+    Args:
+        site: Where.
+        plan: The stream's plan.
+        settings: What the user says about polls.
+        held: The stream, under its lease.
+        afresh: Compute the whole query and take the lineages anew, since digests may mean something else now.
+    """
+    strategy = site.strategy(plan)
+    assert isinstance(strategy, VbdDelta)
+    known: Marks = {} if afresh else held.row.checkpoint["marks"]
+    ahead, remark = _ahead(site, strategy, known)
+    hooks.reach("after_horizon")
+    step = _Step(site, strategy, known, ahead, _sweep_due(site, strategy, held))
+    if afresh:
+        taken = stepping.take(site, plan, settings, held, Look([lambda s, part: s.differences(part)], follow=step.anew))
+    else:
+        find = [lambda s, part: strategy.affected_differences(part)]
+        taken = stepping.take(site, plan, settings, held, Look(find, begin=step.begin, follow=step.follow))
+    return replace(taken, remark=remark)
+
+
+class _Step:
+    """What a step does besides finding and applying differences."""
+
+    def __init__(self, site: DatabaseSite, strategy: VbdDelta, known: Marks, ahead: Marks, sweep: float) -> None:
+        self._site, self._strategy = site, strategy
+        self._known, self._ahead, self._sweep = known, ahead, sweep
+        self._changed: list[Lineage] = []
+
+    def begin(self, session: Session) -> bool:
+        """Sets down changed rows and the keys that they lead to; whether there are any keys."""
+        strategy = self._strategy
+        self._site.progress("looking for changed rows of the query's tables")
+        for lineage in strategy.lineages:
+            if self._find(session, lineage):
+                self._changed.append(lineage)
+                _refresh(session, strategy, lineage.changed)
+        if not self._changed or not session.run(strategy.find_affected(self._changed)):
+            return False
+        _refresh(session, strategy, strategy.affected)
+        self._site.progress("computing the query for affected keys")
+        if not strategy.plan.key_is_proven:
+            nulls = session.one(strategy.affected_nulls()).nulls
+            found = session.one(strategy.key_problems() if nulls else strategy.affected_key_problems())
+            if int(found.keys_more_than_once) or int(found.keys_null):
+                raise key_error(strategy.plan)
+        return True
+
+    def _find(self, session: Session, lineage: Lineage) -> int:
+        mark = self._known.get(lineage.name)
+        since = mark["at"] if mark else None
+        found = session.run(lineage.find(since))
+        if lineage.marked is None or since is None or self._sweep:
+            found += session.run(lineage.find_gone())
+        return found
+
+    def follow(self, session: Session, strategy: InSource, part: Part, counts: Counts) -> Mapping[str, Any]:
+        """Brings the lineages to what was found, and forgets it; the watermarks move in the same step."""
+        for lineage in self._changed:
+            for statement in lineage.follow():
+                session.run(statement)
+        if self._changed:
+            session.run(self._strategy.forget_affected())
+        if not self._changed and not self._sweep and self._ahead == self._known:
+            return {}
+        return self._moves()
+
+    def anew(self, session: Session, strategy: InSource, part: Part, counts: Counts) -> Mapping[str, Any]:
+        """Takes the lineages anew."""
+        for lineage in self._strategy.lineages:
+            session.run(lineage.empty())
+            session.run(lineage.fill())
+        return self._moves()
+
+    def _moves(self) -> dict[str, Any]:
+        return {"marks": dict(self._ahead), **({"swept": self._sweep} if self._sweep else {})}
+
+
+def _ahead(site: DatabaseSite, strategy: VbdDelta, known: Marks) -> tuple[dict[str, Any], str]:
+    """The watermarks after a step that begins now, and what the user should know of them."""
+    found: dict[str, Any] = {}
+    remarks: dict[str, None] = {}
+    for lineage in strategy.lineages:
+        if lineage.marked is not None:
+            mark = look_ahead(site.source, lineage.marked, known.get(lineage.name))
+            remarks[str(mark.pop("remark", ""))] = None
+            found[lineage.name] = mark
+    return found, "; ".join(filter(None, remarks))
+
+
+def _sweep_due(site: DatabaseSite, strategy: VbdDelta, held: Held) -> float:
+    """The store's clock, where it is time to look for rows that are gone; else 0."""
+    if strategy.deletes is None:
+        return 0.0
+    with site.reading() as conn:
+        now = site.store.now(conn)
+    return now if now - float(held.row.checkpoint["swept"]) >= strategy.deletes.total_seconds() else 0.0
+
+
+def _refresh(session: Session, strategy: VbdDelta, table: tuple[str, str]) -> None:
+    statement = strategy.statistics(table)
+    if statement:
+        session.run(statement)

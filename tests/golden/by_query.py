@@ -1,0 +1,59 @@
+"""What is read of a query: statements for the files beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from qbcd import buckets
+from qbcd.connectors.base import Connector
+from qbcd.model import KeyRange, Statement, StreamPlan
+from qbcd.strategies import Part, VbdChecksum, VbdCompare, VbdDelta
+
+
+def by_query(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Statement]]:
+    """The statements of both variants that read the source, over a query that reads the plan's table."""
+    read = ".".join(map(connector.quote, (plan.table.schema, plan.table.name)))
+    text = f"SELECT *, '100% :x ?' AS told\nFROM {read} /* \"QBCD_PLACE\" */ LIMIT 5"
+    table = replace(plan.table, schema="", name=plan.stream, kind="query", query=text, bases=(plan.table,))
+    compare = VbdCompare(connector, replace(plan, strategy="vbd", table=table), "qbcd")
+    for i, statement in enumerate(compare.baseline(Part(5, 1), events=False), 1):
+        yield f"vbd, compare: baseline {i}", statement
+    yield "vbd, compare: key problems", compare.key_problems()
+    yield "vbd, compare: changes", compare.differences(Part(5, 2))
+    for kind in ("hash", "key"):
+        strategy = VbdChecksum(connector, replace(plan, strategy="vbd", table=table).with_options(buckets=kind))
+        whole = [KeyRange(1, None, None)]
+        some = buckets.divided(1, first_id=3)[:1] if kind == "hash" else whole
+        bounds = strategy.cut.bounds(2000)
+        assert bounds is not None
+        yield f"vbd, checksum by {kind}: bounds", bounds
+        yield f"vbd, checksum by {kind}: checksums", strategy.cut.checksums(whole)
+        yield f"vbd, checksum by {kind}: images", strategy.images(some, typed=False)
+    yield "vbd: lock", Statement(connector.lock_against_rewrite(table) or "")
+
+
+def by_changed_rows(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Statement]]:
+    """The statements of variant delta, over a query that reads the plan's table twice."""
+    read, key = ".".join(map(connector.quote, (plan.table.schema, plan.table.name))), connector.quote(plan.key[0].name)
+    text = (
+        f"SELECT t.*, n.others FROM {read} AS t LEFT JOIN (SELECT o.{key}, COUNT(*) AS others FROM {read} AS o "
+        f"GROUP BY o.{key}) AS n ON n.{key} = t.{key} "
+        f"WHERE NOT EXISTS (SELECT 1 FROM {read} AS e WHERE e.{key} = t.{key})"
+    )
+    table = replace(plan.table, schema="", name=plan.stream, kind="query", query=text, bases=(plan.table,) * 3)
+    strategy = VbdDelta(connector, replace(plan, strategy="vbd", table=table), "qbcd")
+    assert not strategy.refused
+    for i, ddl in enumerate([*strategy.ddl()[2:], *strategy.indexes()], 1):
+        yield f"vbd, delta: ddl {i}", Statement(ddl)
+    for lineage in strategy.lineages:
+        named = {"fill": lineage.fill(), "changed": lineage.find(None), "gone": lineage.find_gone()}
+        for title, statement in named.items():
+            yield f"vbd, delta: {title}", statement
+        for i, statement in enumerate(lineage.follow(), 1):
+            yield f"vbd, delta: lineage {i}", statement
+    yield "vbd, delta: affected keys", strategy.find_affected(strategy.lineages)
+    yield "vbd, delta: NULL among them", strategy.affected_nulls()
+    yield "vbd, delta: key problems", strategy.affected_key_problems()
+    yield "vbd, delta: changes", strategy.affected_differences(Part(5, 2))
+    yield "vbd, delta: affected keys forgotten", strategy.forget_affected()

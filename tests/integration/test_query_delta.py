@@ -1,0 +1,55 @@
+"""Variant delta end to end: after each poll the replica, which its batches alone have made, is the query's result."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from qbcd.errors import Refused
+from tests.support.places import Place
+from tests.support.project import config, opened
+from tests.support.query_drawing import DrawnSchema, Queries
+from tests.support.query_streams import delta, detect, replica_differs, some_stamps, stream
+
+
+def drawn(seed: int, place: Place, folder: Path, queries: int, rounds: int) -> Counter[str]:
+    """Streams of queries over one schema and one history; how many changes of each kind were found."""
+    rng = Random(seed)
+    schema = DrawnSchema.made(rng, place)
+    draw = Queries(rng, schema.tables)
+    asked = [draw.draw() for _ in range(queries)]
+    streams = {f"s{n}": one for n, one in enumerate(asked) if one.key}
+    read = {name: [t for t in schema.tables if f".{t} " in one.text] for name, one in streams.items()}
+    told = [stream(name, one, delta(some_stamps(rng, read[name]))) for name, one in streams.items()]
+    found: Counter[str] = Counter()
+    with opened(config(place.url, *told), folder) as project:
+        for name in list(streams):
+            try:
+                project.stream(name).prepare()
+            except Refused as error:
+                assert "computes its key column" in error.what, error.what
+                del streams[name]
+                found["refused"] += 1
+        for _ in range(rounds):
+            schema.act()
+            for name, one in streams.items():
+                for detection in detect(project, name):
+                    found.update(detection.header.counts if detection.header else {})
+                wrong = replica_differs(place, name, one.text)
+                assert not wrong, f"{wrong} of {one.text} after {schema.history[-12:]}"
+    return found
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_after_each_poll_the_replica_is_the_result(seed: int, place: Place, workspace: Path) -> None:
+    found = drawn(seed, place, workspace, queries=6, rounds=4)
+    assert set(found) >= {"c", "u", "d"}, found
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", range(300, 330))
+def test_many_queries_and_histories(seed: int, place: Place, workspace: Path) -> None:
+    assert drawn(seed, place, workspace, queries=12, rounds=8)

@@ -1,0 +1,299 @@
+"""What variant delta must get right, each by name: changes of several tables at once, rows that leave, late commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import qbcd
+from qbcd.errors import QbcdError
+from qbcd.strategies.base import table_name
+from tests.support.places import Place
+from tests.support.project import config, opened
+from tests.support.query_streams import detect, replica_differs
+
+NOW = "clock_timestamp()"
+TABLES = f"""
+CREATE TABLE orders (id integer PRIMARY KEY, customer integer, region text NOT NULL, amount integer, note text,
+  at timestamptz NOT NULL DEFAULT {NOW});
+CREATE TABLE lines (id integer PRIMARY KEY, order_id integer, quantity integer NOT NULL, kind text,
+  at timestamptz NOT NULL DEFAULT {NOW});
+CREATE TABLE keyless (n integer); CREATE VIEW big AS SELECT id, region FROM orders WHERE amount > 50;
+INSERT INTO orders SELECT i, i % 4, CASE WHEN i % 2 = 0 THEN 'east' ELSE 'west' END, i * 10
+  FROM generate_series(1, 9) i;
+INSERT INTO lines SELECT i, i % 6, i, CASE WHEN i % 3 = 0 THEN 'x' END FROM generate_series(1, 20) i
+"""
+BY_REGION = """SELECT o.region, COUNT(l.id) AS n, SUM(l.quantity) AS q
+    FROM public.orders o LEFT JOIN public.lines l ON l.order_id = o.id GROUP BY o.region"""
+WITH_X = """SELECT o.id, o.amount FROM public.orders o
+    WHERE EXISTS (SELECT 1 FROM public.lines l WHERE l.order_id = o.id AND l.kind = 'x')"""
+WITHOUT_X = WITH_X.replace("EXISTS", "NOT EXISTS")
+MANY = """SELECT o.customer AS c, COUNT(*) AS n FROM public.orders o WHERE o.customer IS NOT NULL
+    GROUP BY o.customer HAVING COUNT(*) > 2"""
+BY_KIND = """SELECT COALESCE(l.kind, 'none') AS kind, COUNT(*) AS n
+    FROM public.orders o LEFT JOIN public.lines l ON l.id = o.customer + 1 GROUP BY COALESCE(l.kind, 'none')"""
+STAMPS = {"public.orders": "at", "public.lines": "at"}
+KEYS = {BY_REGION: ["region"], WITH_X: ["id"], WITHOUT_X: ["id"], MANY: ["c"], BY_KIND: ["kind"]}
+
+# The query, what happens, the events.
+CASES: dict[str, tuple[str, str, dict[str, int]]] = {
+    "both tables change, so that neither new row meets the other's old one": (
+        BY_REGION,
+        f"UPDATE orders SET region = 'north', at = {NOW} WHERE id = 3;"
+        f"UPDATE lines SET order_id = 3, at = {NOW} WHERE id = 4; DELETE FROM lines WHERE id = 9",
+        {"u": 2, "c": 1},
+    ),
+    "a row leaves one group for another": (
+        BY_REGION, f"UPDATE orders SET region = 'west', at = {NOW} WHERE id = 2", {"u": 2},
+    ),
+    "a row leaves an EXISTS": (WITH_X, f"UPDATE lines SET kind = 'y', at = {NOW} WHERE order_id = 3", {"d": 1}),
+    "a row leaves the table of an EXISTS": (WITH_X, "DELETE FROM lines WHERE order_id = 3", {"d": 1}),
+    "a row comes into a NOT EXISTS by another's leaving": (
+        WITHOUT_X, f"UPDATE lines SET order_id = 77, at = {NOW} WHERE id IN (3, 9, 15)", {"c": 1},
+    ),
+    "a group falls under HAVING": (MANY, f"UPDATE orders SET customer = 7, at = {NOW} WHERE id = 1", {"d": 1}),
+    "a group rises over HAVING": (MANY, "INSERT INTO orders VALUES (20, 0, 'east', 1)", {"c": 1}),
+    "a partner goes, and its row joins those without one": (
+        BY_KIND, "DELETE FROM lines WHERE id = 3", {"d": 1, "u": 1},
+    ),
+    "both sides go at once": (
+        BY_KIND, "DELETE FROM lines WHERE id IN (2, 3); DELETE FROM orders WHERE customer = 1", {"d": 1, "u": 1},
+    ),
+    "nothing that the query shows": (BY_REGION, f"UPDATE orders SET note = 'n', at = {NOW} WHERE id = 3", {}),
+}  # fmt: skip
+
+
+def configured(place: Place, query: str, **more: Any) -> dict[str, Any]:
+    """One stream of a query, which looks for rows that are gone at each poll."""
+    stamps = {table: at for table, at in STAMPS.items() if table in query}
+    strategy = {"type": "vbd", "variant": "delta", "timestamps": stamps, "deletes": {"every": "1ms"}, **more}
+    key = KEYS.get(query)
+    return config(place.url, {"name": "q", "query": query, "strategy": strategy, "baseline": "silent",
+                              **({"key": key} if key else {})})  # fmt: skip
+
+
+@pytest.fixture
+def tables(place: Place) -> Iterator[Place]:
+    """A place with the tables."""
+    place.sql(TABLES)
+    yield place
+
+
+def test_exact(place: Place, workspace: Path) -> None:
+    streams = {case: f"q{n}" for n, case in enumerate(CASES)}
+    data = configured(place, BY_REGION)
+    data["tables"] = [configured(place, CASES[case][0])["tables"][0] | {"name": name} for case, name in streams.items()]
+    with opened(data, workspace) as project:
+        for case, name in streams.items():
+            query, happens, expected = CASES[case]
+            place.sql(f"DROP TABLE IF EXISTS orders, lines, keyless CASCADE; {TABLES}")
+            project.stream(name).prepare()
+            place.sql(happens)
+            assert found(project, name) == expected, case
+            assert not replica_differs(place, name, query), case
+            assert found(project, name) == {}, case
+
+
+def found(project: qbcd.Project, name: str = "q") -> dict[str, int]:
+    """Events by op of one poll."""
+    return {op: n for d in detect(project, name) if d.header for op, n in d.header.counts.items()}
+
+
+def test_a_poll_sees_one_state(tables: Place, workspace: Path) -> None:
+    """A row comes into an affected group after changed rows were looked for, and leaves it before the next poll."""
+    with opened(configured(tables, BY_REGION), workspace) as project:
+        project.stream("q").prepare()
+        tables.sql(f"UPDATE lines SET quantity = 100, at = {NOW} WHERE order_id = 2")  # the east is affected
+        move = "UPDATE orders SET region = '{}', at = clock_timestamp() WHERE id = 3"
+        reached = []
+
+        def told(_: str, what: str) -> None:
+            if what.startswith("computing"):
+                reached.append(what)
+                tables.sql(move.format("east"))
+
+        _poll_telling(project, told)
+        assert len(reached) == 1
+        tables.sql(move.format("west"))
+        found(project)
+        assert not replica_differs(tables, "q", BY_REGION)
+
+
+def _poll_telling(project: qbcd.Project, told: Any) -> None:
+    from qbcd.run import plan_of
+
+    work = project.work("q")
+    work.site.progress = lambda what: told("q", what)
+    with work.site.hold() as held:
+        plan, _ = plan_of(work, held.row)
+        list(work.site.detect(plan, work.settings, held))
+
+
+def test_a_transaction_that_was_open_is_seen_when_it_ends(tables: Place, workspace: Path) -> None:
+    with opened(configured(tables, BY_REGION), workspace) as project:
+        project.stream("q").prepare()
+        with tables.connect() as conn:
+            tables.run(conn, f"UPDATE orders SET region = 'south', at = {NOW} WHERE id = 5")
+            tables.sql(f"UPDATE lines SET quantity = 7, at = {NOW} WHERE id = 1")
+            assert found(project) == {"u": 1}
+        assert found(project) == {"u": 1, "c": 1}
+        assert not replica_differs(tables, "q", BY_REGION)
+
+
+def test_a_row_deleted_unseen_that_comes_back_as_it_was(tables: Place, workspace: Path) -> None:
+    """Its group was computed without it in between."""
+    data = configured(tables, BY_REGION)
+    del data["tables"][0]["strategy"]["deletes"]
+    with opened(data, workspace) as project:
+        project.stream("q").prepare()
+        tables.sql("DELETE FROM orders WHERE id = 3")
+        assert found(project) == {}, "a time-stamp cannot show it"
+        tables.sql(f"UPDATE lines SET quantity = 1, at = {NOW} WHERE order_id = 1")
+        assert found(project) == {"u": 1}
+        tables.sql("INSERT INTO orders VALUES (3, 3, 'west', 30)")
+        assert found(project) == {"u": 1}
+        assert not replica_differs(tables, "q", BY_REGION)
+
+
+def test_a_number_that_is_written_otherwise(place: Place, workspace: Path) -> None:
+    """Equal to what it was, and not by the text that the query makes of it."""
+    place.sql(
+        "CREATE TABLE n (id integer PRIMARY KEY, v numeric, w double precision); INSERT INTO n VALUES (1, 1.0, 0)"
+    )
+    query = "SELECT id, v::text AS v, w::text AS w FROM public.n"
+    with opened(configured(place, query), workspace) as project:
+        project.stream("q").prepare()
+        for change in ("UPDATE n SET v = 1.00", "UPDATE n SET w = '-0'"):
+            place.sql(change)
+            assert found(project) == {"u": 1}, change
+
+
+def test_nothing_is_computed_where_nothing_changed(tables: Place, workspace: Path) -> None:
+    """By the server's own statistics: of replica and tables nothing is read but the index on the time-stamp."""
+    tables.sql("CREATE INDEX ON orders (at); CREATE INDEX ON lines (at); INSERT INTO orders (id, region, at) SELECT i, "
+               "'far', '2020-01-01' FROM generate_series(100, 9000) i; UPDATE lines SET at = '2020-01-01'; "
+               "UPDATE orders SET at = '2020-01-01'; ANALYZE")  # fmt: skip
+    data = configured(tables, BY_REGION)
+    del data["tables"][0]["strategy"]["deletes"]
+    with opened(data, workspace) as project:
+        project.stream("q").prepare()
+        found(project)
+        names = [table_name("replica", "q"), table_name("lineage0", "q"), "orders"]
+        before = scans(tables, names)
+        assert found(project) == {}
+        assert [scans(tables, [name]) for name in names] == [before[:1], before[1:2], before[2:]]
+        tables.sql(f"UPDATE lines SET quantity = 1, at = {NOW} WHERE order_id = 1")
+        assert found(project) == {"u": 1}
+        assert scans(tables, names[:1]) > before[:1]
+
+
+def scans(place: Place, names: list[str]) -> list[tuple[Any, ...]]:
+    """By table, how often it was read whole, and how often the replica was read by an index.
+
+    (The server's planner looks into indexes of tables that a statement names, and counts that.)
+    """
+    return [
+        place.sql("SELECT seq_scan, CASE WHEN relname LIKE 'replica%%' THEN idx_scan END FROM pg_stat_all_tables "
+                  "WHERE relname = %s", [name])[0]
+        for name in names
+    ]  # fmt: skip
+
+
+REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "a window": ("SELECT id, rank() OVER (ORDER BY amount) AS r FROM public.orders", {}, "has window functions"),
+    "a limit within": (
+        "SELECT o.id, d.q FROM public.orders o JOIN "
+        "(SELECT order_id, quantity AS q FROM public.lines ORDER BY id LIMIT 3) d ON d.order_id = o.id",
+        {"key": ["id"]}, "keeps some rows only (LIMIT)",
+    ),
+    "a subquery about no row": (
+        "SELECT id, amount FROM public.orders WHERE amount > (SELECT AVG(amount) FROM public.orders)", {},
+        "has a subquery that is about no row of the rest",
+    ),
+    "an aggregate as key": (
+        "SELECT MAX(id) AS k, region FROM public.orders GROUP BY region", {"key": ["k"]}, "computes its key column k",
+    ),
+    "no key of a table": (
+        "SELECT o.id, k.n FROM public.orders o JOIN public.keyless k ON k.n = o.id", {"key": ["id"]},
+        "public.keyless has no key",
+    ),
+    "a view": ("SELECT id, region FROM public.big", {"key": ["id"]}, "it reads public.big, which is a view"),
+    "several rows of one": (
+        "SELECT o.id, generate_series(1, 2) AS n FROM public.orders o", {"key": ["id", "n"]}, "several rows",
+    ),
+    "a function unknown": (
+        "SELECT o.id, public.own(o.amount) AS n FROM public.orders o", {"key": ["id"]}, "calls ",
+    ),
+    "recursion": (
+        "WITH RECURSIVE t AS (SELECT id FROM public.orders UNION ALL SELECT id + 100 FROM t WHERE id < 50) "
+        "SELECT id, COUNT(*) AS n FROM t GROUP BY id", {"key": ["id"]}, "is recursive",
+    ),
+    "lateral": (
+        "SELECT o.id, d.q FROM public.orders o CROSS JOIN LATERAL (SELECT MAX(l.quantity) AS q FROM public.lines l "
+        "WHERE l.order_id = o.id) d", {"key": ["id"]}, "the query ",
+    ),
+    "a table that is not read": (
+        "SELECT id, region FROM public.orders", {"strategy": {"timestamps": {"public.nowhere": "at"}}},
+        "timestamps names public.nowhere",
+    ),
+    "a column that is none": (
+        "SELECT id, region FROM public.orders", {"strategy": {"timestamps": {"public.orders": "att"}}},
+        'column "att" does not exist',
+    ),
+}  # fmt: skip
+
+
+def test_refused_by_name(tables: Place, workspace: Path) -> None:
+    tables.sql("CREATE FUNCTION own(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT $1'")
+    data = config(tables.url, *(
+        {"name": name, "query": query, **more,
+         "strategy": {"type": "vbd", "variant": "delta", **more.get("strategy", {})}}
+        for name, (query, more, _) in {n.replace(" ", "-"): case for n, case in REFUSED.items()}.items()
+    ))  # fmt: skip
+    with opened(data, workspace) as project:
+        for name, (_, _, told) in REFUSED.items():
+            with pytest.raises(QbcdError) as caught:
+                project.stream(name.replace(" ", "-")).prepare()
+            assert told in caught.value.what, name
+            assert caught.value.remedy
+    assert tables.sql("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'qbcd'") == [(0,)]
+
+
+def test_auto_takes_delta_where_time_stamps_are_named_and_says_why_not(tables: Place, workspace: Path) -> None:
+    window = "SELECT id, rank() OVER (ORDER BY amount) AS r FROM public.orders"
+    data = configured(tables, BY_REGION, variant="auto")
+    other = configured(tables, window, variant="auto")["tables"][0] | {"name": "w", "key": ["id"]}
+    data["tables"].append(other)
+    with opened(data, workspace) as project:
+        for stream in ("q", "w"):
+            project.stream(stream).prepare()
+        labels = {stream: _label(project, stream) for stream in ("q", "w")}
+        assert labels == {"q": "vbd, variant delta", "w": "vbd, variant compare"}
+        told = [str(finding) for finding in project.check() if finding.stream == "w"]
+        assert any("variant delta cannot follow: the query has window functions" in text for text in told), told
+
+
+def _label(project: qbcd.Project, stream: str) -> str:
+    from qbcd.run import plan_of
+
+    work = project.work(stream)
+    return work.site.strategy(plan_of(work, work.site.row())[0]).label
+
+
+def test_a_reset_leaves_no_table_behind(tables: Place, workspace: Path) -> None:
+    with opened(configured(tables, BY_REGION), workspace) as project:
+        project.stream("q").prepare()
+        assert len(own(tables)) > 5
+        project.stream("q").reset(discard=True)
+        assert own(tables) == []
+        project.stream("q").prepare()
+        assert not replica_differs(tables, "q", BY_REGION)
+
+
+def own(place: Place) -> list[Any]:
+    """qbcd's tables of the stream."""
+    return place.sql("SELECT table_name FROM information_schema.tables WHERE table_schema = 'qbcd' AND "
+                     "table_name LIKE '%%\\_q\\_%%'", [])  # fmt: skip

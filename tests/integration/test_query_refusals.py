@@ -1,0 +1,141 @@
+"""What is refused of a query before anything is made, or once the source or the configuration has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SchemaChanged, UnsafeKey, UnsupportedType
+from tests.support.places import FIRST, Place, over
+from tests.support.project import config, opened, poll
+
+TABLES = """
+CREATE TABLE a (id integer NOT NULL PRIMARY KEY, b_id integer, v varchar(9), w varchar(9));
+CREATE TABLE b (id integer NOT NULL PRIMARY KEY, name varchar(9));
+INSERT INTO b VALUES (1, 'one'), (2, 'two');
+INSERT INTO a VALUES (1, 1, 'x', 'x'), (2, 1, 'y', 'x'), (3, NULL, 'x', NULL)
+"""
+REFUSED: Mapping[str, tuple[str, dict[str, Any], type[QbcdError], str]] = {
+    "time": ("SELECT id, CURRENT_DATE AS d FROM {a}", {}, ConfigError, "uses current_date, so that"),
+    "column": ("SELECT id, nope FROM {a}", {}, ConfigError, "the query is refused: "),
+    "table": ("SELECT id FROM {schema}.nope", {}, ConfigError, "reads {schema}.nope, which does not exist"),
+    "limit": ("SELECT id, v FROM {a} ORDER BY v LIMIT 2", {}, Refused, "LIMIT takes other rows"),
+    "no key": ("SELECT v, w FROM {a}", {}, UnsafeKey, "nothing in the query"),
+    "twice": ("SELECT v, w FROM {a}", {"key": ["v"]}, UnsafeKey, "key (v) has duplicate or NULL"),
+    "null": ("SELECT w, COUNT(*) AS n FROM {a} GROUP BY w", {}, UnsafeKey, "key (w) has duplicate or NULL"),
+    "one row": ("SELECT COUNT(*) AS n FROM {a}", {}, Refused, "a result of one row has no key"),
+    "grouped": ("SELECT v, w, COUNT(*) AS n FROM {a} GROUP BY v", {}, ConfigError, "the query is refused: "),
+    "where": ("SELECT id FROM {a}", {"where": "v = 'x'"}, ConfigError, "the restriction is refused"),
+}
+
+
+def stream(place: Place, query: str, variant: str = "compare", **more: Any) -> dict[str, Any]:
+    names = {"a": place.table("a"), "b": place.table("b"), "schema": place.schema}
+    return config(
+        place.url,
+        {"name": "q", "query": query.format(**names), "strategy": {"type": "vbd", "variant": variant}, **more},
+    )
+
+
+@over(elsewhere=None)
+def test_before_anything_is_made(place: Place, workspace: Path) -> None:
+    place.sql(TABLES)
+    for name, (query, more, error, why) in REFUSED.items():
+        with opened(stream(place, query, **more), workspace / name, None) as project:
+            with pytest.raises(error) as caught:
+                project.stream("q").prepare()
+            assert why.format(schema=place.schema) in caught.value.what, name
+            assert caught.value.where or caught.value.stream, name
+    assert not any(name.startswith(f"{place.own_schema}.") for name in place.contents(()))
+
+
+@over(elsewhere=[])
+def test_what_only_this_database_knows(place: Place, workspace: Path) -> None:
+    assert place.kind == FIRST
+    place.sql(
+        TABLES
+        + """; CREATE TABLE hidden (id integer NOT NULL PRIMARY KEY);
+        ALTER TABLE hidden ENABLE ROW LEVEL SECURITY"""
+    )
+    cases: dict[str, tuple[type[QbcdError], str]] = {
+        "SELECT * FROM {a} AS a JOIN {b} AS b ON b.id = a.b_id": (ConfigError, 'two columns called "id"'),
+        "SELECT id FROM a": (ConfigError, "names a without its schema"),
+        'SELECT id, v COLLATE "C" || (w COLLATE "POSIX") AS x FROM {a}': (ConfigError, "the query is refused"),
+        'SELECT id, CASE id WHEN 1 THEN p ELSE q END AS x FROM (SELECT id, v COLLATE "C" AS p, w COLLATE "POSIX" AS q '
+        "FROM {a}) AS s": (UnsupportedType, "nothing says by which collation"),
+    }  # fmt: skip
+    for query, (error, why) in cases.items():
+        with opened(stream(place, query), workspace / str(len(query)), None) as project:
+            with pytest.raises(error) as caught:
+                project.stream("q").prepare()
+            assert why in caught.value.what
+    place.sql("CREATE EXTENSION citext SCHEMA public; CREATE TABLE c (id integer PRIMARY KEY, v public.citext)")
+    compared = "SELECT c.id FROM public.c AS c JOIN {a} AS a ON a.v = c.v", "SELECT id, lower(v) AS v FROM public.c"
+    for query in (*compared, "SELECT c.id FROM public.c JOIN {a} AS a USING (v)"):
+        with opened(stream(place, query), workspace / "c", None) as project, pytest.raises(ConfigError) as caught:
+            project.stream("q").prepare()
+        assert "whose operators are in schema public" in caught.value.what
+    with place.user() as role:
+        place.grant("SELECT", "a", role)
+        place.grant("SELECT", "hidden", role)
+        place.sql(f"GRANT USAGE ON SCHEMA {place.schema} TO {role}")
+        for query, kind, why in (
+            ("SELECT a.id, b.name FROM {a} AS a LEFT JOIN {b} AS b ON b.id = a.b_id", MissingPrivilege, "for table b"),
+            ("SELECT a.id FROM {a} AS a JOIN public.hidden AS h ON h.id = a.id", Refused, "row-level security"),
+        ):
+            data = stream(place, query)
+            data["sources"]["shop"]["url"] = place.url_as(role)
+            with opened(data, workspace / str(len(query)), None) as project:
+                with pytest.raises(kind) as refused:
+                    project.stream("q").prepare()
+                assert why in refused.value.what
+    plain = "SELECT v, count(v) AS n FROM public.c WHERE v IS NOT NULL AND v::text <> 'x' GROUP BY v"
+    with opened(stream(place, plain), workspace / "d", None) as project:
+        project.stream("q").prepare()
+
+
+@over(elsewhere=[])
+def test_a_query_or_what_it_reads_is_another(place: Place, workspace: Path) -> None:
+    place.sql(TABLES)
+    query = "SELECT a.id, a.v, b.name FROM {a} AS a LEFT JOIN {b} AS b ON b.id = a.b_id"
+
+    def refused(why: str, more: str = "") -> None:
+        with opened(stream(place, query + more), workspace, None) as project, pytest.raises(SchemaChanged) as caught:
+            poll(project)
+        assert why in str(caught.value)
+
+    with opened(stream(place, query), workspace, None) as project:
+        project.stream("q").prepare()
+        assert not project.stream("q").verify()
+    refused("query changed in the configuration since prepare", " WHERE a.id > 0")
+    place.sql("ALTER TABLE b RENAME COLUMN name TO named")
+    refused("column b.name does not exist")
+    place.sql("ALTER TABLE b RENAME COLUMN named TO name; ALTER TABLE b ALTER COLUMN name TYPE integer USING 1")
+    refused("captured column 'name' of query q is integer now")
+    place.sql("ALTER TABLE b ALTER COLUMN name TYPE varchar(40)")
+    with opened(stream(place, query), workspace, None) as project:
+        poll(project)
+
+
+@over(elsewhere=[])
+def test_auto_takes_what_the_source_allows(place: Place, workspace: Path) -> None:
+    place.sql(TABLES)
+    rows, one = "SELECT id, v FROM {a}", "SELECT COUNT(*) AS n FROM {a}"
+    for query, kind in ((rows, "database"), (one, "spark")):
+        with opened(stream(place, query, "auto"), workspace / kind, None) as project:
+            assert project.work("q").site.kind == kind
+    with place.user() as role:
+        place.grant("SELECT", "a", role)
+        place.sql(f"GRANT USAGE ON SCHEMA {place.schema} TO {role}")
+        data = stream(place, rows, "auto")
+        with opened(data, workspace / "database", None) as project:
+            project.stream("q").prepare()
+        data["sources"]["shop"]["url"] = place.url_as(role)
+        with opened(data, workspace / "reader", None) as project:
+            assert project.work("q").site.kind == "spark"
+        place.sql(f"GRANT USAGE ON SCHEMA qbcd TO {role}; GRANT SELECT ON ALL TABLES IN SCHEMA qbcd TO {role}")
+        with opened(data, workspace / "database", None) as project:  # it stays as it was prepared
+            assert project.work("q").site.kind == "database"

@@ -1,0 +1,101 @@
+"""Affected keys against the truth: whatever changed in a query's result is among them, and the held query shows it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from qbcd.queries.prepared import NotIncremental, prepare_query
+from qbcd.queries.skeleton import Skeleton
+from tests.support.places import Place
+from tests.support.query_drawing import COLUMNS, DrawnQuery, DrawnSchema, Queries
+
+DIALECT = "postgres"
+Rows = list[tuple[Any, ...]]
+
+
+class _State:
+    """Base tables as they are now, or copies of earlier with the columns that are kept; changed keys beside them."""
+
+    def __init__(self, skeleton: Skeleton, schema: str) -> None:
+        self._skeleton, self._schema = skeleton, schema
+        self.exact = schema == "public"
+
+    def relation(self, alias: str, *, changed: bool) -> exp.Expression:
+        """See :class:`~qbcd.queries.relaxed.State`."""
+        _, name = self._skeleton.prepared.bases[alias]
+        kept = self._skeleton.kept["public", name] if self._schema == "old" else list(COLUMNS)
+        rows = f"SELECT {', '.join({'id': 0, **dict.fromkeys(kept)})} FROM {self._schema}.{name}"
+        if changed:
+            rows += f" WHERE id IN (SELECT id FROM changed.{name})"
+        return sqlglot.parse_one(rows, read=DIALECT).subquery(alias)  # type: ignore[attr-defined,no-any-return]
+
+
+def _skeleton(drawn: DrawnQuery, tables: tuple[str, ...]) -> Skeleton:
+    columns = {("public", table): COLUMNS for table in tables}
+    tree: Any = sqlglot.parse_one(drawn.text, read=DIALECT)
+    return Skeleton(prepare_query(tree, DIALECT, columns), drawn.key)
+
+
+def _check(place: Place, schema: DrawnSchema, drawn: DrawnQuery) -> int:
+    """One query over one step of history; how many keys changed."""
+    try:
+        skeleton = _skeleton(drawn, schema.tables)
+    except NotIncremental as refused:
+        assert str(refused).startswith("computes its key column"), drawn.text
+        return 0
+    place.sql("DROP SCHEMA IF EXISTS old CASCADE; CREATE SCHEMA old; DROP SCHEMA IF EXISTS changed CASCADE; "
+              "CREATE SCHEMA changed")  # fmt: skip
+    for table in schema.tables:
+        place.sql(f"CREATE TABLE old.{table} AS SELECT * FROM {table}")
+    before = place.sql(drawn.text)
+    schema.act()
+    for table in schema.tables:
+        place.sql(f"CREATE TABLE changed.{table} AS SELECT DISTINCT id FROM (SELECT * FROM ("
+                  f"TABLE {table} EXCEPT TABLE old.{table}) a UNION ALL SELECT * FROM ("
+                  f"TABLE old.{table} EXCEPT TABLE {table}) b) c")  # fmt: skip
+    arms = [
+        arm.sql(dialect=DIALECT)
+        for alias in skeleton.prepared.bases
+        for state in (_State(skeleton, "public"), _State(skeleton, "old"))
+        for arm in skeleton.affected(alias, state)
+    ]
+    place.sql(f"CREATE TABLE changed.affected AS {' UNION '.join(arms)}")
+    affected = set(place.sql("SELECT * FROM changed.affected"))
+    truly = _keys(drawn, place, before) ^ _keys(drawn, place, place.sql(drawn.text))
+    missed = {row[: len(drawn.key)] for row, _ in truly} - {row[: len(drawn.key)] for row in affected}
+    assert not missed, f"{missed} of {drawn.text} after {schema.history[-8:]}"
+    held = skeleton.restricted(exp.to_table("changed.affected"), drawn.key).sql(dialect=DIALECT)
+    equal = " AND ".join(f"a.{k} = q.{k}" for k in drawn.key) or "TRUE"
+    wanted = f"SELECT q.* FROM ({drawn.text}) q WHERE EXISTS (SELECT 1 FROM changed.affected a WHERE {equal})"
+    if drawn.key:
+        assert Counter(place.sql(held)) == Counter(place.sql(wanted)), f"{held} is not {drawn.text}"
+    return len(truly)
+
+
+def _keys(drawn: DrawnQuery, place: Place, rows: Rows) -> set[Any]:
+    """(key and row, times); the key's columns stand first."""
+    return set(Counter(rows).items())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_changed_is_among_the_affected_keys(seed: int, place: Place) -> None:
+    assert _seed(seed, place, 12)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", range(100, 160))
+def test_many_queries_and_histories(seed: int, place: Place) -> None:
+    assert _seed(seed, place, 40)
+
+
+def _seed(seed: int, place: Place, queries: int) -> int:
+    rng = Random(seed)
+    schema = DrawnSchema.made(rng, place)
+    draw = Queries(rng, schema.tables)
+    return sum(_check(place, schema, draw.draw()) for _ in range(queries))

@@ -1,0 +1,83 @@
+"""Drawn queries under every variant: what each accepts is exact after each poll, what it refuses has a reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from qbcd.errors import Refused
+from tests.integration.test_query_streams import Result
+from tests.support.places import Place
+from tests.support.project import config, opened, poll
+from tests.support.query_drawing import DrawnQuery, DrawnSchema, Queries
+from tests.support.query_streams import delta, some_stamps, stream
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+REASONS = ("computes its key column", "a result of one row has no key")
+
+
+def variants(rng: Random, drawn: DrawnQuery, tables: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """Every variant as configuration; of delta with time-stamps in all tables, and in some."""
+    read = [t for t in tables if f".{t} " in drawn.text]
+    return {
+        "compare": {"type": "vbd", "variant": "compare"},
+        "checksum": {"type": "vbd", "variant": "checksum", "rows_per_range": 4},
+        "delta": delta(read),
+        "mixed": delta(some_stamps(rng, read)),
+    }
+
+
+def run(seed: int, place: Place, folder: Path, spark: SparkSession, queries: int, rounds: int) -> Counter[str]:
+    """Streams of every variant over one history; how many events of each kind came, and what was refused."""
+    rng = Random(seed)
+    schema = DrawnSchema.made(rng, place)
+    draw = Queries(rng, schema.tables)
+    asked = [draw.draw() for _ in range(queries)]
+    named = {
+        f"q{n}.{variant}": (one, strategy)
+        for n, one in enumerate(asked)
+        for variant, strategy in variants(rng, one, schema.tables).items()
+    }
+    told = [{**stream(name, one, how), "baseline": "events"} for name, (one, how) in named.items()]
+    found: Counter[str] = Counter()
+    with opened(config(place.url, *told), folder, spark) as project:
+        results = {name: Result(place, folder, name, one.text) for name, (one, _) in named.items()}
+        for name in list(results):
+            try:
+                project.stream(name).prepare()
+            except Refused as error:
+                assert any(reason in error.what for reason in REASONS), error.what
+                assert not name.endswith((".compare", ".checksum")) or not named[name][0].key, name
+                del results[name]
+                found["refused"] += 1
+        for number in range(rounds + 1):
+            if number:
+                schema.act()
+                poll(project, *results)
+            by_query: dict[str, set[str]] = {}
+            for name, result in results.items():
+                ops = Counter(event["op"] for event in result.check())
+                found += ops
+                by_query.setdefault(name.split(".")[0], set()).add(str(sorted(ops.items())))
+            assert all(len(seen) == 1 for seen in by_query.values()), (by_query, schema.history[-12:])
+    return found
+
+
+@pytest.mark.parametrize("seed", [3])
+def test_every_variant_is_exact(seed: int, place: Place, workspace: Path, spark: SparkSession) -> None:
+    found = run(seed, place, workspace, spark, queries=1, rounds=2)
+    assert len(set(found) - {"refused"}) > 1, found
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", range(400, 412))
+def test_every_variant_is_exact_in_many_histories(
+    seed: int, place: Place, workspace: Path, spark: SparkSession
+) -> None:
+    assert run(seed, place, workspace, spark, queries=6, rounds=5)

@@ -1,0 +1,247 @@
+"""Random schemas, queries over them and histories that touch several tables: for every variant that captures queries.
+
+Every relation of a drawn query, a table or a derived one, has columns ``id``, ``f``, ``g`` and ``v``, so that any can
+be joined with any. Values are few, so that joins meet, groups change hands and NULLs matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from tests.support.places import Place
+
+COLUMNS = ("id", "f", "g", "v")
+SCHEMA, STAMP = "public", "seen_at"
+SIDES = ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
+ROWS = 14
+
+
+@dataclass(frozen=True)
+class DrawnQuery:
+    """A query with what identifies the rows of its result; no key where it has one row.
+
+    Attributes:
+        parts: What it is made of, for counting what was tried.
+    """
+
+    text: str
+    key: tuple[str, ...]
+    parts: tuple[str, ...]
+
+
+@dataclass
+class DrawnSchema:
+    """Tables ``t0``, ``t1``, .. of a place, each with a time-stamp, and their history."""
+
+    rng: Random
+    place: Place
+    tables: tuple[str, ...]
+    history: list[str] = field(default_factory=list)
+
+    @classmethod
+    def made(cls, rng: Random, place: Place) -> DrawnSchema:
+        """Two to four tables with a few rows each."""
+        drawn = cls(rng, place, tuple(f"t{n}" for n in range(rng.choice([2, 2, 3, 4]))))
+        for table in drawn.tables:
+            drawn.run(
+                f"CREATE TABLE {SCHEMA}.{table} (id integer PRIMARY KEY, f integer, g integer, v integer NOT NULL, "
+                f"{STAMP} timestamp(6) NOT NULL)"
+            )
+            for key in rng.sample(range(ROWS), ROWS // 2):
+                drawn.run(drawn._insert(table, key))
+        return drawn
+
+    def run(self, *statements: str) -> None:
+        """Runs statements in one transaction and notes them."""
+        self.history += statements
+        with self.place.connect() as conn:
+            for statement in statements:
+                self.place.run(conn, statement)
+
+    def act(self) -> None:
+        """Changes a few rows of one table or of several at once."""
+        touched = self.rng.sample(self.tables, self.rng.randint(1, len(self.tables)))
+        self.run(*(self._change(table) for table in touched for _ in range(self.rng.choice([1, 1, 2, 3]))))
+
+    def _change(self, table: str) -> str:
+        key, how = self.rng.randrange(ROWS), self.rng.random()
+        if how < 0.25:
+            return f"DELETE FROM {SCHEMA}.{table} WHERE id = {key}"
+        if how < 0.5:
+            return f"{self._insert(table, key)} ON CONFLICT DO NOTHING"
+        column = self.rng.choice(COLUMNS[1:])
+        several = f"id IN ({key}, {self.rng.randrange(ROWS)})"
+        return f"UPDATE {SCHEMA}.{table} SET {column} = {self._value(column)}, {STAMP} = {self.now} WHERE {several}"
+
+    def _insert(self, table: str, key: int) -> str:
+        values = ", ".join(self._value(column) for column in COLUMNS[1:])
+        return f"INSERT INTO {SCHEMA}.{table} VALUES ({key}, {values}, {self.now})"
+
+    @property
+    def now(self) -> str:
+        """The clock as the application writes it, in UTC."""
+        return "clock_timestamp() AT TIME ZONE 'UTC'"
+
+    def _value(self, column: str) -> str:
+        if column == "v":
+            return str(self.rng.randrange(10))
+        if self.rng.random() < 0.15:
+            return "NULL"
+        return str(self.rng.randrange(ROWS) if column == "f" else self.rng.randrange(4))
+
+
+class Queries:
+    """Draws queries over a schema.
+
+    Args:
+        rng: Where chance comes from.
+        tables: Their names.
+    """
+
+    def __init__(self, rng: Random, tables: Sequence[str]) -> None:
+        self.rng, self.tables = rng, tables
+        self._aliases = 0
+        self._ctes: list[str] = []
+        self._parts: list[str] = []
+
+    def draw(self) -> DrawnQuery:
+        """A new one."""
+        self._ctes, self._parts = [], []
+        shape = self.rng.choice(["plain", "plain", "grouped", "grouped", "distinct", "union", "total"])
+        text, key = getattr(self, f"_{shape}")()
+        given = f"WITH {', '.join(self._ctes)} " if self._ctes else ""
+        return DrawnQuery(given + text, tuple(key), (shape, *sorted(set(self._parts))))
+
+    # -- results -----------------------------------------------------------------------------------------------------
+    def _plain(self) -> tuple[str, list[str]]:
+        aliases, source = self._source()
+        keys = [f"COALESCE({alias}.id, -1) AS k{n}" for n, alias in enumerate(aliases)]
+        shown = [f"{self._of(aliases)} AS c{n}" for n in range(self.rng.randint(1, 2))]
+        if self.rng.random() < 0.2:
+            self._parts.append("scalar")
+            shown.append(f"({self._scalar(self.rng.choice(aliases))}) AS s")
+        return f"SELECT {', '.join(keys + shown)} FROM {source}", [f"k{n}" for n in range(len(keys))]
+
+    def _grouped(self) -> tuple[str, list[str]]:
+        aliases, source = self._source()
+        groups = [self._group(aliases) for _ in range(self.rng.choice([1, 1, 2]))]
+        shown = [f"{group} AS k{n}" for n, group in enumerate(groups)]
+        having = ""
+        if self.rng.random() < 0.4:
+            self._parts.append("having")
+            having = f" HAVING {self._aggregate(aliases)} > {self.rng.randrange(6)}"
+        shown += [f"{self._aggregate(aliases)} AS c{n}" for n in range(2)]
+        text = f"SELECT {', '.join(shown)} FROM {source} GROUP BY {', '.join(groups)}{having}"
+        return text, [f"k{n}" for n in range(len(groups))]
+
+    def _distinct(self) -> tuple[str, list[str]]:
+        aliases, source = self._source()
+        shown = [f"{self._group(aliases)} AS k{n}" for n in range(self.rng.choice([1, 2]))]
+        return f"SELECT DISTINCT {', '.join(shown)} FROM {source}", [f"k{n}" for n in range(len(shown))]
+
+    def _union(self) -> tuple[str, list[str]]:
+        arms = []
+        for number in range(2):
+            aliases, source = self._source(most=2)
+            one, other = aliases[0], aliases[-1]
+            arms.append(
+                f"SELECT {number} AS arm, COALESCE({one}.id, -1) AS k0, COALESCE({other}.id, -1) AS k1, "
+                f"{self._of(aliases)} AS c FROM {source}"
+            )
+        return " UNION ALL ".join(arms), ["arm", "k0", "k1"]
+
+    def _total(self) -> tuple[str, list[str]]:
+        aliases, source = self._source()
+        return f"SELECT {self._aggregate(aliases)} AS c0, {self._aggregate(aliases)} AS c1 FROM {source}", []
+
+    # -- relations ---------------------------------------------------------------------------------------------------
+    def _source(self, most: int = 3) -> tuple[list[str], str]:
+        """One to three joined relations with conditions: (their aliases, the text of FROM and WHERE)."""
+        aliases, text, sides = [self._alias()], "", list[str]()
+        text = self._relation(aliases[0])
+        for _ in range(self.rng.randint(0, most - 1)):
+            side, alias = self.rng.choice(SIDES), self._alias()
+            sides.append(side)
+            left = self.rng.choice(aliases)
+            on = self.rng.choice(["{l}.f = {r}.id", "{l}.id = {r}.f", "{l}.g = {r}.g"]).format(l=left, r=alias)
+            if side != "FULL JOIN" and self.rng.random() < 0.3:
+                on += f" AND {self.rng.choice([left, alias])}.v > {self.rng.randrange(6)}"
+            text += f" {side} {self._relation(alias)} ON {on}"
+            aliases.append(alias)
+        self._parts += sides
+        where = [self._condition(aliases) for _ in range(self.rng.choice([0, 0, 1, 1, 2]))]
+        return aliases, text + (f" WHERE {' AND '.join(where)}" if where else "")
+
+    def _relation(self, alias: str) -> str:
+        chance = self.rng.random()
+        if chance < 0.75:
+            return f"{self._table()} AS {alias}"
+        body = self._derived()
+        if chance < 0.9:
+            return f"({body}) AS {alias}"
+        self._parts.append("cte")
+        name = f"w{self._aliases}"
+        self._ctes.append(f"{name} AS ({body})")
+        return f"{name} AS {alias}"
+
+    def _derived(self) -> str:
+        kind = self.rng.choice(["groups", "union", "rows", "joined"])
+        self._parts.append(f"derived {kind}")
+        x, y = self._alias(), self._alias()
+        where = f" WHERE {self._condition([x])}" if self.rng.random() < 0.4 else ""
+        if kind == "groups":
+            having = f" HAVING COUNT(*) > {self.rng.randrange(3)}" if self.rng.random() < 0.4 else ""
+            return (
+                f"SELECT COALESCE({x}.g, -3) AS id, MAX({x}.f) AS f, COALESCE({x}.g, -1) AS g, COUNT(*) AS v "
+                f"FROM {self._table()} AS {x}{where} GROUP BY {x}.g{having}"
+            )
+        if kind == "union":
+            return (
+                f"SELECT 2 * {x}.id AS id, {x}.f AS f, {x}.g AS g, {x}.v AS v FROM {self._table()} AS {x}{where} "
+                f"UNION ALL SELECT 2 * {y}.id + 1, {y}.g, {y}.g, {y}.v FROM {self._table()} AS {y}"
+            )
+        join = f" LEFT JOIN {self._table()} AS {y} ON {x}.f = {y}.id" if kind == "joined" else ""
+        f = f"{y}.f" if join else f"{x}.f"
+        return f"SELECT {x}.id AS id, {f} AS f, {x}.g AS g, {x}.v AS v FROM {self._table()} AS {x}{join}{where}"
+
+    # -- conditions and values ---------------------------------------------------------------------------------------
+    def _condition(self, aliases: Sequence[str]) -> str:
+        alias, inner, number = self.rng.choice(aliases), self._alias(), self.rng.randrange(8)
+        kind = self.rng.choice(["v", "v", "null", "exists", "not exists", "in", "not in", "or", "scalar"])
+        if kind in ("exists", "not exists", "in", "not in", "or", "scalar"):
+            self._parts.append(kind)
+        some = (
+            f"EXISTS (SELECT 1 FROM {self._table()} AS {inner} WHERE {inner}.f = {alias}.id AND {inner}.v > {number})"
+        )
+        among = f"IN (SELECT {inner}.f FROM {self._table()} AS {inner} WHERE {inner}.v > {number})"
+        made = {
+            "v": f"{alias}.v > {number}", "null": f"{alias}.f IS NULL", "exists": some, "not exists": f"NOT {some}",
+            "in": f"{alias}.id {among}", "not in": f"{alias}.f NOT {among}", "or": f"({some} OR {alias}.v < {number})",
+            "scalar": f"({self._scalar(alias)}) < {number % 4}",
+        }  # fmt: skip
+        return made[kind]
+
+    def _scalar(self, alias: str) -> str:
+        inner = self._alias()
+        return f"SELECT COUNT(*) FROM {self._table()} AS {inner} WHERE {inner}.g = {alias}.g"
+
+    def _of(self, aliases: Sequence[str]) -> str:
+        one, other = self.rng.choice(aliases), self.rng.choice(aliases)
+        return self.rng.choice([f"{one}.v", f"{one}.f + {other}.v", f"CASE WHEN {one}.g = 1 THEN {other}.v END"])
+
+    def _group(self, aliases: Sequence[str]) -> str:
+        return f"COALESCE({self.rng.choice(aliases)}.{self.rng.choice(['g', 'g', 'f'])}, -1)"
+
+    def _aggregate(self, aliases: Sequence[str]) -> str:
+        alias = self.rng.choice(aliases)
+        kinds = ["COUNT(*)", "COUNT({a}.f)", "SUM({a}.v)", "MAX({a}.v)", "MIN({a}.f)", "COUNT(DISTINCT {a}.g)"]
+        return self.rng.choice(kinds).format(a=alias)
+
+    def _table(self) -> str:
+        return f"{SCHEMA}.{self.rng.choice(self.tables)}"
+
+    def _alias(self) -> str:
+        self._aliases += 1
+        return f"x{self._aliases}"

@@ -1,0 +1,58 @@
+"""Streams of drawn queries, polled without delivering: what a site holds is what its batches say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import qbcd
+from qbcd.run import plan_of
+from qbcd.sites import Detection
+from qbcd.strategies.base import table_name
+from tests.support.places import Place
+from tests.support.query_drawing import STAMP, DrawnQuery
+
+
+def delta(stamped: Sequence[str]) -> dict[str, Any]:
+    """Variant delta as configuration, with time-stamps in some tables; each poll looks for rows that are gone."""
+    stamps = {f"public.{table}": STAMP for table in stamped}
+    swept = {"zone": "UTC", "deletes": {"every": "1ms"}} if stamps else {}
+    return {"type": "vbd", "variant": "delta", "timestamps": stamps, **swept}
+
+
+def some_stamps(rng: Random, tables: Sequence[str]) -> list[str]:
+    """Some of the tables, now and then all or none."""
+    return rng.sample(list(tables), rng.randint(0, len(tables)))
+
+
+def stream(name: str, drawn: DrawnQuery, strategy: dict[str, Any]) -> dict[str, Any]:
+    """A stream's configuration."""
+    key = {"key": list(drawn.key)} if drawn.key else {}
+    return {"name": name, "query": drawn.text, **key, "strategy": strategy, "baseline": "silent"}
+
+
+def detect(project: qbcd.Project, name: str) -> list[Detection]:
+    """One poll that finds and keeps, and delivers nothing."""
+    work = project.work(name)
+    with work.site.hold() as held:
+        plan, _ = plan_of(work, held.row)
+        return list(work.site.detect(plan, work.settings, held))
+
+
+def replica_differs(place: Place, name: str, query: str) -> str:
+    """How the replica that the batches made differs from the result now; nothing where it does not."""
+    kept = Counter(place.sql(f"SELECT * FROM qbcd.{table_name('replica', name)}"))
+    columns = ", ".join(_columns(place, name))
+    now = Counter(place.sql(f"SELECT {columns} FROM ({query}) AS q"))
+    return "" if kept == now else f"missing {now - kept}, too many {kept - now}"
+
+
+def _columns(place: Place, name: str) -> list[str]:
+    found = place.sql(
+        "SELECT column_name FROM information_schema.columns WHERE table_schema = 'qbcd' AND table_name = %s "
+        "ORDER BY ordinal_position",
+        [table_name("replica", name)],
+    )
+    return [str(row[0]) for row in found]

@@ -1,0 +1,184 @@
+"""What the text of a query says: parsed or refused by name, and the keys that it proves."""
+
+from __future__ import annotations
+
+import pytest
+
+from qbcd.errors import ConfigError
+from qbcd.model import Column, Table, Travel
+from qbcd.queries import CapturedQuery, Relation, parse_query, relation_of
+from tests.support.pg_source import PG
+
+PLAIN = "SELECT a.id, a.v FROM s.a"
+
+
+def parsed(text: str, dialect: str = "postgres") -> CapturedQuery:
+    return parse_query(text, dialect, stream="q", place="qbcd.yaml:3: tables[0].query")
+
+
+# -- the text ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        (f"{PLAIN} -- why; oh why", PLAIN),
+        ("SELECT a.id, /* first; */ a.v FROM s.a", "SELECT a.id, a.v FROM s.a"),
+        (f"{PLAIN}\nORDER BY a.v, (SELECT 1)", PLAIN),
+        (f"{PLAIN} ORDER BY id LIMIT 3", f"{PLAIN} ORDER BY id LIMIT 3"),
+        ("SELECT a.id, '-- x; ''%s' AS v FROM s.a", "SELECT a.id, '-- x; ''%s' AS v FROM s.a"),
+    ],
+)
+def test_the_text_runs_as_written(text: str, runs: str) -> None:
+    assert parsed(text).text == runs
+    assert parsed(parsed(text).text) == parsed(runs)  # what is remembered is what was parsed
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "is no SELECT"),
+        ("SELECT 1 AS a", "reads no table"),
+        ("(SELECT id FROM s.a)", "begins with a bracket"),
+        ("TABLE s.a", "is no SELECT"),
+        ("EXPLAIN SELECT id FROM s.a", "is no SELECT"),
+        ("DELETE FROM s.a", "is no SELECT"),
+        ("SELECT id FROM s.a; SELECT 2", "holds a semicolon"),
+        ("SELECT id FROM s.a WHERE", "is not one SELECT"),
+        ("SELECT id FROM s.a WHERE (v = 1", "is not one SELECT"),
+        ("SELECT id FROM s.a WHERE v = 'x", "cannot be read as SQL"),
+        ("WITH x AS (DELETE FROM s.a RETURNING *) SELECT id FROM x", "does more than read"),
+        ("SELECT id INTO s.b FROM s.a", "does more than read"),
+        ("SELECT id FROM s.a FOR UPDATE", "does more than read"),
+        ("SELECT id FROM s.a WHERE v = :v", "holds a placeholder"),
+        ("SELECT id FROM s.a WHERE v = $1", "holds a placeholder"),
+        ("SELECT id FROM s.a TABLESAMPLE BERNOULLI (5)", "takes a sample"),
+        ("SELECT id, count(*) FROM s.a GROUP BY id", "gives its column 2 no name (COUNT(*))"),
+        ('SELECT id, v AS "id" FROM s.a', 'has two columns called "id"'),
+        ("SELECT id, v AS ID FROM s.a", 'has two columns called "id"'),
+        ("SELECT id FROM s.a\x00", "holds a NUL character"),
+        ("SELECT /*+ x */ id FROM s.a", "holds a comment that the database may run"),
+    ],
+)
+def test_what_cannot_be_captured_is_refused(text: str, why: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parsed(text)
+    assert f"the query {why}" in caught.value.what
+    assert caught.value.where == "qbcd.yaml:3: tables[0].query"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("SELECT /*!50000 id, */ v FROM a", "holds a comment that the database may run"),
+        ("SELECT v FROM a WHERE id = @id", "holds a placeholder or a variable"),
+        ("SELECT v FROM a WHERE id = ?", "holds a placeholder"),
+    ],
+)
+def test_refusals_of_another_dialect(text: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=f"the query {why}"):
+        parsed(text, "mysql")
+
+
+def test_what_it_is_made_of() -> None:
+    query = parsed(
+        "WITH t AS (SELECT * FROM T), u AS (SELECT DISTINCT ON (v) * FROM t) SELECT u.Id, "
+        'string_agg(x."V", \',\') AS vs FROM u JOIN "S"."X" AS x USING (id) GROUP BY u.id ORDER BY 1'
+    )
+    assert {(b.schema, b.name, b.alias) for b in query.bases} == {("", "t", "t"), ("S", "X", "x")}
+    assert query.outputs == ("id", "vs")
+    assert (query.order_dropped, query.groups, query.inner_limit, query.limit) == (True, True, True, False)
+    assert query.unordered == ("STRING_AGG(x.\"V\", ',')",)
+    assert parsed("SELECT * FROM s.a").outputs is None
+
+
+@pytest.mark.parametrize(
+    ("order", "by"),
+    [
+        ("id", ("id",)), ("2, 1", ("v", "id")), ("a.v", ("v",)), ("lower(v), id", ("id",)), ("a.other", ()),
+        ("w", ("w",)),
+    ],
+)  # fmt: skip
+def test_what_a_limit_goes_by(order: str, by: tuple[str, ...]) -> None:
+    assert parsed(f"SELECT a.id, a.v, a.x AS w, a.w AS x FROM s.a ORDER BY {order} LIMIT 3").order == by
+
+
+# -- keys --------------------------------------------------------------------------------------------------------------
+def table(name: str, *columns: str, unique: tuple[str, ...] = ()) -> Table:
+    """Columns are ``name type``, NOT NULL but for those that end in ``?``; the first is the key."""
+    made = []
+    for column in columns:
+        called, sql_type = column.rstrip("?").split()
+        travel = Travel("int32" if sql_type == "int4" else "text")
+        made.append(Column(called, sql_type, sql_type, column.endswith("?"), "", "typed", travel))
+    return Table("s", name, "table", tuple(made), (made[0].name,), tuple((u,) for u in unique))
+
+
+TABLES = {
+    "a": table("a", "id int4", "b_id int4?", "c_code text", "v text?"),
+    "b": table("b", "id int4", "name text", "v text", unique=("name",)),
+    "c": table("c", "code text", "title text?"),
+}
+
+
+def known(text: str) -> Relation:
+    query = parsed(text)
+    return relation_of(query.tree, [TABLES[b.name] for b in query.bases], PG.dialect)
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("SELECT id, v FROM s.a", [("id",)]),
+        ("SELECT * FROM s.a", [("id",)]),
+        ("SELECT v FROM s.a", []),
+        ("SELECT a.id AS k, b.name FROM s.a JOIN s.b ON a.b_id = b.id", [("k",)]),
+        ("SELECT a.id, b.name FROM s.a, s.b WHERE b.id = a.b_id AND a.v <> ''", [("id",)]),
+        ("SELECT a.id, b.name FROM s.a LEFT JOIN s.b ON a.b_id = b.id AND b.v = 'x'", [("id",)]),
+        ("SELECT a.id, c.title FROM s.a LEFT JOIN s.b ON a.b_id = b.id LEFT JOIN s.c ON c.code = b.name", [("id",)]),
+        ("SELECT a.id, b.id AS b FROM s.a JOIN s.b ON a.v = b.v", [("id", "b")]),
+        ("SELECT a.id FROM s.a JOIN s.b ON a.v = b.v", []),
+        ("SELECT a.id, b.id AS b FROM s.a LEFT JOIN s.b ON a.v = b.v", []),  # b is NULL where none is met
+        ("SELECT a.id, b.name FROM s.b RIGHT JOIN s.a ON a.b_id = b.id", [("id",)]),
+        ("SELECT a.id, b.name FROM s.a RIGHT JOIN s.b ON a.b_id = b.id", []),
+        ("SELECT a.id, b.id AS b FROM s.a FULL JOIN s.b ON a.b_id = b.id", []),
+        ("SELECT a.id, b.v FROM s.a CROSS JOIN s.b WHERE b.name = 'one'", [("id",)]),
+        ("SELECT a.id, b.v FROM s.a JOIN s.b ON b.id = a.b_id OR b.id = 1", []),
+        ("SELECT a.id, b.v FROM s.a JOIN s.b ON b.id = a.c_code", []),  # of another type: several may be equal
+        ("SELECT x.id, y.v FROM s.a AS x JOIN s.a AS y ON y.id = x.b_id", [("id",)]),
+        ("SELECT id, b.v FROM s.b JOIN s.c ON c.code = b.name", [("id",)]),
+        ("SELECT id, v FROM s.b JOIN s.a USING (id)", [("id",)]),
+        ("SELECT id, count(*) AS n FROM s.a GROUP BY id", [("id",)]),
+        ("SELECT v AS w, b_id, sum(id) AS n FROM s.a GROUP BY w, 2", [("w", "b_id")]),
+        ("SELECT lower(v) AS v, count(*) AS n FROM s.a GROUP BY v", []),  # by the table's v, which is not shown
+        ("SELECT lower(v) AS w, count(*) AS n FROM s.a GROUP BY lower(v)", [("w",)]),
+        ("SELECT v, count(*) AS n FROM s.a GROUP BY ROLLUP (v)", []),
+        ("SELECT DISTINCT v, c_code FROM s.a", [("v", "c_code")]),
+        ("SELECT v FROM s.a UNION SELECT v FROM s.b", [("v",)]),
+        ("SELECT v FROM s.a UNION ALL SELECT v FROM s.b", []),
+        ("SELECT q.id, c.title FROM (SELECT id, c_code FROM s.a) AS q JOIN s.c ON c.code = q.c_code", [("id",)]),
+        ("WITH g AS (SELECT b_id, count(*) AS n FROM s.a GROUP BY b_id) SELECT b.id, g.n FROM s.b "
+         "LEFT JOIN g ON g.b_id = b.id", [("id",)]),
+        ("SELECT a.id, g.x FROM s.a, generate_series(1, 2) AS g(x)", []),
+        ("SELECT id, unnest(ARRAY[1, 2]) AS x FROM s.a", []),
+        ("SELECT id, s.mine(v) AS x FROM s.a", []),
+        ("SELECT a.id, t.m FROM s.a CROSS JOIN (SELECT max(id) AS m FROM s.b) AS t", [("id",)]),
+    ],
+)  # fmt: skip
+def test_keys_are_proven_or_not(text: str, keys: list[tuple[str, ...]]) -> None:
+    assert list(known(text).keys) == keys
+
+
+def test_a_key_is_likely_where_only_a_function_is_in_doubt() -> None:
+    assert known("SELECT id, s.mine(v) AS x FROM s.a").likely == (("id",),)
+
+
+def test_one_row() -> None:
+    assert known("SELECT count(*) AS n, max(id) AS m FROM s.a").one_row
+    assert not known("SELECT count(*) AS n FROM s.a GROUP BY v").one_row
+    assert not known("SELECT sum(id) OVER () AS n FROM s.a").one_row
+
+
+def test_what_may_be_null() -> None:
+    found = known("SELECT a.id, a.v, b.name, 1 AS one FROM s.a LEFT JOIN s.b ON b.id = a.b_id")
+    assert [c.nullable for c in found.columns or ()] == [False, True, True, True]
+    found = known("SELECT c_code, count(*) AS n FROM s.a GROUP BY CUBE (c_code)")
+    assert [c.nullable for c in found.columns or ()] == [True, True]

@@ -1,0 +1,143 @@
+"""What a skeleton is made of, and what a query may not have, without a server; the rest is tested against the truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from qbcd.queries.prepared import NotIncremental, prepare_query
+from qbcd.queries.refusals import refusals
+from qbcd.queries.skeleton import Skeleton
+
+COLUMNS = {("public", t): ["id", "f", "g", "Mixed Case"] for t in "abc"}
+WINDOW = "has window functions, whose values hang on other rows"
+LIMIT = "keeps some rows only (LIMIT)"
+
+
+def tree(text: str) -> Any:
+    return sqlglot.parse_one(text, read="postgres")
+
+
+def skeleton(text: str, *key: str) -> Skeleton:
+    return Skeleton(prepare_query(tree(text), "postgres", COLUMNS), key)
+
+
+def restricted(text: str, *key: str, exact: bool = True) -> str:
+    keys = exp.to_table("q.k")
+    return skeleton(text, *key).restricted(keys, key if exact else ()).sql(dialect="postgres")
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("SELECT id, rank() OVER (ORDER BY g) AS r FROM public.a", WINDOW),
+        ("SELECT a.id FROM public.a JOIN (SELECT f FROM public.b ORDER BY id LIMIT 1) AS d ON d.f = a.id", LIMIT),
+        ("SELECT DISTINCT ON (g) g, id FROM public.a ORDER BY g, id", "keeps one row of several (DISTINCT ON)"),
+        ("SELECT g, f, COUNT(*) AS n FROM public.a GROUP BY ROLLUP (g, f)", "groups in several ways at once"),
+        ("SELECT id FROM public.a UNION SELECT id FROM public.b LIMIT 3", LIMIT),
+        ("SELECT a.id FROM ONLY public.a", "reads a part of a table"),
+        ("SELECT a.id FROM public.a TABLESAMPLE SYSTEM (5)", "reads a part of a table"),
+        ("SELECT a.id FROM public.a LEFT JOIN (public.b JOIN public.c ON c.id = b.f) ON b.id = a.f", "has joins in"),
+        ("SELECT a.id, s.n FROM public.a CROSS JOIN generate_series(1, 2) AS s(n)", "reads from something that is no"),
+        ("SELECT a.id FROM public.a JOIN (VALUES (1), (2)) AS v(n) ON v.n = a.f", "reads from something that is no"),
+        ("SELECT a.id, own(a.f) AS n FROM public.a", "calls own, of which is not known"),
+        ("SELECT id FROM public.a WHERE f > (SELECT AVG(f) FROM public.b)", "has a subquery that is about no row"),
+        ("SELECT id FROM public.a WHERE EXISTS (SELECT 1 FROM public.b WHERE g = 1)", "has a subquery that is about"),
+        (
+            "SELECT a.id FROM public.a LEFT JOIN public.b "
+            "ON b.f = a.id AND EXISTS (SELECT 1 FROM public.c WHERE c.f = b.id)",
+            "has a subquery in the condition of an outer join",
+        ),
+        (
+            "SELECT c.id FROM public.a JOIN public.b ON b.f = a.id AND a.g IN (SELECT x.f FROM public.c AS x) "
+            "RIGHT JOIN public.c ON c.id = a.f", "has a subquery in the condition of an outer join",
+        ),
+        (
+            "SELECT g, COUNT(*) AS n FROM public.a GROUP BY g "
+            "HAVING EXISTS (SELECT 1 FROM public.b WHERE b.f = MAX(a.f))",
+            "aggregates rows of the outer query in a subquery",
+        ),
+        ("SELECT a.id FROM public.a, public.b RIGHT JOIN public.c ON c.id = b.f", "mixes a comma in FROM with a RIGHT"),
+        (
+            "SELECT a.id FROM public.a, (SELECT COUNT(*) IN (SELECT f FROM public.c) AS n FROM public.b) AS d",
+            "has a subquery beside aggregates without GROUP BY",
+        ),
+    ],
+)  # fmt: skip
+def test_refused(query: str, reason: str) -> None:
+    try:
+        found = refusals(prepare_query(tree(query), "postgres", COLUMNS).tree)
+    except NotIncremental as refused:  # what stands against being made ready at all
+        found = [str(refused)]
+    assert any(told.startswith(reason) or reason in told for told in found), found
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "reason"),
+    [
+        ("SELECT MAX(id) AS k, g FROM public.a GROUP BY g", "k", "computes its key column k"),
+        ("SELECT d.n AS k FROM (SELECT g, COUNT(*) AS n FROM public.a GROUP BY g) AS d", "k", "computes its key"),
+        ("SELECT (SELECT MAX(b.id) FROM public.b WHERE b.f = a.id) AS k FROM public.a", "k", "computes its key"),
+        ("SELECT a.nothing AS k FROM public.a", "k", "has names that cannot be resolved"),
+        ("WITH RECURSIVE t AS (SELECT id FROM public.a UNION ALL SELECT id + 1 FROM t) SELECT id FROM t", "id", "is "),
+    ],
+)  # fmt: skip
+def test_no_skeleton(query: str, key: str, reason: str) -> None:
+    with pytest.raises(NotIncremental) as caught:
+        skeleton(query, key)
+    assert str(caught.value).startswith(reason)
+
+
+def test_a_key_goes_as_far_inside_as_equality_leads() -> None:
+    text = restricted(
+        "SELECT a.id, d.n FROM public.a LEFT JOIN (SELECT b.f, COUNT(*) AS n FROM public.b GROUP BY b.f) AS d "
+        "ON d.f = a.id", "id",
+    )  # fmt: skip
+    assert text.count("EXISTS") == 2
+    assert 'WHERE "qbcd_k"."id" = "q2"."f") GROUP BY "q2"."f") AS "q1"' in text
+
+
+@pytest.mark.parametrize(
+    ("join", "why"),
+    [
+        ("RIGHT JOIN", "rows of the other side have no partner whose key could be affected"),
+        ("FULL JOIN", "the same"),
+        (
+            "LEFT JOIN public.c ON c.f = a.id AND d.f = a.id LEFT JOIN",
+            "the equality of another outer join holds no row",
+        ),
+    ],
+)
+def test_a_key_does_not_go_inside(join: str, why: str) -> None:
+    grouped = "(SELECT b.f, COUNT(*) AS n FROM public.b GROUP BY b.f) AS d"
+    if "public.c" in join:
+        query = f"SELECT a.id, d.n FROM public.a CROSS JOIN {grouped} LEFT JOIN public.c ON c.f = a.id AND d.f = a.id"
+    else:
+        query = f"SELECT COALESCE(a.id, -1) AS id, d.n FROM public.a {join} {grouped} ON d.f = a.id"
+    assert restricted(query, "id").count("qbcd_k") == restricted(query, "id", exact=False).count("qbcd_k"), why
+
+
+def test_a_total_is_never_held() -> None:
+    """With fewer rows it would be another one."""
+    text = restricted("SELECT a.id, d.n FROM public.a CROSS JOIN (SELECT COUNT(*) AS n FROM public.b) AS d", "id")
+    assert '(SELECT COUNT(*) AS "n" FROM "public"."b" AS "q1") AS "q1"' in text or "q2" in text
+    assert text.count("EXISTS") == 1
+
+
+def test_names_are_those_of_the_database() -> None:
+    made = skeleton(
+        'SELECT lower(A.f::text) AS g, COUNT(*) AS n FROM public.a AS A WHERE "Mixed Case" > 0 '
+        "GROUP BY g, lower(A.f::text)",
+        "g",
+    )  # fmt: skip
+    assert made.prepared.used() == {("public", "a"): ["f", "Mixed Case", "g"]}, "g in GROUP BY is the column"
+    assert set(made.kept["public", "a"]) == {"f", "Mixed Case"}
+
+
+def test_columns_that_lead_nowhere_are_not_kept() -> None:
+    made = skeleton("SELECT a.g AS k, SUM(b.f) AS s FROM public.a JOIN public.b ON b.id = a.f GROUP BY a.g", "k")
+    assert made.kept == {("public", "a"): ["g", "f"], ("public", "b"): ["id"]}
+    assert made.joined_by() == {("public", "a"): ["f"], ("public", "b"): ["id"]}
