@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from qbcd.catalog.meaning import FREE, as_planned, change_of
@@ -56,36 +56,38 @@ def check_shape(
     Raises:
         SchemaChanged: The table, or a captured column, was dropped, retyped or given another collation.
     """
-    encodings = checkpoint["shape"].get("encoding", {})
     undo = f"qbcd reset {stream}, then prepare it again; or undo the change at the source"
     table = _looked_up(source, session, stream, checkpoint["shape"], undo)
     kept = {c.name for c in plan.captured} if plan else None
-    for column, sql_type, collation, _, _ in checkpoint["shape"]["columns"]:
-        if kept is not None and column not in kept:
-            continue
-        pertinent = column not in checkpoint["shape"]["key"]
-        remedy = f"{undo}; or leave {column} out by `columns` or `exclude`" if pertinent else undo
-        now = table.column(column)
-        if now is None:
-            raise SchemaChanged(
-                f"captured column {column!r} was dropped from {table.label}", stream=stream, remedy=remedy
-            )
-        if (now.sql_type, now.collation) != (sql_type, collation):
-            then_text, now_text = f"{sql_type} {collation}".strip(), f"{now.sql_type} {now.collation}".strip()
-            raise SchemaChanged(
-                f"captured column {column!r} of {table.label} is {now_text} now and was {then_text}",
-                stream=stream, remedy=remedy,
-            )  # fmt: skip
-        if now.encoding != encodings.get(column, now.encoding):
-            raise SchemaChanged(
-                f"the server no longer holds the values of column {column!r} of {table.label} to one form, or does "
-                "so now (its type below the domain changed, or a child table was added)", stream=stream, remedy=remedy,
-            )  # fmt: skip
+    for remembered in checkpoint["shape"]["columns"]:
+        column = remembered[0]
+        problem = _problem(table, remembered, checkpoint["shape"]) if kept is None or column in kept else ""
+        if problem:
+            pertinent = column not in checkpoint["shape"]["key"]
+            remedy = f"{undo}; or leave {column} out by `columns` or `exclude`" if pertinent else undo
+            raise SchemaChanged(problem, stream=stream, remedy=remedy)
     for column in change_of(checkpoint, plan).added if plan else ():
         if plan and not as_planned(table, plan, column):
             told = f"column {column!r} of {table.label} was changed a moment ago"
             raise SchemaChanged(told, stream=stream, remedy="poll again")
     return table
+
+
+def _problem(table: Table, remembered: Sequence[Any], shape: Mapping[str, Any]) -> str:
+    """In what a captured column is another one than remembered, or an empty string."""
+    column, sql_type, collation, *_ = remembered
+    now, name = table.column(column), table.label
+    if now is None:
+        return f"captured column {column!r} was dropped from {name}"
+    if (now.sql_type, now.collation) != (sql_type, collation):
+        then_text, now_text = f"{sql_type} {collation}".strip(), f"{now.sql_type} {now.collation}".strip()
+        return f"captured column {column!r} of {name} is {now_text} now and was {then_text}"
+    if now.encoding != shape.get("encoding", {}).get(column, now.encoding):
+        return (
+            f"the server no longer holds the values of column {column!r} of {name} to one form, or does so now (its "
+            "type below the domain changed, or a child table was added)"
+        )
+    return ""
 
 
 def _looked_up(source: Source, session: Session, stream: str, shape: Mapping[str, Any], remedy: str) -> Table:

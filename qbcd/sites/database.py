@@ -144,7 +144,7 @@ class DatabaseSite(Site):
             yield Detection(left, Cost())
         started, before = time.monotonic(), int(held.row.checkpoint["rows"])
         strategy, change = self.strategy(plan), change_of(held.row.checkpoint, plan)
-        afresh = self._changed_meaning(strategy, settings, held)
+        afresh = strategy.way != "whole" and self._changed_meaning(strategy, settings, held)
         if change.columns or (change and strategy.way == "window"):
             taken = widening.take_up(self, plan, settings, held, change)
             cost = Cost(max(plan.table.rows, 0) + before, taken.found, seconds=time.monotonic() - started)

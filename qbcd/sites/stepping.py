@@ -113,15 +113,9 @@ def take(
         moves = dict(look.follow(session, strategy, part, counts))
         if not found and not changed and not moves and not change_of(row.checkpoint, plan):
             return Taken(seconds=spent)
-        header = None
-        if found:
-            header = site.header(session, plan, settings, held, row.epoch, counts)
-            if look.within is not None:
-                header = replace(header, consistency="range")
-            if look.keep_open:
-                moves["open"], header = opened(held, header), None
-            else:
-                pair(site, session, settings, header)
+        header = _batch_of(site, session, plan, settings, held, look, counts) if found else None
+        if header and look.keep_open:
+            moves["open"], header = opened(held, header), None
         rows = int(row.checkpoint["rows"]) + adopted + counts.get("c", 0) - counts.get("d", 0)
         kept = {name: value for name, value in carried(held).items() if name not in drop}
         checkpoint = {**kept, **site.checkpoint(plan, settings, server, rows), **moves}
@@ -131,6 +125,18 @@ def take(
     held.row = advanced
     hooks.reach("after_commit")
     return Taken(counts, header, changed, spent)
+
+
+def _batch_of(
+    site: DatabaseSite, session: Session, plan: StreamPlan, settings: Settings, held: Held, look: Look, counts: Counts
+) -> BatchHeader:
+    """The header of what a step found; a batch that is not left open is complete with it."""
+    header = site.header(session, plan, settings, held, held.row.epoch, counts)
+    if look.within is not None:
+        header = replace(header, consistency="range")
+    if not look.keep_open:
+        pair(site, session, settings, header)
+    return header
 
 
 def check_key(session: Session, strategy: InSource, within: KeyRange | None, keyed: StreamPlan) -> None:
