@@ -72,6 +72,10 @@ def remarks_on(query: CapturedQuery) -> list[str]:
     if query.inner_limit:
         found.append("LIMIT in a subquery, or DISTINCT ON: unless its ORDER BY tells all rows apart, the rows that it "
                      "takes may change by themselves")  # fmt: skip
+    if query.windows:
+        found.append(
+            "window functions: where their ORDER BY leaves rows level, what they give them may change by itself"
+        )
     if query.unordered:
         found.append(f"{query.unordered[0]} takes rows in any order: its value may change by itself; write ORDER BY "
                      "inside it")  # fmt: skip

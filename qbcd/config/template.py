@@ -67,6 +67,8 @@ tables:
     # baseline: events         # deliver the rows found at prepare as well; default: silent
     # guards: {max_delete_fraction: 0.5, allow_empty: false}   # a poll that would delete more is refused
     # key_change: pair         # a delete and an insert of equal content are marked as one change of key
+
+  # In place of a table, the result of a query of yours: its `name`, `query: SELECT ..` and `strategy: vbd`.
 """
 
 
