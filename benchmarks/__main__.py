@@ -19,6 +19,7 @@ COMPARISONS = {
     "hot_ranges": "Ranges that changed lately first: what half a rotation finds",
     "leaves": "Sizes of ranges and levels of a checksum tree: what travels and what is scanned",
     "peers": "ID/RCS polls against other tools on the same changes",
+    "growth": "ID/RCS polls of five times the rows, and of a table with thirty unread columns",
     "paper_view": "The paper's view of four relations: pages and bytes of copying, and of VBD",
     "id_locks": "An ID pass beside writers: length of transactions, latency of writers",
 }
@@ -31,7 +32,7 @@ def main() -> int:
     parser.add_argument("--database", choices=sorted(PLACES), default="postgresql")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--polls", type=int, default=20, help="peers: polls whose mean is taken")
+    parser.add_argument("--polls", type=int, default=20, help="peers, growth: polls whose mean is taken")
     parser.add_argument("--keys", choices=("bigint", "bigint,uuid"), default="bigint", help="peers: of qbcd's tables")
     options = parser.parse_args()
     comparison = importlib.import_module(f"benchmarks.{options.name}")

@@ -113,6 +113,7 @@ class Assembly:
             key_change=config.key_change,
             rows_per_range=int(config.options.get("rows_per_range") or 2000),
             connections=self.config.sources[config.source].connections,
+            audit=config.audit,
             accept_deletes=accept_deletes,
             accept_source=accept_source,
         )

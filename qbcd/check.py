@@ -16,6 +16,7 @@ from typing import Literal
 
 from sqlalchemy import inspect
 
+from qbcd.catalog.meaning import change_of
 from qbcd.catalog.queried import rights_of
 from qbcd.catalog.remembered import check_requested, check_server, check_shape
 from qbcd.catalog.source import Session
@@ -97,8 +98,10 @@ def _stream_findings(stream: Stream) -> _Found:
             yield "strategy", "warning", f"{strategy.label}: {remark}"
         if row is not None and row.prepared:
             check_requested(stream.name, stream.settings.requested, row.checkpoint)
-            check_shape(stream.source, session, stream.name, row.checkpoint)
+            check_shape(stream.source, session, stream.name, row.checkpoint, plan)
             check_server(stream.source, session, stream.name, row.checkpoint, accept=False)
+            if change := change_of(row.checkpoint, plan):
+                yield "state", "warning", f"{change.told()}: the next poll takes that up"
             yield "state", "ok", f"prepared, epoch {row.epoch}, {row.last_batch_seq} batches"
         else:
             yield "state", "ok", f"not prepared yet: qbcd prepare {stream.name}"

@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy.exc import DBAPIError
 
 from qbcd import hooks
+from qbcd.catalog.meaning import Change, change_of, columns_changed
 from qbcd.catalog.remembered import SETTLED, check_requested, check_shape
 from qbcd.catalog.resolve import Frozen, resolve
 from qbcd.catalog.source import Session
@@ -78,6 +79,11 @@ def verify_stream(stream: Stream) -> list[Difference]:
     with stream.site.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
         plan, _ = plan_of(stream, held.row)
+        if change := change_of(held.row.checkpoint, plan):
+            raise SchemaChanged(
+                f"{change.told()}: the replica is still of what was captured before", stream=stream.name,
+                remedy=f"qbcd run {stream.name} --once takes that up; verify it then",
+            )  # fmt: skip
         return stream.site.verify(plan, held)
 
 
@@ -120,11 +126,12 @@ def retire_sink(stream: Stream, sink: str) -> int:
 
 
 def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str]]:
-    """The stream's plan by today's catalog, with the columns that were frozen at prepare."""
+    """The stream's plan by today's catalog, with the columns that it had, unless the user asks for others by now."""
     frozen = None
     if row and row.prepared:
         key, names = row.checkpoint["shape"]["key"], [c[0] for c in row.checkpoint["shape"]["columns"]]
-        frozen = Frozen(tuple(key), tuple(names[len(key) :]))
+        anew = not stream.config.query and columns_changed(stream.settings.requested, row.checkpoint)
+        frozen = Frozen(tuple(key), tuple(names[len(key) :]), anew)
     config, source = stream.config, stream.source
     check_restriction(config.where, source.connector.dialect, place=config.place("where"))
     source.jdbc(stream.name)  # judges the options of its readers, which come to work only when rows travel
@@ -132,16 +139,35 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
         try:
             plan, warnings = resolve(config, source, session, frozen)
         except QbcdError:
-            if row and frozen:  # where the table changed since prepare, that is the cause to name
+            if row and frozen and not frozen.anew:  # where the table changed since prepare, that is the cause to name
                 with source.read(stream.name) as another:  # what was refused may have ended this one's transaction
                     check_shape(source, another, stream.name, row.checkpoint)
             raise
         plan = stream.site.strategy(plan).settle(row.checkpoint.get(SETTLED, {}) if row and frozen else None)
         stream.site.strategy(plan).check(option_place(stream))
         check_operators(plan, source.connector.dialect, place=config.place("where"))
-        if frozen is None:
+        change = change_of(row.checkpoint, plan) if row and frozen else Change()
+        if frozen is None or change.where:
             probe_restriction(stream, session, plan)
+        if change:
+            refuse_change(stream, session, plan, change)
     return plan, warnings
+
+
+def refuse_change(stream: Stream, session: Session, plan: StreamPlan, change: Change) -> None:
+    """Refuses a change of what is captured that no poll can take up (protocol.md 16).
+
+    Raises:
+        SchemaChanged: The replica keeps too little to go on from.
+        Refused: The table or the role is not fit for it.
+    """
+    problem = stream.site.strategy(plan).change_problem(columns=change.columns, where=change.where)
+    if problem:
+        raise SchemaChanged(
+            f"{change.told()}: {problem}", stream=stream.name,
+            remedy=f"take the change back, or qbcd reset {stream.name} and prepare it again",
+        )  # fmt: skip
+    stream.site.refuse_unfit(session, plan, option_place(stream))
 
 
 def option_place(stream: Stream) -> Callable[[str], str]:

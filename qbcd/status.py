@@ -20,6 +20,7 @@ from qbcd.model import BatchHeader
 from qbcd.rotation import Pass
 from qbcd.run import pending
 from qbcd.sinks import SinkBatch
+from qbcd.sites import last_audit
 from qbcd.state import DeliveryFailure, Run, StreamRow, Visits
 from qbcd.stream import Stream
 
@@ -50,6 +51,7 @@ class StreamStatus:
         lag: Seconds since a poll last succeeded (or since `prepare`), None where it is not prepared.
         watermark: How far the table is read, where the stream goes by a watermark that has a value.
         visits: How far the pass over the key ranges is, where polls or sweeps go by ranges.
+        audited_ago: Seconds since replica and source were last compared in full, or taken; None without audits.
         visited_ago: Seconds since the oldest visit to a range; None where there are none, or one was never visited.
         last_batch: Header of the latest batch that the site still holds.
         batches: Number of the last batch; numbers go on across epochs.
@@ -69,6 +71,7 @@ class StreamStatus:
     lag: float | None = None
     watermark: Watermark | None = None
     visits: Visits | None = None
+    audited_ago: float | None = None
     visited_ago: float | None = None
     last_batch: BatchHeader | None = None
     batches: int = 0
@@ -115,6 +118,9 @@ def _look_at_progress(stream: Stream, row: StreamRow, status: StreamStatus) -> N
     at, site = (row.checkpoint.get("mark") or {}).get("at"), stream.site
     if at is not None:
         status.watermark = Watermark(str(at), _behind(stream, marks.seconds(str(at))))
+    if stream.settings.audit is not None:
+        with site.reading() as conn:
+            status.audited_ago = max(0.0, site.store.now(conn) - last_audit(row.checkpoint, row.epoch))
     if site.kind != "database" and "pass" not in row.checkpoint:  # each poll looks at every range
         return
     with site.reading() as conn:
@@ -192,6 +198,7 @@ def status_data(status: StreamStatus) -> dict[str, Any]:
         "pass": visits and {
             "ranges": visits.ranges, "visited": visits.visited, "oldest_visit_seconds_ago": status.visited_ago,
         },
+        "audit": None if status.audited_ago is None else {"last_seconds_ago": status.audited_ago},
         "last_batch": batch and {
             "epoch": batch.epoch, "batch_seq": batch.seq, "ts_ms": batch.ts_ms, "counts": dict(batch.counts),
         },

@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from qbcd.catalog.meaning import FREE, as_planned, change_of
 from qbcd.catalog.queried import probe_query
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import ConfigError, SchemaChanged, SourceChanged
-from qbcd.model import ServerIdentity, Table
+from qbcd.model import ServerIdentity, StreamPlan, Table
 
 SETTLED = "settled"  # in a checkpoint: options that the strategy chose itself where the user gave none
 
 
 def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
-    """Refuses a poll under another plan than the one that was prepared.
+    """Refuses a poll under another plan than the one that was prepared, but for what a poll can take up.
 
     Raises:
         SchemaChanged: Names the settings that differ.
     """
     chosen = checkpoint.get(SETTLED, {})
     now, then = (_flat(plan, chosen) for plan in (requested, checkpoint.get("requested", {})))
-    changed = sorted(k for k in {*now, *then} if now.get(k) != then.get(k))
+    free = () if requested.get("query") else FREE
+    changed = sorted(k for k in {*now, *then} - {*free} if now.get(k) != then.get(k))
     if changed:
         raise SchemaChanged(
             f"{', '.join(changed)} changed in the configuration since prepare",
@@ -36,8 +38,17 @@ def _flat(requested: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, 
     return {**{k: v for k, v in requested.items() if k != "options"}, **options}
 
 
-def check_shape(source: Source, session: Session, stream: str, checkpoint: Mapping[str, Any]) -> Table:
-    """Compares the captured columns, as the catalog has them in this very transaction, with those frozen at prepare.
+def check_shape(
+    source: Source, session: Session, stream: str, checkpoint: Mapping[str, Any], plan: StreamPlan | None = None
+) -> Table:
+    """Compares the captured columns, as the catalog has them in this very transaction, with those that are remembered.
+
+    Args:
+        source: Where the table is.
+        session: The transaction.
+        stream: Whose columns.
+        checkpoint: What it remembers.
+        plan: What it captures now; columns that it captures no more may be gone. Default: the same as before.
 
     Returns:
         The table as it is now.
@@ -46,9 +57,14 @@ def check_shape(source: Source, session: Session, stream: str, checkpoint: Mappi
         SchemaChanged: The table, or a captured column, was dropped, retyped or given another collation.
     """
     encodings = checkpoint["shape"].get("encoding", {})
-    remedy = f"qbcd reset {stream}, then prepare it again; or undo the change at the source"
-    table = _looked_up(source, session, stream, checkpoint["shape"], remedy)
+    undo = f"qbcd reset {stream}, then prepare it again; or undo the change at the source"
+    kept = {c.name for c in plan.captured} if plan else None
+    table = _looked_up(source, session, stream, checkpoint["shape"], undo)
     for column, sql_type, collation, _, _ in checkpoint["shape"]["columns"]:
+        if kept is not None and column not in kept:
+            continue
+        pertinent = column not in checkpoint["shape"]["key"]
+        remedy = f"{undo}; or leave {column} out by `columns` or `exclude`" if pertinent else undo
         now = table.column(column)
         if now is None:
             raise SchemaChanged(
@@ -65,6 +81,10 @@ def check_shape(source: Source, session: Session, stream: str, checkpoint: Mappi
                 f"the server no longer holds the values of column {column!r} of {table.label} to one form, or does "
                 "so now (its type below the domain changed, or a child table was added)", stream=stream, remedy=remedy,
             )  # fmt: skip
+    for column in change_of(checkpoint, plan).added if plan else ():
+        if plan and not as_planned(table, plan, column):
+            told = f"column {column!r} of {table.label} was changed a moment ago"
+            raise SchemaChanged(told, stream=stream, remedy="poll again")
     return table
 
 
@@ -91,23 +111,23 @@ def check_server(
         The identity of today, and whether digests kept from earlier may mean something else now.
 
     Raises:
-        SourceChanged: Another server or database, an older state of it, another meaning of equality; not with `accept`.
+        SourceChanged: Another server or database, or an older state of it; not with `accept`. What it means by equality
+            may change, and so may the encoder: values are compared then, and nobody has to be asked (protocol.md 16).
     """
     now, then = source.connector.server_identity(session.connection), checkpoint["server"]
     encoder = source.connector.encoder_version
+    changed = now.meaning != then["meaning"] or encoder != checkpoint["encoder"]
     problems = []
     if now.identity != then["identity"]:
         problems.append("this is another server or database than the one that was prepared")
     elif now.position < then["position"]:
         problems.append("this server is older than the one remembered (restored, or a standby that lags)")
-    if now.meaning != then["meaning"]:
+    if problems and now.meaning != then["meaning"]:
         problems.append(f"its version or collations changed ({then['meaning']} -> {now.meaning})")
-    if encoder != checkpoint["encoder"]:
-        problems.append("this version of qbcd computes digests in another way")
     if problems and not accept:
         raise SourceChanged(
             "; ".join(problems), stream=stream,
             remedy=f"qbcd run {stream} --once --accept-source compares every row and goes on from there; "
             f"or qbcd reset {stream}",
         )  # fmt: skip
-    return now, bool(problems)
+    return now, bool(problems) or changed

@@ -44,10 +44,15 @@ def requested(config: StreamConfig) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Frozen:
-    """What `prepare` settled for good: names of the key columns, and of the other captured columns, in their order."""
+    """What a stream captured so far: names of the key columns, and of the other captured columns, in their order.
+
+    Attributes:
+        anew: The user asks for other columns now; the key stays.
+    """
 
     key: tuple[str, ...]
     columns: tuple[str, ...]
+    anew: bool = False
 
 
 def resolve(
@@ -59,7 +64,7 @@ def resolve(
         config: The stream's configuration with all defaults filled in.
         source: Its source.
         session: An open session on it.
-        frozen: What was captured at prepare, which stays so: a new column or primary key is only a warning.
+        frozen: What was captured so far, which stays so: a new column or primary key of the table is only a warning.
 
     Raises:
         ConfigError: A table or column does not exist; names file, line and what was meant.
@@ -127,21 +132,28 @@ def _key(config: StreamConfig, source: Source, table: Table, frozen: Frozen | No
 
 
 def _chosen(config: StreamConfig, table: Table, frozen: Frozen | None) -> tuple[list[Column], list[str]]:
-    if frozen:
-        return [_column(config, table, name, "columns") for name in frozen.columns], _news(config, table, frozen)
-    if config.columns:
-        return [_column(config, table, name, "columns") for name in config.columns], []
-    excluded = {_column(config, table, name, "exclude").name for name in config.exclude or ()}
-    excluded.add(str(config.options.get("checksum_column")))  # it would be part of its own checksum
-    return [c for c in table.columns if c.name not in excluded], []
+    if frozen and not frozen.anew:
+        chosen = [_column(config, table, name, "columns") for name in frozen.columns]
+    elif config.columns:
+        chosen = [_column(config, table, name, "columns") for name in config.columns]
+    else:
+        gone = [n for n in config.exclude if frozen and n in frozen.columns and table.column(n) is None]
+        excluded = {_column(config, table, name, "exclude").name for name in config.exclude if name not in gone}
+        excluded.add(str(config.options.get("checksum_column")))  # it would be part of its own checksum
+        chosen = [c for c in table.columns if c.name not in excluded]
+    if frozen is None:
+        return chosen, []
+    order = {name: i for i, name in enumerate(frozen.columns)}  # digests are of columns in their order
+    return sorted(chosen, key=lambda c: order.get(c.name, len(order))), _news(config, table, frozen, chosen)
 
 
-def _news(config: StreamConfig, table: Table, frozen: Frozen) -> list[str]:
+def _news(config: StreamConfig, table: Table, frozen: Frozen, chosen: list[Column]) -> list[str]:
     """What the table has become since prepare without harm to what is captured."""
-    name, known = table.label, {*frozen.key, *frozen.columns, *config.exclude}
+    name, known = table.label, {*frozen.key, *(c.name for c in chosen), *config.exclude}
+    known.add(str(config.options.get("checksum_column")))
     warnings = [
         f"column {c.name!r} was added to {name} after prepare and is not captured "
-        f"(qbcd reset {config.name} and prepare to capture it)"
+        "(name it and the others in `columns` to capture it from now on)"
         for c in ([] if config.columns else table.columns) if c.name not in known
     ]  # fmt: skip
     if config.key is None and set(table.primary_key) != set(frozen.key):

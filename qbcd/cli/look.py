@@ -36,7 +36,7 @@ def status(output: Output, streams: StreamNames = None) -> int:
         output.data({"streams": listed})
         return worst(codes)
     table = Table()
-    reads = any(one.watermark or one.visits for one in found)  # else the table stays as narrow as it can
+    reads = any(_read(one) != _NONE for one in found)  # else the table stays as narrow as it can
     read = ["read"] if reads else []
     for name in ("stream", "strategy", "state", "last poll", "last batch", "lag", *read, "events", "waiting"):
         table.add_column(name, overflow="fold")
@@ -84,6 +84,8 @@ def _read(one: StreamStatus) -> str:
     if visits is not None:
         oldest = "one never" if one.visited_ago is None else f"oldest {words.age(one.visited_ago)} ago"
         found.append(f"{visits.visited:,} of {words.counted(visits.ranges, 'range')}, {oldest}")
+    if one.audited_ago is not None:
+        found.append(f"audit {words.age(one.audited_ago)} ago")
     return "\n".join(found) or _NONE
 
 

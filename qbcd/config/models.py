@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, ValidationInfo, model_validator
 from sqlalchemy.engine import URL
 
+from qbcd.config.audits import Audit, interval
 from qbcd.config.document import Document, did_you_mean, quoted
 from qbcd.config.fields import (
     Duration,
@@ -138,6 +139,7 @@ class DefaultsConfig(Section):
     baseline: Baseline | None = None
     guards: GuardsConfig | None = None
     key_change: KeyChange | None = None
+    audit: Audit | None = None
 
 
 class TableConfig(DefaultsConfig):
@@ -248,6 +250,7 @@ class ProjectConfig(Section):
             retain=self._inherit(table, "retain", DEFAULT_RETAIN),
             guards=self._guards(table),
             key_change=self._inherit(table, "key_change", "off") == "pair",
+            audit=interval(self._inherit(table, "audit", None), strategy),
             index=index,
             document=self._document,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
+from qbcd.config.audits import is_its_own_audit, keeps_nothing
 from qbcd.config.document import KeyPath, Problem
 from qbcd.config.fields import in_words
 from qbcd.config.models import DEFAULT_EVERY, ProjectConfig, TableConfig
@@ -29,6 +30,7 @@ def check_strategies(config: ProjectConfig) -> list[Problem]:
         found.update(dict.fromkeys(_no_key(table, strategy, here)))
         found.update(dict.fromkeys(_restriction(table, strategy, here)))
         found.update(dict.fromkeys(_pairing(config, table, strategy, here)))
+        found.update(dict.fromkeys(_audit(config, table, strategy, here)))
         found.update(dict.fromkeys(_retention(config, table, strategy, options)))
         found.update(dict.fromkeys(_checksum_column(table, strategy, options)))
     return list(found)
@@ -75,6 +77,19 @@ def _pairing(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig
         own = "remove `key_change`" if table.key_change else "write `key_change: off` for this table"
         full = ", or `replica: source`" if isinstance(strategy, TsOptions) else ", or take another strategy"
         yield Problem((*here, "key_change"), what, own + full)
+
+
+def _audit(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, here: KeyPath) -> Iterator[Problem]:
+    """Under `defaults` an audit is for all tables that need one; a table that needs none may not ask for it itself."""
+    audit = table.audit or config.defaults.audit
+    if audit is None or audit.every is None:
+        return
+    if keeps_nothing(strategy):
+        what = "with `replica: none` there is nothing that an audit could compare with the source"
+        yield Problem((*here, "audit"), what, "write `replica: keys`, or `audit: off` for this table")
+    elif table.audit is not None and is_its_own_audit(strategy):
+        what = f"polls of strategy {strategy.type} compare every row with all that is kept of it: an audit adds nothing"
+        yield Problem((*here, "audit"), what, "remove `audit`; qbcd verify shows whether replica and source are equal")
 
 
 def _retention(

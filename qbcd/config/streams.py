@@ -13,7 +13,7 @@ from qbcd.config.fields import Fraction, Section
 Baseline = Literal["events", "silent"]
 KeyChange = Literal["pair", "off"]
 
-_INHERITED = ("every", "sinks", "retain", "strategy", "baseline", "guards", "key_change")
+_INHERITED = ("every", "sinks", "retain", "strategy", "baseline", "guards", "key_change", "audit")
 
 
 class GuardsConfig(Section):
@@ -41,6 +41,7 @@ class StreamConfig:
         query: The SELECT that is captured in place of a table, verbatim, or an empty string.
         strategy: The strategy's name; `options` are its own.
         key_change: Whether a delete and an insert of equal content are marked as a pair.
+        audit: How often replica and source are compared in full; None for never, or where each poll does that.
     """
 
     name: str
@@ -61,6 +62,7 @@ class StreamConfig:
     guards: GuardsConfig
     key_change: bool = False
     query: str = ""
+    audit: timedelta | None = None
     index: int = field(default=0, repr=False, compare=False)
     document: Document = field(default_factory=lambda: Document("", Path(), {}), repr=False, compare=False)
 

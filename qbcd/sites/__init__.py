@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from qbcd.sites.auditing import last as last_audit
 from qbcd.sites.base import Site
 from qbcd.sites.database import DatabaseSite
 from qbcd.sites.files import Files
@@ -11,6 +12,6 @@ from qbcd.sites.values import Detection, Difference, Held, Settings, Step
 from qbcd.sites.variant import with_variant
 
 __all__ = [
-    "DatabaseSite", "Detection", "Difference", "Files", "Held", "Settings", "Site", "SparkSite", "Step", "not_prepared",
-    "with_variant",
+    "DatabaseSite", "Detection", "Difference", "Files", "Held", "Settings", "Site", "SparkSite", "Step", "last_audit",
+    "not_prepared", "with_variant",
 ]  # fmt: skip

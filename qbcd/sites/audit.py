@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from qbcd import ranges
+from qbcd.errors import SourceChanged
 from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
-from qbcd.sites import compare
+from qbcd.sites import compare, settled
 from qbcd.sites.described import next_window
-from qbcd.sites.looking import filled
-from qbcd.sites.reading import checksums
+from qbcd.sites.reading import Snapshot
 from qbcd.sites.turns import turn_of
 from qbcd.sites.values import Difference, Held, Settings, Step
 from qbcd.state import StoredRange, StreamRow
@@ -55,15 +54,21 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
             "rows of the window, by Spark", place, strategy.window_images(known, window, typed=settings.typed)
         ),
     ]  # fmt: skip
-    if not plan.option("deletes"):
-        return steps
-    sweep = _checksums(strategy, known, settings, place)
-    return [*steps, *sweep, _fetch(strategy, "keys", strategy.keys(known[:1]), place)]
+    if plan.option("deletes"):
+        steps += [*_checksums(strategy, known, settings, place)]
+        steps.append(_fetch(strategy, "keys", strategy.keys(known[:1]), place))
+    if settings.audit:
+        until = str(window.hi)
+        steps += _checksums(strategy.by_rows(), known, settings, place)
+        images = strategy.settled_images(known[:1], until, typed=settings.typed)
+        steps.append(_fetch(strategy, "rows, for an audit,", images, place))
+    return steps
 
 
 def _checksums(strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str) -> list[Step]:
     shares = strategy.cut.passes(known, settings.connections)
     title = "key sums of a sweep" if isinstance(strategy, RemoteTs) else "checksums"
+    title += " of rows, for an audit" if not isinstance(strategy, RemoteTs) and strategy.plan.strategy == "ts" else ""
     if strategy.plan.option("per_poll"):
         title = f"checksums of the {len(known):,} ranges whose turn it is"
     if strategy.plan.option("target"):
@@ -83,13 +88,19 @@ def verify(site: SparkSite, plan: StreamPlan, held: Held) -> list[Difference]:
     """Compares every range with the replica's own rows, and the rows of those that differ.
 
     Where every statement sees a state of its own, what differs is read again, and must differ then too (protocol.md
-    19): the lease keeps the replica as it is, while rows may have moved between the reads of two ranges.
+    19): the lease keeps the replica as it is, while rows may have moved between the reads of two ranges. Rows past a
+    watermark are pending, and no differences.
     """
-    strategy = site.strategy(plan).by_rows()
+    strategy = site.strategy(plan)
     settings = Settings(sinks=(), typed=False, requested={})
     with site.reading() as conn:
         known = site.store.ranges(conn, site.stream)
     with ExitStack() as stages, site.remembered(plan, held, settings) as snapshot:
+        if snapshot.rebase:
+            raise SourceChanged(
+                "the server, or the way in which digests are computed, changed since the last poll", stream=site.stream,
+                remedy=f"qbcd run {site.stream} --once compares every row by its values; verify it then",
+            )  # fmt: skip
 
         def differing(asked: Sequence[StoredRange]) -> DataFrame:
             fetched = site.fetch(strategy, snapshot, asked, settings, held)
@@ -99,16 +110,30 @@ def verify(site: SparkSite, plan: StreamPlan, held: Held) -> list[Difference]:
             return compare.differences(old, site.stage(strategy, fetched, settings), plan, by_value=False)
 
         site.check_key(snapshot.session, plan)
-        now = checksums(site.source, strategy, snapshot, known, settings.connections, site.rest)
-        with site.reading() as conn:
-            own = filled(site.stream, known, compare.sums(site.replica.rows(conn, plan, strategy.kept, known)))
-        dirty = ranges.differing(own, now)
+        dirty = settled.suspects(site, plan, strategy, snapshot, known, settings)
+        if isinstance(strategy, RemoteTs):
+            found = _before_the_mark(site, plan, strategy, settings, held, snapshot, dirty, stages)
+            return _listed(found, len(plan.key)) if found is not None else []
         found = differing(dirty) if dirty else None
         if found is not None and snapshot.name is None:
             ids = {r["range_id"] for r in found.select("range_id").distinct().collect()}
             dirty = [r for r in dirty if r.range_id in ids]
             found = differing(dirty).join(found.select("key_id"), "key_id", "left_semi") if dirty else None
         return _listed(found, len(plan.key or plan.captured)) if found is not None else []
+
+
+def _before_the_mark(
+    site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settings, held: Held, snapshot: Snapshot,
+    dirty: Sequence[StoredRange], stages: ExitStack,
+) -> DataFrame | None:  # fmt: skip
+    """What an audit would repair."""
+    if not dirty or held.row.checkpoint["mark"]["at"] is None:
+        return None
+    fetched = settled.fetch(site, strategy, snapshot, dirty, settings, held)
+    stages.callback(site.files.discard, fetched)
+    with site.reading() as conn:
+        old = site.replica.rows(conn, plan, strategy.kept, dirty)
+    return settled.differing(old, settled.stage_of(site, strategy, fetched, settings), plan)
 
 
 def _listed(changes: DataFrame, key: int) -> list[Difference]:

@@ -51,17 +51,32 @@ def untravelled(stage: DataFrame) -> list[int]:
     return [int(p) for p in row["untravelled"].split(",") if p] if row else []
 
 
-def differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, *, by_value: bool) -> DataFrame:
+def aligned(replica: DataFrame, before: StreamPlan, plan: StreamPlan, stage: DataFrame) -> DataFrame:
+    """Rows that have the values of `before`'s columns with those of `plan`'s; NULL where they lack one."""
+    places = {c.name: i for i, c in enumerate(before.captured)}
+    values = [
+        (F.col(f"c{places[c.name]}") if c.name in places else F.lit(None)).cast(stage.schema[f"c{i}"].dataType)
+        for i, c in enumerate(plan.captured)
+    ]
+    return replica.select(*IDENTITY, "digest", *(value.alias(f"c{i}") for i, value in enumerate(values)))
+
+
+def differences(
+    replica: DataFrame, stage: DataFrame, plan: StreamPlan, *, by_value: bool, both: Sequence[int] | None = None
+) -> DataFrame:
     """The net changes that turn `replica` into `stage`, with ``net, weight``, what they add to their range.
 
     Args:
         replica: Old rows of the ranges concerned, with the values of all captured columns or of the key alone.
-        stage: New rows of the same ranges.
+        stage: New rows of the same ranges; with ``old_digest``, those of the replica are held against that.
         plan: The captured columns.
         by_value: Digests may differ in meaning only: rows whose values are equal are no change.
+        both: Positions of the columns that the replica has values of, where it has not all.
     """
+    both = range(len(plan.captured)) if both is None else both
     if by_value and not plan.key:
-        replica, stage = (copies.by_content(rows, len(plan.captured)) for rows in (replica, stage))
+        replica, stage = (copies.by_content(rows, both) for rows in (replica, stage))
+    judged = "old_digest" if "old_digest" in stage.columns else "digest"
     r, s = replica.alias("r"), stage.alias("s")
     op = F.when(F.col("s.key_id").isNull(), "d").when(F.col("r.key_id").isNull(), "c").otherwise("u")
     width, known = len(plan.captured), value_columns(replica)
@@ -71,12 +86,13 @@ def differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, *, by_va
         op.alias("op"),
         *(F.coalesce(F.col(f"s.{c}"), F.col(f"r.{c}")).alias(c) for c in IDENTITY),
         F.col("s.digest").alias("digest"),
+        F.col(f"s.{judged}").alias("judged"),
         F.col("r.digest").alias("old_digest"),
         *(value.alias(f"b_{i}") for i, value in enumerate(old)),
         *(F.col(f"s.c{i}").alias(f"a_{i}") for i in range(width)),
     )
-    changed = _changed(plan) if known == width else F.lit(None).cast("string")
-    moved = joined.where("op <> 'u' OR digest <> old_digest").withColumn("changed", changed)
+    changed = _changed(plan, both) if known == width else F.lit(None).cast("string")
+    moved = joined.where("op <> 'u' OR judged <> old_digest").drop("judged").withColumn("changed", changed)
     if by_value:
         moved = moved.where("op <> 'u' OR changed <> ''")
     return moved.withColumns(_growth(F.col("digest"), F.col("old_digest"))).drop("old_digest")
@@ -157,12 +173,12 @@ def value_columns(rows: DataFrame) -> int:
     return sum(1 for c in rows.columns if c[0] == "c" and c[1:].isdigit())
 
 
-def _changed(plan: StreamPlan) -> SparkColumn:
-    """Comma-separated positions of the columns that differ, for updates; null otherwise."""
+def _changed(plan: StreamPlan, both: Sequence[int]) -> SparkColumn:
+    """Comma-separated positions of the columns among `both` that differ, for updates; null otherwise."""
     keys = len(plan.key)
     marks = [
         F.when(~_comparable(c, f"b_{i}").eqNullSafe(_comparable(c, f"a_{i}")), F.lit(str(i)))
-        for i, c in enumerate(plan.captured) if i >= keys or c.comparison != "typed"
+        for i, c in enumerate(plan.captured) if i in both and (i >= keys or c.comparison != "typed")
     ]  # fmt: skip
     return F.when(F.col("op") == "u", F.concat_ws(",", *marks) if marks else F.lit(""))
 

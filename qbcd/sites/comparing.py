@@ -10,10 +10,14 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import functions as F
+
 from qbcd import hooks
+from qbcd.catalog.meaning import plan_before
 from qbcd.errors import TornRead
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sites import compare, narrow
+from qbcd.sites.auditing import AUDIT
 from qbcd.sites.files import Part
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.looking import Look, check_torn, filled, look
@@ -44,16 +48,16 @@ def poll(
     turn = turn_of(plan, settings, held.row.checkpoint, known, now)
     with ExitStack() as jobs:
         with site.remembered(plan, held, settings) as snapshot:
-            plan, turn = plan.on(snapshot.table), everything(turn, known) if snapshot.rebase else turn
+            plan, turn = plan.on(snapshot.table), everything(turn, known) if snapshot.anew else turn
+            strategy = strategy.beside(snapshot.was) if snapshot.anew and snapshot.was else strategy
             if turn.begins:
                 site.check_null_keys(snapshot.session, strategy)
             check_size(site, snapshot.session, strategy, settings, held, turn)
             wanted = look(site, strategy, snapshot, turn, settings, held)
             if not wanted.asked:
-                if turn.state:
-                    moved = {**held.row.checkpoint, **turn.follow(held, {})}
-                    switch(site, settings, held, None, moved, turn.visited(()))
+                _nothing_found(site, plan, settings, held, snapshot, turn)
                 return Detection(None, Cost(wanted.scanned, 0, 0, len(turn.due), 0, time.monotonic() - started))
+            wanted = narrow.preferred(strategy, snapshot, wanted, float(held.row.checkpoint.get(DENSITY, 0.0)))
             jobs.enter_context(site.spark.for_rows(wanted.rows))
             fetched = _fetch(site, strategy, snapshot, wanted, settings, held)
         hooks.reach("after_fetch")
@@ -65,6 +69,17 @@ def poll(
     rows, seconds = sum(r.rows for r in dirty), time.monotonic() - started
     cost = Cost(wanted.scanned, rows, fetched.size, len(turn.due), len(dirty), seconds, spark=True)
     return Detection(header, cost, (*held.notes, *((ACCEPTED_SOURCE,) if snapshot.rebase else ())))
+
+
+def _nothing_found(
+    site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, snapshot: Snapshot, turn: Turn
+) -> None:
+    """Commits the visit of a pass, and another meaning that changed no row; else there is nothing to commit."""
+    if not turn.state and not snapshot.change:
+        return
+    fresh = site.checkpoint(plan, settings, snapshot, int(held.row.checkpoint["rows"])) if snapshot.change else {}
+    checkpoint = {**held.row.checkpoint, **fresh, **turn.follow(held, {})}
+    switch(site, settings, held, None, checkpoint, turn.visited(()))
 
 
 def _fetch(
@@ -89,7 +104,7 @@ def _fetch(
 
 def _is_whole(snapshot: Snapshot) -> bool:
     """Whether checksums and rows are of one state, so that they can be held against each other."""
-    return snapshot.name is not None and not snapshot.rebase
+    return snapshot.name is not None and not snapshot.anew
 
 
 def _noted(strategy: IdRcs, snapshot: Snapshot, wanted: Look, held: Held, found: Found) -> dict[str, float]:
@@ -118,9 +133,7 @@ def _compare_stage(
     stage = compare.gathered(site.stage(strategy, fetched, settings), wanted.rows)
     site.check_values(stage, plan, settings)
     read = _counted(site, strategy, snapshot, wanted, stage)
-    with site.reading() as conn:
-        old = site.replica.rows(conn, plan, strategy.kept, wanted.old)
-    changes = compare.differences(old, stage, plan, by_value=snapshot.rebase)
+    changes = _differences(site, plan, strategy, held, snapshot, stage, wanted)
     changes = changes if strategy.deletes else changes.where("op <> 'd'")
     found = write_batch(site, plan, settings, held, changes, wanted.rows, turn.state)
     moves = {**moves, **turn.found(site, plan, held, found), **_noted(strategy, snapshot, wanted, held, found)}
@@ -135,6 +148,29 @@ def _compare_stage(
     moved = turn.visited((read[r.range_id] for r in wanted.kept), wanted.parents)
     switch(site, settings, held, header, checkpoint, moved, recut)
     return header
+
+
+def _differences(
+    site: SparkSite, plan: StreamPlan, strategy: IdRcs, held: Held, snapshot: Snapshot, stage: DataFrame, wanted: Look
+) -> DataFrame:
+    """What the replica's rows, perhaps of other columns, and the stage differ in (protocol.md 16).
+
+    Rows whose old digest is another one now differ, and of those without columns that are captured no more, only where
+    a value does that is still captured. Where there is no old digest, values are compared, and say so by their reason.
+    """
+    before = plan_before(held.row.checkpoint, plan) if snapshot.change.columns else plan
+    kept = [c for c in before.captured if strategy.keeps == "rows" or c in before.key]
+    with site.reading() as conn:
+        old = site.replica.rows(conn, before, kept, wanted.old)
+    if not snapshot.change.columns:
+        found = compare.differences(old, stage, plan, by_value=snapshot.by_value)
+    else:
+        both = [i for i, c in enumerate(plan.captured) if c.name in {b.name for b in before.captured}]
+        if strategy.keeps == "rows":
+            old = compare.aligned(old, before, plan, stage)
+        by_value = snapshot.by_value or not plan.key or bool(snapshot.change.dropped and strategy.keeps == "rows")
+        found = compare.differences(old, stage, plan, by_value=by_value, both=both)
+    return found.withColumn("reason", F.lit(AUDIT)) if snapshot.by_value else found
 
 
 def _counted(

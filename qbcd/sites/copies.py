@@ -6,6 +6,7 @@ deletes, of the highest numbers, and nothing is ever an update. Which copy has w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -21,14 +22,14 @@ def told_apart(rows: DataFrame) -> DataFrame:
     return _numbered(rows, _eight(F.col("digest")), F.col("digest"))
 
 
-def by_content(rows: DataFrame, width: int) -> DataFrame:
+def by_content(rows: DataFrame, which: Sequence[int]) -> DataFrame:
     """Rows of stage or replica with a `key_id` of their values, where digests may have changed their meaning.
 
     Args:
         rows: With wire values c0..cn.
-        width: How many there are.
+        which: The positions of those that count.
     """
-    values = F.to_json(F.struct(*[F.col(f"c{i}") for i in range(width)]), {"ignoreNullFields": "false"})
+    values = F.to_json(F.struct(*[F.col(f"c{i}") for i in which]), {"ignoreNullFields": "false"})
     content = F.unhex(F.sha2(values, 256))
     return _numbered(rows, content, content)
 

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, cast
 from sqlalchemy.engine import Connection
 
 from qbcd import hooks
+from qbcd.catalog.meaning import change_of
 from qbcd.catalog.remembered import check_server, check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import SourceChanged
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, Cost, ServerIdentity, StreamPlan
-from qbcd.sites import deltas, described, fitness, owned, resizing, stepping, windows
+from qbcd.sites import auditing, deltas, described, fitness, owned, resizing, stepping, widening, windows
 from qbcd.sites.base import Site, checkpoint_of, new_epoch
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.horizon import look_ahead
@@ -142,8 +143,13 @@ class DatabaseSite(Site):
         if left:
             yield Detection(left, Cost())
         started, before = time.monotonic(), int(held.row.checkpoint["rows"])
-        strategy = self.strategy(plan)
-        afresh = settings.accept_source and self._changed_meaning(strategy, held)
+        strategy, change = self.strategy(plan), change_of(held.row.checkpoint, plan)
+        afresh = self._changed_meaning(strategy, settings, held)
+        if change.columns or (change and strategy.way == "window"):
+            taken = widening.take_up(self, plan, settings, held, change)
+            cost = Cost(max(plan.table.rows, 0) + before, taken.found, seconds=time.monotonic() - started)
+            yield self._detection(held, taken.header, taken.accepted_source, cost)
+            started = time.monotonic()
         if afresh and isinstance(strategy, Ranged) and strategy.by_ranges:
             resizing.recut(self, strategy, held)
         if strategy.way == "ranges" and not afresh:
@@ -156,6 +162,8 @@ class DatabaseSite(Site):
                 found = self._detection(held, header, taken.accepted_source, cost)
                 yield replace(found, remarks=(taken.remark,) if taken.remark else ())
                 started = time.monotonic()
+            if began := auditing.due(self, settings, held):
+                yield from self._audit(plan, settings, held, began)
         elif isinstance(strategy, VbdDelta):
             taken = deltas.poll(self, plan, settings, held, afresh=afresh)
             cost = Cost(taken.found, taken.found, seconds=time.monotonic() - started, spark=taken.found > 0)
@@ -167,15 +175,26 @@ class DatabaseSite(Site):
             scanned = max(plan.table.rows, 0) + before
             cost = Cost(scanned, taken.found, seconds=time.monotonic() - started, spark=taken.found > 0)
             yield self._detection(held, taken.header, taken.accepted_source, cost)
+        if change:
+            yield Detection(None, Cost(), (change.told(),))
 
-    def _changed_meaning(self, strategy: InSource, held: Held) -> bool:
+    def _audit(self, plan: StreamPlan, settings: Settings, held: Held, began: float) -> Iterator[Detection]:
+        started = time.monotonic()
+        for taken in auditing.audit(self, plan, settings, held, began):
+            cost = Cost(max(plan.table.rows, 0), taken.found, seconds=time.monotonic() - started, spark=taken.found > 0)
+            yield self._detection(held, taken.header, taken.accepted_source, cost)
+            started = time.monotonic()
+
+    def _changed_meaning(self, strategy: InSource, settings: Settings, held: Held) -> bool:
         """Whether the server is another one, or what it means by equality: then every value has to be compared.
 
         Raises:
-            SourceChanged: It is, and no values are kept to compare with (protocol.md 16).
+            SourceChanged: It is another one, unasked; or no values are kept to compare with (protocol.md 16).
         """
         with self.source.read(self.stream) as session:
-            _, changed = check_server(self.source, session, self.stream, held.row.checkpoint, accept=True)
+            _, changed = check_server(
+                self.source, session, self.stream, held.row.checkpoint, accept=settings.accept_source
+            )
         if changed and strategy.keeps != "rows":
             raise SourceChanged(
                 "the server changed, and this stream keeps no old values by which its rows could be compared",
@@ -250,7 +269,8 @@ class DatabaseSite(Site):
 
     # -- looking -----------------------------------------------------------------------------------------------------
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[Step]:
-        return described.explain(self, plan, row)
+        steps = described.explain(self, plan, row)
+        return [*steps, *described.audits(self, plan, row)] if settings.audit else steps
 
     def verify(self, plan: StreamPlan, held: Held) -> list[Difference]:
         """Runs the comparison into the outbox under a number of its own, lists it, and rolls it back."""
@@ -258,7 +278,7 @@ class DatabaseSite(Site):
         part = Part(held.row.epoch, held.row.last_batch_seq + 1)
         with self.source.write(self.stream, steady=strategy.steady) as session:
             self.enter(session, plan, held)
-            check_shape(self.source, session, self.stream, held.row.checkpoint)
+            check_shape(self.source, session, self.stream, held.row.checkpoint, plan)
             stepping.check_key(session, strategy, None, plan)
             found = 0
             for make in described.comparison(strategy, held.row):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from qbcd.errors import Refused
 from qbcd.marks import Window
 from qbcd.model import KeyRange, Statement, StreamPlan
+from qbcd.sites.auditing import AUDIT
 from qbcd.sites.values import Step
 from qbcd.state import StoredRange, StreamRow
 from qbcd.strategies import InSource, Part, Stamped, Tdi, VbdDelta
@@ -43,6 +44,20 @@ def explain(site: DatabaseSite, plan: StreamPlan, row: StreamRow | None) -> list
         steps.append(Step(f"{title} in one range, into the outbox", each, strategy.differences(part, within)))
         steps += _apply(strategy, part, each, within)
     return steps
+
+
+def audits(site: DatabaseSite, plan: StreamPlan, row: StreamRow | None) -> list[Step]:
+    """The statements of an audit, each in a step of its own."""
+    strategy, place = site.strategy(plan), f"source {site.source.name}, a transaction of its own"
+    assert isinstance(strategy, Stamped)
+    prepared = row if row and row.prepared else None
+    part = Part(prepared.epoch, prepared.last_batch_seq + 1) if prepared else Part(0, 1)
+    until = Window(None, next_window(strategy, prepared).hi)
+    rows = strategy.look(part, until, repeats=False, reason=AUDIT)
+    return [
+        Step("audit: compare all rows before the watermark with the replica, into the outbox", place, rows),
+        Step("audit: look for keys that are gone, into the outbox", place, strategy.sweep(part, reason=AUDIT)),
+    ]
 
 
 def _window(strategy: Stamped, part: Part, window: Window, place: str) -> list[Step]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from qbcd.sites.values import Held, Settings
 
 DELETES = "deletes"
-ACCEPTED_SOURCE = "the changed source was accepted"
+ACCEPTED_SOURCE = "the server, or what it or qbcd means by equality, changed: every row was compared by its values"
 ACCEPTED_DELETES = "the deletes were accepted"
 
 
@@ -37,7 +37,8 @@ def check_guards(
     if not emptied and deletes <= settings.max_delete_fraction * before:
         return
     refusal = project.get_refusal(stream)
-    if settings.accept_deletes and refusal and refusal.version == held.row.version and deletes <= refusal.amount:
+    shown = refusal is not None and refusal.version in (held.row.version, held.first) and deletes <= refusal.amount
+    if settings.accept_deletes and shown:
         held.confirmed = refusal
         if ACCEPTED_DELETES not in held.notes:
             held.notes.append(ACCEPTED_DELETES)

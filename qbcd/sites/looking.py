@@ -59,14 +59,19 @@ class Look:
         new = {r.range_id for r in self.children}
         return tuple(r for r in self.asked if r.range_id not in new)
 
+    def uncut(self) -> Look:
+        """The same ranges, none of them cut."""
+        standing = {r.range_id: r for r in (*self.kept, *self.parents)}
+        return replace(self, asked=tuple(standing[r.range_id] for r in self.old), parents=(), children=())
+
 
 def look(site: Site, strategy: IdRcs, snapshot: Snapshot, turn: Turn, settings: Settings, held: Held) -> Look:
     """What has to be fetched of the ranges that are due: those that differ, cut anew where they outgrew their size.
 
-    After a change of meaning the bounds themselves may have lost their order, so everything is cut anew.
+    After a change of meaning every row is read, and the bounds may have lost their order: everything is cut anew.
     """
     before, first_id, known = int(held.row.checkpoint["rows"]), held.row.next_range_id, turn.due
-    if snapshot.rebase:
+    if snapshot.anew:
         new = tuple(cut(site, strategy, snapshot, settings, first_id))
         return Look(new, tuple(known), new, tuple(known), before)
     site.progress(f"checksums of {len(known):,} ranges")

@@ -32,6 +32,7 @@ MARK_BYTES = 40  # of key, its text and digest, about
 SAVED_BYTES = 16_000_000  # below which another round to the source costs more than it saves
 MOST_KEYS = 50_000  # that a poll asks for one by one; beyond them whole ranges are read
 KEYS_PER_STATEMENT = 5_000
+WAITING_SHARE = 0.1  # of the rows, in ranges that have outgrown their size, which are not cut for the sake of the rest
 TASK_ROWS = 1_000_000  # of both sides that one task compares
 MOST_TASKS = 16  # tasks are planned one by one, which costs more than what small ones would save
 MARK_FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint")]
@@ -56,7 +57,7 @@ class Moved:
 
 def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
     """Whether two rounds can be made, and would ship much less than whole ranges if nothing had changed."""
-    shared = snapshot.name is not None and not snapshot.rebase and bool(strategy.plan.key)
+    shared = snapshot.name is not None and not snapshot.anew and bool(strategy.plan.key)
     plain = shared and strategy.deletes and strategy.summed == "digest" and not wanted.children
     return plain and saved(_rows_of(wanted), strategy.plan.table.row_width, 0) >= SAVED_BYTES
 
@@ -75,6 +76,15 @@ def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float) 
     moved = density * _rows_of(wanted)
     enough = saved(_rows_of(wanted), strategy.plan.table.row_width, moved) >= SAVED_BYTES
     return is_open(strategy, snapshot, wanted) and enough and moved <= MOST_KEYS
+
+
+def preferred(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float) -> Look:
+    """`wanted`, or the same without cuts: children need whole rows, and little that has outgrown its size can wait."""
+    if not wanted.children or snapshot.rebase:
+        return wanted
+    plain = wanted.uncut()
+    little = sum(r.rows for r in wanted.parents) <= WAITING_SHARE * _rows_of(plain)
+    return plain if little and is_worth(strategy, snapshot, plain, density) else wanted
 
 
 def density_of(wanted: Look, events: int) -> float:

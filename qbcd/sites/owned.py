@@ -83,12 +83,12 @@ def forget(site: DatabaseSite, held: Held) -> None:
     with site.reading() as conn:  # only variant delta has them, and a stream is forgotten without its plan
         tables += [t for t in lineage_tables(site.source.schema, site.stream) if connector.probe_table(conn, *t)]
     try:
-        _run_alone(site, [_drop(connector, table) for table in tables], held)
+        run_alone(site, [_drop(connector, table) for table in tables], held)
     except MissingPrivilege:
         # A DBA made the tables, and they are the DBA's to drop; their rows are ours.
         with site.reading() as conn:
             standing = [table for table in tables if connector.probe_table(conn, *table)]
-        _run_alone(site, [f"DELETE FROM {sql_name(connector, table)}" for table in standing], held)
+        run_alone(site, [f"DELETE FROM {sql_name(connector, table)}" for table in standing], held)
 
 
 def _drop(connector: Connector, table: tuple[str, str]) -> str:
@@ -129,7 +129,7 @@ def _make_index(site: DatabaseSite, plan: StreamPlan) -> None:
         ) from error  # fmt: skip
 
 
-def _run_alone(site: DatabaseSite, statements: Sequence[str], held: Held) -> None:
+def run_alone(site: DatabaseSite, statements: Sequence[str], held: Held) -> None:
     """Runs repeatable statements in a transaction of their own, since DDL may commit by itself."""
     with site.source.write(site.stream) as session:
         row = held.row

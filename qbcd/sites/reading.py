@@ -18,10 +18,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from qbcd import hooks, ranges, rotation
+from qbcd.catalog.meaning import Change, change_of, columns_before
 from qbcd.catalog.remembered import check_server, check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import TornRead
-from qbcd.model import KeyRange, ServerIdentity, Statement, StreamPlan, Table
+from qbcd.model import Column, KeyRange, ServerIdentity, Statement, StreamPlan, Table
 from qbcd.spark.source import source_rows
 from qbcd.strategies import IdRcs, Query
 
@@ -41,7 +42,10 @@ class Snapshot:
 
     Attributes:
         name: Of the one state that `session` and all who import it see; None where each statement sees its own.
-        rebase: The digests kept from earlier may mean something else now (confirmed by the user).
+        rebase: The digests kept from earlier may mean something else now.
+        change: What is captured otherwise than before.
+        whole: Checksums are of keys alone, and say nothing of rows under another restriction.
+        was: The columns whose digests the replica has, where the source can still compute them; None where it cannot.
         ts_ms: The source's clock, milliseconds since 1970 UTC.
     """
 
@@ -51,6 +55,19 @@ class Snapshot:
     server: ServerIdentity
     rebase: bool
     ts_ms: int
+    change: Change
+    was: tuple[Column, ...] | None
+    whole: bool = False
+
+    @property
+    def anew(self) -> bool:
+        """Every row has to be read: checksums kept from earlier do not tell which ones differ."""
+        return self.rebase or self.change.columns or self.whole
+
+    @property
+    def by_value(self) -> bool:
+        """Nor can the source compute the old ones: values are compared (protocol.md 16)."""
+        return self.anew and self.was is None
 
 
 @contextmanager
@@ -75,11 +92,14 @@ def snapshot_of(
         name = connector.export_snapshot(session.connection) if one_state else None
         if checkpoint is None:
             table, server, rebase = plan.table, connector.server_identity(session.connection), False
+            change, was = Change(), None
         else:
-            table = check_shape(source, session, plan.stream, checkpoint)
+            table = check_shape(source, session, plan.stream, checkpoint, plan)
             server, rebase = check_server(source, session, plan.stream, checkpoint, accept=accept_source)
+            change = change_of(checkpoint, plan)
+            was = columns_before(checkpoint, replace(plan, table=table)) if change and not rebase else None
         hooks.reach("after_snapshot")
-        yield Snapshot(session, name, table, server, rebase, connector.clock_ms(session.connection))
+        yield Snapshot(session, name, table, server, rebase, connector.clock_ms(session.connection), change, was)
 
 
 def checksums(

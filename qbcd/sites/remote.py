@@ -15,10 +15,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from qbcd import hooks
+from qbcd.catalog.meaning import change_of
 from qbcd.catalog.remembered import check_server
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, Cost, StreamPlan
-from qbcd.sites import compare, comparing
+from qbcd.sites import auditing, compare, comparing, settled
 from qbcd.sites.files import Part
 from qbcd.sites.horizon import look_ahead
 from qbcd.sites.reading import Snapshot, frame
@@ -49,14 +50,15 @@ def first_mark(site: SparkSite, strategy: IdRcs) -> dict[str, Any]:
 
 
 def poll(site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settings, held: Held) -> Iterator[Detection]:
-    """Reads the window, and sweeps where that is due; all values are compared where the server is another one."""
-    afresh = settings.accept_source and _changed_server(site, held)
-    ahead = look_ahead(site.source, strategy.stamp, None if afresh else held.row.checkpoint["mark"])
+    """Reads the window, and sweeps where that is due; all rows are compared where their meaning is another one."""
+    elsewhere = _changed_server(site, settings, held)
+    afresh = elsewhere or bool(change_of(held.row.checkpoint, plan))
+    ahead = look_ahead(site.source, strategy.stamp, None if elsewhere else held.row.checkpoint["mark"])
     hooks.reach("after_horizon")
     remark = ahead.pop("remark", "")
     if afresh:
-        swept = held.row.checkpoint["swept"]
-        yield comparing.poll(site, plan, strategy, settings, held, {"mark": ahead, "swept": swept})
+        kept = {n: held.row.checkpoint[n] for n in ("swept", auditing.AUDITED) if n in held.row.checkpoint}
+        yield comparing.poll(site, plan, strategy, settings, held, {**kept, "mark": ahead})
         return
     found = _window(site, plan, strategy, settings, held, ahead)
     yield replace(found, remarks=(remark,) if remark else ())
@@ -66,11 +68,14 @@ def poll(site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settin
             now = site.store.now(conn)
         if now - float(held.row.checkpoint["swept"]) >= every.total_seconds():
             yield sweep(site, plan, strategy, settings, held, now)
+    if began := auditing.due(site, settings, held):
+        yield settled.audit(site, plan, strategy, settings, held, began)
 
 
-def _changed_server(site: SparkSite, held: Held) -> bool:
+def _changed_server(site: SparkSite, settings: Settings, held: Held) -> bool:
+    accept = settings.accept_source
     with site.source.read(site.stream) as session:
-        return check_server(site.source, session, site.stream, held.row.checkpoint, accept=True)[1]
+        return check_server(site.source, session, site.stream, held.row.checkpoint, accept=accept)[1]
 
 
 def _window(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.engine import Connection
 
 from qbcd import hooks
+from qbcd.catalog.meaning import change_of
 from qbcd.catalog.remembered import SETTLED
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import SourceChanged
@@ -138,10 +139,13 @@ class SparkSite(Site):
     # -- detect ------------------------------------------------------------------------------------------------------
     def detect(self, plan: StreamPlan, settings: Settings, held: Held) -> Iterator[Detection]:
         strategy = self.strategy(plan)
+        change = change_of(held.row.checkpoint, plan)
         if isinstance(strategy, RemoteTs):
             yield from remote.poll(self, plan, strategy, settings, held)
         else:
             yield comparing.poll(self, plan, strategy, settings, held)
+        if change:
+            yield Detection(None, Cost(), (change.told(),))
 
     # -- checks ------------------------------------------------------------------------------------------------------
     @contextmanager
@@ -155,9 +159,11 @@ class SparkSite(Site):
         with snapshot_of(
             self.source, plan, held.row.checkpoint, one_state=strategy.cut.one_state, accept_source=accept
         ) as snapshot:
-            if snapshot.rebase and strategy.keeps != "rows":
+            snapshot = replace(snapshot, whole=bool(snapshot.change) and isinstance(strategy, RemoteTs))
+            if snapshot.by_value and strategy.keeps != "rows":
+                what = "the server changed" if snapshot.rebase else snapshot.change.told()
                 raise SourceChanged(
-                    "the server changed, and this stream keeps no old values by which its rows could be compared",
+                    f"{what}, and this stream keeps no old values by which its rows could be compared",
                     stream=self.stream,
                     remedy=f"qbcd reset {self.stream}, then prepare it again; consumers must reload",
                 )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from qbcd import hooks
+from qbcd.catalog.meaning import change_of
 from qbcd.catalog.remembered import check_server, check_shape
 from qbcd.catalog.source import Session
 from qbcd.errors import Refused, StateConflict, UnsafeKey
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 Counts = Mapping[str, int]
 # What of a checkpoint no step makes anew.
-CARRIED = ("open", "mark", "marks", "pass", "swept", "usual")
+CARRIED = ("open", "mark", "marks", "pass", "swept", "usual", "audited", "auditing")
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Look:
         before: Statements that run first, in the same transaction.
         begin: Tells, in the step's transaction, whether there is anything to look at; it vouches for the key itself.
             None where the step always looks.
+        after: Statements about what was found, before anything is done with it.
         adopt: Statements that put rows into the replica without an event, before anything is looked for.
         within: The one key range that the step is about; None for the whole table.
         keep_open: The rows join the open batch; otherwise they are a batch of their own.
@@ -51,6 +53,7 @@ class Look:
     find: Sequence[Callable[[InSource, Part], Statement]]
     before: Sequence[Statement] = ()
     begin: Callable[[Session], bool] | None = None
+    after: Sequence[Callable[[InSource, Part], Statement]] = ()
     adopt: Sequence[Statement] = ()
     within: KeyRange | None = None
     keep_open: bool = False
@@ -79,13 +82,15 @@ class Taken:
         return sum(self.counts.values())
 
 
-def take(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, look: Look) -> Taken:
-    """Takes one step; the row in `held` has advanced when it returns."""
+def take(
+    site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, look: Look, *, drop: Sequence[str] = ()
+) -> Taken:
+    """Takes one step; the row in `held` has advanced when it returns. The next checkpoint has no entries `drop`."""
     strategy = site.strategy(plan)
     with site.source.write(site.stream, steady=strategy.steady) as session:
         site.enter(session, plan, held)
         # Only what vouches for the key is taken over: the table is the one that is configured now.
-        keyed = plan.on(check_shape(site.source, session, site.stream, held.row.checkpoint))
+        keyed = plan.on(check_shape(site.source, session, site.stream, held.row.checkpoint, plan))
         server, changed = check_server(
             site.source, session, site.stream, held.row.checkpoint, accept=settings.accept_source
         )
@@ -101,10 +106,12 @@ def take(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, l
         adopted = sum(session.run(statement) for statement in look.adopt)
         found = _find(session, strategy, part, look) if looking else 0
         hooks.reach("after_fetch")
+        for make in look.after if found else ():
+            session.run(make(strategy, part))
         counts = settle(site, session, strategy, settings, held, part, look) if found else {}
         spent = time.monotonic() - began
         moves = dict(look.follow(session, strategy, part, counts))
-        if not found and not changed and not moves:
+        if not found and not changed and not moves and not change_of(row.checkpoint, plan):
             return Taken(seconds=spent)
         header = None
         if found:
@@ -116,7 +123,8 @@ def take(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, l
             else:
                 pair(site, session, settings, header)
         rows = int(row.checkpoint["rows"]) + adopted + counts.get("c", 0) - counts.get("d", 0)
-        checkpoint = {**carried(held), **site.checkpoint(plan, settings, server, rows), **moves}
+        kept = {name: value for name, value in carried(held).items() if name not in drop}
+        checkpoint = {**kept, **site.checkpoint(plan, settings, server, rows), **moves}
         confirm(site.project, settings, held)
         hooks.reach("before_commit")
         advanced = site.commit(session.connection, held.row, held, header, checkpoint)

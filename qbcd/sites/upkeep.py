@@ -74,4 +74,5 @@ def compact(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
         )
         advanced = site.commit(conn, switched, held, None, dict(row.checkpoint))
     held.row = advanced
+    hooks.reach("after_commit")
     return True

@@ -20,6 +20,7 @@ class Settings:
         key_change: Deletes and inserts of equal content are marked as a change of key.
         typed: Some sink needs every value in its type's range.
         requested: What the user wrote about the plan; a change needs `reset`.
+        audit: How often replica and source are compared in full, None for never.
         accept_deletes: Lift the delete guard once.
         accept_source: Go on although the source is another server than remembered.
     """
@@ -35,6 +36,7 @@ class Settings:
     key_change: bool = False
     rows_per_range: int = 2000
     connections: int = 2
+    audit: timedelta | None = None
     accept_deletes: bool = False
     accept_source: bool = False
 
@@ -74,9 +76,18 @@ class Step:
 
 @dataclass
 class Held:
-    """A stream while its lease is held: the row as last read or written, and the lease's heartbeat."""
+    """A stream while its lease is held: the row as last read or written, and the lease's heartbeat.
+
+    Attributes:
+        first: The row's version when the lease was taken. What a user confirmed was seen at it, also where the poll
+            that was refused had taken other steps before, as this one has: a watermark moves at every poll.
+    """
 
     row: StreamRow
     keeper: LeaseKeeper
     confirmed: Refusal | None = None
     notes: list[str] = field(default_factory=list)  # what a user's confirmation let pass, for the history
+    first: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.first = self.row.version

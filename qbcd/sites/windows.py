@@ -123,7 +123,7 @@ def purge(site: DatabaseSite, plan: StreamPlan, held: Held) -> None:
         if lock:
             session.run(lock)
         # Nothing is removed from a server, or by a shape of the table, that is not the one in which it was seen.
-        check_shape(site.source, session, site.stream, row.checkpoint)
+        check_shape(site.source, session, site.stream, row.checkpoint, plan)
         check_server(site.source, session, site.stream, row.checkpoint, accept=False)
         before = _passed_by_all(site, session, plan, held)
         hooks.reach("before_purge")

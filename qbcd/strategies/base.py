@@ -86,6 +86,10 @@ class Strategy(ABC):
         """Options of the plan that the strategy has chosen, for the checkpoint, JSON-ready."""
         return {}
 
+    def change_problem(self, *, columns: bool, where: bool) -> str:
+        """Why a poll cannot take up other columns or another restriction; empty where it can."""
+        return ""
+
     @abstractmethod
     def estimate(self) -> Estimate:
         """The cost of a poll of the unchanged table."""

@@ -120,7 +120,15 @@ class Cut(ABC):
     def relation(self, template: str, part: Share = WHOLE, **extra: Any) -> str:
         """A template's rows, or those of a part of the storage, as a FROM item."""
         plan, (number, parts) = self.plan, part
-        context = {"hashed": self.hashed, "ranged": False, "windowed": False, "keyed": False, **extra}
+        context = {
+            "hashed": self.hashed,
+            "ranged": False,
+            "windowed": False,
+            "settled": False,
+            "keyed": False,
+            "was": (),
+            **extra,
+        }
         rendered = render(
             template, table=plan.table, key=plan.key, captured=plan.captured, share=number, shares=parts, **context
         )

@@ -7,6 +7,7 @@ key, or of its hash (`qbcd.strategies.cuts`), settled at prepare.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -38,6 +39,7 @@ class IdRcs(Strategy):
     sums_of = "row_digests"  # template of the rows that checksums sum
     summed = "digest"  # column of fetched rows that a range's checksum is the sum of
     extra: tuple[tuple[str, str], ...] = ()  # (name, Spark's type) of what else a fetched row has
+    was: tuple[Column, ...] = ()  # columns whose digest rows bring beside their own
     deletes = True  # they are told
 
     def __init__(self, connector: Connector, plan: StreamPlan) -> None:
@@ -65,6 +67,12 @@ class IdRcs(Strategy):
             raise self._wrong("per_poll", place, f"`per_poll` {SCANNED}", keyed)
         if self.plan.option("target"):
             raise self._wrong("pace", place, f"`pace` {SCANNED}", keyed)
+
+    def beside(self, was: Sequence[Column]) -> IdRcs:
+        """This strategy, whose images bring the digest over the columns `was` as well, of the same read."""
+        made = copy.copy(self)
+        made.was, made.extra = tuple(was), (*self.extra, ("old_digest", "bigint"))
+        return made
 
     def by_rows(self) -> IdRcs:
         """The strategy whose checksums are those of whole rows, as `verify` compares them."""
@@ -104,7 +112,7 @@ class IdRcs(Strategy):
         Rows without a key have no identity but their digest. With `typed`, column `untravelled` names the positions of
         values that no typed sink can take.
         """
-        return self.cut.rows(ranges, self._outputs(typed), "row_images", part, typed=typed, keyed=bool(self.extra))
+        return self.cut.rows(ranges, self._outputs(typed), "row_images", part, typed=typed, **self._digests())
 
     def marks(self, ranges: Sequence[KeyRange], part: Share = WHOLE) -> Statement:
         """Rows (range_id, key_id, digest, k0..kn) of `ranges`: of each row its digest, and what it is found by."""
@@ -114,8 +122,12 @@ class IdRcs(Strategy):
 
     def images_of(self, keys: Sequence[Sequence[str]], *, typed: bool) -> Statement:
         """As `images`, without their ranges, of the rows with `keys`, which `marks` gave."""
-        relation = self.cut.relation("row_images", typed=typed, hashed=False)
+        relation = self.cut.relation("row_images", typed=typed, hashed=False, **self._digests())
         return Statement(self.connector.of_keys(self._outputs(typed), relation, self.plan.key, keys))
+
+    def _digests(self) -> dict[str, Any]:
+        """Which digests images bring beside that of the row."""
+        return {"keyed": any(name == "key_digest" for name, _ in self.extra), "was": self.was}
 
     def _outputs(self, typed: bool) -> list[str]:
         columns = [f"t.qbcd_{i} AS c{i}" for i in range(len(self.plan.captured))]

@@ -167,6 +167,19 @@ class InSource(Strategy):
         """(op, k0..kn) of a part's rows, keys as canonical text."""
         return self._part("outbox_keys", part)
 
+    # -- a change of what is captured ---------------------------------------------------------------------------------
+    def fill(self, added: Columns) -> Statement:
+        """Takes the present values of columns that are `added` to the captured ones into the replica's rows."""
+        return self._compiled("replica_fill", added=[i for i in self._images if i.name in added])
+
+    def unknown(self, added: Columns, part: Part) -> Statement:
+        """Takes the old values of `added` columns, which `fill` put there, out of a part."""
+        return self._part("outbox_unknown", part, added=[i for i in self._images if i.name in added])
+
+    def image_names(self, added: Columns) -> dict[str, str]:
+        """By its name in the outbox, the column of `added` that an image is of."""
+        return {name: i.name for i in self._images if i.name in added for name in (i.before, i.after)}
+
     # -- ranges ------------------------------------------------------------------------------------------------------
     def per_range(self, part: Part, ranges: Sequence[KeyRange]) -> list[Statement]:
         """Two statements, rows (range_id, n, net): a part's events by range, and by how many rows the range grew."""
@@ -204,7 +217,7 @@ class InSource(Strategy):
             "ranged": within is not None,
             # what only some strategies have, see their own `_context`
             "fresh": False, "checksum": "", "deletes": True, "flag": "", "exits": False, "marked": False,
-            "any_row": False, "held": None,
+            "any_row": False, "reason": "", "held": None,
         }  # fmt: skip
         return render(template, **{**context, **self._context(), **extra})
 

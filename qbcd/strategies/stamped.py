@@ -143,20 +143,21 @@ class Stamped(Ranged):
         return self._estimated(f"S + delta*N{better}", costs.ts(pages, pages, DELTA), rows)
 
     # -- a poll ------------------------------------------------------------------------------------------------------
-    def look(self, part: Part, window: Window, *, repeats: bool = True) -> Statement:
+    def look(self, part: Part, window: Window, *, repeats: bool = True, reason: str = "") -> Statement:
         """Writes what changed among the rows of a window into the outbox.
 
         Args:
             part: Where the rows go.
             window: Of the watermark.
             repeats: Where only keys are kept, a known row in the window is an update; False tells new ones alone.
+            reason: Of all events; without one those of rows that leave the restriction have theirs.
         """
         values = {**part.params, **self._bounds(window)}
-        return self._compiled("changes", values, pairs="window", repeats=repeats, **self._window(window))
+        return self._compiled("changes", values, pairs="window", repeats=repeats, reason=reason, **self._window(window))
 
-    def sweep(self, part: Part, within: KeyRange | None = None) -> Statement:
+    def sweep(self, part: Part, within: KeyRange | None = None, reason: str = "") -> Statement:
         """Writes rows of the replica whose keys are gone into the outbox: what no time-stamp can show."""
-        return self._part("changes", part, within, pairs="gone", after=[], exits=False)
+        return self._part("changes", part, within, pairs="gone", after=[], exits=False, reason=reason)
 
     def differences(self, part: Part, within: KeyRange | None = None) -> Statement:
         """The sweep, range by range."""
@@ -180,10 +181,28 @@ class Stamped(Ranged):
             **self._window(window),
             "windowed": True,
             "hashed": False,
+            "settled": False,
             "keyed": True,
+            "was": (),
             "typed": typed,
         }
         return self._compiled("row_images", self._bounds(window), **context)
+
+    def settled_images(self, mark: str, *, typed: bool) -> Statement:
+        """The rows that the restriction holds for, as `window_images` has them, and whether each is before `mark`.
+
+        Rows that are not come whatever the restriction says: nothing can be told of them yet.
+        """
+        window = Window(None, mark)
+        context = {
+            **self._window(window),
+            "windowed": False,
+            "settled": True,
+            "hashed": False,
+            "keyed": True,
+            "was": (),
+        }
+        return self._compiled("row_images", self._bounds(window), **context, typed=typed)
 
     def greatest(self) -> Statement:
         """One row (mark): the largest value of a counter, as text."""

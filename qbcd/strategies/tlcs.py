@@ -67,6 +67,11 @@ class Tlcs(Ranged):
                 stream=self.plan.stream, where=where, remedy=f"exclude: [{self.column}]",
             )  # fmt: skip
 
+    def change_problem(self, *, columns: bool, where: bool) -> str:
+        """Digests of other columns say nothing about these, and there are no values."""
+        told = "checksums of other columns cannot be compared, and checksums in the source are all that is kept"
+        return told if columns else ""
+
     def estimate(self) -> Estimate:
         """N + delta*W = 1.001 N (paper, 3.3; error C15), and the table of digests beside it."""
         return self._scan_and_copy("N + W, W the pages of key and digest" if self.keeps != "nothing" else "N")

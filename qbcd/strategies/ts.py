@@ -39,6 +39,11 @@ class Ts(Stamped):
         """Of a stream of deletes alone: takes keys that are new in a range into the replica, without an event."""
         return [self._compiled("replica_adopt", within=within)] if self.deletes == "only" else []
 
+    def change_problem(self, *, columns: bool, where: bool) -> str:
+        """A sweep takes a row for gone when its key is, whatever the restriction says."""
+        told = "`deletes: only` looks at keys that are gone, and tells nothing of rows that leave the restriction"
+        return told if where and self.deletes == "only" else ""
+
     def warnings(self) -> list[str]:
         """That deletes stay unseen, where nothing looks for them."""
         if self.deletes:

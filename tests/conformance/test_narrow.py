@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from qbcd.sites import narrow
-from tests.conformance.test_histories import BOTH, FEW, HOSTILE, run
+from tests.conformance.test_histories import BOTH, BY_KEY, FEW, HOSTILE, run
 from tests.support.places import Place, over
 from tests.support.variants import VARIANTS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NARROW = [v for v in VARIANTS if v.name in ("id_rcs", "id_rcs-digest", "tlcs-remote")]
+NARROW = [v for v in VARIANTS if v.name in ("id_rcs", *BY_KEY)]
 
 
 @over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(2, 6))], elsewhere=[])

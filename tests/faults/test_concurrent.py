@@ -150,7 +150,8 @@ def test_polls_among_writers(
 
 ACCOUNTS = 4000
 RANGE = 500  # accounts
-READS = 20
+READS = 20  # of unpinned ones, one at least tears
+FEW_READS = 6
 TRANSFER = f"""
 \\set a random(1, {ACCOUNTS})
 \\set b random(1, {ACCOUNTS})
@@ -216,10 +217,13 @@ class Bank:
         return found
 
 
-def test_pinned_reads_do_not_tear(server: EmbeddedPostgres, place: Place, workspace: Path, spark: SparkSession) -> None:
+@pytest.mark.parametrize("reads", [FEW_READS, pytest.param(200, marks=pytest.mark.campaign)])
+def test_pinned_reads_do_not_tear(
+    reads: int, server: EmbeddedPostgres, place: Place, workspace: Path, spark: SparkSession
+) -> None:
     bank = Bank(place, workspace, spark)
     with bank.project, writers(server, place, Work(TRANSFER, within), workspace):
-        assert bank.sums(READS) == [(ACCOUNTS, 1000 * ACCOUNTS)] * READS
+        assert bank.sums(reads) == [(ACCOUNTS, 1000 * ACCOUNTS)] * reads
         fetched = []
         for _ in range(2):
             (outcome,) = poll(bank.project, "b")
@@ -236,7 +240,7 @@ def test_a_range_does_not_tear(
     bank, whole = Bank(place, workspace, spark), (RANGE, 1000 * RANGE)
     with bank.project:
         with writers(server_of(request, place.kind), place, Work(WITHIN, within), workspace):
-            assert bank.sums(READS // 4, ["range_id"]) == [whole] * (READS // 4 * (ACCOUNTS // RANGE))
+            assert bank.sums(FEW_READS // 2, ["range_id"]) == [whole] * (FEW_READS // 2 * (ACCOUNTS // RANGE))
             (outcome,) = poll(bank.project, "b")
             assert outcome.report is not None
             assert outcome.report.cost.dirty == ACCOUNTS // RANGE, "transfers touched every range"
@@ -250,7 +254,7 @@ def test_control_reads_without_the_pin_tear(
     bank = Bank(place, workspace, spark)
     monkeypatch.setattr(PostgreSQL, "snapshot_pins", lambda self, name: self.session_pins())
     with bank.project, writers(server, place, Work(TRANSFER, within), workspace):
-        assert set(bank.sums(READS)) != {(ACCOUNTS, 1000 * ACCOUNTS)}
+        assert any(bank.sums(1) != [(ACCOUNTS, 1000 * ACCOUNTS)] for _ in range(READS))
         mark = bank.project.work("b").site.row()
         with pytest.raises(TornRead):
             poll(bank.project, "b")

@@ -30,9 +30,11 @@ STRATEGIES = ("mds", "id_rcs")
 @over(
     "strategy, point",
     [
-        ("mds", "after_lease"), ("mds", AFTER_PLAN), ("mds", "before_commit"), ("mds", "before_publish"),
-        ("id_rcs", "after_snapshot"), ("id_rcs", "after_commit"),
-        pytest.param("id_rcs", "after_stage", marks=pytest.mark.campaign),
+        ("mds", AFTER_PLAN), ("mds", "before_commit"), ("id_rcs", "after_snapshot"), ("id_rcs", "after_commit"),
+        *(
+            pytest.param(*case, marks=pytest.mark.campaign)
+            for case in (("mds", "after_lease"), ("mds", "before_publish"), ("id_rcs", "after_stage"))
+        ),
     ],
     elsewhere=[("mds", "before_commit")],
 )  # fmt: skip
@@ -58,18 +60,24 @@ def faint(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
+PAUSED = [("mds", "after_lease", False, True), ("mds", AFTER_PLAN, True, True), ("mds", AFTER_PLAN, True, False)]
+
+
 # Rules 1 and 2: a holder that was paused past its lease. `blind`: it was paused after its last look at the lease, so
 # that only the step itself can stop it: by the version where another poller has moved the stream, by the token alone
 # where that one found nothing to move.
-@pytest.mark.parametrize(("blind", "moved"), [(False, True), (True, True), (True, False)])
 @over(
-    "strategy, point",
+    "strategy, point, blind, moved",
     [
-        ("mds", "after_lease"), ("mds", AFTER_PLAN),
-        pytest.param("id_rcs", "before_commit", marks=pytest.mark.campaign),
-        pytest.param("id_rcs", AFTER_PLAN, marks=pytest.mark.campaign),
+        case if case in PAUSED else pytest.param(*case, marks=pytest.mark.campaign)
+        for case in (
+            (strategy, point, *how)
+            for strategy, point in (("mds", "after_lease"), ("mds", AFTER_PLAN), ("id_rcs", "before_commit"),
+                                    ("id_rcs", AFTER_PLAN))
+            for how in ((False, True), (True, True), (True, False))
+        )
     ],
-    elsewhere=[("mds", AFTER_PLAN)],
+    elsewhere=PAUSED[-1:],
 )  # fmt: skip
 def test_a_paused_holder_cannot_commit(
     strategy: str, point: str, blind: bool, moved: bool, database: str, workspace: Path, spark: SparkSession,

@@ -28,6 +28,7 @@ from tests.support.project import config, opened
 SAFE = ("ts", "tdi", "atdi")
 CONTROL = "control"
 MARGIN = {CONTROL: timedelta(milliseconds=77)}  # by which the control is known to the horizon
+BRIEF = Load(rows=6_000, polls=90, long=(0.3, 1.5))
 DEFAULT = Load(rows=20_000, polls=300, long=(0.5, 3.0))
 TURNS = 14  # transactions that may begin from one poll to the next
 SHORT = Load(rows=5_000, polls=100, long=(0.3, 1.5))
@@ -144,13 +145,9 @@ def judge(found: Mapping[str, Any]) -> None:
     assert found["lost"][CONTROL]
 
 
-def test_late_writers(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge(watched(place, workspace, DEFAULT, monkeypatch))
-
-
-@pytest.mark.campaign
-def test_late_writers_for_long(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge(watched(place, workspace, LONG, monkeypatch))
+@pytest.mark.parametrize("load", [BRIEF, *(pytest.param(load, marks=pytest.mark.campaign) for load in (DEFAULT, LONG))])
+def test_late_writers(load: Load, place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge(watched(place, workspace, load, monkeypatch))
 
 
 @pytest.mark.campaign

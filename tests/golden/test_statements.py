@@ -63,6 +63,10 @@ def in_source(strategy: InSource) -> Iterator[tuple[str, Statement]]:
         for i, statement in enumerate(strategy.baseline(first, events=events), 1):
             yield f"baseline, events={events}, {i}", statement
     yield "key problems", strategy.key_problems()
+    if strategy.name == "mds" and strategy.plan.columns:
+        added = tuple(c.name for c in strategy.plan.columns[-2:])
+        yield "columns that are captured from now on", strategy.fill(added)
+        yield "their old values, which nobody was told", strategy.unknown(added, part)
     yield "changes", strategy.differences(part)
     yield "counts", strategy.counts(part)
     yield "values no type can hold", strategy.untravelled(part)
@@ -119,7 +123,7 @@ def stamped(which: str) -> Iterator[tuple[str, Statement]]:
         strategy = make(connector, optioned(which, "stamped", kind.split()[0], **options), "qbcd")
         strategy.check()
         yield f"{kind}: window", strategy.look(part, window)
-        yield f"{kind}: all before", strategy.look(part, Window(None, window.hi), repeats=False)
+        yield f"{kind}: audit", strategy.look(part, Window(None, window.hi), repeats=False, reason="audit")
         yield f"{kind}: window alone", strategy.window_rows(window)
         yield f"{kind}: sweep of a range", strategy.sweep(part, KeyRange(2, ("-5",), ("7",)))
         yield f"{kind}: index", Statement(strategy.index())
@@ -143,6 +147,7 @@ def windowed(which: str, kind: str, options: Mapping[str, Any], window: Window) 
     yield f"{kind}, under Spark: key sums", strategy.cut.checksums(ranges)
     yield f"{kind}, under Spark: keys", strategy.keys(ranges[1:2])
     yield f"{kind}, under Spark: images", strategy.images(ranges[1:2], typed=True)
+    yield f"{kind}, under Spark: audit", strategy.settled_images(ranges[1:2], window.hi, typed=False)
 
 
 def remote(which: str, name: str) -> Iterator[tuple[str, Statement]]:
@@ -159,6 +164,8 @@ def remote(which: str, name: str) -> Iterator[tuple[str, Statement]]:
     yield "id_rcs: checksums of the one range", strategy.cut.checksums(lone)
     yield "id_rcs: images", strategy.images(ranges_of(which, plan)[1:2], typed=False)
     yield "id_rcs: images of all ranges", strategy.images(ranges_of(which, plan), typed=False)
+    if name == "simple":
+        yield "id_rcs: images, and the digest of before", strategy.beside(plan.captured[:2]).images(lone, typed=False)
     typed = strategy.images(lone, typed=True)
     yield "id_rcs: images for typed sinks, as the JDBC driver takes them", Statement(connector.jdbc_query(typed.sql))
     if name in ("simple", "every_comparison"):

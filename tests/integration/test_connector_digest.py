@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from qbcd.model import Column
@@ -90,23 +92,43 @@ def test_rows_that_swap_a_value_change_the_sum(database: str) -> None:
     assert swaps > 2000
 
 
-def test_a_hundred_thousand_random_swaps_are_seen(database: str) -> None:
-    sql(database, "CREATE TABLE r AS SELECT g AS id, hashint8(g * 7) % 1000 AS a, hashint8(g) % 3 AS b "
+# What becomes of rows x, y and z: whose values of a and b each of them has then.
+MOVES = {
+    "two rows swap a value": ("ya xb", "xa yb", "za zb"),
+    "three rows rotate a value": ("ya xb", "za yb", "xa zb"),
+    "two rows swap all values": ("ya yb", "xa xb", "za zb"),
+    "three rows rotate all values": ("ya yb", "za zb", "xa xb"),
+    "each row swaps its columns": ("xb xa", "yb ya", "zb za"),
+    "one value goes round both columns of two rows": ("xb ya", "yb xa", "za zb"),
+}
+
+
+def test_a_hundred_thousand_random_swaps_and_rotations_are_seen(database: str) -> None:
+    sql(database, "CREATE TABLE r AS SELECT g AS id, hashint8(g * 7) % 1000 AS a, hashint8(g * 11) % 999 AS b "
         "FROM generate_series(1, 100000::bigint) g")  # fmt: skip
     with reading(database) as session:
         key, a, b = (column(probe(session, "r").column(n)) for n in ("id", "a", "b"))
 
-        def of(row: str, value: str) -> str:
-            parts = [(key, named(row, "id")), (a, named(value, "a")), (b, named(row, "b"))]
+        def of(row: str, values: str) -> str:
+            first, second = values.split()
+            parts = [(key, named(row, "id")), (a, named(*first)), (b, named(*second))]
             return text(PG.row_digest(parts)) + "::numeric"
 
-        found = session.one(
-            "SELECT count(*) AS n, count(*) FILTER ("
-            f"WHERE {of('x', 'x')} + {of('y', 'y')} = {of('x', 'y')} + {of('y', 'x')}) AS missed "
-            "FROM public.r AS x JOIN public.r AS y ON y.id = 100001 - x.id WHERE x.a <> y.a"
+        def total(moved: Sequence[str]) -> str:
+            return " + ".join(of(row, values) for row, values in zip("xyz", moved, strict=True))
+
+        old = total(("xa xb", "ya yb", "za zb"))
+        missed = ", ".join(
+            f"count(*) FILTER (WHERE {old} = {total(moved)}) AS m{i}" for i, moved in enumerate(MOVES.values())
         )
-    assert found.n > 99_000
-    assert found.missed == 0
+        found = session.one(
+            f"SELECT count(*) AS n, {missed} FROM public.r AS x "
+            "JOIN public.r AS y ON y.id = 1 + mod(x.id + 33332, 100000) "
+            "JOIN public.r AS z ON z.id = 1 + mod(x.id + 71234, 100000) "
+            "WHERE x.a <> y.a AND y.a <> z.a AND z.a <> x.a AND x.b <> y.b AND x.a <> x.b AND x.b <> y.a"
+        )
+    assert found.n > 98_000
+    assert dict(zip(MOVES, found[1:], strict=True)) == dict.fromkeys(MOVES, 0)
 
 
 def test_a_million_rows_have_a_million_digests(database: str) -> None:

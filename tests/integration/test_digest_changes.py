@@ -14,6 +14,7 @@ from tests.support import sql
 from tests.support.oracle import batches, copy_of, events, net
 from tests.support.pg_pool import MORE_SETUP, NOT_NULL, VALUES_OF
 from tests.support.pg_source import digest, probe, reading
+from tests.support.places import Place
 from tests.support.project import config, opened, poll
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def update(url: str, row: int, values: dict[str, str | None]) -> None:
     sql(url, f"UPDATE w SET {sets} WHERE id = %s", [*values.values(), row])
 
 
-def test_swaps_in_every_type_are_found(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_swaps_in_every_type_are_found(database: str, place: Place, workspace: Path, spark: SparkSession) -> None:
     """Rows 2i and 2i+1 swap their values of column i, twice over: two values, and a value with NULL."""
     sql(database, MORE_SETUP)
     kinds = list(VALUES_OF)
@@ -150,27 +151,29 @@ def test_swaps_in_every_type_are_found(database: str, workspace: Path, spark: Sp
     needed = {f"c{kinds.index(t)}": value for t, value in (("needed", "7"), ('"Needed.text"', "x"))}
     sql(database, f"CREATE TABLE s (id int PRIMARY KEY, {columns})")
     pairs: list[tuple[int, str | None, str | None]] = []
-    for i, sql_type in enumerate(kinds):
-        one, two = distinct_values(database, sql_type)
-        pairs.append((i, one, two))
-        if sql_type not in NOT_NULL:
-            pairs.append((i, one, None))
-    for n, (i, *values) in enumerate(pairs):
-        for row, value in enumerate(values):
-            names = {**needed, f"c{i}": value}
-            places = ", ".join(f"%s::{kinds[int(c[1:])].split(' COLLATE')[0]}" for c in names)
-            statement = f"INSERT INTO s (id, {', '.join(names)}) VALUES (%s, {places})"
-            sql(database, statement, [2 * n + row, *names.values()])
+    with place.connect() as conn:
+        for i, sql_type in enumerate(kinds):
+            one, two = distinct_values(place, conn, sql_type)
+            pairs.append((i, one, two))
+            if sql_type not in NOT_NULL:
+                pairs.append((i, one, None))
+        for n, (i, *values) in enumerate(pairs):
+            for row, value in enumerate(values):
+                names = {**needed, f"c{i}": value}
+                places = ", ".join(f"%s::{kinds[int(c[1:])].split(' COLLATE')[0]}" for c in names)
+                statement = f"INSERT INTO s (id, {', '.join(names)}) VALUES (%s, {places})"
+                place.run(conn, statement, [2 * n + row, *names.values()])
     out = workspace / "out/changes"
     with opened(config(database, *streams("public.s")), workspace, spark) as project:
         copies = [copy_of(database, "public.s", ["id"], name=name) for name in STREAMS]
         for name, copy in zip(STREAMS, copies, strict=True):
             project.stream(name).prepare()
             copy.take_baseline()
-        for n, (i, *_) in enumerate(pairs):
-            c = f"c{i}"
-            swap = f"UPDATE s a SET {c} = b.{c} FROM s b WHERE a.id IN (%s, %s) AND b.id IN (%s, %s) AND a.id <> b.id"
-            sql(database, swap, [2 * n, 2 * n + 1] * 2)
+        with place.connect() as conn:
+            for n, (i, *_) in enumerate(pairs):
+                c, two = f"c{i}", "IN (%s, %s)"
+                swap = f"UPDATE s a SET {c} = b.{c} FROM s b WHERE a.id {two} AND b.id {two} AND a.id <> b.id"
+                place.run(conn, swap, [2 * n, 2 * n + 1] * 2)
         poll(project, *STREAMS)
     wanted = {2 * n + row: [("u", [f"c{i}"])] for n, (i, *_) in enumerate(pairs) for row in (0, 1)}
     for name, copy in zip(STREAMS, copies, strict=True):
@@ -180,7 +183,7 @@ def test_swaps_in_every_type_are_found(database: str, workspace: Path, spark: Sp
     assert net(events(out, "mds")) == net(events(out, "id_rcs"))
 
 
-def distinct_values(url: str, sql_type: str) -> tuple[str, str]:
+def distinct_values(place: Place, conn: Any, sql_type: str) -> tuple[str, str]:
     """Two values of a type that differ by their text, the nearest to each other that the pool has."""
     base = sql_type.split(" COLLATE")[0]
     for one, two in zip(VALUES_OF[sql_type], VALUES_OF[sql_type][1:], strict=False):
@@ -188,7 +191,7 @@ def distinct_values(url: str, sql_type: str) -> tuple[str, str]:
         equal = base in ("numeric", "real", "double precision")
         if equal:
             query = f"SELECT %s::{base} IS DISTINCT FROM %s::{base}"
-        if sql(url, query, [one, two])[0][0]:
+        if place.run(conn, query, [one, two])[0][0]:
             return one, two
     raise AssertionError(f"the pool has one value of {sql_type} only")
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pytest
     from pyspark.sql import SparkSession
 
-ROWS, RANGE = 4000, 100
+ROWS, RANGE, GROWTH = 4000, 100, 200
 # rows of about 600 bytes that do not compress
 NOTE = "(SELECT string_agg(md5((i * 100 + j)::text), '') FROM generate_series(1, 18) j)"
 
@@ -42,11 +42,14 @@ def test_thin_and_dense_changes(
         copy = copy_of(database, "public.t", ["id"])
         project.stream("s").prepare()
         copy.take_baseline()
-        for where in (thin, dense, dense, thin, thin):
+        # growth at the end waits to be cut until whole ranges are asked for at once
+        sql(database, f"INSERT INTO t SELECT i, 0, {NOTE} FROM generate_series({ROWS + 1}, {ROWS + GROWTH}) i")
+        before, after = ROWS // RANGE, (ROWS + GROWTH) // RANGE
+        for where, known in ((thin, before), (dense, before), (dense, before), (thin, after), (thin, after)):
             sql(database, f"UPDATE t SET n = n + 1 WHERE {where}")
             [outcome] = poll(project, "s")
             assert outcome.report is not None
-            assert outcome.report.cost.dirty == ROWS // RANGE
+            assert outcome.report.cost.dirty == outcome.report.cost.ranges == known
             shipped.append(outcome.report.cost.bytes_shipped)
         copy.replay(batches(workspace / "out/changes", "s"))
         assert copy.differences() == []

@@ -137,7 +137,7 @@ def test_rows_that_swap_a_value_change_the_sum(place: Place) -> None:
     assert swaps > 14_000
 
 
-def test_a_hundred_thousand_random_swaps_are_seen(place: Place) -> None:
+def test_a_hundred_thousand_random_swaps_and_rotations_are_seen(place: Place) -> None:
     place.sql("CREATE TABLE swaps (id int PRIMARY KEY, a int, b varchar(9), c double)")
     place.sql(
         f"INSERT INTO swaps SELECT n, floor(rand(7) * 1000), elt(1 + n % 3, 'x', '', NULL), n % 2 FROM {NUMBERS} q"
@@ -149,12 +149,17 @@ def test_a_hundred_thousand_random_swaps_are_seen(place: Place) -> None:
             parts = [(key, named(row, "id")), (a, named(value, "a")), (b, named(row, "b")), (c, named(row, "c"))]
             return text(connector_of(place).row_digest(parts)) + " + 0.0"
 
+        def total(values: str) -> str:
+            return " + ".join(map(of, "xyz", values))
+
         found = session.one(
-            f"SELECT count(*) AS n, sum({of('x', 'x')} + {of('y', 'y')} = {of('x', 'y')} + {of('y', 'x')}) AS missed "
-            "FROM swaps AS x JOIN swaps AS y ON y.id = 99999 - x.id WHERE x.a <> y.a"
+            f"SELECT count(*) AS n, sum({total('xyz')} = {total('yxz')}) AS swapped, "
+            f"sum({total('xyz')} = {total('yzx')}) AS turned FROM swaps AS x "
+            "JOIN swaps AS y ON y.id = mod(x.id + 33333, 100000) JOIN swaps AS z ON z.id = mod(x.id + 71234, 100000) "
+            "WHERE x.a <> y.a AND y.a <> z.a AND z.a <> x.a"
         )
     assert found.n > 99_000
-    assert found.missed == 0
+    assert (found.swapped, found.turned) == (0, 0)
 
 
 def test_sums_are_whole_numbers_in_any_order(place: Place) -> None:

@@ -24,10 +24,12 @@ STRATEGIES = ("mds", "id_rcs")
 TABLES = 4
 
 
-def run(seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int) -> tuple[Counter[str], Counter[str]]:
-    """One project over freshly drawn tables: (ops found, steps taken)."""
+def run(
+    seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int, count: int = TABLES
+) -> tuple[Counter[str], Counter[str]]:
+    """One project over `count` freshly drawn tables: (ops found, steps taken)."""
     rng = Random(seed)
-    tables = draw_tables(rng, place, TABLES)
+    tables = draw_tables(rng, place, count)
     assert {t for table in tables for _, t in table.columns} >= set(tables[0].pool.values)
     at: list[str] = []
     with told(seed, tables, at, folder):
@@ -69,7 +71,7 @@ def change(rng: Random, history: History, *, emptied: bool) -> None:
 def test_replay_equals_the_source_and_strategies_agree(
     seed: int, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
-    ops, steps = run(seed, place, workspace, spark, rounds=2)
+    ops, steps = run(seed, place, workspace, spark, rounds=2, count=2 if seed == 1 else TABLES)
     if seed == 1 and place.kind == FIRST:  # what runs by default shows everything
         assert set(ops) == {"c", "u", "d", "r"}, ops
         assert set(steps) >= {*EVERY_STEP, "empty"}, steps

@@ -38,7 +38,7 @@ def base(fresh: Fresh) -> Iterator[places.Place]:
         yield made
 
 
-@pytest.fixture(params=["state database", "schema qbcd"])
+@pytest.fixture(params=[pytest.param("state database", marks=pytest.mark.campaign), "schema qbcd"])
 def place(base: places.Place, request: pytest.FixtureRequest) -> Iterator[Place]:
     with open_place(base.url, base.own_schema if request.param == "schema qbcd" else None) as opened:
         yield opened

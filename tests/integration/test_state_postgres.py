@@ -19,7 +19,7 @@ from tests.support.state_place import PROJECT, STREAM, Place, open_place
 from tests.support.state_suite import LeaseSuite, OutboxSuite, StreamRowSuite, registered
 
 
-@pytest.fixture(params=[None, "qbcd"], ids=["state database", "schema qbcd"])
+@pytest.fixture(params=[None, pytest.param("qbcd", marks=pytest.mark.campaign)], ids=["state database", "schema qbcd"])
 def place(database: str, request: pytest.FixtureRequest) -> Iterator[Place]:
     with open_place(database, request.param) as opened:
         yield opened

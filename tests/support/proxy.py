@@ -23,6 +23,7 @@ class Proxy:
     Attributes:
         port: Where it listens.
         cuts: How many connections were cut.
+        received: Bytes that came from the server.
     """
 
     def __init__(self, port: int, commit: bytes) -> None:
@@ -31,7 +32,7 @@ class Proxy:
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
-        self.cuts = 0
+        self.cuts = self.received = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def arm(self, cut: Cut) -> None:
@@ -68,6 +69,8 @@ class Proxy:
     def _replies(self, client: socket.socket, server: socket.socket, doomed: threading.Event) -> None:
         with suppress(OSError):
             while data := server.recv(65536):
+                with self._lock:
+                    self.received += len(data)
                 if doomed.is_set():  # the server has answered: what it was asked for is done
                     break
                 client.sendall(data)

@@ -7,6 +7,7 @@ the rows that stood there at the baseline must give the source.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,6 +35,15 @@ DELETE FROM t WHERE id = (SELECT i FROM (SELECT min(id) AS i FROM t WHERE id > 2
 UPDATE t SET id = 1000 + {n} WHERE id = (SELECT i FROM (SELECT max(id) AS i FROM t WHERE id < 1000) AS s)
 """
 
+_SMALL = {"type": "id_rcs", "rows_per_range": 4}  # so that a change leaves some ranges clean
+# By name, where it is not the strategy's own: what the table's configuration has.
+WAYS: Mapping[str, dict[str, Any]] = {
+    "id_rcs": {"strategy": _SMALL},
+    "id_rcs_hash": {"strategy": {**_SMALL, "buckets": "hash"}},
+    "id_rcs_digest": {"strategy": {**_SMALL, "replica": "digest"}},
+    "id_rcs_no_key": {"strategy": _SMALL, "key": "none"},
+}
+
 Seen = dict[tuple[int, int], list[dict[str, Any]]]  # (epoch, batch_seq) -> events
 
 
@@ -41,7 +51,7 @@ class Scene:
     """A table `t` in the database at `url`, captured by stream `s` of a project in `folder`.
 
     Args:
-        strategy: ``mds``, or ``id_rcs`` with ranges small enough for a change to leave some clean; or as configuration.
+        strategy: A name in :data:`WAYS`, or as configuration.
         sinks: By name, as configuration; by default one jsonl sink ``changes``.
         more: Further keys of the table's configuration.
     """
@@ -52,8 +62,8 @@ class Scene:
     ) -> None:  # fmt: skip
         self.place, self.folder, self.spark = place_of(url), folder, spark
         self.sinks = sinks or {"changes": {"type": "jsonl", "path": "out/changes"}}
-        how = {"type": "id_rcs", "rows_per_range": 4} if strategy == "id_rcs" else strategy
-        table = {"name": STREAM, "table": self.place.table("t"), "strategy": how, **more}
+        how = WAYS.get(strategy) if isinstance(strategy, str) else None
+        table = {"name": STREAM, "table": self.place.table("t"), **(how or {"strategy": strategy}), **more}
         self.data = config(source_url or url, table, sinks=self.sinks, **({"state": state} if state else {}))
         self.changes = 0
         self.base: list[tuple[Any, ...]] = []  # what a consumer loads before the first batch
@@ -157,7 +167,7 @@ class Scene:
     def _parquet(self, folder: Path) -> list[dict[str, Any]]:
         rows = self.spark.read.parquet(str(folder)).selectExpr("to_json(struct(*)) AS line").collect()
         images = [json.loads(row["line"]) for row in rows]
-        return [{**image, "before": image.get("before"), "after": image.get("after")} for image in images]
+        return [{**image, **{name: image.get(name) for name in ("key", "before", "after")}} for image in images]
 
     def check(self, sink: str = "changes") -> Seen:
         """A replay of the sink's last epoch gives the source; its numbers have no gap; every event has its own id."""
@@ -181,11 +191,12 @@ def replay(base: list[tuple[Any, ...]], found: list[list[dict[str, Any]]]) -> di
     """
     rows = {row[0]: row for row in base}
     for events in found:
-        keys = [event["key"]["id"] for event in events]
+        keys = [event["key"]["id"] for event in events if event["key"]]
         assert len(keys) == len(set(keys)), f"a key stands twice in a batch: {sorted(keys)}"
         for event in (e for e in events if e["op"] in "ud"):
-            old = rows.pop(event["key"]["id"], None)
-            assert old is not None, f"the consumer has no row {event['key']}"
+            gone = event["key"] or event["before"]  # a table without a key has rows that go and rows that come
+            old = rows.pop(gone["id"], None)
+            assert old is not None, f"the consumer has no row {gone}"
             told = event["before"]  # None where the strategy keeps no old values
             assert told is None or _row(told) == old, f"old image {told} is not what the consumer has"
         for image in (_row(event["after"]) for event in events if event["after"] is not None):

@@ -53,9 +53,14 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             "    where: region = 'EU'",
-            "    audit: 1d",
-            'qbcd.yaml:19: tables[0].audit: unknown key "audit" (known are every, sinks, retain, strategy, baseline, '
-            "guards, key_change, name, source, table, query, key, columns, exclude, types, where)",
+            "    audited: 1d",
+            'qbcd.yaml:19: tables[0].audited: unknown key "audited" (did you mean "audit"?)',
+        ),
+        (
+            "    where: region = 'EU'",
+            "    polite: 1d",
+            'qbcd.yaml:19: tables[0].polite: unknown key "polite" (known are every, sinks, retain, strategy, baseline, '
+            "guards, key_change, audit, name, source, table, query, key, columns, exclude, types, where)",
         ),
         (
             "fetchsize: 500",

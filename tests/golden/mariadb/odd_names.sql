@@ -146,6 +146,32 @@ FROM (
 WHERE
   d.copies > 1 OR d.nulls > 0
 
+-- mds: columns that are captured from now on
+UPDATE `qbcd`.`replica_odd_names_3c8f564f` AS r
+JOIN (
+  SELECT
+    `se``lect`,
+    `%(x)s`,
+    `nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn` AS qbcd_0,
+    `üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz` AS qbcd_1
+  FROM `My ``Schema```.`a.b % :c`
+  WHERE
+    TRUE
+) AS t
+  ON TRUE SET r.`nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn` = t.qbcd_0, r.`üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz` = t.qbcd_1
+WHERE
+  t.`se``lect` = r.`se``lect` AND t.`%(x)s` = r.`%(x)s`
+
+-- mds: their old values, which nobody was told
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+UPDATE `qbcd`.`outbox_odd_names_3c8f564f` SET `b_nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_73dcf996` = NULL, `b_üüüüüüüüüüüüüüüüüüüüüüüüüü_fca466b6` = NULL
+WHERE
+  epoch = %(epoch)s
+  AND batch_seq = %(batch_seq)s
+  AND ordinal >= %(first)s
+
 -- mds: changes
 --   batch_seq = 2
 --   epoch = 5

@@ -133,6 +133,33 @@ status LIKE '10%'
 WHERE
   d.copies > 1 OR d.nulls > 0
 
+-- mds: columns that are captured from now on
+UPDATE `qbcd`.`replica_stamped_ca2fe806` AS r
+JOIN (
+  SELECT
+    `order_id`,
+    `written` AS qbcd_0,
+    `gone` AS qbcd_1
+  FROM `shop`.`stamped`
+  WHERE
+    (
+status LIKE '10%'
+)
+) AS t
+  ON TRUE SET r.`written` = t.qbcd_0, r.`gone` = t.qbcd_1
+WHERE
+  t.`order_id` = r.`order_id`
+
+-- mds: their old values, which nobody was told
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+UPDATE `qbcd`.`outbox_stamped_ca2fe806` SET `b_written` = NULL, `b_gone` = NULL
+WHERE
+  epoch = %(epoch)s
+  AND batch_seq = %(batch_seq)s
+  AND ordinal >= %(first)s
+
 -- mds: changes
 --   batch_seq = 2
 --   epoch = 5
@@ -1810,7 +1837,7 @@ status LIKE '10%%'
     )
 ) AS d
 
--- ts: all before
+-- ts: audit
 --   batch_seq = 2
 --   epoch = 5
 --   first = 0
@@ -1840,7 +1867,7 @@ SELECT
   %(batch_seq)s,
   %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  d.reason,
+  'audit',
   d.changed,
   d.`b_order_id`,
   d.`b_status`,
@@ -2132,6 +2159,49 @@ status LIKE '10%'
 SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_untravelled AS untravelled, t.qbcd_key_digest AS key_digest
 FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615
 
+-- ts, under Spark: audit
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`updated_at`, 'N'), ',', ifnull(`created at`, 'N'), ',', ifnull(`written`, 'N'), ',', ifnull(`gone`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_key_digest,
+  cast(`order_id` AS SIGNED) AS qbcd_0,
+  convert(`status` USING utf8mb4) AS qbcd_1,
+  CASE WHEN coalesce(`updated_at` >= '0001-01-01' AND from_days(to_days(`updated_at`)) = date(`updated_at`), FALSE) THEN date_format(`updated_at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`updated_at` AS CHAR) END AS qbcd_2,
+  CASE WHEN coalesce(`created at` >= '0001-01-01' AND from_days(to_days(`created at`)) = date(`created at`), FALSE) THEN date_format(`created at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`created at` AS CHAR) END AS qbcd_3,
+  CASE WHEN coalesce(`written` >= '0001-01-01' AND from_days(to_days(`written`)) = date(`written`), FALSE) THEN date_format(`written`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(`written` AS CHAR) END AS qbcd_4,
+  cast(`gone` AS SIGNED) AS qbcd_5,
+  CASE WHEN (
+status LIKE '10%'
+) THEN 1 ELSE 0 END AS qbcd_in,
+  CASE
+    WHEN (
+      (
+        `updated_at` < convert_tz(cast('2024-01-01 00:00:01.000000' AS DATETIME(6)), '+00:00', @@session.time_zone)
+      )
+    )
+    THEN 1
+    ELSE 0
+  END AS qbcd_settled
+FROM `shop`.`stamped`
+WHERE
+  (
+    (
+status LIKE '10%'
+)
+    OR CASE
+      WHEN (
+        (
+          `updated_at` < convert_tz(cast('2024-01-01 00:00:01.000000' AS DATETIME(6)), '+00:00', @@session.time_zone)
+        )
+      )
+      THEN 1
+      ELSE 0
+    END = 0
+  )) AS r)
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_key_digest AS key_digest, t.qbcd_in AS shown, t.qbcd_settled AS settled
+FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615
+
 -- ts of two columns: window
 --   batch_seq = 2
 --   epoch = 5
@@ -2263,7 +2333,7 @@ status LIKE '10%%'
     )
 ) AS d
 
--- ts of two columns: all before
+-- ts of two columns: audit
 --   batch_seq = 2
 --   epoch = 5
 --   first = 0
@@ -2293,7 +2363,7 @@ SELECT
   %(batch_seq)s,
   %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  d.reason,
+  'audit',
   d.changed,
   d.`b_order_id`,
   d.`b_status`,
@@ -2604,6 +2674,57 @@ status LIKE '10%'
 SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_untravelled AS untravelled, t.qbcd_key_digest AS key_digest
 FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615
 
+-- ts of two columns, under Spark: audit
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`updated_at`, 'N'), ',', ifnull(`created at`, 'N'), ',', ifnull(`written`, 'N'), ',', ifnull(`gone`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_key_digest,
+  cast(`order_id` AS SIGNED) AS qbcd_0,
+  convert(`status` USING utf8mb4) AS qbcd_1,
+  CASE WHEN coalesce(`updated_at` >= '0001-01-01' AND from_days(to_days(`updated_at`)) = date(`updated_at`), FALSE) THEN date_format(`updated_at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`updated_at` AS CHAR) END AS qbcd_2,
+  CASE WHEN coalesce(`created at` >= '0001-01-01' AND from_days(to_days(`created at`)) = date(`created at`), FALSE) THEN date_format(`created at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`created at` AS CHAR) END AS qbcd_3,
+  CASE WHEN coalesce(`written` >= '0001-01-01' AND from_days(to_days(`written`)) = date(`written`), FALSE) THEN date_format(`written`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(`written` AS CHAR) END AS qbcd_4,
+  cast(`gone` AS SIGNED) AS qbcd_5,
+  CASE WHEN (
+status LIKE '10%'
+) THEN 1 ELSE 0 END AS qbcd_in,
+  CASE
+    WHEN (
+      (
+        `created at` < convert_tz(cast('2024-01-01 00:00:01.000000' AS DATETIME(6)), '+00:00', @@session.time_zone)
+      )
+      OR (
+        `created at` IS NULL
+        AND `updated_at` < convert_tz(cast('2024-01-01 00:00:01.000000' AS DATETIME(6)), '+00:00', @@session.time_zone)
+      )
+    )
+    THEN 1
+    ELSE 0
+  END AS qbcd_settled
+FROM `shop`.`stamped`
+WHERE
+  (
+    (
+status LIKE '10%'
+)
+    OR CASE
+      WHEN (
+        (
+          `created at` < convert_tz(cast('2024-01-01 00:00:01.000000' AS DATETIME(6)), '+00:00', @@session.time_zone)
+        )
+        OR (
+          `created at` IS NULL
+          AND `updated_at` < convert_tz(cast('2024-01-01 00:00:01.000000' AS DATETIME(6)), '+00:00', @@session.time_zone)
+        )
+      )
+      THEN 1
+      ELSE 0
+    END = 0
+  )) AS r)
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_key_digest AS key_digest, t.qbcd_in AS shown, t.qbcd_settled AS settled
+FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615
+
 -- ts in a zone, of seconds: window
 --   batch_seq = 2
 --   epoch = 5
@@ -2687,7 +2808,7 @@ status LIKE '10%%'
     )
 ) AS d
 
--- ts in a zone, of seconds: all before
+-- ts in a zone, of seconds: audit
 --   batch_seq = 2
 --   epoch = 5
 --   first = 0
@@ -2711,7 +2832,7 @@ SELECT
   %(batch_seq)s,
   %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  d.reason,
+  'audit',
   d.`b_order_id`,
   d.`a_order_id`,
   d.`a_status`,
@@ -2946,6 +3067,49 @@ status LIKE '10%'
 SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_untravelled AS untravelled, t.qbcd_key_digest AS key_digest
 FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615
 
+-- ts in a zone, of seconds, under Spark: audit
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`updated_at`, 'N'), ',', ifnull(`created at`, 'N'), ',', ifnull(`written`, 'N'), ',', ifnull(`gone`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_key_digest,
+  cast(`order_id` AS SIGNED) AS qbcd_0,
+  convert(`status` USING utf8mb4) AS qbcd_1,
+  CASE WHEN coalesce(`updated_at` >= '0001-01-01' AND from_days(to_days(`updated_at`)) = date(`updated_at`), FALSE) THEN date_format(`updated_at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`updated_at` AS CHAR) END AS qbcd_2,
+  CASE WHEN coalesce(`created at` >= '0001-01-01' AND from_days(to_days(`created at`)) = date(`created at`), FALSE) THEN date_format(`created at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`created at` AS CHAR) END AS qbcd_3,
+  CASE WHEN coalesce(`written` >= '0001-01-01' AND from_days(to_days(`written`)) = date(`written`), FALSE) THEN date_format(`written`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(`written` AS CHAR) END AS qbcd_4,
+  cast(`gone` AS SIGNED) AS qbcd_5,
+  CASE WHEN (
+status LIKE '10%'
+) THEN 1 ELSE 0 END AS qbcd_in,
+  CASE
+    WHEN (
+      (
+        `written` < cast('2024-01-01 02:00:01.000000' AS DATETIME(6))
+      )
+    )
+    THEN 1
+    ELSE 0
+  END AS qbcd_settled
+FROM `shop`.`stamped`
+WHERE
+  (
+    (
+status LIKE '10%'
+)
+    OR CASE
+      WHEN (
+        (
+          `written` < cast('2024-01-01 02:00:01.000000' AS DATETIME(6))
+        )
+      )
+      THEN 1
+      ELSE 0
+    END = 0
+  )) AS r)
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_key_digest AS key_digest, t.qbcd_in AS shown, t.qbcd_settled AS settled
+FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615
+
 -- ts by a counter: window
 --   batch_seq = 2
 --   epoch = 5
@@ -3072,7 +3236,7 @@ status LIKE '10%%'
     )
 ) AS d
 
--- ts by a counter: all before
+-- ts by a counter: audit
 --   batch_seq = 2
 --   epoch = 5
 --   first = 0
@@ -3102,7 +3266,7 @@ SELECT
   %(batch_seq)s,
   %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  d.reason,
+  'audit',
   d.changed,
   d.`b_order_id`,
   d.`b_status`,
@@ -3394,6 +3558,49 @@ status LIKE '10%'
 SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_untravelled AS untravelled, t.qbcd_key_digest AS key_digest
 FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615
 
+-- ts by a counter, under Spark: audit
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`updated_at`, 'N'), ',', ifnull(`created at`, 'N'), ',', ifnull(`written`, 'N'), ',', ifnull(`gone`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_key_digest,
+  cast(`order_id` AS SIGNED) AS qbcd_0,
+  convert(`status` USING utf8mb4) AS qbcd_1,
+  CASE WHEN coalesce(`updated_at` >= '0001-01-01' AND from_days(to_days(`updated_at`)) = date(`updated_at`), FALSE) THEN date_format(`updated_at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`updated_at` AS CHAR) END AS qbcd_2,
+  CASE WHEN coalesce(`created at` >= '0001-01-01' AND from_days(to_days(`created at`)) = date(`created at`), FALSE) THEN date_format(`created at`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`created at` AS CHAR) END AS qbcd_3,
+  CASE WHEN coalesce(`written` >= '0001-01-01' AND from_days(to_days(`written`)) = date(`written`), FALSE) THEN date_format(`written`, '%Y-%m-%dT%H:%i:%s.%f') ELSE cast(`written` AS CHAR) END AS qbcd_4,
+  cast(`gone` AS SIGNED) AS qbcd_5,
+  CASE WHEN (
+status LIKE '10%'
+) THEN 1 ELSE 0 END AS qbcd_in,
+  CASE
+    WHEN (
+      (
+        `order_id` <= cast('2024-01-01 00:00:01.000000' AS SIGNED)
+      )
+    )
+    THEN 1
+    ELSE 0
+  END AS qbcd_settled
+FROM `shop`.`stamped`
+WHERE
+  (
+    (
+status LIKE '10%'
+)
+    OR CASE
+      WHEN (
+        (
+          `order_id` <= cast('2024-01-01 00:00:01.000000' AS SIGNED)
+        )
+      )
+      THEN 1
+      ELSE 0
+    END = 0
+  )) AS r)
+SELECT 2 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_key_digest AS key_digest, t.qbcd_in AS shown, t.qbcd_settled AS settled
+FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615
+
 -- tdi: window
 --   batch_seq = 2
 --   epoch = 5
@@ -3520,7 +3727,7 @@ status LIKE '10%%'
     )
 ) AS d
 
--- tdi: all before
+-- tdi: audit
 --   batch_seq = 2
 --   epoch = 5
 --   first = 0
@@ -3550,7 +3757,7 @@ SELECT
   %(batch_seq)s,
   %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  d.reason,
+  'audit',
   d.changed,
   d.`b_order_id`,
   d.`b_status`,
@@ -3921,7 +4128,7 @@ status LIKE '10%%'
     )
 ) AS d
 
--- atdi: all before
+-- atdi: audit
 --   batch_seq = 2
 --   epoch = 5
 --   first = 0
@@ -3951,7 +4158,7 @@ SELECT
   %(batch_seq)s,
   %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  d.reason,
+  'audit',
   d.changed,
   d.`b_order_id`,
   d.`b_status`,

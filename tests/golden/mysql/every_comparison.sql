@@ -330,6 +330,39 @@ FROM (
 WHERE
   d.copies > 1 OR d.nulls > 0
 
+-- mds: columns that are captured from now on
+UPDATE `qbcd`.`replica_every_comparison_10907314` AS r
+JOIN (
+  SELECT
+    `region`,
+    `code`,
+    `level`,
+    `weight`,
+    `grade`,
+    `host` AS qbcd_0,
+    `place` AS qbcd_1
+  FROM `shop`.`mixed`
+  WHERE
+    TRUE
+) AS t
+  ON TRUE SET r.`host` = t.qbcd_0, r.`place` = t.qbcd_1
+WHERE
+  t.`region` = r.`region`
+  AND t.`code` = r.`code`
+  AND t.`level` = r.`level`
+  AND t.`weight` = r.`weight`
+  AND t.`grade` = r.`grade`
+
+-- mds: their old values, which nobody was told
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+UPDATE `qbcd`.`outbox_every_comparison_10907314` SET `b_host` = NULL, `b_place` = NULL
+WHERE
+  epoch = %(epoch)s
+  AND batch_seq = %(batch_seq)s
+  AND ordinal >= %(first)s
+
 -- mds: changes
 --   batch_seq = 2
 --   epoch = 5

@@ -137,6 +137,35 @@ name LIKE "100%" AND doc->>'$.a' = 'a:b'
 WHERE
   d.copies > 1 OR d.nulls > 0
 
+-- mds: columns that are captured from now on
+UPDATE `qbcd`.`replica_restricted_7a0d9159` AS r
+JOIN (
+  SELECT
+    `tenant`,
+    `id`,
+    `n` AS qbcd_0,
+    `doc` AS qbcd_1
+  FROM `shop`.`restricted`
+  WHERE
+    (
+name LIKE "100%" AND doc->>'$.a' = 'a:b'
+  AND note <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0 || n IS NULL
+)
+) AS t
+  ON TRUE SET r.`n` = t.qbcd_0, r.`doc` = t.qbcd_1
+WHERE
+  t.`tenant` = r.`tenant` AND t.`id` = r.`id`
+
+-- mds: their old values, which nobody was told
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+UPDATE `qbcd`.`outbox_restricted_7a0d9159` SET `b_n` = NULL, `b_doc` = NULL
+WHERE
+  epoch = %(epoch)s
+  AND batch_seq = %(batch_seq)s
+  AND ordinal >= %(first)s
+
 -- mds: changes
 --   batch_seq = 2
 --   epoch = 5

@@ -109,6 +109,31 @@ FROM (
 WHERE
   d.copies > 1 OR d.nulls > 0
 
+-- mds: columns that are captured from now on
+UPDATE `qbcd`.`replica_simple_a7a39b72` AS r
+JOIN (
+  SELECT
+    `order_id`,
+    `amount` AS qbcd_0,
+    `placed` AS qbcd_1
+  FROM `shop`.`orders`
+  WHERE
+    TRUE
+) AS t
+  ON TRUE SET r.`amount` = t.qbcd_0, r.`placed` = t.qbcd_1
+WHERE
+  t.`order_id` = r.`order_id`
+
+-- mds: their old values, which nobody was told
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+UPDATE `qbcd`.`outbox_simple_a7a39b72` SET `b_amount` = NULL, `b_placed` = NULL
+WHERE
+  epoch = %(epoch)s
+  AND batch_seq = %(batch_seq)s
+  AND ordinal >= %(first)s
+
 -- mds: changes
 --   batch_seq = 2
 --   epoch = 5
@@ -1576,6 +1601,22 @@ FROM `shop`.`orders`
 WHERE
   TRUE) AS r)
 SELECT CASE WHEN t.`order_id` < 10 THEN 1 ELSE CASE WHEN t.`order_id` < 18446744073709551615 THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3
+FROM qbcd_relation AS t WHERE TRUE
+
+-- id_rcs: images, and the digest of before
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`,
+  convert(`order_id` USING binary) AS qbcd_key_id,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N')), 256), 16), 16, -10) AS SIGNED) AS qbcd_old_digest,
+  cast(`order_id` AS SIGNED) AS qbcd_0,
+  convert(`status` USING utf8mb4) AS qbcd_1,
+  cast(`amount` AS CHAR) AS qbcd_2,
+  CASE WHEN coalesce(`placed` >= '0001-01-01' AND from_days(to_days(`placed`)) = date(`placed`), FALSE) THEN date_format(`placed`, '%Y-%m-%dT%H:%i:%s.%fZ') ELSE cast(`placed` AS CHAR) END AS qbcd_3
+FROM `shop`.`orders`
+WHERE
+  TRUE) AS r)
+SELECT 1 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_old_digest AS old_digest
 FROM qbcd_relation AS t WHERE TRUE
 
 -- id_rcs: images for typed sinks, as the JDBC driver takes them

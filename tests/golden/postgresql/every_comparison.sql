@@ -271,6 +271,36 @@ FROM (
 WHERE
   d.copies > 1 OR d.nulls > 0
 
+-- mds: columns that are captured from now on
+UPDATE "qbcd"."replica_every_comparison_10907314" AS r SET "prices" = t.qbcd_0, "blobs" = t.qbcd_1
+FROM (
+  SELECT
+    "region",
+    "code",
+    "level",
+    "weight",
+    "prices" AS qbcd_0,
+    "blobs" AS qbcd_1
+  FROM "public"."mixed"
+  WHERE
+    TRUE
+) AS t
+WHERE
+  t."region" = r."region"
+  AND t."code" OPERATOR(public.=) r."code"
+  AND t."level" = r."level"
+  AND t."weight" = r."weight"
+
+-- mds: their old values, which nobody was told
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+UPDATE "qbcd"."outbox_every_comparison_10907314" SET "b_prices" = NULL, "b_blobs" = NULL
+WHERE
+  epoch = %(epoch)s
+  AND batch_seq = %(batch_seq)s
+  AND ordinal >= %(first)s
+
 -- mds: changes
 --   batch_seq = 2
 --   epoch = 5

@@ -109,6 +109,30 @@ FROM (
 WHERE
   d.copies > 1 OR d.nulls > 0
 
+-- mds: columns that are captured from now on
+UPDATE "qbcd"."replica_simple_a7a39b72" AS r SET "amount" = t.qbcd_0, "placed" = t.qbcd_1
+FROM (
+  SELECT
+    "order_id",
+    "amount" AS qbcd_0,
+    "placed" AS qbcd_1
+  FROM "public"."orders"
+  WHERE
+    TRUE
+) AS t
+WHERE
+  t."order_id" = r."order_id"
+
+-- mds: their old values, which nobody was told
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+UPDATE "qbcd"."outbox_simple_a7a39b72" SET "b_amount" = NULL, "b_placed" = NULL
+WHERE
+  epoch = %(epoch)s
+  AND batch_seq = %(batch_seq)s
+  AND ordinal >= %(first)s
+
 -- mds: changes
 --   batch_seq = 2
 --   epoch = 5
@@ -1571,6 +1595,38 @@ SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, 
 FROM "public"."orders"
 WHERE
   TRUE) AS t WHERE t."order_id" >= CAST('20' AS bigint)) AS q
+
+-- id_rcs: images, and the digest of before
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_old_digest AS old_digest FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id"), "status" COLLATE "C"), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_old_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CAST("amount" AS text) AS qbcd_2,
+  CASE
+    WHEN "placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("placed" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("placed" AS TEXT)
+  END AS qbcd_3
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE TRUE) AS q
 
 -- id_rcs: images for typed sinks, as the JDBC driver takes them
 SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_untravelled AS untravelled FROM (SELECT

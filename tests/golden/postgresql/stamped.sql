@@ -133,6 +133,32 @@ status LIKE '10%'
 WHERE
   d.copies > 1 OR d.nulls > 0
 
+-- mds: columns that are captured from now on
+UPDATE "qbcd"."replica_stamped_ca2fe806" AS r SET "written" = t.qbcd_0, "gone" = t.qbcd_1
+FROM (
+  SELECT
+    "order_id",
+    "written" AS qbcd_0,
+    "gone" AS qbcd_1
+  FROM "public"."stamped"
+  WHERE
+    (
+status LIKE '10%'
+)
+) AS t
+WHERE
+  t."order_id" = r."order_id"
+
+-- mds: their old values, which nobody was told
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+UPDATE "qbcd"."outbox_stamped_ca2fe806" SET "b_written" = NULL, "b_gone" = NULL
+WHERE
+  epoch = %(epoch)s
+  AND batch_seq = %(batch_seq)s
+  AND ordinal >= %(first)s
+
 -- mds: changes
 --   batch_seq = 2
 --   epoch = 5
@@ -1848,7 +1874,7 @@ status LIKE '10%%'
     )
 ) AS d
 
--- ts: all before
+-- ts: audit
 --   batch_seq = 2
 --   epoch = 5
 --   first = 0
@@ -1878,7 +1904,7 @@ SELECT
   %(batch_seq)s,
   %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  d.reason,
+  'audit',
   d.changed,
   d."b_order_id",
   d."b_status",
@@ -2249,6 +2275,78 @@ WHERE
 status LIKE '10%'
 )) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
 
+-- ts, under Spark: audit
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_key_digest AS key_digest, t.qbcd_in AS shown, t.qbcd_settled AS settled FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        TIMESTAMPTZ_SEND("updated_at"),
+        TIMESTAMPTZ_SEND("created at"),
+        TIMESTAMP_SEND("written"),
+        "gone"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_key_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CASE
+    WHEN "updated_at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("updated_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("updated_at" AS TEXT)
+  END AS qbcd_2,
+  CASE
+    WHEN "created at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("created at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("created at" AS TEXT)
+  END AS qbcd_3,
+  CASE
+    WHEN "written" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
+    THEN TO_CHAR("written", 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    ELSE CAST("written" AS TEXT)
+  END AS qbcd_4,
+  "gone" AS qbcd_5,
+  CASE WHEN (
+status LIKE '10%'
+) THEN 1 ELSE 0 END AS qbcd_in,
+  CASE
+    WHEN (
+      (
+        "updated_at" < TIMEZONE('UTC', CAST('2024-01-01 00:00:01.000000' AS timestamp))
+      )
+    )
+    THEN 1
+    ELSE 0
+  END AS qbcd_settled
+FROM "public"."stamped"
+WHERE
+  (
+    (
+status LIKE '10%'
+)
+    OR CASE
+      WHEN (
+        (
+          "updated_at" < TIMEZONE('UTC', CAST('2024-01-01 00:00:01.000000' AS timestamp))
+        )
+      )
+      THEN 1
+      ELSE 0
+    END = 0
+  )) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
+
 -- ts of two columns: window
 --   batch_seq = 2
 --   epoch = 5
@@ -2374,7 +2472,7 @@ status LIKE '10%%'
     )
 ) AS d
 
--- ts of two columns: all before
+-- ts of two columns: audit
 --   batch_seq = 2
 --   epoch = 5
 --   first = 0
@@ -2404,7 +2502,7 @@ SELECT
   %(batch_seq)s,
   %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  d.reason,
+  'audit',
   d.changed,
   d."b_order_id",
   d."b_status",
@@ -2794,6 +2892,86 @@ WHERE
 status LIKE '10%'
 )) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
 
+-- ts of two columns, under Spark: audit
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_key_digest AS key_digest, t.qbcd_in AS shown, t.qbcd_settled AS settled FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        TIMESTAMPTZ_SEND("updated_at"),
+        TIMESTAMPTZ_SEND("created at"),
+        TIMESTAMP_SEND("written"),
+        "gone"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_key_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CASE
+    WHEN "updated_at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("updated_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("updated_at" AS TEXT)
+  END AS qbcd_2,
+  CASE
+    WHEN "created at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("created at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("created at" AS TEXT)
+  END AS qbcd_3,
+  CASE
+    WHEN "written" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
+    THEN TO_CHAR("written", 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    ELSE CAST("written" AS TEXT)
+  END AS qbcd_4,
+  "gone" AS qbcd_5,
+  CASE WHEN (
+status LIKE '10%'
+) THEN 1 ELSE 0 END AS qbcd_in,
+  CASE
+    WHEN (
+      (
+        "created at" < TIMEZONE('UTC', CAST('2024-01-01 00:00:01.000000' AS timestamp))
+      )
+      OR (
+        "created at" IS NULL
+        AND "updated_at" < TIMEZONE('UTC', CAST('2024-01-01 00:00:01.000000' AS timestamp))
+      )
+    )
+    THEN 1
+    ELSE 0
+  END AS qbcd_settled
+FROM "public"."stamped"
+WHERE
+  (
+    (
+status LIKE '10%'
+)
+    OR CASE
+      WHEN (
+        (
+          "created at" < TIMEZONE('UTC', CAST('2024-01-01 00:00:01.000000' AS timestamp))
+        )
+        OR (
+          "created at" IS NULL
+          AND "updated_at" < TIMEZONE('UTC', CAST('2024-01-01 00:00:01.000000' AS timestamp))
+        )
+      )
+      THEN 1
+      ELSE 0
+    END = 0
+  )) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
+
 -- ts in a zone, of seconds: window
 --   batch_seq = 2
 --   epoch = 5
@@ -2877,7 +3055,7 @@ status LIKE '10%%'
     )
 ) AS d
 
--- ts in a zone, of seconds: all before
+-- ts in a zone, of seconds: audit
 --   batch_seq = 2
 --   epoch = 5
 --   first = 0
@@ -2901,7 +3079,7 @@ SELECT
   %(batch_seq)s,
   %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  d.reason,
+  'audit',
   d."b_order_id",
   d."a_order_id",
   d."a_status",
@@ -3221,6 +3399,78 @@ WHERE
 status LIKE '10%'
 )) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
 
+-- ts in a zone, of seconds, under Spark: audit
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_key_digest AS key_digest, t.qbcd_in AS shown, t.qbcd_settled AS settled FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        TIMESTAMPTZ_SEND("updated_at"),
+        TIMESTAMPTZ_SEND("created at"),
+        TIMESTAMP_SEND("written"),
+        "gone"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_key_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CASE
+    WHEN "updated_at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("updated_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("updated_at" AS TEXT)
+  END AS qbcd_2,
+  CASE
+    WHEN "created at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("created at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("created at" AS TEXT)
+  END AS qbcd_3,
+  CASE
+    WHEN "written" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
+    THEN TO_CHAR("written", 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    ELSE CAST("written" AS TEXT)
+  END AS qbcd_4,
+  "gone" AS qbcd_5,
+  CASE WHEN (
+status LIKE '10%'
+) THEN 1 ELSE 0 END AS qbcd_in,
+  CASE
+    WHEN (
+      (
+        "written" < CAST('2024-01-01 02:00:01.000000' AS timestamp)
+      )
+    )
+    THEN 1
+    ELSE 0
+  END AS qbcd_settled
+FROM "public"."stamped"
+WHERE
+  (
+    (
+status LIKE '10%'
+)
+    OR CASE
+      WHEN (
+        (
+          "written" < CAST('2024-01-01 02:00:01.000000' AS timestamp)
+        )
+      )
+      THEN 1
+      ELSE 0
+    END = 0
+  )) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
+
 -- ts by a counter: window
 --   batch_seq = 2
 --   epoch = 5
@@ -3341,7 +3591,7 @@ status LIKE '10%%'
     )
 ) AS d
 
--- ts by a counter: all before
+-- ts by a counter: audit
 --   batch_seq = 2
 --   epoch = 5
 --   first = 0
@@ -3371,7 +3621,7 @@ SELECT
   %(batch_seq)s,
   %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  d.reason,
+  'audit',
   d.changed,
   d."b_order_id",
   d."b_status",
@@ -3742,6 +3992,78 @@ WHERE
 status LIKE '10%'
 )) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
 
+-- ts by a counter, under Spark: audit
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_key_digest AS key_digest, t.qbcd_in AS shown, t.qbcd_settled AS settled FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        TIMESTAMPTZ_SEND("updated_at"),
+        TIMESTAMPTZ_SEND("created at"),
+        TIMESTAMP_SEND("written"),
+        "gone"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_key_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CASE
+    WHEN "updated_at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("updated_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("updated_at" AS TEXT)
+  END AS qbcd_2,
+  CASE
+    WHEN "created at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("created at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("created at" AS TEXT)
+  END AS qbcd_3,
+  CASE
+    WHEN "written" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
+    THEN TO_CHAR("written", 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    ELSE CAST("written" AS TEXT)
+  END AS qbcd_4,
+  "gone" AS qbcd_5,
+  CASE WHEN (
+status LIKE '10%'
+) THEN 1 ELSE 0 END AS qbcd_in,
+  CASE
+    WHEN (
+      (
+        "order_id" <= CAST('2024-01-01 00:00:01.000000' AS bigint)
+      )
+    )
+    THEN 1
+    ELSE 0
+  END AS qbcd_settled
+FROM "public"."stamped"
+WHERE
+  (
+    (
+status LIKE '10%'
+)
+    OR CASE
+      WHEN (
+        (
+          "order_id" <= CAST('2024-01-01 00:00:01.000000' AS bigint)
+        )
+      )
+      THEN 1
+      ELSE 0
+    END = 0
+  )) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
+
 -- tdi: window
 --   batch_seq = 2
 --   epoch = 5
@@ -3866,7 +4188,7 @@ status LIKE '10%%'
     )
 ) AS d
 
--- tdi: all before
+-- tdi: audit
 --   batch_seq = 2
 --   epoch = 5
 --   first = 0
@@ -3896,7 +4218,7 @@ SELECT
   %(batch_seq)s,
   %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  d.reason,
+  'audit',
   d.changed,
   d."b_order_id",
   d."b_status",
@@ -4262,7 +4584,7 @@ status LIKE '10%%'
     )
 ) AS d
 
--- atdi: all before
+-- atdi: audit
 --   batch_seq = 2
 --   epoch = 5
 --   first = 0
@@ -4292,7 +4614,7 @@ SELECT
   %(batch_seq)s,
   %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
   CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
-  d.reason,
+  'audit',
   d.changed,
   d."b_order_id",
   d."b_status",

@@ -1,0 +1,106 @@
+"""What a configuration captures otherwise than a stream did so far, and what of the old meaning can still be had.
+
+A changed set of columns or another restriction is a poll, not a new baseline (protocol.md 16).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from qbcd.model import Column, StreamPlan, Table, travel_from_json
+
+FREE = ("columns", "exclude", "where")  # of what is written about a plan: what may change between two polls
+
+
+@dataclass(frozen=True)
+class Change:
+    """The difference between what a stream captured at its last step and what its plan says now.
+
+    Attributes:
+        added: Columns that are captured from now on.
+        dropped: Columns that are captured no more.
+        where: The restriction is another one.
+    """
+
+    added: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    where: bool = False
+
+    def __bool__(self) -> bool:
+        return self.columns or self.where
+
+    @property
+    def columns(self) -> bool:
+        """Rows have other columns than before."""
+        return bool(self.added or self.dropped)
+
+    def told(self) -> str:
+        """In words."""
+        parts = [
+            f"{_columns(self.added)} captured from now on" if self.added else "",
+            f"{_columns(self.dropped)} captured no more" if self.dropped else "",
+            "the restriction changed" if self.where else "",
+        ]
+        return "; ".join(part for part in parts if part)
+
+
+def _columns(names: tuple[str, ...]) -> str:
+    return f"{'column' if len(names) == 1 else 'columns'} {', '.join(names)} {'is' if len(names) == 1 else 'are'}"
+
+
+def change_of(checkpoint: Mapping[str, Any], plan: StreamPlan) -> Change:
+    """What `plan` means otherwise than the stream that left `checkpoint`."""
+    shape = checkpoint["shape"]
+    then, now = [c[0] for c in shape["columns"]], [c.name for c in plan.captured]
+    return Change(
+        tuple(name for name in now if name not in then), tuple(name for name in then if name not in now),
+        shape["where"] != plan.where,
+    )  # fmt: skip
+
+
+def columns_changed(requested: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> bool:
+    """Whether the user asks for other columns than at the last step."""
+    then = checkpoint.get("requested", {})
+    return any(requested.get(name) != then.get(name) for name in ("columns", "exclude"))
+
+
+def plan_before(checkpoint: Mapping[str, Any], plan: StreamPlan) -> StreamPlan:
+    """The plan under which the replica was last written, as far as reading it takes: names and how values travel."""
+    columns = [
+        Column(name, sql_type, "", True, collation, comparison, travel_from_json(travel))
+        for name, sql_type, collation, comparison, travel in checkpoint["shape"]["columns"]
+    ]
+    return replace(plan, columns=tuple(columns[len(plan.key) :]))
+
+
+def columns_before(checkpoint: Mapping[str, Any], plan: StreamPlan) -> tuple[Column, ...] | None:
+    """The columns over which the source can compute the digests that the replica has; None where one is gone, or other.
+
+    Args:
+        checkpoint: What the stream remembers.
+        plan: On the table as it is now.
+    """
+    known = {c.name: c for c in (*plan.table.columns, *plan.captured)}
+    encodings = checkpoint["shape"].get("encoding", {})
+    found = []
+    for name, sql_type, collation, comparison, travel in checkpoint["shape"]["columns"]:
+        now = known.get(name)
+        if now is None or [now.sql_type, now.collation, now.comparison, asdict(now.travel)] != [
+            sql_type, collation, comparison, travel,
+        ]:  # fmt: skip
+            return None
+        if now.encoding != encodings.get(name, now.encoding):
+            return None
+        found.append(now)
+    return tuple(found)
+
+
+def as_planned(table: Table, plan: StreamPlan, name: str) -> bool:
+    """Whether column `name` is in `table` what the plan took it for."""
+    now = table.column(name)
+    wanted = next(c for c in plan.captured if c.name == name)
+    return now is not None and (now.sql_type, now.collation, now.encoding) == (
+        wanted.sql_type, wanted.collation, wanted.encoding,
+    )  # fmt: skip

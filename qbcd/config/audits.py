@@ -1,0 +1,63 @@
+"""Audits: how often replica and source are compared in full, and for which strategies that means anything."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+from pydantic import WithJsonSchema, model_validator
+
+from qbcd.config.fields import DURATION_SCHEMA, Interval, Section, wrong
+from qbcd.config.strategy_base import StrategyConfig
+from qbcd.config.strategy_options import TsOptions, WatermarkOptions
+from qbcd.config.strategy_values import ONLY
+
+OFF = "off"
+
+
+class AuditConfig(Section):
+    """When a stream is audited.
+
+    Attributes:
+        every: None for never.
+    """
+
+    every: Interval | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spelled(cls, data: Any) -> Any:
+        if data == OFF or data is False:
+            return {}
+        if not isinstance(data, dict) or all(item is None for item in data.values()):
+            raise wrong("`audit` says how often replica and source are compared in full", "write {every: 24h}, or off")
+        return data
+
+
+def is_its_own_audit(strategy: StrategyConfig) -> bool:
+    """Whether a poll, or a round of them over all ranges, compares all that an audit could."""
+    if not isinstance(strategy, WatermarkOptions):
+        return True
+    return isinstance(strategy, TsOptions) and strategy.options["deletes"] == ONLY
+
+
+def keeps_nothing(strategy: StrategyConfig) -> bool:
+    """Whether there is no replica that could be compared."""
+    return isinstance(strategy, TsOptions) and strategy.replica == "none"
+
+
+def interval(audit: AuditConfig | None, strategy: StrategyConfig) -> timedelta | None:
+    """How often the stream is audited; None where it is not, or where its polls do as much."""
+    return None if audit is None or is_its_own_audit(strategy) else audit.every
+
+
+_SCHEMA = {
+    "anyOf": [
+        {"enum": [OFF]},
+        {
+            "type": "object", "properties": {"every": DURATION_SCHEMA}, "required": ["every"],
+            "additionalProperties": False,
+        },
+    ]
+}  # fmt: skip
+Audit = Annotated[AuditConfig, WithJsonSchema(_SCHEMA)]

@@ -1,0 +1,138 @@
+"""Audits repair what a time-stamp did not tell, and nothing else; guards count them (protocol.md 2, 14, 17, 19)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from qbcd.errors import GuardTripped
+from qbcd.status import stream_status
+from tests.support.places import Place, over
+from tests.support.stamped_scene import StampedScene
+from tests.support.watched import Watched, at_nth, stamped
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+AUDIT = {"every": "1ms"}
+OLD = "'2001-01-01 00:00:00'"
+
+
+def told(found: list[list[Any]]) -> list[list[tuple[str, int, str | None]]]:
+    """Op, key and reason of every event, batch by batch."""
+    return [[(e.op, e.key, e.reason) for e in sorted(batch, key=lambda e: e.key)] for batch in found]
+
+
+def unseen(seen: Watched) -> None:
+    """An update, an exit, a delete and an insert that no time-stamp tells of."""
+    seen.run("UPDATE t SET v = 'by hand' WHERE id = 5")
+    seen.run("UPDATE t SET n = 9 WHERE id = 6")
+    seen.delete(7)
+    seen.run(f"INSERT INTO t (id, v, at) VALUES (300, 'restored', {OLD})")
+
+
+# Rules 14 and 19: rows at or past the watermark are the window's, keys that are gone a batch of their own.
+@over("name", ["ts", "tdi"], elsewhere=["ts"])
+def test_what_no_window_tells(name: str, place: Place, workspace: Path) -> None:
+    with Watched(place, workspace, {"s": stamped(place, name)}, where="n < 5", audit=AUDIT) as seen:
+        seen.fill()
+        unseen(seen)
+
+        def pending() -> None:
+            seen.update(8, "past the watermark")
+            seen.insert(301, "past it too")
+            seen.run(f"UPDATE t SET n = 9, at = {seen.clock} WHERE id = 9")
+
+        with at_nth("after_commit", 1, pending):  # of the window, whose watermark always moves
+            first, gone = seen.poll()
+        assert told([first, gone]) == [
+            [("u", 5, "audit"), ("d", 6, "audit"), ("c", 300, "audit")], [("d", 7, "audit")],
+        ]  # fmt: skip
+        assert [e.before for e in first] == [(6, "old 6", 0), (5, "old 5", 0), None]
+        assert told(seen.poll()) == [[("u", 8, None), ("d", 9, "restriction_exit"), ("c", 301, None)]]
+        seen.check()
+        assert seen.poll() == []
+        assert seen.project.stream("s").verify() == []
+
+
+@over(elsewhere=[])
+def test_keys_alone_are_audited_by_keys(place: Place, workspace: Path) -> None:
+    with Watched(place, workspace, {"s": stamped(place, "ts", replica="keys")}, audit=AUDIT) as seen:
+        seen.fill()
+        seen.poll()
+        unseen(seen)
+        assert told(seen.poll()) == [[("c", 300, "audit")], [("d", 7, "audit")]]
+        assert seen.poll() == []
+
+
+@over(elsewhere=[])
+def test_it_comes_at_its_interval(place: Place, workspace: Path) -> None:
+    with Watched(place, workspace, {"s": stamped(place, "ts")}, audit={"every": "1h"}) as seen:
+        seen.fill()
+        unseen(seen)
+        assert seen.poll() == []
+        ago = stream_status(seen.project.work("s")).audited_ago
+        assert ago is not None
+        assert ago < 3600
+        titles = [step.title for step in seen.project.stream("s").explain()]
+        assert [t for t in titles if t.startswith("audit")] == [
+            "audit: compare all rows before the watermark with the replica, into the outbox",
+            "audit: look for keys that are gone, into the outbox",
+        ]
+        assert {(d.op, d.key) for d in seen.project.stream("s").verify()} == {
+            ("u", "5"), ("u", "6"), ("d", "7"), ("c", "300"),
+        }  # fmt: skip
+
+
+# Rule 17: two steps are one audit to the guards, also when a process dies between them.
+@over(elsewhere=[])
+def test_guards_count_both_steps(place: Place, workspace: Path) -> None:
+    guards = {"max_delete_fraction": 0.3}
+    with Watched(place, workspace, {"s": stamped(place, "ts")}, where="n < 5", audit=AUDIT, guards=guards) as seen:
+        seen.fill()
+        seen.run("UPDATE t SET n = 9 WHERE id IN (1, 2)")
+        seen.run("DELETE FROM t WHERE id IN (3, 4)")
+        for _ in range(2):
+            with pytest.raises(GuardTripped, match="4 deletes of 12 rows"):
+                seen.poll()
+        assert told(seen.fresh()) == [[("d", 1, "audit"), ("d", 2, "audit")]]
+        assert told(seen.poll(accept_deletes=True)) == [[("d", 3, "audit"), ("d", 4, "audit")]]
+        seen.check()
+        seen.run("DELETE FROM t WHERE id = 8")
+        assert told(seen.poll()) == [[("d", 8, "audit")]]
+
+
+@over(elsewhere=[])
+def test_a_replica_under_spark(place: Place, workspace: Path, spark: SparkSession) -> None:
+    with StampedScene(place.url, workspace, "ts_spark", spark, where="n < 5", audit=AUDIT) as scene:
+        scene.begin()
+        scene.change()
+        scene.poll()
+        before = scene.source()
+        place.sql("UPDATE t SET v = 'by hand' WHERE id = 5; UPDATE t SET n = 9 WHERE id = 6")
+        place.sql(f"INSERT INTO t (id, v, at) VALUES (300, 'restored', {OLD})")
+
+        def pending() -> None:
+            place.sql(f"UPDATE t SET v = 'past it', at = {scene.now} WHERE id = 8")
+            place.sql(f"UPDATE t SET n = 9, at = {scene.now} WHERE id = 9; DELETE FROM t WHERE id = 10")
+
+        seen = len(scene.seen())
+        with at_nth("after_commit", 2, pending):  # of the sweep
+            scene.poll()
+        assert scene.project.stream("s").verify() == []  # what is past the watermark is pending
+        (found,) = list(scene.seen().values())[seen:]
+        assert {(e["op"], e["key"]["id"], e["reason"]) for e in found} == {
+            ("u", 5, "audit"), ("d", 6, "audit"), ("d", 10, "audit"), ("c", 300, "audit"),
+        }  # fmt: skip
+        assert [e["before"]["v"] for e in found if e["key"]["id"] == 5] == [r[1] for r in before if r[0] == 5]
+        scene.poll()
+        *_, last = scene.seen().values()
+        assert {(e["op"], e["key"]["id"], e["reason"]) for e in last} == {
+            ("u", 8, None), ("d", 9, "restriction_exit"),
+        }  # fmt: skip
+        scene.poll()
+        assert len(scene.seen()) == seen + 2
+        assert "for an audit" in " ".join(step.title for step in scene.project.stream("s").explain()[-2:])
+        assert scene.project.stream("s").verify() == []

@@ -1,0 +1,101 @@
+"""protocol.md 10 and 23 where the replica is under Spark: a digest is that of its values, a folding of what it read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from qbcd.connectors.postgresql import PostgreSQL
+from qbcd.errors import StateConflict, TornRead
+from qbcd.sites import narrow, upkeep
+from qbcd.state import LeaseKeeper
+from tests.faults.stage import rubbish
+from tests.support import sql
+from tests.support.pausing import Paused
+from tests.support.scene import STREAM, Scene
+from tests.support.watched import at_nth
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+# Rule 10: digest B is read; the application writes A; the row is read; the application writes B again. Without a shared
+# snapshot the row that came is A, and so is the digest that is kept; B is found by the next poll.
+@pytest.mark.parametrize("pinned", [False, pytest.param(True, marks=pytest.mark.campaign)])
+def test_writes_between_digests_and_rows(
+    pinned: bool, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(narrow, "SAVED_BYTES", -(10**12))
+    rows = narrow._rows
+    between: list[str] = []
+
+    def watched(*args: Any) -> Any:
+        before, after = between
+        sql(database, before)
+        found = rows(*args)
+        sql(database, after)
+        return found
+
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        if not pinned:
+            monkeypatch.setattr(PostgreSQL, "snapshot_pins", lambda self, name: self.session_pins())
+        monkeypatch.setattr(narrow, "_rows", watched)
+        sql(database, "UPDATE t SET v = 'B' WHERE id = 7")
+        between[:] = ("UPDATE t SET v = 'A' WHERE id = 7", "UPDATE t SET v = 'B' WHERE id = 7")
+        scene.poll()
+        (told,) = scene.seen()[max(scene.seen())]
+        assert told["after"]["v"] == ("B" if pinned else "A")
+        monkeypatch.setattr(narrow, "_rows", rows)
+        assert (scene.poll().report.header is None) is pinned  # type: ignore[union-attr]
+        scene.check()
+        assert scene.project.stream(STREAM).verify() == []
+
+        monkeypatch.setattr(narrow, "_rows", watched)
+        sql(database, "UPDATE t SET v = 'C' WHERE id = 7")
+        between[:] = ("DELETE FROM t WHERE id = 7", "SELECT 1")
+        mark = scene.mark()
+        if pinned:
+            scene.poll()
+        else:
+            with pytest.raises(TornRead, match="1 rows were asked for by their keys and 0 came"):
+                scene.poll()
+            assert scene.mark() == mark
+        monkeypatch.setattr(narrow, "_rows", rows)
+        scene.poll()
+        scene.check()
+        assert rubbish(scene) == []
+
+
+# Rule 23: a segment has folded what its compaction read. A batch that came meanwhile is not in it, so that it may not
+# take the place of the replica that this batch stands on.
+@pytest.mark.parametrize("folds", [50, pytest.param(1, marks=pytest.mark.campaign)])
+def test_a_compaction_that_was_overtaken(
+    folds: int, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
+    with Scene(database, workspace, "id_rcs", spark, retain="0s") as scene, scene.again() as project:
+        scene.make_table()
+        scene.prepare()
+        scene.change()
+        late = Paused(project)
+        with monkeypatch.context() as patched, at_nth("before_commit", 2, late.stand):  # the poll's own was the first
+            patched.setattr(LeaseKeeper, "_beat", lambda self: self._stop.wait())
+            late.start()
+            site = scene.site
+            with site.writing() as conn:  # its lease ends, and its own clock does not tell it
+                conn.execute(site.store.tables.lease.update().values(until=0.0))
+            monkeypatch.setattr(upkeep, "COMPACT_BATCHES", folds)
+            scene.change()
+            scene.poll()
+            mark = scene.mark()
+        assert isinstance(late.finish(), StateConflict)
+        assert scene.mark() == mark
+        assert scene.project.stream(STREAM).verify() == []
+        scene.change()
+        scene.poll()
+        assert len(scene.check()) == 3
+        assert scene.project.stream(STREAM).verify() == []
+        assert rubbish(scene) == []
