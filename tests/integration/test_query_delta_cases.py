@@ -304,6 +304,14 @@ def test_a_reset_leaves_no_table_behind(tables: Place, workspace: Path) -> None:
     with opened(configured(tables, BY_REGION), workspace) as project:
         project.stream("q").prepare()
         assert len(own(tables)) > 5
+        tables.sql("UPDATE orders SET region = 'north' WHERE id = 3")
+        assert [d.op for d in project.stream("q").verify()] == ["u", "c"], "a verification needs no time-stamp"
+        told = [step.title for step in project.stream("q").explain()]
+        assert told[:2] == [
+            "public.orders: read what was written since",
+            "public.orders: look for rows that are gone, when that is due",
+        ]
+        assert any("CREATE INDEX" in statement and '"orders"' in statement for statement in project.stream("q").ddl())
         project.stream("q").reset(discard=True)
         assert own(tables) == []
         project.stream("q").prepare()
