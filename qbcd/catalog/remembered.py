@@ -22,8 +22,7 @@ def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mappi
     """
     chosen = checkpoint.get(SETTLED, {})
     now, then = (_flat(plan, chosen) for plan in (requested, checkpoint.get("requested", {})))
-    free = () if requested.get("query") else FREE
-    changed = sorted(k for k in {*now, *then} - {*free} if now.get(k) != then.get(k))
+    changed = sorted(k for k in {*now, *then} - {*FREE} if now.get(k) != then.get(k))
     if changed:
         raise SchemaChanged(
             f"{', '.join(changed)} changed in the configuration since prepare",
@@ -58,8 +57,8 @@ def check_shape(
     """
     encodings = checkpoint["shape"].get("encoding", {})
     undo = f"qbcd reset {stream}, then prepare it again; or undo the change at the source"
-    kept = {c.name for c in plan.captured} if plan else None
     table = _looked_up(source, session, stream, checkpoint["shape"], undo)
+    kept = {c.name for c in plan.captured} if plan else None
     for column, sql_type, collation, _, _ in checkpoint["shape"]["columns"]:
         if kept is not None and column not in kept:
             continue
