@@ -12,7 +12,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from qbcd.errors import TornRead
-from qbcd.sites import compare
+from qbcd.sites import compare, layers
 from qbcd.sites.files import Part
 from qbcd.sites.looking import Look, check_torn
 from qbcd.sites.reading import Snapshot, frame, range_frame
@@ -142,7 +142,7 @@ def _moved(site: SparkSite, strategy: IdRcs, wanted: Look, marks: Part) -> DataF
     with site.reading() as conn:
         for some in _parts(wanted.old, max(TASK_ROWS, rows // MOST_TASKS + 1), now):
             old = site.replica.rows(conn, strategy.plan, strategy.kept, some)
-            new = site.files.read(spark, fields, marks).where(compare.one_of([r.range_id for r in some]))
+            new = site.files.read(spark, fields, marks).where(layers.one_of([r.range_id for r in some]))
             parts.append(compare.moved_marks(old.coalesce(1), new.coalesce(1)))
     return reduce(lambda some, others: some.unionByName(others), parts)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.engine import Connection
 
 from qbcd.model import BatchHeader, Column, StreamPlan, Travel
-from qbcd.sites import compare
+from qbcd.sites import compare, layers
 from qbcd.sites.files import Files, Part
 from qbcd.sites.shapes import batch_fields, row_fields
 from qbcd.spark.session import SparkProvider
@@ -82,7 +82,7 @@ class Replica:
         deltas = self.batch_rows(plan, *(Part.of_location(h.location) for h in on_top)) if on_top else None
         changed = sum(h.size for h in on_top)
         base = self.part_rows(kept, Part.of_segment(segment))
-        return compare.merged(base, deltas, ids, about, changed=changed, one=len(on_top) == 1)
+        return layers.merged(base, deltas, ids, about, changed=changed, one=len(on_top) == 1)
 
     def replace_all(
         self, conn: Connection, row: StreamRow, part: Part, *, epoch: int, rows: int, folded: int,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from qbcd import hooks
 from qbcd.model import StreamPlan
-from qbcd.sites import compare
+from qbcd.sites import layers
 from qbcd.sites.files import Part
 from qbcd.sites.resizing import joined_as
 from qbcd.sites.shapes import row_fields
@@ -65,7 +65,7 @@ def compact(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
     after = joined_as(groups, row.next_range_id)
     moved = {r.range_id: one.range_id for one, group in zip(after, groups, strict=True) for r in group if r != one}
     part = site.files.write(
-        compare.moved_to(whole, moved), row_fields([c.travel for c in strategy.kept]), "segment", held
+        layers.moved_to(whole, moved), row_fields([c.travel for c in strategy.kept]), "segment", held
     )  # fmt: skip
     hooks.reach("before_commit")
     with site.writing() as conn:

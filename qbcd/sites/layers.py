@@ -1,0 +1,71 @@
+"""The replica's rows out of its layers: a base segment and the batches that came after it, latest per key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from qbcd.sites.compare import FEW_ROWS, gathered, shared, value_columns
+from qbcd.sites.shapes import IDENTITY
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
+
+
+def merged(
+    base: DataFrame, deltas: DataFrame | None, ids: Sequence[int], about: int, *, changed: int = 0, one: bool = False
+) -> DataFrame:
+    """The replica's rows in some ranges: the base segment with later batches on top.
+
+    Args:
+        base: The segment's rows.
+        deltas: Those of later batches, if there are any.
+        ids: The ranges.
+        about: How many rows they have.
+        changed: How many rows there are in the batches.
+        one: There is one batch, so no key stands twice.
+    """
+    width = value_columns(base)
+    names = [*IDENTITY, "digest", *(f"c{i}" for i in range(width))]
+    inside = one_of(ids)
+    rows = gathered(base.select(*names).where(inside), about)
+    if deltas is None:
+        return rows
+    latest = gathered(deltas.where(inside), about)
+    if not one:
+        newest = Window.partitionBy(*IDENTITY).orderBy(F.col("batch_seq").desc())
+        latest = latest.withColumn("nth", F.row_number().over(newest)).where("nth = 1")
+    values = [F.col(c) for c in (*IDENTITY, "digest")] + [F.col(f"a_{i}").alias(f"c{i}") for i in range(width)]
+    moved = latest.select(*IDENTITY)
+    # Within one task nothing is shuffled; else the replica stays where it is, and what lies on it goes to every task.
+    moved = moved.hint("shuffle_hash") if about <= FEW_ROWS else shared(moved, changed)
+    untouched = rows.join(moved, list(IDENTITY), "left_anti").select(*names)
+    return gathered(untouched.unionByName(latest.where("op <> 'd'").select(*values)), about)
+
+
+def one_of(ids: Sequence[int]) -> SparkColumn:
+    """Whether ``range_id`` is one of `ids`, by their runs: ids of neighbours mostly follow each other."""
+    runs: list[list[int]] = []
+    for one in sorted(ids):
+        if runs and one == runs[-1][1] + 1:
+            runs[-1][1] = one
+        else:
+            runs.append([one, one])
+    within = [f"range_id BETWEEN {first:d}L AND {last:d}L" for first, last in runs if first < last]
+    alone = [f"{first:d}L" for first, last in runs if first == last]
+    return F.expr(" OR ".join([*within, *([f"range_id IN ({', '.join(alone)})"] if alone else [])]) or "FALSE")
+
+
+def moved_to(rows: DataFrame, ids: Mapping[int, int]) -> DataFrame:
+    """`rows` with other range ids, by the ones that they have; those that are not in `ids` stay."""
+    if not ids:
+        return rows
+    listed = ", ".join(f"({old}L, {new}L)" for old, new in ids.items())
+    renamed = F.broadcast(rows.sparkSession.sql(f"SELECT * FROM VALUES {listed} AS m(range_id, moved_to)"))
+    range_id = F.coalesce("moved_to", "range_id").alias("range_id")
+    others = [c for c in rows.columns if c != "range_id"]
+    return rows.join(renamed, "range_id", "left").select(range_id, *others)
