@@ -130,7 +130,7 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
     frozen = None
     if row and row.prepared:
         key, names = row.checkpoint["shape"]["key"], [c[0] for c in row.checkpoint["shape"]["columns"]]
-        anew = columns_changed(stream.settings.requested, row.checkpoint)
+        anew = not stream.config.query and columns_changed(stream.settings.requested, row.checkpoint)
         frozen = Frozen(tuple(key), tuple(names[len(key) :]), anew)
     config, source = stream.config, stream.source
     check_restriction(config.where, source.connector.dialect, place=config.place("where"))

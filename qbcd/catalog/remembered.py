@@ -22,7 +22,8 @@ def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mappi
     """
     chosen = checkpoint.get(SETTLED, {})
     now, then = (_flat(plan, chosen) for plan in (requested, checkpoint.get("requested", {})))
-    changed = sorted(k for k in {*now, *then} - {*FREE} if now.get(k) != then.get(k))
+    free = () if requested.get("query") else FREE
+    changed = sorted(k for k in {*now, *then} - {*free} if now.get(k) != then.get(k))
     if changed:
         raise SchemaChanged(
             f"{', '.join(changed)} changed in the configuration since prepare",

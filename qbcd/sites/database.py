@@ -165,7 +165,7 @@ class DatabaseSite(Site):
             if began := auditing.due(self, settings, held):
                 yield from self._audit(plan, settings, held, began)
         elif isinstance(strategy, VbdDelta):
-            taken = deltas.poll(self, plan, settings, held, afresh=afresh or bool(change))
+            taken = deltas.poll(self, plan, settings, held, afresh=afresh)
             cost = Cost(taken.found, taken.found, seconds=time.monotonic() - started, spark=taken.found > 0)
             found = self._detection(held, taken.header, taken.accepted_source, cost)
             yield replace(found, remarks=(taken.remark,) if taken.remark else ())

@@ -51,12 +51,10 @@ def poll(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, *
         plan: The stream's plan.
         settings: What the user says about polls.
         held: The stream, under its lease.
-        afresh: Compute the whole query and take the lineages anew, since digests or the replica may mean something
-            else now.
+        afresh: Compute the whole query and take the lineages anew, since digests may mean something else now.
     """
     strategy = site.strategy(plan)
     assert isinstance(strategy, VbdDelta)
-    afresh = afresh or "marks" not in held.row.checkpoint
     known: Marks = {} if afresh else held.row.checkpoint["marks"]
     ahead, remark = _ahead(site, strategy, known)
     hooks.reach("after_horizon")

@@ -71,7 +71,7 @@ def _window(strategy: Stamped, part: Part, window: Window, place: str) -> list[S
 
 
 def _delta(strategy: VbdDelta, part: Part, row: StreamRow | None, place: str) -> list[Step]:
-    steps, marks = [], (row.checkpoint.get("marks") or {}) if row else {}
+    steps, marks = [], row.checkpoint["marks"] if row else {}
     for lineage in strategy.lineages:
         if lineage.marked is None:
             since, how = None, "compare all rows with what was seen of them last"

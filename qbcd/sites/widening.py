@@ -38,8 +38,7 @@ def take_up(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held
         before=[strategy.fill(change.added)] if fills else [],
         after=[lambda s, part: s.unknown(change.added, part)] if fills else [],
     )
-    # What a lineage says is of the state of the step before, and the replica is of this one: it is taken anew.
-    taken = stepping.take(site, plan, settings, held, look, drop=("marks",) if strategy.way == "delta" else ())
+    taken = stepping.take(site, plan, settings, held, look)
     if change.dropped and strategy.keeps == "rows":
         narrow(site, plan, held)
     if isinstance(strategy, Ranged) and strategy.way == "ranges":

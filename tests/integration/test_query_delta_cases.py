@@ -171,24 +171,6 @@ def test_a_number_that_is_written_otherwise(place: Place, workspace: Path) -> No
             assert found(project) == {"u": 1}, change
 
 
-def test_what_is_captured_of_the_result_may_change(tables: Place, workspace: Path) -> None:
-    """Rows that no changed row leads to enter and leave; lineages are of the state that the replica is of."""
-    with opened(configured(tables, BY_REGION), workspace) as project:
-        project.stream("q").prepare()
-    tables.sql(f"UPDATE orders SET region = 'north', at = {NOW} WHERE id = 3")
-    other = configured(tables, BY_REGION)
-    for more, expected in (({"where": "n < 7"}, {"d": 2, "c": 1}), ({"exclude": ["q"]}, {"c": 2})):
-        other["tables"][0] = configured(tables, BY_REGION)["tables"][0] | more
-        with opened(other, workspace) as project:
-            assert found(project) == expected, more
-            assert found(project) == {}
-            assert not project.stream("q").verify()
-    tables.sql(f"UPDATE orders SET region = 'west', at = {NOW} WHERE id = 3")
-    with opened(other, workspace) as project:
-        assert found(project) == {"u": 1, "d": 1}
-        assert not project.stream("q").verify()
-
-
 def test_another_meaning_of_digests_takes_all_anew(
     tables: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
