@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from qbcd.catalog.queried import rights_of
@@ -53,19 +53,22 @@ def ddl(site: DatabaseSite, plan: StreamPlan) -> list[str]:
         role = rights_of(connector, conn, plan.table, [c.name for c in plan.captured], schema).role
         return [
             *site.store.ddl(conn), *strategy.ddl(), *connector.grants(schema, role),
-            *rights.grants(connector, conn, strategy, role), *_index_ddl(strategy, connector.indexes(conn, plan.table)),
+            *rights.grants(connector, conn, strategy, role),
+            *_index_ddl(strategy, lambda table: connector.indexes(conn, table)),
         ]  # fmt: skip
 
 
-def _index_ddl(strategy: InSource, indexes: Sequence[Index]) -> list[str]:
+def _index_ddl(strategy: InSource, indexes: Callable[[Table], Sequence[Index]]) -> list[str]:
     """The index that a window is read by, unless one serves, and a view that hides flagged rows from users."""
     made = []
-    if isinstance(strategy, Stamped) and strategy.marks and not strategy.has_index(indexes):
+    if isinstance(strategy, Stamped) and strategy.marks and not strategy.has_index(indexes(strategy.plan.table)):
         made.append(strategy.index())
     if isinstance(strategy, Tdi):
         made.append(strategy.view())
     if isinstance(strategy, VbdDelta):
         made += strategy.indexes()
+        marked = [lineage for lineage in strategy.lineages if lineage.marked is not None and lineage.marked.marks]
+        made += [one.mark_index() for one in marked if not one.has_mark_index(indexes(one.table))]
     return made
 
 

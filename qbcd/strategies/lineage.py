@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from qbcd.connectors.base import Connector
+from qbcd.connectors.base import Connector, Index
 from qbcd.marks import seen_as
 from qbcd.model import Column, Statement, StreamPlan, Table
 from qbcd.sql import compile_sql, render
@@ -96,6 +96,17 @@ class Lineage:
                 name = prefixed(f"i{number}_", self.lineage[1], self.connector.identifier_limit)
                 made.append(self.connector.create_index(name, own, [column], []))
         return made
+
+    def mark_index(self) -> str:
+        """CREATE INDEX that a window of the base table is read by; repeatable."""
+        assert self.marked is not None
+        columns, included = self.marked.index_columns()
+        name = prefixed("ix_", self.lineage[1], self.connector.identifier_limit)
+        return self.connector.create_index(name, self.table, columns, included)
+
+    def has_mark_index(self, indexes: Sequence[Index]) -> bool:
+        """Whether it is among `indexes`, or another one that does as well."""
+        return self.marked is not None and self.marked.has_index(indexes)
 
     # -- a poll ------------------------------------------------------------------------------------------------------
     def find(self, since: str | None) -> Statement:

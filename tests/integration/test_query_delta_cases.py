@@ -171,6 +171,23 @@ def test_a_number_that_is_written_otherwise(place: Place, workspace: Path) -> No
             assert found(project) == {"u": 1}, change
 
 
+def test_another_meaning_of_digests_takes_all_anew(
+    tables: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a time-stamp did not show comes to light, and lineages are of the new meaning."""
+    tables.sql("UPDATE lines SET at = '2020-01-01'")
+    with opened(configured(tables, BY_REGION), workspace) as project:
+        project.stream("q").prepare()
+        tables.sql("UPDATE lines SET quantity = 500 WHERE order_id = 2")
+        assert found(project) == {}
+        connector = type(project.work("q").source.connector)
+        monkeypatch.setattr(connector, "encoder_version", connector.encoder_version + 1)
+        assert found(project) == {"u": 1}
+        tables.sql(f"UPDATE lines SET quantity = 0, at = {NOW} WHERE order_id = 3; DELETE FROM orders WHERE id = 2")
+        assert found(project) == {"u": 2}
+        assert not replica_differs(tables, "q", BY_REGION)
+
+
 def test_nothing_is_computed_where_nothing_changed(tables: Place, workspace: Path) -> None:
     """By the server's own statistics: of replica and tables nothing is read but the index on the time-stamp."""
     tables.sql("CREATE INDEX ON orders (at); CREATE INDEX ON lines (at); INSERT INTO orders (id, region, at) SELECT i, "
@@ -287,6 +304,14 @@ def test_a_reset_leaves_no_table_behind(tables: Place, workspace: Path) -> None:
     with opened(configured(tables, BY_REGION), workspace) as project:
         project.stream("q").prepare()
         assert len(own(tables)) > 5
+        tables.sql("UPDATE orders SET region = 'north' WHERE id = 3")
+        assert [d.op for d in project.stream("q").verify()] == ["u", "c"], "a verification needs no time-stamp"
+        told = [step.title for step in project.stream("q").explain()]
+        assert told[:2] == [
+            "public.orders: read what was written since",
+            "public.orders: look for rows that are gone, when that is due",
+        ]
+        assert any("CREATE INDEX" in statement and '"orders"' in statement for statement in project.stream("q").ddl())
         project.stream("q").reset(discard=True)
         assert own(tables) == []
         project.stream("q").prepare()

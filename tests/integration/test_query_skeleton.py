@@ -83,7 +83,7 @@ def _keys(drawn: DrawnQuery, place: Place, rows: Rows) -> set[Any]:
     return set(Counter(rows).items())
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_what_changed_is_among_the_affected_keys(seed: int, place: Place) -> None:
     assert _seed(seed, place, 12)
 

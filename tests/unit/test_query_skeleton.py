@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import sqlglot
 from sqlglot import exp
 
+from qbcd.errors import Refused
 from qbcd.queries.prepared import NotIncremental, prepare_query
 from qbcd.queries.refusals import refusals
 from qbcd.queries.skeleton import Skeleton
+from qbcd.strategies import VbdDelta
+from tests.golden.plans import CONNECTORS, plan_of
 
 COLUMNS = {("public", t): ["id", "f", "g", "Mixed Case"] for t in "abc"}
 WINDOW = "has window functions, whose values hang on other rows"
@@ -141,3 +145,13 @@ def test_columns_that_lead_nowhere_are_not_kept() -> None:
     made = skeleton("SELECT a.g AS k, SUM(b.f) AS s FROM public.a JOIN public.b ON b.id = a.f GROUP BY a.g", "k")
     assert made.kept == {("public", "a"): ["g", "f"], ("public", "b"): ["id"]}
     assert made.joined_by() == {("public", "a"): ["f"], ("public", "b"): ["id"]}
+
+
+@pytest.mark.parametrize("database", ["mariadb", "mysql"])
+def test_refused_where_a_transaction_that_writes_sees_several_states(database: str) -> None:
+    connector, plan = CONNECTORS[database], plan_of(database, "simple", "mds")
+    table = replace(plan.table, kind="query", query="SELECT order_id FROM shop.simple", bases=(plan.table,))
+    strategy = VbdDelta(connector, replace(plan, strategy="vbd", table=table), "qbcd")
+    with pytest.raises(Refused, match="shows a transaction that writes another state at each statement"):
+        strategy.check()
+    assert strategy.lineages == []
