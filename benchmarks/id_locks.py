@@ -28,7 +28,7 @@ SETTINGS = {"shared_buffers": "2GB"}
 CLIENTS, RATE = 4, 200  # writers, and their transactions a second together
 SECONDS = 30  # of a phase
 PACES: dict[str, dict[str, Any]] = {  # by name, `pace` as it is written in the configuration
-    "beside ID, resting": {"target": "50ms", "nice_ratio": 9},
+    "beside ID, resting": {"target": "50ms", "nice_ratio": 29},
     "beside ID, not resting": {"target": "500ms"},
 }
 TARGETS = {"beside ID, resting": 0.05, "beside ID, not resting": 0.5}  # seconds
@@ -85,13 +85,24 @@ def _project(place: PostgresPlace, folder: Path, pace: dict[str, Any]) -> Projec
 
 
 def _round(place: PostgresPlace, folder: Path, script: Path, seen: dict[str, Seen]) -> dict[str, Phase]:
-    phases = {"writers alone": _writers(place, folder, script, lambda: None)}
-    for name, pace in PACES.items():
-        with _project(place, folder, pace) as project, _looking(place, seen[name]):
-            found = _writers(place, folder, script, lambda work=project, own=seen[name]: _pass(work, own.passes))
-            phases[name] = found
-    phases["beside a bare scan"] = _writers(place, folder, script, lambda: place.one(SCAN.format(table=place.table)))
-    return {**phases, "alone again": _writers(place, folder, script, lambda: None)}
+    def phase(name: str, meanwhile: Callable[[], None]) -> Phase:
+        with _looking(place, seen.get(name) or Seen()):  # in every phase, since looking costs something too
+            return _writers(place, folder, script, meanwhile)
+
+    def beside(name: str) -> Phase:
+        with _project(place, folder, PACES[name]) as project:
+            _pass(project, [])  # statements are made and plans are warm
+            return phase(name, lambda: _pass(project, seen[name].passes))
+
+    def scan() -> None:
+        place.one(SCAN.format(table=place.table))
+
+    return {
+        "writers alone": phase("", lambda: None),
+        **{name: beside(name) for name in PACES},
+        "beside a bare scan": phase("", scan),
+        "alone again": phase("", lambda: None),
+    }
 
 
 def _writers(place: PostgresPlace, folder: Path, script: Path, meanwhile: Callable[[], None]) -> Phase:

@@ -106,6 +106,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
+        # Jobs of a few rows end before the second compiler's work pays.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     }
     session = create_session(SparkConfig(master="local[2]", conf=conf), driver_jars())
     yield session

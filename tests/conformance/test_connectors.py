@@ -230,7 +230,7 @@ def hostile(place: Place, user: str, settings: Sequence[str]) -> Iterator[None]:
                 place.run(conn, f"SET GLOBAL {name} = %s", [value])
 
 
-@over()
+@over(elsewhere=[])
 def test_hostile_settings_make_no_event_and_hide_none(place: Place, workspace: Path, spark: SparkSession) -> None:
     make_values(place)
     settings = [*HOSTILE[family(place)], *(MARIADB_ONLY if place.kind == "mariadb" else ())]

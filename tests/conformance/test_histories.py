@@ -149,7 +149,7 @@ def run(place: Place, folder: Path, spark: SparkSession, seed: int, rounds: int,
 BOTH = ("all", "some")
 BY_KEY = ("id_rcs-digest", "tlcs-remote")  # run by default where their rows are asked for by key: `test_narrow`
 # The rest of what waits for a campaign: each has a twin that does the same and more.
-TWINNED = ("id-rows", "ts-swept", "ts-spark", "ts-number-nothing", "tdi", "tlcs-remote-no-deletes")
+TWINNED = ("vbd-checksum", "id-rows", "ts-swept", "ts-spark", "ts-number-nothing", "tdi", "tlcs-remote-no-deletes")
 TWINS = [variant for variant in VARIANTS if variant.name in ("mds", "id_rcs")]
 
 

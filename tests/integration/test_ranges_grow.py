@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from qbcd.sites import upkeep
 from qbcd.state import ProjectState, StoredRange
 from tests.support import sql
@@ -85,11 +87,15 @@ def test_compaction_after_many_cuts(database: str, spark: SparkSession, workspac
         assert project.stream("log").verify() == []
 
 
+KINDS: dict[str, dict[str, str]] = {"key": {}, "hash": {"buckets": "hash"}, "digest": {"replica": "digest"}}
+
+
+@pytest.mark.parametrize("names", [("key",), pytest.param(tuple(KINDS), marks=pytest.mark.campaign)])
 def test_small_ranges_are_joined_when_batches_are_folded(
-    database: str, spark: SparkSession, workspace: Path, monkeypatch: Any
+    names: tuple[str, ...], database: str, spark: SparkSession, workspace: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 2)
-    kinds = {"key": {}, "hash": {"buckets": "hash"}, "digest": {"replica": "digest"}}
+    kinds = {name: KINDS[name] for name in names}
     tables = [{**TABLE, "name": name, "strategy": {**TABLE["strategy"], **kind}} for name, kind in kinds.items()]
     sql(database, "CREATE TABLE log (id bigint PRIMARY KEY, line text)")
     sql(database, "INSERT INTO log SELECT i, 'line ' || i FROM generate_series(1, 1000) i")
