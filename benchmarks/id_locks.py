@@ -28,10 +28,10 @@ SETTINGS = {"shared_buffers": "2GB"}
 CLIENTS, RATE = 4, 200  # writers, and their transactions a second together
 SECONDS = 30  # of a phase
 PACES: dict[str, dict[str, Any]] = {  # by name, `pace` as it is written in the configuration
-    "beside ID, resting": {"target": "50ms", "nice_ratio": 29},
+    "beside ID, resting": {"target": "100ms", "nice_ratio": 29},
     "beside ID, not resting": {"target": "500ms"},
 }
-TARGETS = {"beside ID, resting": 0.05, "beside ID, not resting": 0.5}  # seconds
+TARGETS = {"beside ID, resting": 0.1, "beside ID, not resting": 0.5}  # seconds
 LOOK_EVERY = 0.02
 SCRIPT = "\\set id random(1, {rows})\nUPDATE public.orders SET quantity = quantity + 1 WHERE id = :id;\n"
 SCAN = "SELECT sum(length(note)) FROM {table}"
