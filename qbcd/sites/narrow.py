@@ -112,17 +112,15 @@ def fetch(
         old = site.files.write(_moved(site, strategy, wanted, found), _moved_fields(strategy), "fetch", held)
     finally:
         site.files.discard(found)
-    asked = _asked(site, strategy, old)
-    if len(asked) > MOST_KEYS:
-        site.files.discard(old)
-        return None
-    rows, came = _rows(site, strategy, snapshot, asked, settings, held)
-    if came != len(asked):
-        raise TornRead(
-            f"{len(asked)} rows were asked for by their keys and {came} came, out of one snapshot", stream=site.stream,
-            remedy="report this with the type of the key",
-        )  # fmt: skip
-    return Moved(old, rows, 2 * len(asked) + wanted.lost, found.size + rows.size)
+    moved = None
+    try:
+        asked = _asked(site, strategy, old)
+        if len(asked) <= MOST_KEYS:
+            rows = _rows(site, strategy, snapshot, asked, settings, held)
+            moved = Moved(old, rows, 2 * len(asked) + wanted.lost, found.size + rows.size)
+        return moved
+    finally:
+        site.files.discard(old, unless=moved is not None)
 
 
 def _texts(strategy: IdRcs) -> list[tuple[str, str]]:
@@ -168,19 +166,30 @@ def _asked(site: SparkSite, strategy: IdRcs, old: Part) -> list[tuple[str, ...]]
 
 def _rows(
     site: SparkSite, strategy: IdRcs, snapshot: Snapshot, keys: list[tuple[str, ...]], settings: Settings, held: Held
-) -> tuple[Part, int]:
-    """The rows with `keys`, as they are now, and how many there are."""
+) -> Part:
+    """The rows with `keys`, as they are now.
+
+    Raises:
+        TornRead: Another number of them came.
+    """
     site.progress(f"fetching {len(keys):,} rows that changed")
     spark, fields = site.spark.get(), _fields(strategy, settings)
     if not keys:
-        return site.files.write(spark.createDataFrame([], ddl(fields)), fields, "fetch", held), 0
+        return site.files.write(spark.createDataFrame([], ddl(fields)), fields, "fetch", held)
     asked = [keys[i : i + KEYS_PER_STATEMENT] for i in range(0, len(keys), KEYS_PER_STATEMENT)]
     statements = [strategy.images_of(part, typed=settings.typed) for part in asked]
     at_once = min(settings.connections, len(asked))
     read = frame(site.source, spark, site.stream, snapshot, statements, at_once=at_once)
     totals = Totals()
     part = site.files.write(totals.of(read), fields, "fetch", held, source=site.source)
-    return part, totals.read()[0]
+    came, _ = totals.read()
+    if came != len(keys):
+        site.files.discard(part)
+        raise TornRead(
+            f"{len(keys)} rows were asked for by their keys and {came} came, out of one snapshot", stream=site.stream,
+            remedy="report this with the type of the key",
+        )  # fmt: skip
+    return part
 
 
 def _fields(strategy: IdRcs, settings: Settings) -> list[tuple[str, str]]:
