@@ -51,7 +51,7 @@ def probe_query(source: Source, session: Session, text: str, *, stream: str, pla
     bases = tuple(_base(source, session, base, stream, place) for base in query.bases)
     _check_operators(query, bases, stream, place)
     columns = _columns(source, session, query, stream, place)
-    known = relation_of(query.tree, bases, connector.dialect)
+    known = relation_of(query.tree, bases, connector.dialect, bare_names=connector.bare_names)
     return _table(stream, query, bases, _proven(connector, columns, known), known)
 
 

@@ -21,7 +21,7 @@ def drawn(seed: int, place: Place, folder: Path, queries: int, rounds: int) -> C
     schema = DrawnSchema.made(rng, place)
     draw = Queries(rng, schema.tables)
     asked = [draw.draw() for _ in range(queries)]
-    streams = {f"s{n}": one for n, one in enumerate(asked) if one.key}
+    streams = {f"s{n}": one for n, one in enumerate(asked)}
     read = {name: [t for t in schema.tables if f".{t} " in one.text] for name, one in streams.items()}
     told = [stream(name, one, delta(some_stamps(rng, read[name]))) for name, one in streams.items()]
     found: Counter[str] = Counter()
