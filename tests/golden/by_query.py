@@ -37,7 +37,9 @@ def of_one_row(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, St
     """The statements that an empty key makes others, of an aggregate over the plan's table."""
     read, shown = ".".join(map(connector.quote, (plan.table.schema, plan.table.name))), plan.columns[:2]
     text = f"SELECT {', '.join(f'MAX({q}) AS {q}' for q in (connector.quote(c.name) for c in shown))} FROM {read}"
-    table = replace(plan.table, schema="", name=plan.stream, kind="query", query=text, bases=(plan.table,), one_row=True)
+    table = replace(
+        plan.table, schema="", name=plan.stream, kind="query", query=text, bases=(plan.table,), one_row=True
+    )
     plan = replace(plan, strategy="vbd", table=table, key=(), columns=shown)
     compare, checksum = VbdCompare(connector, plan, "qbcd"), VbdChecksum(connector, plan.with_options(buckets="hash"))
     yield "vbd, one row: replica", Statement(compare.ddl()[0])
