@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.errors import ConfigError, Refused
+from qbcd.errors import ConfigError, GuardTripped, Refused
 from tests.integration.test_query_streams import Result
 from tests.support.oracle import Event
 from tests.support.places import FIRST, Place, over
@@ -117,6 +117,16 @@ def _looks(place: Place, project: qbcd.Project, names: list[str]) -> None:
     for name in names:
         assert [(d.op, d.key) for d in project.stream(name).verify()] == [("u", "")], name
         assert project.stream(name).explain()
+
+
+@over(elsewhere=[])
+def test_a_row_that_vanishes_is_all_rows(place: Place, workspace: Path) -> None:
+    place.sql(TABLES)
+    with opened(streams(place, "most.compare", guards={"allow_empty": False}), workspace) as project:
+        project.stream("most.compare").prepare()
+        place.sql("DELETE FROM t WHERE id = 1")
+        with pytest.raises(GuardTripped):
+            detect(project, "most.compare")
 
 
 @pytest.mark.campaign
