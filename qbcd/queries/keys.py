@@ -82,17 +82,17 @@ class _Reader:
         return self._select(tree, known) if isinstance(tree, exp.Select) else UNKNOWN
 
     def _select(self, tree: exp.Select, known: Mapping[str, Relation]) -> Relation:
+        group, distinct = tree.args.get("group"), tree.args.get("distinct")
+        likely = relations.multiplies(tree)
+        total = group is None and any(relations.aggregates(tree, self._aggregates))
         sources = self._sources(tree, known)
         if sources is None:
-            return UNKNOWN
-        group, distinct = tree.args.get("group"), tree.args.get("distinct")
+            return Relation(None, one_row=total and not likely)
         pairs = list(self._outputs(tree, sources))
         columns = None if any(output is None for _, output in pairs) else tuple(o for _, o in pairs if o is not None)
         if group is not None and columns and relations.has_sets(group):
             columns = tuple(Output(c.name) for c in columns)  # NULL where a set leaves a column out
-        likely = relations.multiplies(tree)
-        total = any(relations.aggregates(tree, self._aggregates))
-        if group is None and (total or all(source.relation.one_row for source in sources)):
+        if total or (group is None and all(source.relation.one_row for source in sources)):
             return Relation(columns, one_row=not likely)
         keys = self._grouped(group, sources, pairs) if group is not None else self._joined(sources, pairs)
         sure = () if likely else keys

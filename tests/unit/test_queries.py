@@ -179,7 +179,10 @@ def test_one_row() -> None:
     assert not known("SELECT s.max(id) AS n FROM s.a").one_row  # a function of the user's own
     assert known("SELECT x.n, y.m FROM (SELECT count(*) AS n FROM s.a) AS x LEFT JOIN (SELECT max(id) AS m FROM s.b "
                  "HAVING count(*) > 1) AS y ON y.m = x.n WHERE x.n > 2").one_row  # fmt: skip
+    assert known("SELECT x.n FROM (SELECT count(*) AS n FROM s.a FULL JOIN s.b ON b.id = a.b_id) AS x").one_row
     assert not known("SELECT x.n FROM (SELECT count(*) AS n FROM s.a) AS x CROSS JOIN s.b").one_row
+    assert not known("SELECT x.n FROM (SELECT count(*) AS n FROM s.a) AS x FULL JOIN (SELECT max(id) AS m FROM s.b) "
+                     "AS y ON y.m = x.n").one_row  # fmt: skip
     assert not known("SELECT x.n FROM (SELECT count(*) AS n FROM s.a) AS x, generate_series(1, 2) AS g(i)").one_row
 
 
