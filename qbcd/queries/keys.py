@@ -20,6 +20,8 @@ from qbcd.model import Table
 from qbcd.queries import relations
 from qbcd.queries.relations import Keys, Output, Relation, plain
 from qbcd.queries.tables import base_tables, folded
+from qbcd.queries.text import Unfit
+from qbcd.queries.views import parse_view
 
 UNKNOWN = Relation(None)
 
@@ -64,6 +66,7 @@ class _Reader:
     def __init__(self, mentions: Mapping[int, Table], dialect: str, *, bare_names: bool) -> None:
         self._mentions = mentions
         self._dialect = dialect
+        self._bare_names = bare_names
         self._aggregates = relations.EVERYWHERE if bare_names else (exp.AggFunc,)
 
     def query(self, tree: Any, outer: Mapping[str, Relation]) -> Relation:
@@ -144,12 +147,25 @@ class _Reader:
         if any(node.args.get(part) for part in ("joins", "laterals", "pivots", "sample")):
             return _Source(name, UNKNOWN, [])
         if isinstance(node, exp.Table) and id(node) in self._mentions:
-            return _Source(name, relations.of_table(self._mentions[id(node)]), [])
+            return _Source(name, self._table(self._mentions[id(node)]), [])
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             return _Source(name, known.get(plain(node.this), UNKNOWN), [])
         if isinstance(node, exp.Subquery):
             return _Source(name, self.query(node.this, known), [])
         return _Source(name, UNKNOWN, [])
+
+    def _table(self, table: Table) -> Relation:
+        """What is known of a table's rows, or of those of the query that a view stands for."""
+        known = relations.of_table(table)
+        try:
+            tree = parse_view(table.definition, self._dialect).tree if table.definition else None
+        except Unfit:  # nothing is proven then
+            tree = None
+        if tree is None:
+            return known
+        found = relation_of(tree, table.bases, self._dialect, bare_names=self._bare_names)
+        named = found.columns is not None and [c.name for c in found.columns] == [c.name for c in table.columns]
+        return found if named else known
 
     # -- columns -------------------------------------------------------------------------------------------------------
     def _outputs(self, tree: exp.Select, sources: Sequence[_Source]) -> Iterator[tuple[Any, Output | None]]:

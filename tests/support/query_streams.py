@@ -44,7 +44,7 @@ def detect(project: qbcd.Project, name: str) -> list[Detection]:
 
 def replica_differs(place: Place, name: str, query: str) -> str:
     """How the replica that the batches made differs from the result now; nothing where it does not."""
-    columns = ", ".join(column for column in _columns(place, name) if column != ONE)
+    columns = ", ".join(_columns(place, name))
     kept = Counter(place.sql(f"SELECT {columns} FROM qbcd.{table_name('replica', name)}"))
     now = Counter(place.sql(f"SELECT {columns} FROM ({query}) AS q"))
     return "" if kept == now else f"missing {now - kept}, too many {kept - now}"
@@ -56,4 +56,4 @@ def _columns(place: Place, name: str) -> list[str]:
         "ORDER BY ordinal_position",
         [table_name("replica", name)],
     )
-    return [str(row[0]) for row in found]
+    return [f'"{row[0]}"' for row in found if row[0] != ONE]
