@@ -123,8 +123,10 @@ def _read(base: Table) -> str:
 
 
 def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
-    if not plan.key:
+    if plan.counted:
         return "none: rows are told by all their values, and counted"
+    if not plan.key:
+        return "(), since the query gives one row at most"
     named = ", ".join(c.name for c in plan.key)
     if plan.key_is_proven:
         return f"({named}), unique by {'the query and the keys of its tables' if plan.table.query else 'the catalog'}"

@@ -88,7 +88,7 @@ class Table:
         query: The SELECT whose result it is, as it runs; empty of a table.
         definition: Of a view that a query reads: the SELECT that it stands for, where the source tells it.
         bases: What the query or the definition reads, one for each mention, in the order of `CapturedQuery.bases`.
-        one_row: The query has one row, whatever its base tables hold.
+        one_row: The query has one row at most, whatever its base tables hold.
         grant: Of a table behind a view: the GRANT without which the role may not read and lock it; else empty.
     """
 
@@ -160,10 +160,11 @@ class StreamPlan:
     """One stream, resolved against the catalog: what is captured and how.
 
     Attributes:
-        key: Key columns in key order; empty where rows have no key and are told by all their values.
+        key: Key columns in key order; empty of a result of one row, and where rows have no key.
         columns: Pertinent columns without key columns, in table order or as the user lists them.
         where: The user's restriction, verbatim, or an empty string.
         options: The strategy's options.
+        counted: Rows have no key: they are told by all their values, and counted.
     """
 
     stream: str
@@ -174,6 +175,7 @@ class StreamPlan:
     where: str
     strategy: str
     options: tuple[tuple[str, Any], ...] = ()
+    counted: bool = False
 
     @property
     def captured(self) -> tuple[Column, ...]:
@@ -182,7 +184,7 @@ class StreamPlan:
 
     @property
     def key_is_proven(self) -> bool:
-        """The catalog itself vouches that the key is unique and never NULL, or there is none."""
+        """The catalog itself vouches that the key is unique and never NULL; of one row, and of none, it always is."""
         if not self.key:
             return True
         chosen = {c.name for c in self.key}
@@ -252,6 +254,7 @@ class BatchHeader:
         key: Names of the key columns.
         location: Where the rows are, for the site alone (table rows or files).
         before: Old values are known, so that updates and deletes have an image of what was.
+        one_row: Where there are no key columns: of one row, whose key is empty; else rows have no key.
     """
 
     stream: str
@@ -269,6 +272,7 @@ class BatchHeader:
     columns: tuple[tuple[str, Travel], ...]
     location: Mapping[str, Any] = field(default_factory=dict)
     before: bool = True
+    one_row: bool = False
 
     @property
     def size(self) -> int:

@@ -55,7 +55,7 @@ def probe_query(source: Source, session: Session, text: str, *, stream: str, pla
     bases = tuple(look.into(_base(source, session, base, stream, place)) for base in query.bases)
     _check_operators(query, bases, stream, place)
     columns = _columns(source, session, query, stream, place)
-    known = relation_of(query.tree, bases, connector.dialect)
+    known = relation_of(query.tree, bases, connector.dialect, bare_names=connector.bare_names)
     table = _table(stream, query, bases, _proven(connector, columns, known), known)
     check_steady_views(connector, session.connection, table, stream=stream, place=place)
     return table

@@ -17,7 +17,7 @@ from qbcd.model import Column, StreamPlan, Table
 from qbcd.queries import parse_query
 
 # Names that statements give to columns of their own, beside captured ones.
-RESERVED = re.compile(r"qbcd_(present|row|digest|key_id|untravelled|in|gone|stored|op|flag|mark|key_digest|k?\d+)")
+RESERVED = re.compile(r"qbcd_(present|row|digest|key_id|untravelled|in|gone|stored|op|flag|mark|key_digest|one|k?\d+)")
 
 
 def requested(config: StreamConfig) -> dict[str, Any]:
@@ -78,14 +78,15 @@ def resolve(
     chosen, warnings = _chosen(config, table, frozen)
     if table.query:
         query = parse_query(config.query, source.connector.dialect)
-        check_limit(query, [c.name for c in key], stream=config.name, place=config.place("query"))
+        if key or config.key == ():  # of one row no LIMIT takes another
+            check_limit(query, [c.name for c in key], stream=config.name, place=config.place("query"))
         warnings += remarks_on(query) + remarks_on_views(table, source.connector.dialect)
     captured = [_typed(config, source, c) for c in (*key, *(c for c in chosen if c not in key))]
     _check_types(config, source, captured)
     _check_rights(config, source, session, table, captured)
     plan = StreamPlan(
         config.name, config.source, table, tuple(captured[: len(key)]), tuple(captured[len(key) :]),
-        config.where or "", config.strategy, tuple(sorted(config.options.items())),
+        config.where or "", config.strategy, tuple(sorted(config.options.items())), counted=config.key == (),
     )  # fmt: skip
     return plan, warnings
 

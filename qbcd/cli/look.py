@@ -138,6 +138,6 @@ def verify(output: Output, stream: StreamName) -> int:
         table.add_column("key", style="bold", overflow="fold")
         table.add_column("difference", overflow="fold")
         for d in found:
-            table.add_row(escape(d.key), escape(d.what or _DIFFERENCES[d.op]))
+            table.add_row(escape(d.key or "()"), escape(d.what or _DIFFERENCES[d.op]))
         output.show(table)
     return 4 if found else 0

@@ -3,7 +3,8 @@
 A result is told apart by the keys of those joined relations that the others do not determine. A relation is determined
 where the join, or a condition that all rows fulfil, holds a whole key of it equal to columns of determined ones: then
 each row of theirs meets one row of it at most. Groups are told apart by what they are grouped by, rows of DISTINCT by
-all their columns. Where a proof would need more than that there is none, and the user names the key.
+all their columns; of one row, as an aggregate without GROUP BY has, the key is empty. Where a proof would need more
+than that there is none, and the user names the key.
 """
 
 from __future__ import annotations
@@ -25,16 +26,17 @@ from qbcd.queries.views import parse_view
 UNKNOWN = Relation(None)
 
 
-def relation_of(tree: exp.Query, tables: Sequence[Table], dialect: str) -> Relation:
+def relation_of(tree: exp.Query, tables: Sequence[Table], dialect: str, *, bare_names: bool = False) -> Relation:
     """What is known of the rows of a query.
 
     Args:
         tree: The query.
         tables: What it reads, one for each mention, in the order of `base_tables`.
         dialect: sqlglot's name of its dialect.
+        bare_names: A name without a schema may be that of a function of the user's own.
     """
     mentions = {id(node): table for (_, node), table in zip(base_tables(tree, dialect), tables, strict=True)}
-    return _Reader(mentions, dialect).query(tree, {})
+    return _Reader(mentions, dialect, bare_names=bare_names).query(tree, {})
 
 
 @dataclass(eq=False)
@@ -58,11 +60,14 @@ class _Reader:
     Args:
         mentions: The base table that a node stands for, by the node's identity.
         dialect: Whose rules fold names.
+        bare_names: As `relation_of` has it.
     """
 
-    def __init__(self, mentions: Mapping[int, Table], dialect: str) -> None:
+    def __init__(self, mentions: Mapping[int, Table], dialect: str, *, bare_names: bool) -> None:
         self._mentions = mentions
         self._dialect = dialect
+        self._bare_names = bare_names
+        self._aggregates = relations.EVERYWHERE if bare_names else (exp.AggFunc,)
 
     def query(self, tree: Any, outer: Mapping[str, Relation]) -> Relation:
         """What is known of a SELECT, a set operation, or one of them in brackets."""
@@ -80,16 +85,17 @@ class _Reader:
         return self._select(tree, known) if isinstance(tree, exp.Select) else UNKNOWN
 
     def _select(self, tree: exp.Select, known: Mapping[str, Relation]) -> Relation:
+        group, distinct = tree.args.get("group"), tree.args.get("distinct")
+        likely = relations.multiplies(tree)
+        total = group is None and any(relations.aggregates(tree, self._aggregates))
         sources = self._sources(tree, known)
         if sources is None:
-            return UNKNOWN
-        group, distinct = tree.args.get("group"), tree.args.get("distinct")
+            return Relation(None, one_row=total and not likely)
         pairs = list(self._outputs(tree, sources))
         columns = None if any(output is None for _, output in pairs) else tuple(o for _, o in pairs if o is not None)
         if group is not None and columns and relations.has_sets(group):
             columns = tuple(Output(c.name) for c in columns)  # NULL where a set leaves a column out
-        likely = relations.multiplies(tree)
-        if group is None and any(relations.aggregates(tree)):
+        if total or (group is None and all(source.relation.one_row for source in sources)):
             return Relation(columns, one_row=not likely)
         keys = self._grouped(group, sources, pairs) if group is not None else self._joined(sources, pairs)
         sure = () if likely else keys
@@ -155,7 +161,9 @@ class _Reader:
             tree = parse_view(table.definition, self._dialect).tree if table.definition else None
         except Unfit:  # nothing is proven then
             tree = None
-        found = relation_of(tree, table.bases, self._dialect) if tree is not None else known
+        if tree is None:
+            return known
+        found = relation_of(tree, table.bases, self._dialect, bare_names=self._bare_names)
         named = found.columns is not None and [c.name for c in found.columns] == [c.name for c in table.columns]
         return found if named else known
 

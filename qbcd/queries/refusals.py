@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
-from qbcd.queries.prepared import Tree, conjuncts, expressions, nested, relations, selects
+from qbcd.queries.prepared import Tree, conjuncts, expressions, nested, relations
 
 _BOUNDS = ("limit", "offset", "fetch")
 # What is followed of each kind of node; whatever else one has is refused, also what this version does not know.
@@ -116,13 +116,11 @@ def _flat(part: Tree) -> Iterator[Tree]:
     yield from part.walk(prune=lambda n: isinstance(n, exp.Query))
 
 
-def without_key(tree: exp.Query, positions: list[int], known: list[bool], names: list[str]) -> Iterator[str]:
+def without_key(positions: list[int], known: list[bool], names: list[str]) -> Iterator[str]:
     """Why the key's columns cannot be told from rows of the base tables, where they cannot."""
     for position in positions:
         if not known[position]:
             yield f"computes its key column {names[position]} from more than one row"
-    if not positions and not all(is_total(select) for select in selects(tree)):
-        yield "has no key"
 
 
 def is_total(select: exp.Select) -> bool:

@@ -79,12 +79,12 @@ def conjuncts(node: Any) -> Iterator[Any]:
         yield node
 
 
-def aggregates(tree: exp.Select) -> Iterator[bool]:
-    """True for each aggregate of the select list and of HAVING, not of subqueries or windows."""
+def aggregates(tree: exp.Select, kinds: tuple[type[Any], ...]) -> Iterator[bool]:
+    """True for each aggregate, of `kinds`, of the select list and of HAVING, not of subqueries or windows."""
     having = tree.args.get("having")
     for part in (*tree.expressions, *([having] if having is not None else [])):
         for node in part.walk(prune=lambda n: isinstance(n, (exp.Query, exp.Window))):
-            if isinstance(node, exp.AggFunc):
+            if isinstance(node, kinds):
                 yield True
 
 
@@ -111,6 +111,11 @@ def same(one: Any, other: Any, dialect: str) -> bool:
     return bool(one == other)
 
 
+# Aggregates on every database, whose names no function of the user's own can take.
+EVERYWHERE: tuple[type[Any], ...] = (
+    exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance,
+    exp.VariancePop, exp.BitwiseAndAgg, exp.BitwiseOrAgg, exp.BitwiseXorAgg, exp.GroupConcat,
+)  # fmt: skip
 _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 # Functions of one value for one row, whatever the database.
 _ONE_VALUE = (

@@ -36,7 +36,7 @@ class Skeleton:
         self.columns = [item.alias_or_name for item in selects(prepared.tree)[0].expressions]
         self._positions = [self.columns.index(name) for name in key]
         known = known_columns(prepared.tree, self._unknown)
-        for reason in without_key(prepared.tree, self._positions, known, self.columns):
+        for reason in without_key(self._positions, known, self.columns):
             raise NotIncremental(reason)
 
     def mentions(self, table: Name) -> list[str]:

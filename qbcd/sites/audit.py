@@ -119,7 +119,8 @@ def verify(site: SparkSite, plan: StreamPlan, held: Held) -> list[Difference]:
             ids = {r["range_id"] for r in found.select("range_id").distinct().collect()}
             dirty = [r for r in dirty if r.range_id in ids]
             found = differing(dirty).join(found.select("key_id"), "key_id", "left_semi") if dirty else None
-        return _listed(found, len(plan.key or plan.captured)) if found is not None else []
+        shown = plan.captured if plan.counted else plan.key
+        return _listed(found, len(shown)) if found is not None else []
 
 
 def _before_the_mark(

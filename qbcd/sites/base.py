@@ -256,7 +256,7 @@ def new_header(
         sinks=settings.sinks, fingerprint=uuid.uuid4().hex, source=plan.source,
         table=plan.table.name if plan.table.query else plan.table.label, strategy=plan.strategy,
         consistency=consistency, key=tuple(c.name for c in plan.key),
-        columns=tuple((c.name, c.travel) for c in plan.captured),
+        columns=tuple((c.name, c.travel) for c in plan.captured), one_row=not plan.key and not plan.counted,
     )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def differences(
         both: Positions of the columns that the replica has values of, where it has not all.
     """
     both = range(len(plan.captured)) if both is None else both
-    if by_value and not plan.key:
+    if by_value and plan.counted:
         replica, stage = (copies.by_content(rows, both) for rows in (replica, stage))
     judged = "old_digest" if "old_digest" in stage.columns else "digest"
     r, s = replica.alias("r"), stage.alias("s")

@@ -168,7 +168,7 @@ def _differences(
         both = [i for i, c in enumerate(plan.captured) if c.name in {b.name for b in before.captured}]
         if strategy.keeps == "rows":
             old = compare.aligned(old, before, plan, stage)
-        by_value = snapshot.by_value or not plan.key or bool(snapshot.change.dropped and strategy.keeps == "rows")
+        by_value = snapshot.by_value or plan.counted or bool(snapshot.change.dropped and strategy.keeps == "rows")
         found = compare.differences(old, stage, plan, by_value=by_value, both=both)
     return found.withColumn("reason", F.lit(AUDIT)) if snapshot.by_value else found
 

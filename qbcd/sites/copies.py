@@ -12,14 +12,22 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+from qbcd.model import StreamPlan
+
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
 
-def told_apart(rows: DataFrame) -> DataFrame:
-    """Rows as the source gives them, with `key_id`: the digest (8 bytes) and the number of the copy (8 bytes)."""
-    return _numbered(rows, _eight(F.col("digest")), F.col("digest"))
+def identified(rows: DataFrame, plan: StreamPlan) -> DataFrame:
+    """Rows as the source gives them, with `key_id`, which it gives itself where the key has columns.
+
+    Of rows without a key it is the digest (8 bytes) and the number of the copy (8 bytes); of a result of one row, whose
+    key is empty, it is empty too.
+    """
+    if plan.counted:
+        return _numbered(rows, _eight(F.col("digest")), F.col("digest"))
+    return rows if plan.key else rows.withColumn("key_id", F.lit(b""))
 
 
 def by_content(rows: DataFrame, which: Sequence[int]) -> DataFrame:

@@ -179,7 +179,7 @@ class SparkSite(Site):
             self.source, self.spark.get(), strategy, snapshot, asked,
             lambda some, part: strategy.images(some, part, typed=settings.typed), settings.connections,
         )  # fmt: skip
-        frame = frame if strategy.plan.key else copies.told_apart(frame)
+        frame = copies.identified(frame, strategy.plan)
         frame = totals.of(frame) if totals else frame
         fields = row_fields(travels_of(strategy.plan), typed=settings.typed, extra=strategy.extra)
         return self.files.write(frame, fields, "fetch", held, source=self.source)

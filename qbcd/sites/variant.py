@@ -46,7 +46,7 @@ def _in_source(config: StreamConfig, source: Source, project: ProjectState) -> s
         if row is not None and row.project_id == project.project_id:
             return str(row.checkpoint.get("requested", {}).get("options", {}).get(OPTION) or COMPARE)
         table = probe_query(source, session, config.query, stream=config.name)
-        if config.key == () or (config.key is None and table.one_row):
+        if config.key == ():
             return CHECKSUM
         rights = rights_of(connector, conn, table, (), source.schema)
         there = inspect(conn).has_schema(source.schema)

@@ -33,10 +33,13 @@ def events(staged: DataFrame, header: BatchHeader) -> DataFrame:
     Returns:
         `op`, `changed` (array of names), `reason`, `pair_id`, `event_id`, `ts_ms` (long); `key`, `before` and `after`
         are structs whose fields have the columns' own names and types, `source` is a struct. A value that its type
-        cannot hold fails the job and is never replaced by NULL.
+        cannot hold fails the job and is never replaced by NULL. A `key` without columns is NULL, as a text, since
+        Parquet has no type of nothing.
     """
 
     def image(fields: Sequence[Field]) -> Column:
+        if not fields:
+            return fn.lit(None).cast("string")
         return fn.struct(*[typed_value(travel, value, name).alias(name) for name, travel, value in fields])
 
     return staged.select(*[value.alias(name) for name, value in _event(header, image)])
@@ -68,9 +71,10 @@ def _event(header: BatchHeader, image: Callable[[Sequence[Field]], Column]) -> l
     has_after = op != fn.lit("d")
     before, after = _fields(header, "b"), _fields(header, "a")
     places = [[name for name, _ in header.columns].index(name) for name in header.key]
+    keyed = bool(places) or header.one_row
     values: dict[str, Column] = {
         "op": op,
-        "key": _key(op, image, [before[i] for i in places], [after[i] for i in places]),
+        "key": _key(op, image, [before[i] for i in places], [after[i] for i in places]) if keyed else _no_key(),
         "before": fn.when(has_before, image(before)),
         "after": fn.when(has_after, image(after)),
         "changed": _changed(header),
@@ -86,10 +90,12 @@ def _event(header: BatchHeader, image: Callable[[Sequence[Field]], Column]) -> l
 
 
 def _key(op: Column, image: Callable[[Sequence[Field]], Column], old: list[Field], new: list[Field]) -> Column:
-    """The key as it was or is; of rows without one NULL, as a text, since Parquet has no type of nothing."""
-    if not old:
-        return fn.lit(None).cast("string")
+    """The key as it was or is."""
     return fn.when(op == fn.lit("d"), image(old)).otherwise(image(new))
+
+
+def _no_key() -> Column:
+    return fn.lit(None).cast("string")
 
 
 def _fields(header: BatchHeader, side: str) -> list[Field]:

@@ -60,6 +60,9 @@ class IdRcs(Strategy):
         if self.plan.option("consistency") == "snapshot" and not self.connector.exports_snapshots:
             what = "sessions of this database share no snapshot"
             raise self._wrong("consistency", place, what, "remove it; each range is then of one state")
+        if not self.plan.key and not self.cut.hashed:
+            what = "there can be no ranges of a key that has no columns"
+            raise self._wrong(BUCKETS, place, what, f"remove `{BUCKETS}: key`")
         if not self.cut.hashed:
             return
         keyed = "prepare the stream with `buckets: key`, or remove it" if self.plan.key else "remove it"

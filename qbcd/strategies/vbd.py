@@ -7,14 +7,11 @@ fifth). Both compute the whole result at each poll, in the source.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from qbcd.errors import Refused
+from qbcd.queries.relaxed import ONE
 from qbcd.strategies.base import Estimate
 from qbcd.strategies.id_rcs import IdRcs
+from qbcd.strategies.in_source import Columns
 from qbcd.strategies.mds import Mds
-
-VARIANT = "variant"  # the option
 
 
 class VbdCompare(Mds):
@@ -28,15 +25,14 @@ class VbdCompare(Mds):
         """With its variant."""
         return "vbd, variant compare"
 
-    def check(self, place: Callable[[str], str] | None = None) -> None:
-        """A replica in the source is found by its key."""
-        super().check(place)
-        if not self.plan.key:
-            raise Refused(
-                "a result of one row has no key by which variant compare finds it", stream=self.plan.stream,
-                where=place(VARIANT) if place else "",
-                remedy="take variant checksum; or add a column to the query, as in SELECT 1 AS id, .. with  key: [id]",
-            )  # fmt: skip
+    @property
+    def _key_names(self) -> Columns:
+        """Of the replica's table; that of one row has the same key for each row, so that it takes no second one."""
+        return super()._key_names or (ONE,)
+
+    def _replica_columns(self) -> list[tuple[str, str]]:
+        only = [] if self.plan.key else [(ONE, "integer DEFAULT 1")]
+        return [*super()._replica_columns(), *only]
 
     def estimate(self) -> Estimate:
         """B + M: the pages of what the query reads, each taken once, and the copy; what its joins cost is not known."""

@@ -231,7 +231,7 @@ def why_not_delta(connector: Connector, plan: StreamPlan) -> str:
     """
     if not plan.option("timestamps"):
         return "no time-stamps are named (timestamps: {schema.table: column})"
-    return VbdDelta(connector, plan, "").refused if plan.key else "a result of one row has no key"
+    return VbdDelta(connector, plan, "").refused
 
 
 def fold(name: str) -> str:

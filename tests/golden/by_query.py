@@ -33,6 +33,28 @@ def by_query(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Stat
     yield "vbd: lock", Statement(connector.lock_against_rewrite(table) or "")
 
 
+def of_one_row(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Statement]]:
+    """The statements that an empty key makes others, of an aggregate over the plan's table."""
+    read, shown = ".".join(map(connector.quote, (plan.table.schema, plan.table.name))), plan.columns[:2]
+    text = f"SELECT {', '.join(f'MAX({q}) AS {q}' for q in (connector.quote(c.name) for c in shown))} FROM {read}"
+    table = replace(
+        plan.table, schema="", name=plan.stream, kind="query", query=text, bases=(plan.table,), one_row=True
+    )
+    plan = replace(plan, strategy="vbd", table=table, key=(), columns=shown)
+    compare, checksum = VbdCompare(connector, plan, "qbcd"), VbdChecksum(connector, plan.with_options(buckets="hash"))
+    yield "vbd, one row: replica", Statement(compare.ddl()[0])
+    yield "vbd, one row: changes", compare.differences(Part(5, 2))
+    yield "vbd, one row: keys of the batch", compare.differing_keys(Part(5, 2))
+    for i, statement in enumerate(compare.apply(Part(5, 2)), 1):
+        yield f"vbd, one row: apply {i}", statement
+    yield "vbd, one row: images", checksum.images([KeyRange(1, None, None)], typed=False)
+    if connector.steady_writes:
+        delta = VbdDelta(connector, plan, "qbcd")
+        assert not delta.refused
+        yield "vbd, one row: affected", delta.find_affected(delta.lineages)
+        yield "vbd, one row: changes, by delta", delta.affected_differences(Part(5, 2))
+
+
 def by_changed_rows(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Statement]]:
     """The statements of variant delta, over a query that reads the plan's table twice."""
     read, key = ".".join(map(connector.quote, (plan.table.schema, plan.table.name))), connector.quote(plan.key[0].name)

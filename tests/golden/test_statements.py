@@ -21,7 +21,7 @@ from qbcd.strategies import Atdi, Id, IdRcs, InSource, Mds, Part, Ranged, Remote
 from qbcd.strategies.base import prefixed
 from qbcd.strategies.outbox import StagedBatch
 from tests.golden.by_bucket import by_hash, without_key
-from tests.golden.by_query import by_changed_rows, by_query
+from tests.golden.by_query import by_changed_rows, by_query, of_one_row
 from tests.golden.plans import CONNECTORS, HERE, PLANS, optioned, plan_of, ranges_of
 
 STAMPED: dict[str, dict[str, Any]] = {
@@ -46,6 +46,8 @@ def statements(which: str, name: str) -> Iterator[tuple[str, Statement]]:
     yield from remote(which, name)
     if name == "restricted":
         yield from by_query(connector, mds.plan)
+    if name == "simple":
+        yield from of_one_row(connector, mds.plan)
     if name == "simple" and connector.steady_writes:
         yield from by_changed_rows(connector, mds.plan)
     if name == "stamped":

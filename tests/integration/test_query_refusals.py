@@ -26,7 +26,6 @@ REFUSED: Mapping[str, tuple[str, dict[str, Any], type[QbcdError], str]] = {
     "no key": ("SELECT v, w FROM {a}", {}, UnsafeKey, "nothing in the query"),
     "twice": ("SELECT v, w FROM {a}", {"key": ["v"]}, UnsafeKey, "key (v) has duplicate or NULL"),
     "null": ("SELECT w, COUNT(*) AS n FROM {a} GROUP BY w", {}, UnsafeKey, "key (w) has duplicate or NULL"),
-    "one row": ("SELECT COUNT(*) AS n FROM {a}", {}, Refused, "a result of one row has no key"),
     "grouped": ("SELECT v, w, COUNT(*) AS n FROM {a} GROUP BY v", {}, ConfigError, "the query is refused: "),
     "where": ("SELECT id FROM {a}", {"where": "v = 'x'"}, ConfigError, "the restriction is refused"),
 }
@@ -126,8 +125,10 @@ def test_a_query_or_what_it_reads_is_another(place: Place, workspace: Path) -> N
 def test_auto_takes_what_the_source_allows(place: Place, workspace: Path) -> None:
     place.sql(TABLES)
     rows, one = "SELECT id, v FROM {a}", "SELECT COUNT(*) AS n FROM {a}"
-    for query, kind in ((rows, "database"), (one, "spark")):
-        with opened(stream(place, query, "auto"), workspace / kind, None) as project:
+    for number, (query, key, kind) in enumerate(
+        ((rows, {}, "database"), (one, {}, "database"), (one, {"key": "none"}, "spark"))
+    ):
+        with opened(stream(place, query, "auto", **key), workspace / str(number), None) as project:
             assert project.work("q").site.kind == kind
     with place.user() as role:
         place.grant("SELECT", "a", role)

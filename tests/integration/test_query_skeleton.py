@@ -73,7 +73,7 @@ def _check(place: Place, schema: DrawnSchema, drawn: DrawnQuery) -> int:
     held = skeleton.restricted(exp.to_table("changed.affected"), drawn.key).sql(dialect=DIALECT)
     equal = " AND ".join(f"a.{k} = q.{k}" for k in drawn.key) or "TRUE"
     wanted = f"SELECT q.* FROM ({drawn.text}) q WHERE EXISTS (SELECT 1 FROM changed.affected a WHERE {equal})"
-    if drawn.key:
+    if affected:
         assert Counter(place.sql(held)) == Counter(place.sql(wanted)), f"{held} is not {drawn.text}"
     return len(truly)
 

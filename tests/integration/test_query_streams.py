@@ -103,7 +103,7 @@ def streams(place: Place, *names: str, **more: Any) -> dict[str, Any]:
 
 STREAMS = {
     "few": ("grouped.compare", "grouped.checksum", "latest.compare"),
-    "all": (*(f"{q}.{v}" for q in ("grouped", "outer", "latest", "either") for v in VARIANTS), "one.checksum"),
+    "all": tuple(f"{q}.{v}" for q in ("grouped", "outer", "latest", "either", "one") for v in VARIANTS),
 }
 
 

@@ -165,7 +165,14 @@ class Queries:
 
     def _total(self) -> tuple[str, list[str]]:
         aliases, source = self._source()
-        return f"SELECT {self._aggregate(aliases)} AS c0, {self._aggregate(aliases)} AS c1 FROM {source}", []
+        text = f"SELECT {self._aggregate(aliases)} AS c0, {self._aggregate(aliases)} AS c1 FROM {source}"
+        if self.rng.random() < 0.3:
+            self._parts.append("having")
+            text += f" HAVING {self._aggregate(aliases)} > {self.rng.randrange(9)}"
+        if self.rng.random() < 0.3:
+            self._parts.append("derived total")
+            text = f"SELECT d.c0 FROM ({text}) AS d WHERE d.c1 > {self.rng.randrange(3)}"
+        return text, []
 
     # -- relations ---------------------------------------------------------------------------------------------------
     def _source(self, most: int = 3) -> tuple[list[str], str]:

@@ -175,6 +175,24 @@ def test_one_row() -> None:
     assert known("SELECT count(*) AS n, max(id) AS m FROM s.a").one_row
     assert not known("SELECT count(*) AS n FROM s.a GROUP BY v").one_row
     assert not known("SELECT sum(id) OVER () AS n FROM s.a").one_row
+    assert not known("SELECT unnest(array_agg(id)) AS n FROM s.a").one_row
+    assert not known("SELECT s.max(id) AS n FROM s.a").one_row  # a function of the user's own
+    assert known("SELECT x.n, y.m FROM (SELECT count(*) AS n FROM s.a) AS x LEFT JOIN (SELECT max(id) AS m FROM s.b "
+                 "HAVING count(*) > 1) AS y ON y.m = x.n WHERE x.n > 2").one_row  # fmt: skip
+    assert known("SELECT x.n FROM (SELECT count(*) AS n FROM s.a FULL JOIN s.b ON b.id = a.b_id) AS x").one_row
+    assert not known("SELECT x.n FROM (SELECT count(*) AS n FROM s.a) AS x CROSS JOIN s.b").one_row
+    assert not known("SELECT x.n FROM (SELECT count(*) AS n FROM s.a) AS x FULL JOIN (SELECT max(id) AS m FROM s.b) "
+                     "AS y ON y.m = x.n").one_row  # fmt: skip
+    assert not known("SELECT x.n FROM (SELECT count(*) AS n FROM s.a) AS x, generate_series(1, 2) AS g(i)").one_row
+
+
+def test_only_names_that_are_nobodys_own_prove_one_row() -> None:
+    """Where a name without a schema may be the user's own, a function may be called as an aggregate elsewhere is."""
+    for text, proven in (("SELECT median(id) AS n FROM s.a", False), ("SELECT sum(id) AS n FROM s.a", True)):
+        query = parsed(text)
+        found = relation_of(query.tree, [TABLES[b.name] for b in query.bases], "postgres", bare_names=True)
+        assert found.one_row is proven
+        assert known(text).one_row
 
 
 def test_what_may_be_null() -> None:

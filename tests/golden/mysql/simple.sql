@@ -1726,6 +1726,171 @@ FROM `shop`.`orders`
 WHERE
   TRUE) AS t WHERE t.qbcd_digest < 0
 
+-- vbd, one row: replica
+CREATE TABLE IF NOT EXISTS `qbcd`.`replica_simple_a7a39b72` (
+  `status` varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  `amount` decimal(10,2) NULL,
+  `qbcd_one` integer DEFAULT 1 NOT NULL,
+  PRIMARY KEY (`qbcd_one`)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+
+-- vbd, one row: changes
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  `b_status`,
+  `b_amount`,
+  `a_status`,
+  `a_amount`
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d.`b_status`,
+  d.`b_amount`,
+  d.`a_status`,
+  d.`a_amount`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN r.qbcd_present IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CONCAT(
+        CASE
+          WHEN NOT (convert(t.`status` USING binary) <=> convert(r.`status` USING binary))
+          THEN '0,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`amount` <=> r.`amount`) THEN '1,' ELSE '' END
+      ))
+    END AS changed,
+    r.`status` AS `b_status`,
+    r.`amount` AS `b_amount`,
+    t.`status` AS `a_status`,
+    t.`amount` AS `a_amount`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `status`,
+      `amount`
+    FROM (
+SELECT MAX(`status`) AS `status`, MAX(`amount`) AS `amount` FROM `shop`.`orders`
+) AS qbcd_query
+    WHERE
+      TRUE
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      `status`,
+      `amount`
+    FROM `qbcd`.`replica_simple_a7a39b72`
+  ) AS r
+    ON TRUE
+  WHERE
+    r.qbcd_present IS NULL
+    OR NOT (convert(t.`status` USING binary) <=> convert(r.`status` USING binary))
+    OR NOT (t.`amount` <=> r.`amount`)
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`status`,
+    r.`amount`,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `status`,
+      `amount`
+    FROM `qbcd`.`replica_simple_a7a39b72`
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          1 AS qbcd_present
+        FROM (
+SELECT MAX(`status`) AS `status`, MAX(`amount`) AS `amount` FROM `shop`.`orders`
+) AS qbcd_query
+        WHERE
+          TRUE
+      ) AS t
+      WHERE
+        TRUE
+    )
+) AS d
+
+-- vbd, one row: keys of the batch
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+SELECT
+  o.op
+FROM `qbcd`.`outbox_simple_a7a39b72` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+ORDER BY
+  o.ordinal
+LIMIT 1000
+
+-- vbd, one row: apply 1
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+DELETE FROM `r` USING   `qbcd`.`replica_simple_a7a39b72` AS r,
+  `qbcd`.`outbox_simple_a7a39b72` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op IN ('d', 'u')
+
+-- vbd, one row: apply 2
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+INSERT INTO `qbcd`.`replica_simple_a7a39b72` (
+  `status`,
+  `amount`
+)
+SELECT
+  o.`a_status`,
+  o.`a_amount`
+FROM `qbcd`.`outbox_simple_a7a39b72` AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op <> 'd'
+
+-- vbd, one row: images
+SELECT 1 AS range_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1
+FROM (SELECT
+  cast(conv(left(sha2(concat(_binary'', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest,
+  convert(`status` USING utf8mb4) AS qbcd_0,
+  cast(`amount` AS CHAR) AS qbcd_1
+FROM (
+SELECT MAX(`status`) AS `status`, MAX(`amount`) AS `amount` FROM `shop`.`orders`
+) AS qbcd_query
+WHERE
+  TRUE) AS t
+
 -- restriction, for EXPLAIN
 SELECT
   1

@@ -1922,6 +1922,258 @@ FROM "public"."orders"
 WHERE
   TRUE) AS r WHERE r.qbcd_digest < 0 OFFSET 0) AS t
 
+-- vbd, one row: replica
+CREATE TABLE IF NOT EXISTS "qbcd"."replica_simple_a7a39b72" (
+  "status" text,
+  "amount" numeric(10,2),
+  "qbcd_one" integer DEFAULT 1,
+  PRIMARY KEY ("qbcd_one")
+)
+
+-- vbd, one row: changes
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  "b_status",
+  "b_amount",
+  "a_status",
+  "a_amount"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d."b_status",
+  d."b_amount",
+  d."a_status",
+  d."a_amount"
+FROM (
+  SELECT
+    CASE
+      WHEN t.qbcd_present IS NULL
+      THEN 1
+      WHEN r."qbcd_present" IS NULL
+      THEN 3
+      ELSE 2
+    END AS op_rank,
+    CASE
+      WHEN t.qbcd_present IS NULL OR r."qbcd_present" IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CASE
+        WHEN t."status" COLLATE "C" IS DISTINCT FROM r."status" COLLATE "C"
+        THEN '0,'
+        ELSE ''
+      END || CASE WHEN t."amount" IS DISTINCT FROM r."amount" THEN '1,' ELSE '' END)
+    END AS changed,
+    r."status" AS "b_status",
+    r."amount" AS "b_amount",
+    t."status" AS "a_status",
+    t."amount" AS "a_amount"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "status",
+      "amount"
+    FROM (
+SELECT MAX("status") AS "status", MAX("amount") AS "amount" FROM "public"."orders"
+) AS qbcd_query
+    WHERE
+      TRUE
+  ) AS t
+  FULL JOIN (
+    SELECT
+      1 AS qbcd_present,
+      "status",
+      "amount"
+    FROM "qbcd"."replica_simple_a7a39b72"
+  ) AS r
+    ON TRUE
+  WHERE
+    t.qbcd_present IS NULL
+    OR r."qbcd_present" IS NULL
+    OR t."status" COLLATE "C" IS DISTINCT FROM r."status" COLLATE "C"
+    OR t."amount" IS DISTINCT FROM r."amount"
+) AS d
+
+-- vbd, one row: keys of the batch
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+SELECT
+  o.op
+FROM "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+ORDER BY
+  o.ordinal NULLS FIRST
+LIMIT 1000
+
+-- vbd, one row: apply 1
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+DELETE FROM "qbcd"."replica_simple_a7a39b72" AS r USING   "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op IN ('d', 'u')
+
+-- vbd, one row: apply 2
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+INSERT INTO "qbcd"."replica_simple_a7a39b72" (
+  "status",
+  "amount"
+)
+SELECT
+  o."a_status",
+  o."a_amount"
+FROM "qbcd"."outbox_simple_a7a39b72" AS o
+WHERE
+  o.epoch = %(epoch)s
+  AND o.batch_seq = %(batch_seq)s
+  AND o.ordinal >= %(first)s
+  AND o.op <> 'd'
+
+-- vbd, one row: images
+SELECT CAST(1 AS BIGINT) AS range_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1
+FROM (SELECT r.* FROM (SELECT
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW("status" COLLATE "C", NUMERIC_SEND("amount")), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("status" AS text) AS qbcd_0,
+  CAST("amount" AS text) AS qbcd_1
+FROM (
+SELECT MAX("status") AS "status", MAX("amount") AS "amount" FROM "public"."orders"
+) AS qbcd_query
+WHERE
+  TRUE) AS r OFFSET 0) AS t
+
+-- vbd, one row: affected
+INSERT INTO "qbcd"."affected_simple_a7a39b72"
+SELECT DISTINCT
+  1 AS "qbcd_one"
+FROM (
+  SELECT
+    *
+  FROM "qbcd"."changed0_simple_a7a39b72"
+  WHERE
+    "qbcd_there" = 1
+) AS "q0"
+UNION
+SELECT DISTINCT
+  1 AS "qbcd_one"
+FROM (
+  SELECT
+    *
+  FROM "qbcd"."lineage0_simple_a7a39b72" AS "l"
+  WHERE
+    EXISTS(
+      SELECT
+        1
+      FROM "qbcd"."changed0_simple_a7a39b72" AS "c"
+      WHERE
+        "c"."order_id" = "l"."order_id"
+    )
+) AS "q0"
+
+-- vbd, one row: changes, by delta
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
+  epoch,
+  batch_seq,
+  ordinal,
+  op,
+  changed,
+  "b_status",
+  "b_amount",
+  "a_status",
+  "a_amount"
+)
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank NULLS FIRST) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d."b_status",
+  d."b_amount",
+  d."a_status",
+  d."a_amount"
+FROM (
+  SELECT
+    CASE
+      WHEN t.qbcd_present IS NULL
+      THEN 1
+      WHEN r."qbcd_present" IS NULL
+      THEN 3
+      ELSE 2
+    END AS op_rank,
+    CASE
+      WHEN t.qbcd_present IS NULL OR r."qbcd_present" IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CASE
+        WHEN t."status" COLLATE "C" IS DISTINCT FROM r."status" COLLATE "C"
+        THEN '0,'
+        ELSE ''
+      END || CASE WHEN t."amount" IS DISTINCT FROM r."amount" THEN '1,' ELSE '' END)
+    END AS changed,
+    r."status" AS "b_status",
+    r."amount" AS "b_amount",
+    t."status" AS "a_status",
+    t."amount" AS "a_amount"
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      "status",
+      "amount"
+    FROM (
+SELECT
+  MAX("q0"."status") AS "status",
+  MAX("q0"."amount") AS "amount"
+FROM "public"."orders" AS "q0"
+) AS qbcd_query
+    WHERE
+      TRUE
+  ) AS t
+  FULL JOIN (
+    SELECT
+      1 AS qbcd_present,
+      x."status",
+      x."amount"
+    FROM "qbcd"."replica_simple_a7a39b72" AS x
+    WHERE
+      EXISTS(
+        SELECT
+          1
+        FROM "qbcd"."affected_simple_a7a39b72" AS h
+        WHERE
+          TRUE
+      )
+  ) AS r
+    ON TRUE
+  WHERE
+    t.qbcd_present IS NULL
+    OR r."qbcd_present" IS NULL
+    OR t."status" COLLATE "C" IS DISTINCT FROM r."status" COLLATE "C"
+    OR t."amount" IS DISTINCT FROM r."amount"
+) AS d
+
 -- vbd, delta: ddl 1
 CREATE TABLE IF NOT EXISTS "qbcd"."affected_simple_a7a39b72" (
   "order_id" bigint
