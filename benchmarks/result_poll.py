@@ -25,7 +25,7 @@ DATABASES = ("postgresql",)
 SETTINGS = {"autovacuum": False, "checkpoint_timeout": "1h", "shared_buffers": "6GB", "max_wal_size": "8GB",
             "random_page_cost": 1.1}  # fmt: skip
 CHANGES = {"newest": "1 % in the newest orders", "random": "1 % uniformly random"}
-WARM = 3  # rounds before those that count
+WARM = 2  # rounds of each kind before those that count
 PARTITIONS = 4
 DAYS = 730
 DIMENSIONS = {"customers": 10, "products": 100, "stores": 2000}  # so many orders to one of them
@@ -110,8 +110,8 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
             project.stream(_stream(query)).prepare()
             query.rows = place.one(f"SELECT count(*) FROM ({query.text}) AS q")
             _set_up(place, project, query, sizes, folder / f"spark{number}")
-        for which in CHANGES:
-            for number in range(WARM + repeats):
+        for number in range(WARM + repeats):
+            for which in CHANGES:
                 picked = {"picked": PICKED[which], "changed": max(10, rows // 100), "stores": sizes["stores"]}
                 day = f"date '2024-01-01' + {DAYS} + {number}" if which == "newest" else "day"
                 place.run(CHANGE.format(day=day, **picked))
