@@ -113,8 +113,13 @@ def _told(table: Table) -> str:
     rows = f"about {table.rows:,} rows" if table.rows >= 0 else "rows unknown (never analysed)"
     if not table.query:
         return f"{table.label}, {table.kind}, {rows}"
-    read = ", ".join(dict.fromkeys(base.label for base in table.bases))
+    read = ", ".join(dict.fromkeys(_read(base) for base in table.bases))
     return f"{table.label} over {read or 'no table'}"
+
+
+def _read(base: Table) -> str:
+    behind = [one.label for one in base.reads if not one.definition]
+    return f"{base.label} (a view of {', '.join(behind)})" if behind else base.label
 
 
 def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:

@@ -86,8 +86,10 @@ class Table:
         unique_keys: Column names of the other unique, NOT NULL, immediate keys.
         row_security: Row-level security applies to this role.
         query: The SELECT whose result it is, as it runs; empty of a table.
-        bases: What the query reads, one for each mention, in the order of `CapturedQuery.bases`.
+        definition: Of a view that a query reads: the SELECT that it stands for, where the source tells it.
+        bases: What the query or the definition reads, one for each mention, in the order of `CapturedQuery.bases`.
         one_row: The query has one row, whatever its base tables hold.
+        grant: Of a table behind a view: the GRANT without which the role may not read and lock it; else empty.
     """
 
     schema: str
@@ -102,8 +104,29 @@ class Table:
     key_correlation: float | None = None
     row_security: bool = False
     query: str = ""
-    bases: tuple[Table, ...] = ()
+    definition: str = ""
+    bases: tuple[Table, ...] = field(default=(), hash=False)
     one_row: bool = False
+    grant: str = ""
+
+    @property
+    def reads(self) -> tuple[Table, ...]:
+        """What a query reads, through views too: each table and view once, a view after what it stands for."""
+        found: dict[tuple[str, str], Table] = {}
+
+        def look(table: Table) -> None:
+            for base in table.bases:
+                if (base.schema, base.name) not in found:
+                    look(base)
+                    found[base.schema, base.name] = base
+
+        look(self)
+        return tuple(found.values())
+
+    @property
+    def views(self) -> dict[str, str]:
+        """The definitions of all views that a query reads, by name."""
+        return {one.label: one.definition for one in self.reads if one.definition}
 
     @property
     def label(self) -> str:
@@ -191,7 +214,7 @@ class StreamPlan:
             "encoding": {c.name: c.encoding for c in self.captured},
             "where": self.where,
             "strategy": self.strategy,
-            **({"query": self.table.query} if self.table.query else {}),
+            **({"query": self.table.query, "views": self.table.views} if self.table.query else {}),
         }  # fmt: skip
 
 

@@ -138,13 +138,13 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
     with source.read(stream.name) as session:
         try:
             plan, warnings = resolve(config, source, session, frozen)
+            plan = stream.site.strategy(plan).settle(row.checkpoint.get(SETTLED, {}) if row and frozen else None)
+            stream.site.strategy(plan).check(option_place(stream))
         except QbcdError:
             if row and frozen and not frozen.anew:  # where the table changed since prepare, that is the cause to name
                 with source.read(stream.name) as another:  # what was refused may have ended this one's transaction
                     check_shape(source, another, stream.name, row.checkpoint)
             raise
-        plan = stream.site.strategy(plan).settle(row.checkpoint.get(SETTLED, {}) if row and frozen else None)
-        stream.site.strategy(plan).check(option_place(stream))
         check_operators(plan, source.connector.dialect, place=config.place("where"))
         change = change_of(row.checkpoint, plan) if row and frozen else Change()
         if frozen is None or change.where:

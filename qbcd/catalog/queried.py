@@ -9,6 +9,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from qbcd.catalog.source import Session, Source
+from qbcd.catalog.views import Views, check_steady_views
 from qbcd.connectors import Connector
 from qbcd.connectors.facts import Privileges
 from qbcd.errors import ConfigError, Refused, SchemaChanged
@@ -17,8 +18,10 @@ from qbcd.queries import (
     BaseTable,
     CapturedQuery,
     Relation,
-    compared_columns,
+    Unfit,
+    compared_elsewhere,
     parse_query,
+    parse_view,
     relation_of,
     words_of,
 )
@@ -48,11 +51,14 @@ def probe_query(source: Source, session: Session, text: str, *, stream: str, pla
             f"the query uses {called[0]}, so that its result changes by itself", stream=stream, where=place,
             remedy="leave the time, chance and who asks to those who read the result",
         )  # fmt: skip
-    bases = tuple(_base(source, session, base, stream, place) for base in query.bases)
+    look = Views(source, session, stream)
+    bases = tuple(look.into(_base(source, session, base, stream, place)) for base in query.bases)
     _check_operators(query, bases, stream, place)
     columns = _columns(source, session, query, stream, place)
     known = relation_of(query.tree, bases, connector.dialect)
-    return _table(stream, query, bases, _proven(connector, columns, known), known)
+    table = _table(stream, query, bases, _proven(connector, columns, known), known)
+    check_steady_views(connector, session.connection, table, stream=stream, place=place)
+    return table
 
 
 def rights_of(connector: Connector, conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
@@ -79,6 +85,20 @@ def remarks_on(query: CapturedQuery) -> list[str]:
     if query.unordered:
         found.append(f"{query.unordered[0]} takes rows in any order: its value may change by itself; write ORDER BY "
                      "inside it")  # fmt: skip
+    return found
+
+
+def remarks_on_views(table: Table, dialect: str) -> list[str]:
+    """What `check` and `prepare` say of the views that a query reads."""
+    found = []
+    for name, definition in table.views.items():
+        try:
+            query = parse_view(definition, dialect)
+        except Unfit as reason:
+            found.append(f"view {name} {reason}: what in it may change by itself is not looked for")
+            continue
+        within = replace(query, order_dropped=False, inner_limit=query.inner_limit or query.limit)
+        found += [f"view {name}: {remark}" for remark in remarks_on(within)]
     return found
 
 
@@ -121,23 +141,17 @@ def _check_operators(query: CapturedQuery, bases: Sequence[Table], stream: str, 
 
     Without them a text that ignores case silently falls back to one that does not, and the result is another one.
     """
-    elsewhere = {
-        (alias, column.name): column
-        for base, table in zip(query.bases, bases, strict=True)
-        for column in table.columns if column.fact("operators") for alias in ("", base.alias)
-    }  # fmt: skip
-    if not elsewhere:
+    found = compared_elsewhere(query, bases)
+    if found is None:
         return
-    for name, alias, using in compared_columns(query.tree, query.dialect):
-        column = elsewhere.get((alias, name))
-        if column is not None:
-            schema = column.fact("operators")
-            raise ConfigError(
-                f'the query compares or computes with column "{name}" of type {column.sql_type}, whose operators are '
-                f"in schema {schema}, where qbcd's sessions do not look", stream=stream, where=place,
-                remedy="write JOIN .. ON in place of USING" if using else f"write {name}::text, or name the operator: "
-                f"{name} OPERATOR({schema}.=) ..",
-            )  # fmt: skip
+    column, using = found
+    name, schema = column.name, column.fact("operators")
+    raise ConfigError(
+        f'the query compares or computes with column "{name}" of type {column.sql_type}, whose operators are '
+        f"in schema {schema}, where qbcd's sessions do not look", stream=stream, where=place,
+        remedy="write JOIN .. ON in place of USING" if using else f"write {name}::text, or name the operator: "
+        f"{name} OPERATOR({schema}.=) ..",
+    )  # fmt: skip
 
 
 def _columns(source: Source, session: Session, query: CapturedQuery, stream: str, place: str) -> list[Column]:
@@ -182,9 +196,9 @@ def _table(
     names = {c.name.lower(): c.name for c in columns}
     keys = [tuple(names.get(n.lower(), n) for n in key) for key in (known.keys or known.likely[:1])]
     usable = [key for key in keys if set(key) <= set(names.values())]
-    stored = {(b.schema, b.name): b.pages for b in bases}
-    return Table(
+    table = Table(
         schema="", name=stream, kind="query", columns=columns,
-        primary_key=usable[0] if usable else (), unique_keys=tuple(usable[1:]), pages=sum(stored.values()),
+        primary_key=usable[0] if usable else (), unique_keys=tuple(usable[1:]),
         row_security=any(b.row_security for b in bases), query=query.text, bases=bases, one_row=known.one_row,
     )  # fmt: skip
+    return replace(table, pages=sum(one.pages for one in table.reads))

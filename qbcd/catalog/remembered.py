@@ -58,6 +58,7 @@ def check_shape(
     """
     undo = f"qbcd reset {stream}, then prepare it again; or undo the change at the source"
     table = _looked_up(source, session, stream, checkpoint["shape"], undo)
+    _check_views(stream, table, checkpoint["shape"], undo)
     kept = {c.name for c in plan.captured} if plan else None
     for remembered in checkpoint["shape"]["columns"]:
         column = remembered[0]
@@ -71,6 +72,16 @@ def check_shape(
             told = f"column {column!r} of {table.label} was changed a moment ago"
             raise SchemaChanged(told, stream=stream, remedy="poll again")
     return table
+
+
+def _check_views(stream: str, table: Table, shape: Mapping[str, Any], remedy: str) -> None:
+    """Refuses views that stand for something else than remembered."""
+    now = table.views
+    then = shape.get("views", now)  # of streams of an earlier version none are remembered
+    name = next((name for name in {**then, **now} if then.get(name) != now.get(name)), None)
+    if name is not None:
+        how = "has another definition now" if name in now else "is not read any more"
+        raise SchemaChanged(f"view {name}, which the query reads, {how}", stream=stream, remedy=remedy)
 
 
 def _problem(table: Table, remembered: Sequence[Any], shape: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from qbcd.catalog.queried import check_limit, probe_query, remarks_on
+from qbcd.catalog.queried import check_limit, probe_query, remarks_on, remarks_on_views
 from qbcd.catalog.source import Session, Source
 from qbcd.config import StreamConfig, settled
 from qbcd.config.fields import NO_KEY
@@ -79,7 +79,7 @@ def resolve(
     if table.query:
         query = parse_query(config.query, source.connector.dialect)
         check_limit(query, [c.name for c in key], stream=config.name, place=config.place("query"))
-        warnings += remarks_on(query)
+        warnings += remarks_on(query) + remarks_on_views(table, source.connector.dialect)
     captured = [_typed(config, source, c) for c in (*key, *(c for c in chosen if c not in key))]
     _check_types(config, source, captured)
     _check_rights(config, source, session, table, captured)

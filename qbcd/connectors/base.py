@@ -126,6 +126,13 @@ class Connector(OptionalPrimitives, ABC):
     def server_identity(self, conn: Connection) -> ServerIdentity:
         """Which server this is."""
 
+    def view_definition(self, conn: Connection, view: Table) -> str:
+        """The SELECT that a view stands for, every name with its schema but those of the server's own; or nothing.
+
+        Nothing where the source does not tell it so that it means the same wherever it is written.
+        """
+        return ""
+
     @abstractmethod
     def lock_against_rewrite(self, table: Table) -> str | None:
         """The statement that keeps DDL away from `table` until the transaction ends, or None where there is none."""

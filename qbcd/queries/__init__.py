@@ -8,10 +8,12 @@ from __future__ import annotations
 from qbcd.queries.keys import relation_of
 from qbcd.queries.parsed import CapturedQuery, parse_query
 from qbcd.queries.relations import Output, Relation
-from qbcd.queries.tables import BaseTable, base_tables, compared_columns, folded
+from qbcd.queries.tables import BaseTable, base_tables, folded
+from qbcd.queries.text import Unfit
+from qbcd.queries.views import compared_elsewhere, parse_view
 from qbcd.queries.words import words_of
 
 __all__ = [
-    "BaseTable", "CapturedQuery", "Output", "Relation", "base_tables", "compared_columns", "folded", "parse_query",
-    "relation_of", "words_of",
+    "BaseTable", "CapturedQuery", "Output", "Relation", "Unfit", "base_tables", "compared_elsewhere", "folded",
+    "parse_query", "parse_view", "relation_of", "words_of",
 ]  # fmt: skip

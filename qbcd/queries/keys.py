@@ -19,6 +19,8 @@ from qbcd.model import Table
 from qbcd.queries import relations
 from qbcd.queries.relations import Keys, Output, Relation, plain
 from qbcd.queries.tables import base_tables, folded
+from qbcd.queries.text import Unfit
+from qbcd.queries.views import parse_view
 
 UNKNOWN = Relation(None)
 
@@ -139,12 +141,23 @@ class _Reader:
         if any(node.args.get(part) for part in ("joins", "laterals", "pivots", "sample")):
             return _Source(name, UNKNOWN, [])
         if isinstance(node, exp.Table) and id(node) in self._mentions:
-            return _Source(name, relations.of_table(self._mentions[id(node)]), [])
+            return _Source(name, self._table(self._mentions[id(node)]), [])
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             return _Source(name, known.get(plain(node.this), UNKNOWN), [])
         if isinstance(node, exp.Subquery):
             return _Source(name, self.query(node.this, known), [])
         return _Source(name, UNKNOWN, [])
+
+    def _table(self, table: Table) -> Relation:
+        """What is known of a table's rows, or of those of the query that a view stands for."""
+        known = relations.of_table(table)
+        try:
+            tree = parse_view(table.definition, self._dialect).tree if table.definition else None
+        except Unfit:  # nothing is proven then
+            tree = None
+        found = relation_of(tree, table.bases, self._dialect) if tree is not None else known
+        named = found.columns is not None and [c.name for c in found.columns] == [c.name for c in table.columns]
+        return found if named else known
 
     # -- columns -------------------------------------------------------------------------------------------------------
     def _outputs(self, tree: exp.Select, sources: Sequence[_Source]) -> Iterator[tuple[Any, Output | None]]:

@@ -76,12 +76,17 @@ def parse_query(text: str, dialect: str, *, stream: str = "", place: str = "") -
             own.
     """
     try:
-        return _parsed(text, dialect)
+        return parsed(text, dialect)
     except Unfit as error:
         raise ConfigError(f"the query {error}", remedy=_REMEDY, stream=stream, where=place) from None
 
 
-def _parsed(text: str, dialect: str) -> CapturedQuery:
+def parsed(text: str, dialect: str) -> CapturedQuery:
+    """The query that `text` holds, as :func:`parse_query`.
+
+    Raises:
+        Unfit: It is not fit.
+    """
     bare = without_comments(text, dialect)
     tree = _tree(bare, dialect)
     limit = any(tree.args.get(part) for part in ("limit", "offset", "fetch"))

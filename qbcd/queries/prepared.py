@@ -20,6 +20,8 @@ from qbcd.queries.tables import base_tables
 Tree = Any  # of sqlglot, whose own types change from one version to the next
 Name = tuple[str, str]  # schema and name of a table
 Columns = Mapping[Name, Sequence[str]]
+MENTIONS = 200  # of tables in one query, once views are in their places
+_MENTION = ("this", "db", "catalog", "alias", "joins")  # what a mention of a view may have
 
 
 class NotIncremental(Exception):
@@ -69,6 +71,7 @@ def prepare_query(
     for _ in range(32):
         if not _inline_views(made, dialect, columns, views or {}):
             break
+        _check_size(made)
     else:
         raise NotIncremental("goes through views that go too deep")
     made = _qualified(made, dialect, columns)
@@ -140,11 +143,20 @@ def _inline_views(tree: exp.Query, dialect: str, columns: Columns, views: Mappin
         if name not in views:
             continue
         body = _with_schemas(views[name].copy(), dialect, [*columns, *views])
-        named = [exp.to_identifier(c, quoted=True) for c in columns.get(name, ())]
+        if any(value for part, value in node.args.items() if part not in _MENTION):
+            raise NotIncremental(f"reads view {base.schema}.{base.name} in a way that is not followed")
+        given = node.args["alias"].columns if node.args.get("alias") is not None else []
+        named = [*given, *(exp.to_identifier(c, quoted=True) for c in columns[name][len(given) :])]
         alias = exp.TableAlias(this=exp.to_identifier(base.alias, quoted=True), columns=named)
         node.replace(exp.Subquery(this=body, alias=alias, joins=node.args.get("joins")))
         found = True
     return found
+
+
+def _check_size(tree: exp.Query) -> None:
+    mentions = sum(1 for _ in tree.find_all(exp.Table))
+    if mentions > MENTIONS:
+        raise NotIncremental(f"mentions tables more than {MENTIONS} times, with what its views stand for")
 
 
 def _qualified(tree: exp.Query, dialect: str, columns: Columns) -> exp.Query:
@@ -199,6 +211,8 @@ class _Renaming:
             new = f"q{self._count}"
             self._count += 1
             if isinstance(item, exp.Table):
+                if isinstance(item.this, exp.Identifier) and item.args["alias"].columns:
+                    raise NotIncremental(f"gives columns of {item.name} other names where it joins it")
                 self._bases[new] = (item.db, item.name)
             elif isinstance(item, exp.Subquery):
                 if not isinstance(item.this, exp.Query) or item.args.get("joins"):
@@ -207,6 +221,10 @@ class _Renaming:
             mine[item.alias_or_name] = new
             item.set("alias", exp.TableAlias(this=exp.to_identifier(new, quoted=True)))
         scope = {**scope, **mine}
+        order = select.args.get("order")
+        for column in order.find_all(exp.Column) if order is not None else ():
+            if column.table in scope:  # else it is one of the select list
+                column.set("table", exp.to_identifier(scope[column.table], quoted=True))
         for part in expressions(select):
             for node in list(part.walk(prune=lambda n: isinstance(n, exp.Query))):
                 if isinstance(node, exp.Query):

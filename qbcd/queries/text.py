@@ -56,3 +56,19 @@ def without_order(text: str, dialect: str) -> str:
         elif token.token_type == TokenType.ORDER_BY and depth == 0:
             start = token.start
     return text[:start].rstrip()
+
+
+def misread(text: str, dialect: str) -> str:
+    """What of a text would mean something else once it was parsed and written again; empty where nothing does.
+
+    ``"bit"`` has any length and ``bit`` one, and ``date_part`` another type than ``extract``, which it is taken for.
+    """
+    read = tokens(text, dialect)
+    for before, token, after in zip([*read[:1], *read], read, [*read[1:], *read[-1:]], strict=False):
+        quoted = text[token.start : token.start + 1] == '"'
+        cast = before.token_type == TokenType.ALIAS and after.token_type == TokenType.R_PAREN
+        if token.text == "bit" and quoted and (cast or before.token_type == TokenType.DCOLON):
+            return 'casts to "bit"'
+        if token.text.lower() == "date_part" and after.token_type == TokenType.L_PAREN:
+            return "calls date_part: write extract(.. FROM ..)"
+    return ""

@@ -18,6 +18,7 @@ from qbcd import hooks
 from qbcd.catalog.meaning import change_of
 from qbcd.catalog.remembered import check_server, check_shape
 from qbcd.catalog.source import Session, Source
+from qbcd.catalog.views import check_views
 from qbcd.errors import SourceChanged
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, Cost, ServerIdentity, StreamPlan
@@ -225,6 +226,7 @@ class DatabaseSite(Site):
         self.store.lock(session.connection, self.stream, self.project.project_id, row.version, row.fencing_token)
         if lock and not steady:
             session.run(lock)
+        check_views(self.source, session, plan)
         connector.check_in_source(session.connection, plan.table, stream=self.stream)
 
     def header(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sqlalchemy.exc import DBAPIError
+
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import ConfigError, MissingPrivilege, Refused, UnsafeWatermark
 from qbcd.marks import Window
@@ -32,12 +34,30 @@ def refuse_unfit(source: Source, session: Session, strategy: InSource, place: Pl
     if isinstance(strategy, Stamped) and strategy.way == "window":
         refuse_mark(source, session, strategy, place)
     if isinstance(strategy, VbdDelta):
+        _refuse_otherwise(source, session, strategy, place)
         for lineage in strategy.lineages:
             if lineage.marked is not None:
                 refuse_mark(source, session, lineage.marked, lambda option: place("timestamps"))
     _refuse_rights(source, session, strategy, place)
     if isinstance(strategy, Ranged) and strategy.by_ranges and strategy.plan.table.kind in STORED:
         _refuse_unordered(source, session, strategy, place)
+
+
+def _refuse_otherwise(source: Source, session: Session, strategy: VbdDelta, place: Place) -> None:
+    """Refuses a query whose result is of other columns where it is written with views in their places."""
+    connector, conn, plan = source.connector, session.connection, strategy.plan
+    written = strategy.skeleton.prepared.tree.sql(dialect=connector.dialect)
+    try:
+        ours, theirs = connector.query_columns(conn, written), connector.query_columns(conn, plan.table.query)
+        told = [(c.name, c.sql_type, c.collation) for c in ours], [(c.name, c.sql_type, c.collation) for c in theirs]
+        problem = "" if told[0] == told[1] else f"the source takes its columns for {told[0]}, and not {told[1]}"
+    except DBAPIError as error:
+        problem = source.explain(error, plan.stream).what
+    if problem:
+        raise Refused(
+            f"variant delta cannot write the query in the form that it needs: {problem}", stream=plan.stream,
+            where=place("variant"), remedy="take variant compare or checksum",
+        )  # fmt: skip
 
 
 def refuse_mark(source: Source, session: Session, strategy: Stamped, place: Place) -> None:

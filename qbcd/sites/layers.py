@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
+NO_RANGE = -1
+
 
 def merged(
     base: DataFrame, deltas: DataFrame | None, ids: Sequence[int], about: int, *, changed: int = 0, one: bool = False
@@ -48,16 +50,11 @@ def merged(
 
 
 def one_of(ids: Sequence[int]) -> SparkColumn:
-    """Whether ``range_id`` is one of `ids`, by their runs: ids of neighbours mostly follow each other."""
-    runs: list[list[int]] = []
-    for one in sorted(ids):
-        if runs and one == runs[-1][1] + 1:
-            runs[-1][1] = one
-        else:
-            runs.append([one, one])
-    within = [f"range_id BETWEEN {first:d}L AND {last:d}L" for first, last in runs if first < last]
-    alone = [f"{first:d}L" for first, last in runs if first == last]
-    return F.expr(" OR ".join([*within, *([f"range_id IN ({', '.join(alone)})"] if alone else [])]) or "FALSE")
+    """Whether ``range_id`` is one of `ids`.
+
+    Never a single id: that would become a literal in generated code, which then is compiled anew at every poll.
+    """
+    return F.col("range_id").isin([*ids, NO_RANGE])
 
 
 def moved_to(rows: DataFrame, ids: Mapping[int, int]) -> DataFrame:

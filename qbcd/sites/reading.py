@@ -21,6 +21,7 @@ from qbcd import hooks, ranges, rotation
 from qbcd.catalog.meaning import Change, change_of, columns_before
 from qbcd.catalog.remembered import check_server, check_shape
 from qbcd.catalog.source import Session, Source
+from qbcd.catalog.views import check_views
 from qbcd.errors import TornRead
 from qbcd.model import Column, KeyRange, ServerIdentity, Statement, StreamPlan, Table
 from qbcd.spark.source import source_rows
@@ -90,6 +91,7 @@ def snapshot_of(
         if lock:
             session.run(lock)
         name = connector.export_snapshot(session.connection) if one_state else None
+        check_views(source, session, plan)
         if checkpoint is None:
             table, server, rebase = plan.table, connector.server_identity(session.connection), False
             change, was = Change(), None

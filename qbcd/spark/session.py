@@ -85,6 +85,10 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.shuffle.partitions": str(cores or os.cpu_count() or 2),
+        # Generated code must be the same at every poll, and be kept: compiling costs more than most polls' tasks do.
+        "spark.sql.codegen.cache.maxEntries": "2000",
+        "spark.sql.optimizer.inSetConversionThreshold": "0",
+        "spark.sql.optimizer.inSetSwitchThreshold": "0",
         "spark.redaction.regex": REDACTED,
         "spark.sql.redaction.options.regex": f"{REDACTED}|url|query|dbtable",
     }

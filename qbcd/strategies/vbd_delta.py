@@ -11,27 +11,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from functools import cached_property, lru_cache
-from typing import Any, cast
+from functools import cached_property
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
 
 from qbcd.connectors.base import Connector
-from qbcd.errors import Refused
+from qbcd.errors import MissingPrivilege, Refused
 from qbcd.model import Consistency, Statement, StreamPlan, Table
-from qbcd.queries import base_tables
-from qbcd.queries.prepared import Name, NotIncremental, prepare_query
+from qbcd.queries.prepared import Name, NotIncremental
 from qbcd.queries.relaxed import ONE
 from qbcd.queries.skeleton import Skeleton
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.base import Estimate
+from qbcd.strategies.followed import hidden_table, skeleton_of, stored, unfit_table, view_over
 from qbcd.strategies.in_source import InSource, OwnTable, Part, Way, sql_name
-from qbcd.strategies.lineage import MOST, Lineage, Past, Present, affected_table, key_of
+from qbcd.strategies.lineage import Lineage, Past, Present, affected_table
 from qbcd.strategies.mds import Mds
 from qbcd.strategies.vbd import VbdCompare
 
-STORED = ("table", "partitioned")
 SHARED = ("zone", "margin", "lag")  # options that a base table's time-stamp has from the stream
 
 
@@ -67,14 +66,9 @@ class VbdDelta(VbdCompare):
         """Why this query cannot be captured so; empty where it can."""
         if not self.connector.steady_writes:
             return f"{self.connector.name} shows a transaction that writes another state at each statement"
-        view = next((t for t in self._tables.values() if t.kind not in STORED), None)
-        if view is not None:
-            return f"it reads {view.label}, which is a {view.kind}"
-        keyless = next((t for t in self._tables.values() if not key_of(t)), None)
-        if keyless is not None:
-            return f"{keyless.schema}.{keyless.name} has no key by which its rows could be told apart"
-        if len(self._tables) > MOST:
-            return f"the query reads more than {MOST} tables"
+        unfit = unfit_table(self.plan.table)
+        if unfit:
+            return unfit
         try:
             self.skeleton  # noqa: B018 -- built, and kept
         except NotIncremental as reason:
@@ -87,6 +81,7 @@ class VbdDelta(VbdCompare):
         Raises:
             Refused: They cannot be told.
             ConfigError: An option does not fit the base tables.
+            MissingPrivilege: The role may read a view, and not what stands behind it.
         """
         super().check(place)
         if self.plan.where and sqlglot.parse_one(self.plan.where, read=self.connector.dialect).find(
@@ -96,6 +91,14 @@ class VbdDelta(VbdCompare):
                 "variant delta does not follow a subquery in `where`", stream=self.plan.stream,
                 where=place("where") if place else "", remedy="write it into the query",
             )  # fmt: skip
+        hidden = hidden_table(self.plan.table)
+        if hidden is not None and self.connector.steady_writes:
+            raise MissingPrivilege(
+                f"variant delta reads tables themselves, and the role may not read {hidden.label}, which stands behind "
+                f"view {view_over(self.plan.table, hidden)}", stream=self.plan.stream,
+                where=place("variant") if place else "",
+                remedy=f"{hidden.grant}; or take variant compare or checksum, which read the view alone",
+            )  # fmt: skip
         if self.refused:
             raise Refused(
                 f"variant delta cannot follow the query: {self.refused}", stream=self.plan.stream,
@@ -104,9 +107,9 @@ class VbdDelta(VbdCompare):
         unknown = set(self._stamps) - {fold(lineage.name) for lineage in self.lineages}
         if unknown:
             raise Refused(
-                f"timestamps names {min(unknown)}, which the query does not read", stream=self.plan.stream,
+                f"timestamps names {min(unknown)}, which is no table that the query reads", stream=self.plan.stream,
                 where=place("timestamps") if place else "",
-                remedy=f"it reads {', '.join(lineage.name for lineage in self.lineages)}",
+                remedy=f"it reads, through views too, {', '.join(lineage.name for lineage in self.lineages)}",
             )  # fmt: skip
         for lineage in self.lineages:
             if lineage.marked is not None:
@@ -115,7 +118,7 @@ class VbdDelta(VbdCompare):
     # -- what the query says -----------------------------------------------------------------------------------------
     @cached_property
     def _tables(self) -> dict[Name, Table]:
-        return {(table.schema, table.name): table for table in self.plan.table.bases}
+        return {(table.schema, table.name): table for table in stored(self.plan.table)}
 
     @cached_property
     def skeleton(self) -> Skeleton:
@@ -124,8 +127,7 @@ class VbdDelta(VbdCompare):
         Raises:
             NotIncremental: It cannot be told.
         """
-        bases = tuple((t.schema, t.name, tuple(c.name for c in t.columns)) for t in self.plan.table.bases)
-        return skeleton_of(self.plan.table.query, self.connector, bases, tuple(c.name for c in self.plan.key))
+        return skeleton_of(self.connector, self.plan.table, tuple(c.name for c in self.plan.key))
 
     @cached_property
     def lineages(self) -> list[Lineage]:
@@ -235,29 +237,3 @@ def why_not_delta(connector: Connector, plan: StreamPlan) -> str:
 def fold(name: str) -> str:
     """A table's name as options name it."""
     return name.lower()
-
-
-@lru_cache(maxsize=64)
-def skeleton_of(
-    query: str, connector: Connector, bases: tuple[tuple[str, str, tuple[str, ...]], ...], key: tuple[str, ...]
-) -> Skeleton:
-    """The skeleton of a query; kept, since each step asks for it.
-
-    Args:
-        query: Its text.
-        connector: Whose dialect it is written in.
-        bases: (schema, name, columns) of every mention of a table, in the order of `base_tables`.
-        key: Columns of the result that tell its rows apart.
-
-    Raises:
-        NotIncremental: There is none.
-    """
-    tree = cast(exp.Query, sqlglot.parse_one(query, read=connector.dialect))
-    for (_, node), (schema, name, _) in zip(base_tables(tree, connector.dialect), bases, strict=True):
-        node.set("db", exp.to_identifier(schema, quoted=True))
-        if node.args.get("alias") is None:
-            node.set("alias", exp.TableAlias(this=node.this.copy()))
-        node.set("this", exp.to_identifier(name, quoted=True))
-    columns = {(schema, name): list(names) for schema, name, names in bases}
-    plain = connector.plain_functions
-    return Skeleton(prepare_query(tree, connector.dialect, columns), key, lambda called: called.lower() in plain)

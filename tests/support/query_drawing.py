@@ -98,10 +98,16 @@ class Queries:
     Args:
         rng: Where chance comes from.
         tables: Their names.
+        views: Draw derived relations as views too, over tables and over views drawn before; they are to be made.
+
+    Attributes:
+        views: Definitions by name, in the order in which they can be made.
     """
 
-    def __init__(self, rng: Random, tables: Sequence[str]) -> None:
+    def __init__(self, rng: Random, tables: Sequence[str], *, views: bool = False) -> None:
         self.rng, self.tables = rng, tables
+        self.views: dict[str, str] = {}
+        self._viewing = views
         self._aliases = 0
         self._ctes: list[str] = []
         self._parts: list[str] = []
@@ -113,6 +119,11 @@ class Queries:
         text, key = getattr(self, f"_{shape}")()
         given = f"WITH {', '.join(self._ctes)} " if self._ctes else ""
         return DrawnQuery(given + text, tuple(key), (shape, *sorted(set(self._parts))))
+
+    def read(self, text: str) -> list[str]:
+        """The tables that a drawn text reads, through views too."""
+        behind = [self.read(body) for name, body in self.views.items() if f".{name} " in text]
+        return [t for t in self.tables if f".{t} " in text or any(t in tables for tables in behind)]
 
     # -- results -----------------------------------------------------------------------------------------------------
     def _plain(self) -> tuple[str, list[str]]:
@@ -179,6 +190,10 @@ class Queries:
         if chance < 0.75:
             return f"{self._table()} AS {alias}"
         body = self._derived()
+        if self._viewing and self.rng.random() < 0.6:
+            self._parts.append("view")
+            self.views[f"v{len(self.views)}"] = body
+            return f"{SCHEMA}.v{len(self.views) - 1} AS {alias}"
         if chance < 0.9:
             return f"({body}) AS {alias}"
         self._parts.append("cte")
@@ -240,6 +255,8 @@ class Queries:
         return self.rng.choice(kinds).format(a=alias)
 
     def _table(self) -> str:
+        if self.views and self.rng.random() < 0.2:
+            return f"{SCHEMA}.{self.rng.choice(list(self.views))}"
         return f"{SCHEMA}.{self.rng.choice(self.tables)}"
 
     def _alias(self) -> str:

@@ -55,4 +55,4 @@ def _columns(place: Place, name: str) -> list[str]:
         "ORDER BY ordinal_position",
         [table_name("replica", name)],
     )
-    return [str(row[0]) for row in found]
+    return [f'"{row[0]}"' for row in found]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -122,6 +123,54 @@ def test_a_key_does_not_go_inside(join: str, why: str) -> None:
     else:
         query = f"SELECT COALESCE(a.id, -1) AS id, d.n FROM public.a {join} {grouped} ON d.f = a.id"
     assert restricted(query, "id").count("qbcd_k") == restricted(query, "id", exact=False).count("qbcd_k"), why
+
+
+VIEWS = {
+    ("public", "v"): (["g", "n"], "SELECT g, COUNT(*) AS count FROM public.a GROUP BY g ORDER BY 2"),
+    ("public", "w"): (["id", "n"], "WITH v AS (SELECT 1 AS one) SELECT x.g, x.n + v.one FROM public.v x, v"),
+    ("public", "u"): (["id", "n"], "SELECT id, n FROM public.v AS k (id) JOIN public.b USING (id)"),
+}  # fmt: skip
+
+
+def over_views(text: str) -> str:
+    columns = {**COLUMNS, **{name: names for name, (names, _) in VIEWS.items()}}
+    views = {name: tree(definition) for name, (_, definition) in VIEWS.items()}
+    return prepare_query(tree(text), "postgres", columns, views).tree.sql(dialect="postgres").replace('"', "")
+
+
+def test_views_are_in_their_places() -> None:
+    inner = "(SELECT q{}.g AS {}, COUNT(*) AS {} FROM public.a AS q{} GROUP BY q{}.g ORDER BY n) AS q{}"
+    assert over_views("SELECT v.n FROM public.v") == f"SELECT q0.n AS n FROM {inner.format(1, 'g', 'n', 1, 1, 0)}"
+    renamed = over_views("SELECT k.x, k.n FROM public.v AS k (x)")
+    assert renamed == f"SELECT q0.x AS x, q0.n AS n FROM {inner.format(1, 'x', 'n', 1, 1, 0)}"
+    joined = over_views("SELECT u.n FROM public.a LEFT JOIN public.u ON u.id = a.id")
+    assert joined.count("FROM public.a") == 2, joined
+    assert "JOIN public.b AS" in joined
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("SELECT n FROM ONLY public.v", "reads view public.v in a way that is not followed"),
+        ("SELECT a.x FROM public.a AS a (x)", "gives columns of a other names where it joins it"),
+    ],
+)
+def test_mentions_that_are_not_followed(query: str, reason: str) -> None:
+    with pytest.raises(NotIncremental) as caught:
+        over_views(query)
+    assert str(caught.value) == reason
+
+
+def test_views_that_grow_too_large() -> None:
+    """Eight views, each of them twice the one before."""
+    names = [("public", "a"), *(("public", f"v{n}") for n in range(8))]
+    views = {
+        name: tree(f"SELECT x.id FROM {'.'.join(below)} AS x JOIN {'.'.join(below)} AS y ON y.id = x.id")
+        for below, name in itertools.pairwise(names)
+    }
+    columns = {**COLUMNS, **{name: ["id"] for name in views}}
+    with pytest.raises(NotIncremental, match="mentions tables more than 200 times"):
+        prepare_query(tree("SELECT id FROM public.v7"), "postgres", columns, views)
 
 
 def test_a_total_is_never_held() -> None:

@@ -109,6 +109,9 @@ class PostgreSQL(Connector):
     def server_identity(self, conn: Connection) -> ServerIdentity:
         return catalog.server_identity(conn)
 
+    def view_definition(self, conn: Connection, view: Table) -> str:
+        return catalog.view_definition(conn, view)
+
     def lock_against_rewrite(self, table: Table) -> str | None:
         tables = table.bases if table.query else (table,)
         named = dict.fromkeys(self._named(one) for one in tables if one.kind in catalog.LOCKABLE)

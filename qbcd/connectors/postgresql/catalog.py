@@ -27,6 +27,12 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 """
 
+# Pretty is without brackets around joins; those that precedence needs are there.
+_DEFINITION = """
+SELECT pg_get_viewdef(c.oid, TRUE) AS text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND c.relkind = 'v'
+"""
+
 # Leaves of a partitioned table and children of an inheritance parent are read with it.
 _SIZE = """
 WITH RECURSIVE family(oid) AS (
@@ -174,6 +180,12 @@ def probe_table(conn: Connection, schema: str, name: str) -> Table | None:
         if found:
             return _table(conn, found[0])
     return None
+
+
+def view_definition(conn: Connection, view: Table) -> str:
+    """See :meth:`~qbcd.connectors.base.Connector.view_definition`; what the pinned search path knows has no schema."""
+    found = rows_of(conn, _DEFINITION, {"schema": view.schema, "name": view.name})
+    return str(found[0]["text"] or "").strip().removesuffix(";") if found else ""
 
 
 def default_schemas(conn: Connection) -> list[str]:

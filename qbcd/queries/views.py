@@ -1,0 +1,87 @@
+"""Views that a query reads: what they stand for, and what of that cannot be followed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+from sqlglot import exp
+
+from qbcd.model import Column, Table
+from qbcd.queries.parsed import CapturedQuery, parsed
+from qbcd.queries.prepared import Columns, Name, NotIncremental, prepare_query
+from qbcd.queries.refusals import refusals
+from qbcd.queries.tables import compared_columns
+from qbcd.queries.text import Unfit, misread
+
+
+@lru_cache(maxsize=256)
+def parse_view(definition: str, dialect: str) -> CapturedQuery:
+    """The query that a view stands for.
+
+    Raises:
+        Unfit: It cannot be read, or does what the text of a query may not.
+    """
+    query = parsed(definition, dialect)
+    bare = next((base.name for base in query.bases if not base.schema), None)
+    if bare is not None:  # names of the user's own have their schema in a definition
+        raise Unfit(f"reads the server's own {bare}")
+    return query
+
+
+def compared_elsewhere(query: CapturedQuery, bases: Sequence[Table]) -> tuple[Column, bool] | None:
+    """A column that a query compares by operators which qbcd's sessions do not find, and whether by USING; or None.
+
+    Args:
+        query: Of the user's, or a view's.
+        bases: What it reads, one for each mention.
+    """
+    elsewhere = {
+        (alias, column.name): column
+        for base, table in zip(query.bases, bases, strict=True)
+        for column in table.columns if column.fact("operators") for alias in ("", base.alias)
+    }  # fmt: skip
+    for name, alias, using in compared_columns(query.tree, query.dialect) if elsewhere else ():
+        if (alias, name) in elsewhere:
+            return elsewhere[alias, name], using
+    return None
+
+
+def check_written_again(text: str, dialect: str) -> None:
+    """Refuses a text that would mean something else once it was parsed and written again.
+
+    Raises:
+        NotIncremental: It would.
+    """
+    problem = misread(text, dialect)
+    if problem:
+        raise NotIncremental(problem)
+
+
+def check_view(
+    view: Table, columns: Columns, views: Mapping[Name, exp.Query], dialect: str, plain: Callable[[str], bool]
+) -> exp.Query:
+    """The tree of a view that a followed query reads.
+
+    Args:
+        view: With its definition.
+        columns: Of everything that stands behind it, and of itself.
+        views: The trees of those of them that are views.
+        dialect: sqlglot's name of its dialect.
+        plain: As :func:`~qbcd.queries.refusals.refusals` takes it.
+
+    Raises:
+        NotIncremental: It cannot be followed; names the view.
+    """
+    told = f"reads view {view.label}, which"
+    try:
+        query = parse_view(view.definition, dialect)
+        check_written_again(view.definition, dialect)
+        elsewhere = compared_elsewhere(query, view.bases)
+        if elsewhere is not None:
+            raise NotIncremental(f'compares column "{elsewhere[0].name}" by operators of an extension')
+        for reason in refusals(prepare_query(query.tree, dialect, columns, views).tree, plain):
+            raise NotIncremental(reason)
+    except (Unfit, NotIncremental) as reason:
+        raise NotIncremental(f"{told} {reason}") from None
+    return query.tree
