@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from qbcd.sites.values import Held
 
 Fields = Sequence[tuple[str, str]]
-_NO_MARKER = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
+PASSING = "passing"  # the kind of parts that are read once and let go
+_USUAL = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
+_PLAIN = {**_USUAL, "compression": "uncompressed", "parquet.enable.dictionary": "false"}  # such parts, written fast
 
 
 @dataclass(frozen=True)
@@ -104,14 +106,14 @@ class Files:
 
         Args:
             frame: What to write; cast to `fields`.
-            kind: ``fetch``, ``batch`` or ``segment``.
+            kind: ``fetch``, ``batch``, ``segment`` or :data:`PASSING`.
             held: The lease; its token is part of the name.
             source: Where the rows come from, if a failure may be the source's.
         """
         self.create()
         part_id = f"{kind}-{held.row.fencing_token}-{uuid.uuid4().hex}"
         folder = self.root / part_id
-        writer = frame.selectExpr(*casts(fields)).write.option(_NO_MARKER, "false")
+        writer = frame.selectExpr(*casts(fields)).write.options(**(_PLAIN if kind == PASSING else _USUAL))
         if source is None:
             writer.parquet(to_write(folder))
         else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from qbcd.errors import TornRead
 from qbcd.sites import compare, layers
-from qbcd.sites.files import Part
+from qbcd.sites.files import PASSING, Part
 from qbcd.sites.looking import Look, check_torn
 from qbcd.sites.reading import Snapshot, frame, range_frame
 from qbcd.sites.replica import travels_of
@@ -106,10 +106,10 @@ def fetch(
     )  # fmt: skip
     marks = [*MARK_FIELDS, *_texts(strategy)]
     totals = Totals()
-    found = site.files.write(totals.of(read), marks, "fetch", held, source=site.source)
+    found = site.files.write(totals.of(read), marks, PASSING, held, source=site.source)
     try:
         check_torn(site.stream, wanted, *totals.read())
-        old = site.files.write(_moved(site, strategy, wanted, found), _moved_fields(strategy), "fetch", held)
+        old = site.files.write(_moved(site, strategy, wanted, found), _moved_fields(strategy), PASSING, held)
     finally:
         site.files.discard(found)
     moved = None
@@ -175,13 +175,13 @@ def _rows(
     site.progress(f"fetching {len(keys):,} rows that changed")
     spark, fields = site.spark.get(), _fields(strategy, settings)
     if not keys:
-        return site.files.write(spark.createDataFrame([], ddl(fields)), fields, "fetch", held)
+        return site.files.write(spark.createDataFrame([], ddl(fields)), fields, PASSING, held)
     asked = [keys[i : i + KEYS_PER_STATEMENT] for i in range(0, len(keys), KEYS_PER_STATEMENT)]
     statements = [strategy.images_of(part, typed=settings.typed) for part in asked]
     at_once = min(settings.connections, len(asked))
     read = frame(site.source, spark, site.stream, snapshot, statements, at_once=at_once)
     totals = Totals()
-    part = site.files.write(totals.of(read), fields, "fetch", held, source=site.source)
+    part = site.files.write(totals.of(read), fields, PASSING, held, source=site.source)
     came, _ = totals.read()
     if came != len(keys):
         site.files.discard(part)
