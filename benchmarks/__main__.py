@@ -21,6 +21,7 @@ COMPARISONS = {
     "peers": "ID/RCS polls against other tools on the same changes",
     "growth": "ID/RCS polls of five times the rows, and of a table with thirty unread columns",
     "paper_view": "The paper's view of four relations: pages and bytes of copying, and of VBD",
+    "result_poll": "VBD delta polls of a query against running it anew and comparing under Spark",
     "id_locks": "An ID pass beside writers: length of transactions, latency of writers",
 }
 

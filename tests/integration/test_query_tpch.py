@@ -23,11 +23,12 @@ NOT_DELTA = {13: "computes its key column c_count from more than one row"}
 
 
 @pytest.mark.campaign
-def test_tpch(place: Place, workspace: Path, tmp_path: Path, spark: SparkSession) -> None:
+@pytest.mark.parametrize("scale", ["0.01", "0.1"])
+def test_tpch(place: Place, workspace: Path, tmp_path: Path, spark: SparkSession, scale: str) -> None:
     program = tpch.generator()
     if program is None:
         pytest.skip("tpchgen-cli is not installed (pip install tpchgen-cli)")
-    tpch.load(place, tmp_path, program, "0.01")
+    tpch.load(place, tmp_path, program, scale)
     queries = {f"q{n}": (query, {"key": key} if key else {}) for n, (query, key) in tpch.QUERIES.items()}
     tables: list[dict[str, Any]] = []
     for name, (query, key) in queries.items():

@@ -2270,7 +2270,7 @@ WHERE
 -- vbd, delta: lineage 1
 DELETE FROM "qbcd"."lineage0_simple_a7a39b72" AS r USING   "qbcd"."changed0_simple_a7a39b72" AS t
 WHERE
-  t."order_id" = r."order_id"
+  t.qbcd_there = 0 AND t."order_id" = r."order_id"
 
 -- vbd, delta: lineage 2
 INSERT INTO "qbcd"."lineage0_simple_a7a39b72" (
@@ -2282,7 +2282,7 @@ SELECT
   t.qbcd_digest
 FROM "qbcd"."changed0_simple_a7a39b72" AS t
 WHERE
-  t.qbcd_there = 1
+  t.qbcd_there = 1 ON CONFLICT("order_id") DO UPDATE SET "order_id" = excluded."order_id", qbcd_digest = excluded.qbcd_digest
 
 -- vbd, delta: lineage 3
 DELETE FROM "qbcd"."changed0_simple_a7a39b72"

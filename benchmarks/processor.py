@@ -1,0 +1,58 @@
+"""Processor time of all that takes part: this Python, its Java, and the server with its backends, ended ones too.
+
+Seconds on the clock belong to the machine and whoever else is on it; processor time much less so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.measure import seconds
+from benchmarks.places import Place
+
+_TICK = os.sysconf("SC_CLK_TCK")
+_PARENT, _TIMES = 1, slice(11, 15)  # fields of /proc/N/stat after the name: utime, stime, and those of ended children
+
+
+class Spent(NamedTuple):
+    """Seconds on the clock, and of processors."""
+
+    clock: float
+    processor: float
+
+
+class Processor:
+    """Measures on Linux what an action costs this process, its children, and the server of `place`."""
+
+    def __init__(self, place: Place) -> None:
+        with closing(place.connect()) as conn:
+            server = int(_fields(Path(f"/proc/{conn.info.backend_pid}"))[_PARENT])
+        self._roots = {os.getpid(), server}
+
+    def spent(self, action: Callable[[], object]) -> Spent:
+        """One call."""
+        before = self._total()
+        clock = seconds(action)
+        return Spent(clock, self._total() - before)
+
+    def _total(self) -> float:
+        """Seconds of the trees below the roots so far."""
+        stats = {int(p.name): s for p in Path("/proc").iterdir() if p.name.isdecimal() and (s := _fields(p))}
+        found, ticks = set(self._roots), 0
+        while more := {pid for pid, s in stats.items() if int(s[_PARENT]) in found} - found:
+            found |= more
+        for pid in found & stats.keys():
+            ticks += sum(map(int, stats[pid][_TIMES]))
+        return ticks / _TICK
+
+
+def _fields(process: Path) -> list[str]:
+    """Of a process's stat, what stands after its name; nothing where it has ended."""
+    try:
+        return (process / "stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
