@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Column
-from pyspark.sql import functions as fn
-
-from qbcd.model import BatchHeader, Travel
-from qbcd.spark.jsontext import Field, json_object, members, one_line
+from qbcd.model import BatchHeader
+from qbcd.spark.jsontext import Field, joined, json_object, member, members, one_line
 from qbcd.spark.typed import typed_value
+from qbcd.spark.words import structure, text, when
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 FIELDS = ("op", "key", "before", "after", "changed", "reason", "pair_id", "source", "event_id", "ts_ms")
-_TEXT = Travel("text")
+_NO_KEY = "CAST(NULL AS STRING)"
 
 
 def events(staged: DataFrame, header: BatchHeader) -> DataFrame:
@@ -37,12 +35,12 @@ def events(staged: DataFrame, header: BatchHeader) -> DataFrame:
         Parquet has no type of nothing.
     """
 
-    def image(fields: Sequence[Field]) -> Column:
+    def image(fields: Sequence[Field]) -> str:
         if not fields:
-            return fn.lit(None).cast("string")
-        return fn.struct(*[typed_value(travel, value, name).alias(name) for name, travel, value in fields])
+            return _NO_KEY
+        return structure([(name, typed_value(travel, value, name)) for name, travel, value in fields])
 
-    return staged.select(*[value.alias(name) for name, value in _event(header, image)])
+    return staged.selectExpr(*[f"{value} AS {name}" for name, value in _event(header, image)])
 
 
 def event_lines(staged: DataFrame, header: BatchHeader) -> DataFrame:
@@ -52,57 +50,43 @@ def event_lines(staged: DataFrame, header: BatchHeader) -> DataFrame:
     times as text, bytes as base64, arrays as their JSON fragment.
     """
     event = dict(_event(header, json_object))
-    source = fn.to_json(event["source"])
-    head = [
-        ("op", members([("op", event["op"])])),
-        *[(name, _member(name, event[name])) for name in ("key", "before", "after")],
-        ("rest", members([(name, event[name]) for name in ("changed", "reason", "pair_id")])),
-        ("source", _member("source", source)),
-        ("end", members([(name, event[name]) for name in ("event_id", "ts_ms")])),
+    parts = [
+        members([("op", event["op"])]),
+        *[member(f'"{name}"', event[name]) for name in ("key", "before", "after")],
+        members([(name, event[name]) for name in ("changed", "reason", "pair_id")]),
+        member('"source"', f"to_json({event['source']})"),
+        members([(name, event[name]) for name in ("event_id", "ts_ms")]),
     ]
-    line = fn.concat(fn.lit("{"), fn.concat_ws(",", *[part for _, part in head]), fn.lit("}"))
-    return staged.select(fn.col("ordinal").cast("long").alias("ordinal"), one_line(line).alias("line"))
+    return staged.selectExpr("CAST(ordinal AS BIGINT) AS ordinal", f"{one_line(joined(parts))} AS line")
 
 
-def _event(header: BatchHeader, image: Callable[[Sequence[Field]], Column]) -> list[tuple[str, Column]]:
-    """The fields of an event in order; `image` makes an object of columns."""
-    op = fn.col("op")
-    has_before = op.isin("u", "d") & fn.lit(header.before)
-    has_after = op != fn.lit("d")
+def _event(header: BatchHeader, image: Callable[[Sequence[Field]], str]) -> list[tuple[str, str]]:
+    """The fields of an event in order, as Spark's SQL; `image` makes an object of columns."""
     before, after = _fields(header, "b"), _fields(header, "a")
     places = [[name for name, _ in header.columns].index(name) for name in header.key]
     keyed = bool(places) or header.one_row
-    values: dict[str, Column] = {
-        "op": op,
-        "key": _key(op, image, [before[i] for i in places], [after[i] for i in places]) if keyed else _no_key(),
-        "before": fn.when(has_before, image(before)),
-        "after": fn.when(has_after, image(after)),
+    old, new = image([before[i] for i in places]), image([after[i] for i in places])
+    prefix = text(f"{header.stream}:{header.epoch}:{header.seq}:")
+    values = {
+        "op": "op",
+        "key": when(("op = 'd'", old), otherwise=new) if keyed else _NO_KEY,
+        "before": when((f"op IN ('u', 'd') AND {str(header.before).upper()}", image(before))),
+        "after": when(("op <> 'd'", image(after))),
         "changed": _changed(header),
-        "reason": fn.col("reason"),
-        "pair_id": fn.col("pair_id"),
+        "reason": "reason",
+        "pair_id": "pair_id",
         "source": _source(header),
-        "event_id": fn.concat(
-            fn.lit(f"{header.stream}:{header.epoch}:{header.seq}:"), fn.col("ordinal").cast("long").cast("string")
-        ),
-        "ts_ms": fn.lit(header.ts_ms).cast("long"),
+        "event_id": f"concat({prefix}, CAST(CAST(ordinal AS BIGINT) AS STRING))",
+        "ts_ms": f"CAST({header.ts_ms:d} AS BIGINT)",
     }
     return [(name, values[name]) for name in FIELDS]
 
 
-def _key(op: Column, image: Callable[[Sequence[Field]], Column], old: list[Field], new: list[Field]) -> Column:
-    """The key as it was or is."""
-    return fn.when(op == fn.lit("d"), image(old)).otherwise(image(new))
-
-
-def _no_key() -> Column:
-    return fn.lit(None).cast("string")
-
-
 def _fields(header: BatchHeader, side: str) -> list[Field]:
-    return [(name, travel, fn.col(f"{side}_{i}")) for i, (name, travel) in enumerate(header.columns)]
+    return [(name, travel, f"{side}_{i}") for i, (name, travel) in enumerate(header.columns)]
 
 
-def _source(header: BatchHeader) -> Column:
+def _source(header: BatchHeader) -> str:
     texts = {
         "name": header.source,
         "table": header.table,
@@ -110,21 +94,14 @@ def _source(header: BatchHeader) -> Column:
         "consistency": header.consistency,
     }
     numbers = {"epoch": header.epoch, "batch_seq": header.seq}
-    return fn.struct(
-        *[fn.lit(value).alias(name) for name, value in texts.items()],
-        *[fn.lit(number).cast("long").alias(name) for name, number in numbers.items()],
-    )
+    return structure([
+        *[(name, text(value)) for name, value in texts.items()],
+        *[(name, f"CAST({number:d} AS BIGINT)") for name, number in numbers.items()],
+    ])  # fmt: skip
 
 
-def _changed(header: BatchHeader) -> Column:
+def _changed(header: BatchHeader) -> str:
     """Names for the staged positions; an empty list stays one, NULL stays NULL."""
-    names = fn.array(*[fn.lit(name) for name, _ in header.columns])
-    positions = fn.split(fn.col("changed"), ",")
-    named = fn.transform(positions, lambda place: fn.element_at(names, place.cast("int") + 1))
-    nothing = fn.array().cast("array<string>")
-    return fn.when(fn.col("changed").isNull(), None).when(fn.col("changed") == fn.lit(""), nothing).otherwise(named)
-
-
-def _member(name: str, value: Column) -> Column:
-    """``"name":value`` of a value that is JSON already; NULL as ``null``."""
-    return fn.concat(fn.lit(f'"{name}":'), fn.coalesce(value, fn.lit("null")))
+    names = f"array({', '.join(text(name) for name, _ in header.columns)})"
+    named = f"transform(split(changed, ','), place -> element_at({names}, CAST(place AS INT) + 1))"
+    return when(("changed IS NULL", "NULL"), ("changed = ''", "CAST(array() AS ARRAY<STRING>)"), otherwise=named)

@@ -10,27 +10,27 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from pyspark.sql import Column
-from pyspark.sql import functions as fn
-
 from qbcd.model import Travel
+from qbcd.spark.words import structure, text
 
-Field = tuple[str, Travel, Column]
+Field = tuple[str, Travel, str]  # name, how it travels, value as Spark's SQL
 
 # Legal inside a JSON text, yet line ends to consumers that split by Unicode's rules.
 _LINE_ENDS = ("\u0085", "\u2028", "\u2029")
 
 
-def members(columns: Sequence[tuple[str, Column]]) -> Column:
+def members(columns: Sequence[tuple[str, str]]) -> str:
     """``"name":value,...`` of plain columns: every name present, NULL as ``null``; at least one column."""
-    text = fn.to_json(fn.struct(*[value.alias(name) for name, value in columns]), {"ignoreNullFields": "false"})
-    return fn.substring(text, fn.lit(2), fn.length(text) - 2)
+    whole = _object(columns)
+    return f"substring({whole}, 2, length({whole}) - 2)"
 
 
-def json_object(fields: Sequence[Field]) -> Column:
+def json_object(fields: Sequence[Field]) -> str:
     """A JSON object of wire values, in the order given; never NULL."""
-    parts: list[Column] = []
-    run: list[tuple[str, Column]] = []
+    if fields and all(travel.kind != "array" for _, travel, _ in fields):
+        return _object([(name, value) for name, _, value in fields])
+    parts: list[str] = []
+    run: list[tuple[str, str]] = []
     for name, travel, value in fields:
         if travel.kind != "array":
             run.append((name, value))
@@ -38,14 +38,32 @@ def json_object(fields: Sequence[Field]) -> Column:
         if run:
             parts.append(members(run))
             run = []
-        parts.append(fn.concat(fn.lit(json.dumps(name, ensure_ascii=False) + ":"), fn.coalesce(value, fn.lit("null"))))
+        parts.append(member(json.dumps(name, ensure_ascii=False), value))
     if run:
         parts.append(members(run))
-    return fn.concat(fn.lit("{"), fn.concat_ws(",", *parts), fn.lit("}"))
+    return joined(parts)
 
 
-def one_line(text: Column) -> Column:
+def member(name: str, value: str) -> str:
+    """``name:value`` of a name and a value that are JSON already; NULL as ``null``."""
+    return f"concat({text(name + ':')}, coalesce({value}, 'null'))"
+
+
+def joined(parts: Sequence[str]) -> str:
+    """A JSON object of its members."""
+    return f"concat('{{', concat_ws({', '.join([text(','), *parts])}), '}}')"
+
+
+def one_line(json_text: str) -> str:
     """JSON text in which no character can be taken for the end of a line."""
     for character in _LINE_ENDS:
-        text = fn.replace(text, fn.lit(character), fn.lit(f"\\u{ord(character):04x}"))
-    return text
+        json_text = f"replace({json_text}, {text(character)}, {text(_escaped(character))})"
+    return json_text
+
+
+def _object(columns: Sequence[tuple[str, str]]) -> str:
+    return f"to_json({structure(list(columns))}, map('ignoreNullFields', 'false'))"
+
+
+def _escaped(character: str) -> str:
+    return f"\\u{ord(character):04x}"

@@ -6,10 +6,8 @@ becomes NULL. Detection has refused such values before, so this is the second lo
 
 from __future__ import annotations
 
-from pyspark.sql import Column
-from pyspark.sql import functions as fn
-
 from qbcd.model import Travel
+from qbcd.spark.words import text, when
 
 _PLAIN = {
     "boolean": "boolean",
@@ -41,31 +39,28 @@ def spark_type(travel: Travel) -> str:
     return _PLAIN.get(travel.kind) or _PARSED[travel.kind]
 
 
-def typed_value(travel: Travel, value: Column, name: str) -> Column:
-    """The wire value `value` of column `name` as its Spark type; NULL stays NULL."""
+def typed_value(travel: Travel, value: str, name: str) -> str:
+    """The wire value `value` of column `name`, both as Spark's SQL, as its Spark type; NULL stays NULL."""
     kind = spark_type(travel)
     if travel.kind in _PLAIN:
-        return value.cast(kind)
+        return f"CAST({value} AS {kind})"
     if travel.element is not None:
         # Elements are read as texts first: Spark's JSON reader would round decimals and refuse NaN.
-        texts = fn.from_json(value, "array<string>", {"mode": "PERMISSIVE"})
-        sound = _insist(value, texts, name, kind)
-        element = travel.element
-        return fn.transform(sound, lambda item: _element(element, item, name))
-    return _insist(value, value.try_cast(kind), name, kind)
+        texts = f"from_json({value}, 'array<string>', map('mode', 'PERMISSIVE'))"
+        return f"transform({_insist(value, texts, name, kind)}, item -> {_element(travel.element, name)})"
+    return _insist(value, f"TRY_CAST({value} AS {kind})", name, kind)
 
 
-def _element(travel: Travel, text: Column, name: str) -> Column:
-    """An array's element, which is text at first."""
+def _element(travel: Travel, name: str) -> str:
+    """An array's `item`, which is text at first."""
     if travel.kind in ("text", "time"):
-        return text
+        return "item"
     kind = spark_type(travel)
-    if travel.kind == "binary":
-        return _insist(text, fn.unbase64(text), name, kind)
-    return _insist(text, text.try_cast(kind), name, kind)
+    result = "unbase64(item)" if travel.kind == "binary" else f"TRY_CAST(item AS {kind})"
+    return _insist("item", result, name, kind)
 
 
-def _insist(wire: Column, result: Column, name: str, kind: str) -> Column:
+def _insist(wire: str, result: str, name: str, kind: str) -> str:
     """`result`, or an error where it is NULL although `wire` is not."""
-    message = fn.concat(fn.lit(f"column {name}: not a value of type {kind}: "), fn.substring(wire, 1, 100))
-    return fn.when(wire.isNull(), None).otherwise(fn.coalesce(result, fn.raise_error(message)))
+    message = f"concat({text(f'column {name}: not a value of type {kind}: ')}, substring({wire}, 1, 100))"
+    return when((f"{wire} IS NULL", "NULL"), otherwise=f"coalesce({result}, raise_error({message}))")
