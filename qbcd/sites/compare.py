@@ -19,7 +19,6 @@ from qbcd.sites.shapes import IDENTITY
 from qbcd.state import StoredRange
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
 ONE_TASK_ROWS = 500_000  # rows that one task sorts and numbers; beyond them the work is cut by range
@@ -77,32 +76,33 @@ def differences(
     if by_value and plan.counted:
         replica, stage = (copies.by_content(rows, both) for rows in (replica, stage))
     judged = "old_digest" if "old_digest" in stage.columns else "digest"
-    r, s = replica.alias("r"), stage.alias("s")
-    op = F.when(F.col("s.key_id").isNull(), "d").when(F.col("r.key_id").isNull(), "c").otherwise("u")
     width, known = len(plan.captured), value_columns(replica)
-    old = [F.col(f"r.c{i}") if i < known else F.lit(None).cast(stage.schema[f"c{i}"].dataType) for i in range(width)]
+    old = [f"r.c{i}" if i < known else f"CASE WHEN FALSE THEN s.c{i} END" for i in range(width)]
     # A key is one row of the table, whatever range it stands in: ranges may have been cut anew in between.
-    joined = r.join(s, F.col("r.key_id") == F.col("s.key_id"), "full_outer").select(
-        op.alias("op"),
-        *(F.coalesce(F.col(f"s.{c}"), F.col(f"r.{c}")).alias(c) for c in IDENTITY),
-        F.col("s.digest").alias("digest"),
-        F.col(f"s.{judged}").alias("judged"),
-        F.col("r.digest").alias("old_digest"),
-        *(value.alias(f"b_{i}") for i, value in enumerate(old)),
-        *(F.col(f"s.c{i}").alias(f"a_{i}") for i in range(width)),
+    joined = (
+        replica.alias("r")
+        .join(stage.alias("s"), F.expr("r.key_id = s.key_id"), "full_outer")
+        .selectExpr(
+            "CASE WHEN s.key_id IS NULL THEN 'd' WHEN r.key_id IS NULL THEN 'c' ELSE 'u' END AS op",
+            *(f"coalesce(s.{c}, r.{c}) AS {c}" for c in IDENTITY),
+            "s.digest AS digest",
+            f"s.{judged} AS judged",
+            "r.digest AS old_digest",
+            *(f"{value} AS b_{i}" for i, value in enumerate(old)),
+            *(f"s.c{i} AS a_{i}" for i in range(width)),
+        )
     )
-    changed = _changed(plan, both) if known == width else F.lit(None).cast("string")
-    moved = joined.where("op <> 'u' OR judged <> old_digest").drop("judged").withColumn("changed", changed)
-    if by_value:
-        moved = moved.where("op <> 'u' OR changed <> ''")
-    return moved.withColumns(_growth(F.col("digest"), F.col("old_digest"))).drop("old_digest")
+    kept = [c for c in joined.columns if c not in ("judged", "old_digest")]
+    changed = _changed(plan, both) if known == width else "CAST(NULL AS STRING)"
+    moved = joined.where("op <> 'u' OR judged <> old_digest").selectExpr(*kept, f"{changed} AS changed", *_GROWTH)
+    return moved.where("op <> 'u' OR changed <> ''") if by_value else moved
 
 
-def _growth(digest: SparkColumn, old: SparkColumn) -> dict[str, SparkColumn]:
-    """``net, weight``: by how many rows, and by what sum of digests, a change lets its range grow."""
-    net = F.when(F.col("op") == "c", 1).when(F.col("op") == "d", -1).otherwise(0)
-    new, gone = (F.coalesce(value, F.lit(0)).cast("decimal(38,0)") for value in (digest, old))
-    return {"net": net, "weight": new - gone}
+# By how many rows, and by what sum of digests, a change lets its range grow.
+_GROWTH = (
+    "CASE op WHEN 'c' THEN 1 WHEN 'd' THEN -1 ELSE 0 END AS net",
+    "CAST(coalesce(digest, 0) AS DECIMAL(38,0)) - CAST(coalesce(old_digest, 0) AS DECIMAL(38,0)) AS weight",
+)
 
 
 def moved_marks(replica: DataFrame, marks: DataFrame) -> DataFrame:
@@ -111,13 +111,13 @@ def moved_marks(replica: DataFrame, marks: DataFrame) -> DataFrame:
     Gives ``range_id, key_id, digest, c0..cn, k0..kn``: digest and values as the replica has them, NULL of rows that
     are new; the key's texts as the source has them, NULL of rows that are gone.
     """
-    r, m = replica.alias("r"), marks.hint("shuffle_hash").alias("m")
     texts = [f"m.{c}" for c in marks.columns if c[0] == "k" and c[1:].isdigit()]
     values = [f"r.{c}" for c in ("digest", *(f"c{i}" for i in range(value_columns(replica))))]
     return (
-        r.join(m, F.col("r.key_id") == F.col("m.key_id"), "full_outer")
-        .where(F.col("r.key_id").isNull() | F.col("m.key_id").isNull() | (F.col("r.digest") != F.col("m.digest")))
-        .select(*(F.coalesce(F.col(f"m.{c}"), F.col(f"r.{c}")).alias(c) for c in IDENTITY), *values, *texts)
+        replica.alias("r")
+        .join(marks.hint("shuffle_hash").alias("m"), F.expr("r.key_id = m.key_id"), "full_outer")
+        .where("r.key_id IS NULL OR m.key_id IS NULL OR r.digest <> m.digest")
+        .selectExpr(*(f"coalesce(m.{c}, r.{c}) AS {c}" for c in IDENTITY), *values, *texts)
     )
 
 
@@ -173,21 +173,24 @@ def value_columns(rows: DataFrame) -> int:
     return sum(1 for c in rows.columns if c[0] == "c" and c[1:].isdigit())
 
 
-def _changed(plan: StreamPlan, both: Sequence[int]) -> SparkColumn:
+def _changed(plan: StreamPlan, both: Sequence[int]) -> str:
     """Comma-separated positions of the columns among `both` that differ, for updates; null otherwise."""
     keys = len(plan.key)
     marks = [
-        F.when(~_comparable(c, f"b_{i}").eqNullSafe(_comparable(c, f"a_{i}")), F.lit(str(i)))
+        f"CASE WHEN NOT ({_comparable(c, f'b_{i}')} <=> {_comparable(c, f'a_{i}')}) THEN '{i}' END"
         for i, c in enumerate(plan.captured) if i in both and (i >= keys or c.comparison != "typed")
     ]  # fmt: skip
-    return F.when(F.col("op") == "u", F.concat_ws(",", *marks) if marks else F.lit(""))
+    return f"CASE WHEN op = 'u' THEN {_concat(marks)} END"
 
 
-def _comparable(column: Column, name: str) -> SparkColumn:
+def _concat(marks: Sequence[str]) -> str:
+    return f"concat_ws(',', {', '.join(marks)})" if marks else "''"
+
+
+def _comparable(column: Column, value: str) -> str:
     """The wire value, without the trailing zeros that the type's own equality does not see."""
-    value = F.col(name)
     if column.fact("zeros") == "loose" and column.travel.kind == "text":
-        return F.when(value.contains("."), F.regexp_replace(value, r"\.?0+$", "")).otherwise(value)
+        return f"CASE WHEN contains({value}, '.') THEN regexp_replace({value}, '[.]?0+$', '') ELSE {value} END"
     return value
 
 
@@ -211,11 +214,11 @@ def numbered(changes: DataFrame, seq: int, *, few: bool = False) -> DataFrame:
 
     For changes that one task can sort, and where they are `few` find as well; `numbered_by_group` is for more.
     """
-    ranks = [F.when(F.col("op") == op, F.lit(rank)) for op, rank in _RANK.items()]
     alone = changes.coalesce(1) if few else changes.repartition(1)
-    sorted_rows = alone.sortWithinPartitions(F.coalesce(*ranks), *IDENTITY)
+    ranks = " ".join(f"WHEN '{op}' THEN {rank}" for op, rank in _RANK.items())
+    sorted_rows = alone.sortWithinPartitions(F.expr(f"CASE op {ranks} END"), *IDENTITY)
     # In the only partition this is the row's place.
-    return _batch_rows(sorted_rows, F.monotonically_increasing_id(), seq)
+    return _batch_rows(sorted_rows, "monotonically_increasing_id()", seq)
 
 
 def numbered_by_group(changes: DataFrame, sizes: Mapping[tuple[str, int], int], seq: int) -> DataFrame:
@@ -233,20 +236,21 @@ def numbered_by_group(changes: DataFrame, sizes: Mapping[tuple[str, int], int], 
     first = changes.sparkSession.sql(f"SELECT * FROM VALUES {', '.join(offsets)} AS f(op, range_id, first)")
     within = Window.partitionBy("op", "range_id").orderBy("key_id")
     rows = changes.join(F.broadcast(first), ["op", "range_id"]).withColumn("nth", F.row_number().over(within))
-    return _batch_rows(rows, F.col("first") + F.col("nth") - 1, seq)
+    return _batch_rows(rows, "first + nth - 1", seq)
 
 
-def _batch_rows(changes: DataFrame, ordinal: SparkColumn, seq: int) -> DataFrame:
-    width = sum(1 for c in changes.columns if c.startswith("a_"))
-    return changes.select(
+def _batch_rows(changes: DataFrame, ordinal: str, seq: int) -> DataFrame:
+    names = changes.columns
+    width = sum(1 for c in names if c.startswith("a_"))
+    return changes.selectExpr(
         "op",
-        F.col("reason") if "reason" in changes.columns else F.lit(None).cast("string").alias("reason"),
-        F.lit(None).cast("string").alias("pair_id"),
-        ordinal.alias("ordinal"),
+        "reason" if "reason" in names else "CAST(NULL AS STRING) AS reason",
+        "CAST(NULL AS STRING) AS pair_id",
+        f"{ordinal} AS ordinal",
         "changed",
         *(f"b_{i}" for i in range(width)),
         *(f"a_{i}" for i in range(width)),
         *IDENTITY,
         "digest",
-        F.lit(seq).cast("long").alias("batch_seq"),
+        f"CAST({seq:d} AS BIGINT) AS batch_seq",
     )

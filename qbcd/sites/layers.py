@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from qbcd.sites.compare import FEW_ROWS, gathered, shared, value_columns
 from qbcd.sites.shapes import IDENTITY
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
 NO_RANGE = -1
@@ -34,27 +32,27 @@ def merged(
     width = value_columns(base)
     names = [*IDENTITY, "digest", *(f"c{i}" for i in range(width))]
     inside = one_of(ids)
-    rows = gathered(base.select(*names).where(inside), about)
+    rows = gathered(base.selectExpr(*names).where(inside), about)
     if deltas is None:
         return rows
     latest = gathered(deltas.where(inside), about)
     if not one:
-        newest = Window.partitionBy(*IDENTITY).orderBy(F.col("batch_seq").desc())
-        latest = latest.withColumn("nth", F.row_number().over(newest)).where("nth = 1")
-    values = [F.col(c) for c in (*IDENTITY, "digest")] + [F.col(f"a_{i}").alias(f"c{i}") for i in range(width)]
-    moved = latest.select(*IDENTITY)
+        newest = f"row_number() OVER (PARTITION BY {', '.join(IDENTITY)} ORDER BY batch_seq DESC) AS nth"
+        latest = latest.selectExpr("*", newest).where("nth = 1")
+    values = [*IDENTITY, "digest", *(f"a_{i} AS c{i}" for i in range(width))]
+    moved = latest.selectExpr(*IDENTITY)
     # Within one task nothing is shuffled; else the replica stays where it is, and what lies on it goes to every task.
     moved = moved.hint("shuffle_hash") if about <= FEW_ROWS else shared(moved, changed)
-    untouched = rows.join(moved, list(IDENTITY), "left_anti").select(*names)
-    return gathered(untouched.unionByName(latest.where("op <> 'd'").select(*values)), about)
+    untouched = rows.join(moved, list(IDENTITY), "left_anti").selectExpr(*names)
+    return gathered(untouched.unionByName(latest.where("op <> 'd'").selectExpr(*values)), about)
 
 
-def one_of(ids: Sequence[int]) -> SparkColumn:
+def one_of(ids: Sequence[int]) -> str:
     """Whether ``range_id`` is one of `ids`.
 
     Never a single id: that would become a literal in generated code, which then is compiled anew at every poll.
     """
-    return F.col("range_id").isin([*ids, NO_RANGE])
+    return f"range_id IN ({', '.join(f'{one:d}L' for one in (*ids, NO_RANGE))})"
 
 
 def moved_to(rows: DataFrame, ids: Mapping[int, int]) -> DataFrame:
@@ -63,6 +61,5 @@ def moved_to(rows: DataFrame, ids: Mapping[int, int]) -> DataFrame:
         return rows
     listed = ", ".join(f"({old}L, {new}L)" for old, new in ids.items())
     renamed = F.broadcast(rows.sparkSession.sql(f"SELECT * FROM VALUES {listed} AS m(range_id, moved_to)"))
-    range_id = F.coalesce("moved_to", "range_id").alias("range_id")
     others = [c for c in rows.columns if c != "range_id"]
-    return rows.join(renamed, "range_id", "left").select(range_id, *others)
+    return rows.join(renamed, "range_id", "left").selectExpr("coalesce(moved_to, range_id) AS range_id", *others)

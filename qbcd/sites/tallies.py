@@ -21,10 +21,8 @@ class Totals:
 
     def of(self, rows: DataFrame) -> DataFrame:
         """`rows`, to be evaluated once."""
-        digest = F.col("digest").cast("decimal(38,0)")
-        return rows.observe(
-            self._observed, F.count(F.lit(1)).alias("n"), F.count(digest).alias("d"), F.sum(digest).alias("s")
-        )
+        counted = ("count(1) AS n", "count(digest) AS d", "sum(CAST(digest AS DECIMAL(38,0))) AS s")
+        return rows.observe(self._observed, *map(F.expr, counted))
 
     def read(self) -> tuple[int, int | None]:
         """(rows, sum of digests) once the rows were evaluated; no sum where a digest is missing."""
@@ -40,7 +38,9 @@ class Counts:
 
     def of(self, batch: DataFrame) -> DataFrame:
         """`batch`, to be evaluated once."""
-        return batch.observe(self._observed, *(F.count(F.when(F.col("op") == op, 1)).alias(op) for op in OPS))
+        return batch.observe(
+            self._observed, *(F.expr(f"count(CASE WHEN op = '{op}' THEN 1 END) AS {op}") for op in OPS)
+        )
 
     def read(self) -> dict[str, int]:
         """Op -> number of events, of ops that there are, once the batch was written."""

@@ -38,6 +38,6 @@ def test_rows_that_changed_are_asked_for_by_key(
 
     monkeypatch.setattr(narrow, "fetch", watched)
     wheres = {v: BOTH[i % 2 : i % 2 + 1] for i, v in enumerate(NARROW)}
-    run(place, workspace, spark, seed, 2, names=HOSTILE, shapes=FEW, wheres=wheres, silent=seed % 2 == 1)
+    run(place, workspace, spark, seed, 3, names=HOSTILE, shapes=FEW, wheres=wheres, silent=seed % 2 == 1)
     assert True in rounds
     assert False in rounds
