@@ -180,6 +180,18 @@ def test_a_row_deleted_unseen_that_comes_back_as_it_was(tables: Place, workspace
         assert not replica_differs(tables, "q", BY_REGION)
 
 
+def test_a_row_seen_to_be_gone_that_comes_back_as_it_was(tables: Place, workspace: Path) -> None:
+    """Its table has no time-stamp, and its lineage must not remember it: else it would look unchanged."""
+    timestamps = {"public.orders": "at"}
+    with opened(configured(tables, WITH_X, timestamps=timestamps), workspace) as project:
+        project.stream("q").prepare()
+        tables.sql("CREATE TABLE gone AS SELECT * FROM lines WHERE order_id = 3; DELETE FROM lines WHERE order_id = 3")
+        assert found(project) == {"d": 1}
+        tables.sql("INSERT INTO lines SELECT * FROM gone")
+        assert found(project) == {"c": 1}
+        assert not replica_differs(tables, "q", WITH_X)
+
+
 def test_a_number_that_is_written_otherwise(place: Place, workspace: Path) -> None:
     """Equal to what it was, and not by the text that the query makes of it."""
     place.sql(
