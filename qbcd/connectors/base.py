@@ -286,5 +286,14 @@ class Connector(OptionalPrimitives, ABC):
         return f"GRANT {', '.join(rights)} ON {place} TO {self.grantee(role)}"
 
     @abstractmethod
-    def create_table(self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:
-        """CREATE TABLE IF NOT EXISTS of a replica or outbox; `name` is quoted SQL, column names are plain names."""
+    def create_table(
+        self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str], *, written_over: bool = False
+    ) -> str:
+        """CREATE TABLE IF NOT EXISTS of a table of qbcd's own.
+
+        Args:
+            name: Quoted SQL.
+            columns: Plain names with types.
+            primary_key: Plain names.
+            written_over: Its rows are updated where they stand, for which pages had better keep some room.
+        """

@@ -50,11 +50,16 @@ class Part:
 
 @dataclass(frozen=True)
 class OwnTable:
-    """A table of a stream in qbcd's schema: its columns with their types, and its primary key."""
+    """A table of a stream in qbcd's schema: its columns with their types, and its primary key.
+
+    Attributes:
+        written_over: Its rows are updated where they stand.
+    """
 
     name: tuple[str, str]
     columns: tuple[tuple[str, str], ...]
     key: Columns
+    written_over: bool = False
 
     @property
     def layout(self) -> tuple[Columns, Columns]:
@@ -108,7 +113,7 @@ class InSource(Strategy):
     def ddl(self) -> list[str]:
         """CREATE TABLE of the stream's own tables; repeatable."""
         make, name = self.connector.create_table, self.connector
-        return [make(sql_name(name, t.name), t.columns, t.key) for t in self.tables()]
+        return [make(sql_name(name, t.name), t.columns, t.key, written_over=t.written_over) for t in self.tables()]
 
     @property
     def _key_names(self) -> Columns:

@@ -84,7 +84,7 @@ class Lineage:
         stored = [(name, self.connector.column_type(columns[name])) for name in self._stored]
         key, digest = tuple(c.name for c in self.plan.key), ("qbcd_digest", "bigint")
         return [
-            OwnTable(self.lineage, (*stored, digest), key),
+            OwnTable(self.lineage, (*stored, digest), key, written_over=True),
             OwnTable(self.changed, (*stored, digest, ("qbcd_there", "smallint")), key),
         ]
 
@@ -125,7 +125,7 @@ class Lineage:
 
     def follow(self) -> list[Statement]:
         """Brings the lineage to what was set down, and forgets that."""
-        steps = ("lineage_delete", "lineage_insert")
+        steps = ("lineage_delete", "lineage_update", "lineage_insert")
         return [*(self._compiled(step, {}) for step in steps), self.forget()]
 
     def empty(self) -> Statement:
@@ -165,7 +165,7 @@ class Present:
         lineage = self._lineages[alias]
         if not changed:
             return _named((lineage.table.schema, lineage.table.name), alias)
-        there = exp.EQ(this=exp.column("qbcd_there", quoted=True), expression=exp.Literal.number(1))
+        there = exp.GT(this=exp.column("qbcd_there", quoted=True), expression=exp.Literal.number(0))
         return exp.select("*").from_(_named(lineage.changed)).where(there).subquery(_quoted(alias))
 
 

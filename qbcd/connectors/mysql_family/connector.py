@@ -292,6 +292,8 @@ class MySQLFamily(Connector):
         pattern = self.quote(schema).replace("_", "\\_").replace("%", "\\%")  # of databases, as GRANT reads it
         return [f"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON {pattern}.* TO {self.grantee(role)}"]
 
-    def create_table(self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:
+    def create_table(
+        self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str], *, written_over: bool = False
+    ) -> str:
         quoted = [(self.quote(column), sql_type) for column, sql_type in columns]
         return statements.create_table(name, quoted, [self.quote(column) for column in primary_key])

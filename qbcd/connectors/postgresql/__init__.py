@@ -279,6 +279,8 @@ class PostgreSQL(Connector):
             f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {own} TO {to}",
         ]
 
-    def create_table(self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:
+    def create_table(
+        self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str], *, written_over: bool = False
+    ) -> str:
         quoted = [(self.quote(column), sql_type) for column, sql_type in columns]
-        return statements.create_table(name, quoted, [self.quote(column) for column in primary_key])
+        return statements.create_table(name, quoted, [self.quote(c) for c in primary_key], written_over=written_over)

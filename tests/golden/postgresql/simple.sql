@@ -2071,7 +2071,7 @@ FROM (
     *
   FROM "qbcd"."changed0_simple_a7a39b72"
   WHERE
-    "qbcd_there" = 1
+    "qbcd_there" > 0
 ) AS "q0"
 UNION
 SELECT DISTINCT
@@ -2184,7 +2184,7 @@ CREATE TABLE IF NOT EXISTS "qbcd"."lineage0_simple_a7a39b72" (
   "order_id" bigint,
   "qbcd_digest" bigint,
   PRIMARY KEY ("order_id")
-)
+) WITH (fillfactor = 90)
 
 -- vbd, delta: ddl 3
 CREATE TABLE IF NOT EXISTS "qbcd"."changed0_simple_a7a39b72" (
@@ -2224,7 +2224,7 @@ INSERT INTO "qbcd"."changed0_simple_a7a39b72" (
 SELECT
   t."order_id",
   t.qbcd_digest,
-  1
+  CASE WHEN r.qbcd_digest IS NULL THEN 2 ELSE 1 END
 FROM (
   SELECT
     "order_id",
@@ -2273,6 +2273,12 @@ WHERE
   t.qbcd_there = 0 AND t."order_id" = r."order_id"
 
 -- vbd, delta: lineage 2
+UPDATE "qbcd"."lineage0_simple_a7a39b72" AS r SET "order_id" = t."order_id", qbcd_digest = t.qbcd_digest
+FROM "qbcd"."changed0_simple_a7a39b72" AS t
+WHERE
+  t.qbcd_there = 1 AND t."order_id" = r."order_id"
+
+-- vbd, delta: lineage 3
 INSERT INTO "qbcd"."lineage0_simple_a7a39b72" (
   "order_id",
   qbcd_digest
@@ -2282,9 +2288,9 @@ SELECT
   t.qbcd_digest
 FROM "qbcd"."changed0_simple_a7a39b72" AS t
 WHERE
-  t.qbcd_there = 1 ON CONFLICT("order_id") DO UPDATE SET "order_id" = excluded."order_id", qbcd_digest = excluded.qbcd_digest
+  t.qbcd_there = 2
 
--- vbd, delta: lineage 3
+-- vbd, delta: lineage 4
 DELETE FROM "qbcd"."changed0_simple_a7a39b72"
 
 -- vbd, delta: affected keys
@@ -2296,7 +2302,7 @@ FROM (
     *
   FROM "qbcd"."changed0_simple_a7a39b72"
   WHERE
-    "qbcd_there" = 1
+    "qbcd_there" > 0
 ) AS "q0"
 UNION
 SELECT DISTINCT
@@ -2326,7 +2332,7 @@ INNER JOIN (
       *
     FROM "qbcd"."changed0_simple_a7a39b72"
     WHERE
-      "qbcd_there" = 1
+      "qbcd_there" > 0
   ) AS "q2"
 ) AS "q1"
   ON "q1"."order_id" = "q0"."order_id"
@@ -2365,7 +2371,7 @@ WHERE
         *
       FROM "qbcd"."changed0_simple_a7a39b72"
       WHERE
-        "qbcd_there" = 1
+        "qbcd_there" > 0
     ) AS "q3"
     WHERE
       "q3"."order_id" = "q0"."order_id"
