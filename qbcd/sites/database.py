@@ -57,6 +57,7 @@ class DatabaseSite(Site):
 
     def __init__(self, stream: str, source: Source, project: ProjectState, spark: SparkProvider) -> None:
         super().__init__(stream, source, project, StreamStore(source.schema), spark)
+        self._made: tuple[StreamPlan, InSource] | None = None
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -69,8 +70,10 @@ class DatabaseSite(Site):
             yield session.connection
 
     def strategy(self, plan: StreamPlan) -> InSource:
-        make = cast(Callable[..., InSource], strategy_class(plan.strategy, dict(plan.options)))
-        return make(self.source.connector, plan, self.source.schema)
+        if self._made is None or self._made[0] is not plan:  # each step asks for that of its poll's one plan
+            make = cast(Callable[..., InSource], strategy_class(plan.strategy, dict(plan.options)))
+            self._made = plan, make(self.source.connector, plan, self.source.schema)
+        return self._made[1]
 
     # -- prepare -----------------------------------------------------------------------------------------------------
     def create(self, plan: StreamPlan) -> None:

@@ -18,7 +18,7 @@ from qbcd.catalog.source import Session
 from qbcd.model import StreamPlan
 from qbcd.sites import stepping
 from qbcd.sites.guards import key_error
-from qbcd.sites.horizon import look_ahead
+from qbcd.sites.horizon import look_ahead_of
 from qbcd.sites.stepping import Counts, Look, Taken
 from qbcd.strategies import InSource, Part, VbdDelta
 from qbcd.strategies.lineage import Lineage
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from qbcd.sites.database import DatabaseSite
     from qbcd.sites.values import Held, Settings
 
-Marks = Mapping[str, Any]  # by base table: its watermark, as `look_ahead` gives it
+Marks = Mapping[str, Any]  # by base table: its watermark, as `look_ahead_of` gives it
 
 
 def marks_before(site: DatabaseSite, strategy: VbdDelta) -> dict[str, Any]:
@@ -126,14 +126,10 @@ class _Step:
 
 def _ahead(site: DatabaseSite, strategy: VbdDelta, known: Marks) -> tuple[dict[str, Any], str]:
     """The watermarks after a step that begins now, and what the user should know of them."""
-    found: dict[str, Any] = {}
-    remarks: dict[str, None] = {}
-    for lineage in strategy.lineages:
-        if lineage.marked is not None:
-            mark = look_ahead(site.source, lineage.marked, known.get(lineage.name))
-            remarks[str(mark.pop("remark", ""))] = None
-            found[lineage.name] = mark
-    return found, "; ".join(filter(None, remarks))
+    marked = {lineage.name: lineage.marked for lineage in strategy.lineages if lineage.marked is not None}
+    marks = look_ahead_of(site.source, [(stamped, known.get(name)) for name, stamped in marked.items()])
+    remarks = dict.fromkeys(str(mark.pop("remark", "")) for mark in marks)
+    return dict(zip(marked, marks, strict=True)), "; ".join(filter(None, remarks))
 
 
 def _sweep_due(site: DatabaseSite, strategy: VbdDelta, held: Held) -> float:

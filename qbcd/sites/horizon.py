@@ -5,7 +5,7 @@ What bounds it are the source's clock and its open transactions (protocol.md 6 t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -31,16 +31,32 @@ def look_ahead(source: Source, strategy: Stamped, mark: Mark | None) -> dict[str
     Raises:
         UnsafeWatermark: The source does not show how far its time-stamps are complete, and no `lag` is set.
     """
-    with source.read(strategy.plan.stream) as session:
-        if strategy.kind == "system":
-            return {"at": _system(source, session, strategy.plan, mark)}
-        if strategy.kind == "counter":
-            return _counter(source, session, strategy, mark)
-        return _clock(source, session, strategy.plan, mark)
+    return look_ahead_of(source, [(strategy, mark)])[0]
 
 
-def _clock(source: Source, session: Session, plan: StreamPlan, mark: Mark | None) -> dict[str, Any]:
-    look = source.connector.high_water(session.connection)
+def look_ahead_of(source: Source, marked: Sequence[tuple[Stamped, Mark | None]]) -> list[dict[str, Any]]:
+    """As `look_ahead` of several tables of one stream, whose clocks are all looked at at once.
+
+    Raises:
+        UnsafeWatermark: As `look_ahead`.
+    """
+    if not marked:
+        return []
+    with source.read(marked[0][0].plan.stream) as session:
+        looked: HighWater | None = None
+        found = []
+        for strategy, mark in marked:
+            if strategy.kind == "system":
+                found.append({"at": _system(source, session, strategy.plan, mark)})
+            elif strategy.kind == "counter":
+                found.append(_counter(source, session, strategy, mark))
+            else:
+                looked = looked or source.connector.high_water(session.connection)
+                found.append(_clock(source, session, strategy.plan, mark, looked))
+        return found
+
+
+def _clock(source: Source, session: Session, plan: StreamPlan, mark: Mark | None, look: HighWater) -> dict[str, Any]:
     margin, lag = _spans(plan)
     refuse_blind(source, session, plan, look.blind)
     known = mark["at"] if mark else None
