@@ -36,7 +36,7 @@ def run_stream(stream: Stream) -> Report:
         SourceError: The source failed; the next poll starts from what was committed.
     """
     report = Report(stream.name)
-    with stream.site.hold() as held:
+    with stream.source.kept(stream.name), stream.site.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
         enroll(stream, held.row)
         deliver(stream, held, report)

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, event
 from sqlalchemy.engine import URL, Connection, CursorResult, Engine, Row
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import PoolResetState, QueuePool
 
 from qbcd.connectors.base import Connector
 from qbcd.errors import QbcdError, SourceError
@@ -66,7 +66,7 @@ class Session:
 
 
 class Source:
-    """A configured source. Connects only when it is used; no session outlives its `with` block.
+    """A configured source. Connects only when it is used; no session outlives its `with` block, or that of `kept`.
 
     Args:
         name: The source's name in the configuration.
@@ -100,6 +100,7 @@ class Source:
         self._statement_timeout = statement_timeout
         self._place = place
         self._engines: dict[tuple[str, bool], Engine] = {}
+        self._keeping: set[str] = set()
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -143,6 +144,26 @@ class Source:
         with self._session(stream, read_only=False, snapshot=None, steady=steady) as session:
             yield session
 
+    @contextmanager
+    def kept(self, stream: str) -> Iterator[None]:
+        """While it lasts, the stream's sessions go on where others have ended, wiped of all that these have set.
+
+        A new one is a process of the server's that has yet to learn its catalog, and a poll has some fifteen. Where a
+        session cannot be wiped each is a new one.
+        """
+        if not self.connector.wipe:
+            yield
+            return
+        self._keeping.add(stream)
+        try:
+            yield
+        finally:
+            self._keeping.discard(stream)
+            with self._lock:
+                engines = [engine for key, engine in self._engines.items() if key[0] == stream]
+            for engine in engines:
+                engine.dispose()
+
     def jdbc(self, stream: str) -> tuple[str, dict[str, str]]:
         """JDBC URL and options of a read-only Spark read; the caller adds the pins as ``sessionInitStatement``."""
         with self._located():
@@ -172,6 +193,8 @@ class Source:
         pins = self.connector.steady_pins() if steady else pins
         try:
             with engine.connect() as connection:
+                if stream not in self._keeping:
+                    connection.detach()
                 if level is not None:
                     connection.execution_options(isolation_level=level)
                 session = Session(connection)
@@ -193,15 +216,29 @@ class Source:
         arguments = self.connector.connect_args(
             self._url, stream=stream, read_only=read_only, statement_timeout=self._statement_timeout
         )
-        # No pool: a poll needs a few sessions, and none may keep settings or locks until the next. Parameters may be
-        # rows, so they stay out of messages.
-        return create_engine(
+        # No session may keep settings or locks until the next. Parameters may be rows, so they stay out of messages.
+        engine = create_engine(
             self.connector.sqlalchemy_url(self._url),
-            poolclass=NullPool,
+            poolclass=QueuePool,
+            pool_size=2,
+            max_overflow=-1,
+            pool_pre_ping=True,
             connect_args=arguments,
             hide_parameters=True,
             **self.connector.engine_options(read_only=read_only),
         )
+        event.listen(engine, "reset", self._wipe)
+        return engine
+
+    def _wipe(self, connection: Any, record: object, state: PoolResetState) -> None:
+        """Takes a kept session back to what it was at first; one of which that fails is not kept."""
+        connection.rollback()
+        if state.terminate_only or not self.connector.wipe:
+            return
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(self.connector.wipe)
+        connection.autocommit = False
 
     @contextmanager
     def _located(self) -> Iterator[None]:

@@ -39,6 +39,7 @@ class Connector(OptionalPrimitives, ABC):
     encoder_version: int  # of row_digest and key_identity; a change is a change of meaning (protocol.md 16)
     identifier_limit: int
     column_limit: int  # columns of one table
+    wipe = ""  # SQL, outside a transaction, after which a session is as it began; empty where there is none
     bare_names = True  # sessions know tables without their schema
     exports_snapshots: bool  # other sessions can read in a transaction's snapshot; else each statement has its own
     full_join: bool

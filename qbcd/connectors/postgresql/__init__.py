@@ -45,6 +45,7 @@ class PostgreSQL(Connector):
     encoder_version = 1
     identifier_limit = 63
     column_limit = 1600
+    wipe = "DISCARD ALL"
     bare_names = False  # the pins leave the database's own catalog alone on the search path
     exports_snapshots = True
     full_join = True
