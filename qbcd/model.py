@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 Consistency = Literal["snapshot", "statement", "range"]
@@ -190,6 +191,15 @@ class StreamPlan:
         chosen = {c.name for c in self.key}
         unique = [set(k) for k in (self.table.primary_key, *self.table.unique_keys) if k]
         return any(k <= chosen for k in unique) and not any(c.nullable for c in self.key)
+
+    @cached_property
+    def unsized(self) -> StreamPlan:
+        """The plan without what statistics say of sizes, and without what a query reads: as far as statements go."""
+        known, key, columns = (
+            tuple(replace(c, width=0) for c in some) for some in (self.table.columns, self.key, self.columns)
+        )
+        table = replace(self.table, columns=known, rows=-1, pages=0, row_width=0, key_correlation=None, bases=())
+        return replace(self, table=table, key=key, columns=columns)
 
     def on(self, table: Table) -> StreamPlan:
         """The plan by a newer look at its table: whether the key is proven may have changed."""

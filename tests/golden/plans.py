@@ -51,7 +51,7 @@ POSTGRESQL = Family(
     postgresql.make_column,
     {
         "kind": "b", "modifier": -1, "nullable": True, "deterministic": True, "loose": False, "width": 8,
-        "collation": None, "operators": None, "correlation": None, "element": None, "element_type": None,
+        "collation": None, "operators": None, "element": None, "element_type": None,
     },
     {
         "int8": ("10", "20"), "int4": ("-5", "7"), "text": ("it's", "10% \\ :x"), "citext": ("A", "b?"),

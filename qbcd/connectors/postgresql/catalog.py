@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 
 from qbcd.connectors.base import Privileges
 from qbcd.connectors.postgresql.types import make_column
-from qbcd.model import Column, ServerIdentity, Table
+from qbcd.model import ServerIdentity, Table
 
 LOCKABLE = frozenset({"table", "partitioned", "view"})
 _KINDS = {"r": "table", "p": "partitioned", "v": "view", "m": "matview", "f": "foreign"}
@@ -107,7 +107,7 @@ SELECT a.name, format_type(a.type, CASE WHEN b.type = a.type THEN a.modifier ELS
             THEN quote_ident(cn.nspname) || '.' || quote_ident(c.collname) END AS collation,
        coalesce(c.collisdeterministic, TRUE) AS deterministic,
        y.typcollation <> 0 AND a.collated = 0 AS uncollated,
-       TRUE AS loose, NULL AS width, NULL AS correlation,
+       TRUE AS loose, NULL AS width,
        CASE WHEN y.is_array THEN e.base_type END AS element,
        CASE WHEN y.is_array THEN format_type(e.oid, b.modifier) END AS element_type,
        CASE WHEN y.is_array THEN e.typtype::text END AS element_kind
@@ -248,7 +248,8 @@ def _table(conn: Connection, row: Mapping[str, Any]) -> Table:
     inherited = kind == "p" or bool(row["has_children"])
     # A parent's NOT NULL and unique indexes do not bind every child of plain inheritance.
     loose = not stored or bool(row["has_children"])
-    columns = tuple(make_column(r) for r in rows_of(conn, COLUMNS, {**where, "inherited": inherited, "loose": loose}))
+    described = rows_of(conn, COLUMNS, {**where, "inherited": inherited, "loose": loose})
+    columns, follows = tuple(map(make_column, described)), {r["name"]: r["correlation"] for r in described}
     keys = [] if loose else [k for k in rows_of(conn, _KEYS, {"oid": oid}) if k["usable"]]
     primary = next((tuple(k["columns"]) for k in keys if k["is_primary"]), ())
     nullable = {c.name for c in columns if c.nullable}
@@ -264,11 +265,6 @@ def _table(conn: Connection, row: Mapping[str, Any]) -> Table:
         rows=-1 if size["rows"] is None else int(size["rows"]),
         pages=int(size["pages"]),
         row_width=sum(c.width for c in columns) if all(c.width for c in columns) else 0,
-        key_correlation=_correlation(columns, primary or (unique[0] if unique else ())),
+        key_correlation=follows[key[0]] if (key := primary or (unique[0] if unique else ())) else None,
         row_security=bool(row["row_security"]),
     )
-
-
-def _correlation(columns: Sequence[Column], key: Sequence[str]) -> float | None:
-    found = next((c.fact("correlation") for c in columns if key and c.name == key[0]), "")
-    return float(found) if found else None

@@ -69,6 +69,6 @@ def _quoted(name: str) -> str:
 
 
 def _untyped(name: str) -> dict[str, Any]:
-    fields = dict.fromkeys(("operators", "element", "element_type", "element_kind", "collation", "correlation"))
+    fields = dict.fromkeys(("operators", "element", "element_type", "element_kind", "collation"))
     told = {"name": name, "sql_type": "text", "base_type": "text", "storage_type": "text", "kind": "b"}
     return {**fields, **told, "loose": True, "deterministic": True, "nullable": True, "width": 0, "modifier": -1}

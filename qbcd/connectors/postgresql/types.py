@@ -15,7 +15,6 @@ Facts of a column (`Column.fact`):
 ``zeros``          ``loose`` where equal numbers may end in more or fewer zeros after the point
 ``operators``      SQL of the schema that holds the type's operators, where that is not pg_catalog
 ``element``        base type of an array's elements;  ``element_type`` their SQL, ``element_kind`` their typtype
-``correlation``    how far the column follows the heap, where the statistics know
 =================  ==================================================================================================
 """
 
@@ -82,7 +81,6 @@ def make_column(row: Mapping[str, Any]) -> Column:
         "element_type": row["element_type"] or "",
         "element_kind": row["element_kind"] or "",
         "uncollated": "yes" if row.get("uncollated") else "",
-        "correlation": "" if row["correlation"] is None else repr(float(row["correlation"])),
     }
     column = Column(
         name=row["name"],
