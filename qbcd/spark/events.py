@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from qbcd.model import BatchHeader
-from qbcd.spark.jsontext import Field, joined, json_object, member, members, one_line
+from qbcd.spark.jsontext import Field, joined, json_object, member, members, one_line, plain_object
 from qbcd.spark.typed import typed_value
 from qbcd.spark.words import structure, text, when
 
@@ -49,6 +49,14 @@ def event_lines(staged: DataFrame, header: BatchHeader) -> DataFrame:
     Every field of :data:`FIELDS` is present, in that order. Values are those of the type table: decimals, dates and
     times as text, bytes as base64, arrays as their JSON fragment.
     """
+    lines = staged.selectExpr("CAST(ordinal AS BIGINT) AS ordinal", f"{_line(header)} AS line")
+    return lines.selectExpr("ordinal", f"{one_line('line')} AS line")
+
+
+def _line(header: BatchHeader) -> str:
+    """An event as JSON: made by one call where no array is in it, and its key has columns."""
+    if header.key and all(travel.kind != "array" for _, travel in header.columns):
+        return plain_object(_event(header, lambda fields: structure([(name, value) for name, _, value in fields])))
     event = dict(_event(header, json_object))
     parts = [
         members([("op", event["op"])]),
@@ -57,7 +65,7 @@ def event_lines(staged: DataFrame, header: BatchHeader) -> DataFrame:
         member('"source"', f"to_json({event['source']})"),
         members([(name, event[name]) for name in ("event_id", "ts_ms")]),
     ]
-    return staged.selectExpr("CAST(ordinal AS BIGINT) AS ordinal", f"{one_line(joined(parts))} AS line")
+    return joined(parts)
 
 
 def _event(header: BatchHeader, image: Callable[[Sequence[Field]], str]) -> list[tuple[str, str]]:

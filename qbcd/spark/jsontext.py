@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 
 from qbcd.model import Travel
-from qbcd.spark.words import structure, text
+from qbcd.spark.words import structure, text, when
 
 Field = tuple[str, Travel, str]  # name, how it travels, value as Spark's SQL
 
@@ -19,16 +19,21 @@ Field = tuple[str, Travel, str]  # name, how it travels, value as Spark's SQL
 _LINE_ENDS = ("\u0085", "\u2028", "\u2029")
 
 
+def plain_object(columns: Sequence[tuple[str, str]]) -> str:
+    """A JSON object of columns, and of structs of such, none of which is an array that travels; at least one."""
+    return f"to_json({structure(list(columns))}, map('ignoreNullFields', 'false'))"
+
+
 def members(columns: Sequence[tuple[str, str]]) -> str:
     """``"name":value,...`` of plain columns: every name present, NULL as ``null``; at least one column."""
-    whole = _object(columns)
+    whole = plain_object(columns)
     return f"substring({whole}, 2, length({whole}) - 2)"
 
 
 def json_object(fields: Sequence[Field]) -> str:
     """A JSON object of wire values, in the order given; never NULL."""
     if fields and all(travel.kind != "array" for _, travel, _ in fields):
-        return _object([(name, value) for name, _, value in fields])
+        return plain_object([(name, value) for name, _, value in fields])
     parts: list[str] = []
     run: list[tuple[str, str]] = []
     for name, travel, value in fields:
@@ -54,15 +59,13 @@ def joined(parts: Sequence[str]) -> str:
     return f"concat('{{', concat_ws({', '.join([text(','), *parts])}), '}}')"
 
 
-def one_line(json_text: str) -> str:
-    """JSON text in which no character can be taken for the end of a line."""
+def one_line(column: str) -> str:
+    """JSON text of a column, in which no character can be taken for the end of a line."""
+    escaped = column
     for character in _LINE_ENDS:
-        json_text = f"replace({json_text}, {text(character)}, {text(_escaped(character))})"
-    return json_text
-
-
-def _object(columns: Sequence[tuple[str, str]]) -> str:
-    return f"to_json({structure(list(columns))}, map('ignoreNullFields', 'false'))"
+        escaped = f"replace({escaped}, {text(character)}, {text(_escaped(character))})"
+    # Of characters of one byte each, which is seen sooner than three searches end, there are none of them.
+    return when((f"length({column}) = octet_length({column})", column), otherwise=escaped)
 
 
 def _escaped(character: str) -> str:
