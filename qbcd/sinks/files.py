@@ -22,6 +22,8 @@ from qbcd.errors import DeliveryError
 from qbcd.spark.jdbc import jdbc_failure, spark_failure
 
 LOCK = ".lock"
+# Of a write by Spark: without its mark of a complete folder, which tells nothing here and takes two runs of `chmod`.
+UNMARKED = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 
 
 def make_folder(folder: Path) -> None:

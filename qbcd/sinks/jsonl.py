@@ -13,7 +13,7 @@ from pathlib import Path
 from qbcd import hooks
 from qbcd.model import BatchHeader
 from qbcd.sinks.base import Sink, SinkBatch
-from qbcd.sinks.files import check_folder, delivery, locked, make_folder, read_json, remove, sync, write_json
+from qbcd.sinks.files import UNMARKED, check_folder, delivery, locked, make_folder, read_json, remove, sync, write_json
 from qbcd.spark.paths import to_write
 
 EVENTS_PER_PART = 100_000
@@ -54,7 +54,8 @@ class JsonlSink(Sink):
 
     def _write_lines(self, batch: SinkBatch, attempt: Path) -> Path:
         """Writes the lines into the folder `attempt`: Spark in parts, never a part in memory, joined here in order."""
-        batch.ordered(EVENTS_PER_PART).lines.select("line").write.text(to_write(attempt), lineSep="\n")
+        lines = batch.ordered(EVENTS_PER_PART).lines.select("line")
+        lines.write.options(**UNMARKED).text(to_write(attempt), lineSep="\n")
         os.chmod(attempt, 0o700)
         whole, count = attempt / "lines", 0
         with os.fdopen(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

@@ -14,7 +14,18 @@ from qbcd import hooks
 from qbcd.errors import DeliveryError
 from qbcd.model import BatchHeader
 from qbcd.sinks.base import Sink, SinkBatch
-from qbcd.sinks.files import check_folder, delivery, locked, make_folder, read_json, remove, sync, sync_tree, write_json
+from qbcd.sinks.files import (
+    UNMARKED,
+    check_folder,
+    delivery,
+    locked,
+    make_folder,
+    read_json,
+    remove,
+    sync,
+    sync_tree,
+    write_json,
+)
 from qbcd.spark.paths import to_read, to_write
 
 MARKER = "_SUCCESS"
@@ -61,9 +72,8 @@ class ParquetSink(Sink):
     def _write_rows(self, batch: SinkBatch, attempt: Path) -> None:
         """The rows, in the order of their ordinals within and across the files."""
         _distinct_names(batch, self.name)
-        # Spark's own marker is empty; ours comes when everything is on the disk.
-        options = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
-        batch.ordered(EVENTS_PER_FILE).events.write.options(**options).parquet(to_write(attempt))
+        # Our own marker comes when everything is on the disk.
+        batch.ordered(EVENTS_PER_FILE).events.write.options(**UNMARKED).parquet(to_write(attempt))
         found = batch.staged.sparkSession.read.parquet(to_read(attempt)).count() if attempt.is_dir() else 0
         if found != batch.header.size:
             raise self.incomplete(batch.header, str(attempt), found)
