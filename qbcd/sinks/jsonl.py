@@ -54,8 +54,8 @@ class JsonlSink(Sink):
 
     def _write_lines(self, batch: SinkBatch, attempt: Path) -> Path:
         """Writes the lines into the folder `attempt`: Spark in parts, never a part in memory, joined here in order."""
-        lines = batch.ordered(EVENTS_PER_PART).lines.select("line")
-        lines.write.options(**UNMARKED).text(to_write(attempt), lineSep="\n")
+        ordered = batch.ordered(EVENTS_PER_PART).lines.select("line")
+        ordered.write.options(**UNMARKED).text(to_write(attempt), lineSep="\n")
         os.chmod(attempt, 0o700)
         whole, count = attempt / "lines", 0
         with os.fdopen(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
