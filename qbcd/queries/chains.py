@@ -12,11 +12,17 @@ from typing import Protocol
 from sqlglot import exp
 
 from qbcd.queries.decided import holds
-from qbcd.queries.prepared import Tree, expressions, nested, relations
+from qbcd.queries.prepared import Tree, conjuncts, expressions, nested, relations
 
 
 class Relations(Protocol):
-    """What a chain asks of the query that it is a part of."""
+    """What a chain asks of the query that it is a part of.
+
+    Attributes:
+        lean: Joins that only look a row up are left out.
+    """
+
+    lean: bool
 
     def relation(self, item: Tree, target: str | None) -> Tree:
         """An item of FROM, relaxed."""
@@ -75,6 +81,9 @@ class Chain:
         arms = [self._begun(first)]
         certain, held = self._of.certain(first), self._held(first)
         for number, join in enumerate(self._joins, start=1):
+            if self._looks_up(number, join):
+                certain = False
+                continue
             on, whole = self._of.condition(join.args.get("on"))
             certain = certain and whole and self._of.certain(join.this)
             step = getattr(self, f"_{join.side.lower() or 'inner'}")
@@ -125,6 +134,14 @@ class Chain:
         return [*pairs, *(arm.joined(self._empty(number), "left", None) for arm in arms), self._alone(number)]
 
     # -- parts -------------------------------------------------------------------------------------------------------
+    def _looks_up(self, number: int, join: exp.Join) -> bool:
+        """Whether nothing else speaks of what a join looks up: rows are the same without it, or more, never fewer."""
+        item, parts = self._items[number], conjuncts(join.args.get("on"))
+        if not self._of.lean or join.side or not isinstance(item, exp.Table) or self._held(item):
+            return False
+        plain = parts and all(_looks_up(part, item.alias_or_name) for part in parts)
+        return bool(plain) and not self._referenced([number], number)
+
     def _begun(self, item: Tree) -> Arm:
         derived = not isinstance(item, exp.Table) and self._held(item)
         return Arm(((self._of.relation(item, self._target), "", None),), crossed=derived)
@@ -168,3 +185,12 @@ class Chain:
         others = [j.args["on"] for n, j in enumerate(self._joins, 1) if n != join and j.args.get("on") is not None]
         inner = [o for o in others if not {c.table for c in o.find_all(exp.Column)} <= aliases]
         return any(c.table in aliases for part in [*self._spoken, *inner] for c in part.find_all(exp.Column))
+
+
+def _looks_up(condition: Tree, alias: str) -> bool:
+    """Whether a condition is that a column of `alias` has a value of other relations."""
+    if not isinstance(condition, exp.EQ):
+        return False
+    spoken = [{c.table for c in side.find_all(exp.Column)} for side in (condition.this, condition.expression)]
+    bare = [isinstance(side, exp.Column) for side in (condition.this, condition.expression)]
+    return any(bare[n] and spoken[n] == {alias} and alias not in spoken[1 - n] for n in (0, 1))

@@ -48,11 +48,13 @@ class Relaxed:
     Args:
         unknown: As :func:`unknown_columns` gives it.
         state: Where its base tables' rows stand.
+        lean: Joins that only look a row up are left out, which may find more.
     """
 
-    def __init__(self, unknown: Unknown, state: State) -> None:
+    def __init__(self, unknown: Unknown, state: State, *, lean: bool = False) -> None:
         self._unknown = unknown
         self._state = state
+        self.lean = lean
 
     def query(
         self, query: Tree, target: str | None, positions: Sequence[int] | None = None, extra: Extra | None = None

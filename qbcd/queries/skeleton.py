@@ -13,6 +13,8 @@ from qbcd.queries.refusals import refusals, without_key
 from qbcd.queries.relaxed import Relaxed, State
 from qbcd.queries.restriction import Restriction
 
+_GROUPING = (exp.Group, exp.AggFunc, exp.Distinct)
+
 
 class Skeleton:
     """A query whose changes can be told from those of its base tables.
@@ -44,8 +46,15 @@ class Skeleton:
         return [alias for alias, name in self.prepared.bases.items() if name == table]
 
     def affected(self, alias: str, state: State) -> list[exp.Select]:
-        """SELECTs of the keys that changed rows of one mention may have touched, in one state; as sets."""
-        arms = Relaxed(self._unknown, state).query(self.prepared.tree, alias, self._positions)
+        """SELECTs of the keys that changed rows of one mention may have touched, in one state; as sets.
+
+        A join that only looks a row up is left out, since the query itself looks it up for the keys that are found. Not
+        so where rows are grouped: one key too many is a whole group there.
+        """
+        return self._affected(alias, state, lean=self.prepared.tree.find(*_GROUPING) is None)
+
+    def _affected(self, alias: str, state: State, *, lean: bool) -> list[exp.Select]:
+        arms = Relaxed(self._unknown, state, lean=lean).query(self.prepared.tree, alias, self._positions)
         return [arm.distinct() for arm in arms]
 
     @cached_property
@@ -53,7 +62,7 @@ class Skeleton:
         """Columns of each base table by which old rows lead to the keys that they affected."""
         found: dict[Name, dict[str, None]] = {table: {} for table in self.prepared.tables()}
         for alias in self.prepared.bases:
-            for arm in self.affected(alias, _Bare()):
+            for arm in self._affected(alias, _Bare(), lean=False):
                 for column in arm.find_all(exp.Column, bfs=False):
                     if column.table in self.prepared.bases:
                         found[self.prepared.bases[column.table]][column.name] = None

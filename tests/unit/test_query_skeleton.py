@@ -204,3 +204,41 @@ def test_refused_where_a_transaction_that_writes_sees_several_states(database: s
     with pytest.raises(Refused, match="shows a transaction that writes another state at each statement"):
         strategy.check()
     assert strategy.lineages == []
+
+
+class Whole:
+    """A state that is exactly what it was."""
+
+    exact = True
+
+    def relation(self, alias: str, *, changed: bool) -> Any:
+        return exp.alias_(exp.to_table("changed" if changed else "same"), alias, table=True)
+
+
+@pytest.mark.parametrize(
+    ("query", "mention", "relations"),
+    [
+        ("SELECT a.id FROM public.a JOIN public.b ON b.id = a.f JOIN public.c ON c.id = a.g", "q0", ["q0"]),
+        ("SELECT a.id FROM public.a JOIN public.b ON b.id = a.f JOIN public.c ON c.id = a.g", "q1", ["q0", "q1"]),
+        ("SELECT a.id FROM public.a JOIN public.b ON b.id = a.f JOIN public.c ON c.id = b.g", "q0", ["q0", "q1"]),
+        ("SELECT a.id FROM public.a JOIN public.b ON b.id = a.f WHERE b.g = 1", "q0", ["q0", "q1"]),
+        ("SELECT a.id FROM public.a JOIN public.b ON b.id = a.f AND a.g = 1", "q0", ["q0", "q1"]),
+        ("SELECT a.id FROM public.a JOIN public.b ON b.id > a.f", "q0", ["q0", "q1"]),
+        ("SELECT a.g FROM public.a JOIN public.b ON b.id = a.f GROUP BY a.g", "q0", ["q0", "q1"]),
+    ],
+)
+def test_joins_that_only_look_a_row_up_are_left_out(query: str, mention: str, relations: list[str]) -> None:
+    made = skeleton(query, tree(query).named_selects[0])
+    [arm] = made.affected(mention, Whole())
+    assert sorted(table.alias for table in arm.find_all(exp.Table)) == relations
+    assert set(itertools.chain(*made.kept.values())) >= {"id", "f"}  # whatever is left out, old rows lead the same way
+
+
+def test_beyond_a_look_up_that_is_left_out_nobody_is_surely_without_a_partner() -> None:
+    query = (
+        "SELECT c.id FROM public.a JOIN public.b ON b.id = a.f RIGHT JOIN public.c ON c.id = a.id "
+        "WHERE a.g IS NULL AND EXISTS (SELECT 1 FROM public.b AS x WHERE x.f = c.id)"
+    )
+    arms = skeleton(query, "id").affected("q3", Whole())
+    assert len(arms) == 2
+    assert not any(join.side == "RIGHT" for arm in arms for join in arm.args["joins"])
