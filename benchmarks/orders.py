@@ -21,7 +21,7 @@ FROM (SELECT i::bigint, row_number() OVER (ORDER BY i) AS n FROM generate_series
       WHERE i % {every} <> 0) AS numbered WHERE n <= {rows};
 VACUUM ANALYZE {table};
 """
-ORDERS = {"newest": "placed_at DESC", "random": "random()"}
+ORDERS = {("bigint", "newest"): "id DESC", ("uuid", "newest"): "placed_at DESC"}  # else by chance
 # What is drawn is kept in a table, so that no row is changed twice.
 CHANGE = """
 DROP TABLE IF EXISTS public.drawn;
@@ -93,7 +93,7 @@ class Orders:
         free = FREE.get((self.key, which), FREE_UUID).format(table=self.table, **parts)
         placed_at = f"(SELECT max(placed_at) FROM {self.table}) + n * interval '1 second'"
         self.place.run(CHANGE.format(
-            table=self.table, order=ORDERS[which], free=free, id="id", columns=", ".join(COLUMNS),
+            table=self.table, order=ORDERS.get((self.key, which), "random()"), free=free, id="id", columns=", ".join(COLUMNS),
             placed_at=placed_at if which == "newest" else "placed_at", **parts,
         ))  # fmt: skip
         return sum(parts.values())

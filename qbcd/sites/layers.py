@@ -35,7 +35,7 @@ def merged(
     rows = gathered(base.selectExpr(*names).where(inside), about)
     if deltas is None:
         return rows
-    latest = gathered(deltas.where(inside), about)
+    latest = gathered(deltas.where(inside), min(about, changed))
     if not one:
         newest = f"row_number() OVER (PARTITION BY {', '.join(IDENTITY)} ORDER BY batch_seq DESC) AS nth"
         latest = latest.selectExpr("*", newest).where("nth = 1")
@@ -50,9 +50,10 @@ def merged(
 def one_of(ids: Sequence[int]) -> str:
     """Whether ``range_id`` is one of `ids`.
 
-    Never a single id: that would become a literal in generated code, which then is compiled anew at every poll.
+    Never a single id: that would become a literal in generated code, which then is compiled anew at every poll. Nor
+    more ids than there are: Parquet skips what lies outside of the least and the greatest.
     """
-    return f"range_id IN ({', '.join(f'{one:d}L' for one in (*ids, NO_RANGE))})"
+    return f"range_id IN ({', '.join(f'{one:d}L' for one in (ids if len(ids) > 1 else (*ids, NO_RANGE)))})"
 
 
 def moved_to(rows: DataFrame, ids: Mapping[int, int]) -> DataFrame:

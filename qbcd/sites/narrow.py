@@ -33,7 +33,7 @@ SAVED_BYTES = 16_000_000  # below which another round to the source costs more t
 MOST_KEYS = 50_000  # that a poll asks for one by one; beyond them whole ranges are read
 KEYS_PER_STATEMENT = 5_000
 WAITING_SHARE = 0.1  # of the rows, in ranges that have outgrown their size, which are not cut for the sake of the rest
-TASK_ROWS = 1_000_000  # of both sides that one task compares
+TASK_ROWS = 1_000_000  # of both sides that one task compares, about
 MOST_TASKS = 16  # tasks are planned one by one, which costs more than what small ones would save
 MARK_FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint")]
 
@@ -136,9 +136,10 @@ def _moved(site: SparkSite, strategy: IdRcs, wanted: Look, marks: Part) -> DataF
     fields, spark = [*MARK_FIELDS, *_texts(strategy)], site.spark.get()
     now = {r.range_id: r.rows for r in wanted.asked}
     rows = sum(r.rows + now[r.range_id] for r in wanted.old)
+    tasks = max(1, min(MOST_TASKS, round(rows / TASK_ROWS)))
     parts = []
     with site.reading() as conn:
-        for some in _parts(wanted.old, max(TASK_ROWS, rows // MOST_TASKS + 1), now):
+        for some in _parts(wanted.old, -(-rows // tasks), now):
             old = site.replica.rows(conn, strategy.plan, strategy.kept, some)
             new = site.files.read(spark, fields, marks).where(layers.one_of([r.range_id for r in some]))
             parts.append(compare.moved_marks(old.coalesce(1), new.coalesce(1)))

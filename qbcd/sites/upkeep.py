@@ -60,13 +60,14 @@ def compact(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
         if not large and len(segments) <= COMPACT_SEGMENTS:
             return False
         known = store.ranges(conn, stream)
-        whole = site.replica.rows(conn, plan, strategy.kept, known)
     groups = strategy.cut.joined(known, settings.rows_per_range)
     after = joined_as(groups, row.next_range_id)
     moved = {r.range_id: one.range_id for one, group in zip(after, groups, strict=True) for r in group if r != one}
-    part = site.files.write(
-        layers.moved_to(whole, moved), row_fields([c.travel for c in strategy.kept]), "segment", held
-    )  # fmt: skip
+    fields = row_fields([c.travel for c in strategy.kept])
+    with site.spark.for_rows(rows):
+        with site.reading() as conn:
+            whole = site.replica.rows(conn, plan, strategy.kept, known)
+        part = site.files.write(layers.moved_to(whole, moved), fields, "segment", held)
     hooks.reach("before_commit")
     with site.writing() as conn:
         switched = site.replica.replace_all(

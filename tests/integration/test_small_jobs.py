@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import qbcd
 from qbcd.sites import DatabaseSite
-from qbcd.spark.session import SMALL, SMALL_ROWS, SparkProvider
+from qbcd.spark.session import MIDDLE_ROWS, SMALL, SMALL_ROWS, SparkProvider
 from tests.support.places import Place
 from tests.support.project import config
 
@@ -27,6 +27,8 @@ def test_few_rows_have_a_session_of_the_same_context(spark: SparkSession) -> Non
         with provider.for_rows(SMALL_ROWS):
             small = provider.get()
             with provider.for_rows(SMALL_ROWS + 1):
+                middle = provider.get()
+            with provider.for_rows(MIDDLE_ROWS + 1):
                 assert provider.get() is spark
             assert provider.get() is small
         assert provider.get() is spark
@@ -36,7 +38,10 @@ def test_few_rows_have_a_session_of_the_same_context(spark: SparkSession) -> Non
     assert small.conf.get(SETTING) == "12345"
     assert {name: small.conf.get(name) for name in SMALL} == dict(SMALL)
     assert spark.conf.get("spark.sql.codegen.factoryMode") != "NO_CODEGEN"
-    assert small.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert middle.conf.get("spark.sql.adaptive.enabled") == "false"
+    assert middle.conf.get("spark.sql.codegen.factoryMode") == spark.conf.get("spark.sql.codegen.factoryMode")
+    assert middle.conf.get("spark.sql.shuffle.partitions") == str(spark.sparkContext.defaultParallelism)
+    assert {one.conf.get("spark.sql.session.timeZone") for one in (small, middle)} == {"UTC"}
 
 
 def test_sinks_get_small_batches_there_and_users_in_their_own(
