@@ -46,6 +46,43 @@ def test_a_reader_cannot_write_and_sees_one_state(shop: Source, database: str) -
         assert session.one("SELECT current_setting('default_transaction_read_only')")[0] == "on"
 
 
+def test_sessions_of_a_poll_go_on_where_others_have_ended(shop: Source, database: str) -> None:
+    me, left = "SELECT pg_backend_pid()", "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+    wide = "SELECT current_setting('search_path'), current_setting('work_mem'), to_regclass('pg_temp.own') IS NULL"
+    with shop.kept("orders"):
+        with shop.write("orders") as session:
+            first, plain = session.one(me)[0], session.one("SELECT current_setting('work_mem')")[0]
+            session.run("CREATE TEMP TABLE own (k int)")
+            session.run("SET work_mem = '77MB'; SELECT pg_advisory_lock(7)")
+        with shop.write("orders") as session:
+            assert session.one(me)[0] == first
+            assert tuple(session.one(wide)) == ("pg_catalog", plain, True)
+            assert session.one(left)[0] == 0
+            with shop.write("orders") as other:  # at the same time
+                assert other.one(me)[0] != first
+            session.run("INSERT INTO public.t VALUES (2, 'b')")
+            session.rollback()
+        with shop.read("orders") as session:
+            assert session.one(me)[0] != first
+            assert session.one("SELECT count(*), current_setting('transaction_read_only') FROM public.t") == (1, "on")
+        with shop.write("orders", steady=True) as session:
+            assert session.one("SELECT current_setting('transaction_isolation')")[0] == "repeatable read"
+        with pytest.raises(SourceError), shop.write("orders") as session:
+            session.run("SELECT 1 / 0")
+        sql(database, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'qbcd/orders'")
+        with shop.write("orders") as session:
+            assert session.one("SELECT current_setting('transaction_isolation')")[0] == "read committed"
+    until = time.monotonic() + 10
+    ours = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'qbcd/orders'"
+    while sql(database, ours)[0][0] and time.monotonic() < until:
+        time.sleep(0.05)
+    assert sql(database, ours)[0][0] == 0
+    with shop.write("orders") as session:
+        again = session.one(me)[0]
+    with shop.write("orders") as session:
+        assert session.one(me)[0] != again
+
+
 def test_readers_on_an_exported_snapshot_see_its_state(shop: Source, database: str) -> None:
     with shop.read("orders") as exporter:
         table = probe(exporter, "t")
