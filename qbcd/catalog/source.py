@@ -193,10 +193,10 @@ class Source:
         pins = self.connector.steady_pins() if steady else pins
         try:
             with engine.connect() as connection:
-                if stream not in self._keeping:
-                    connection.detach()
                 if level is not None:
                     connection.execution_options(isolation_level=level)
+                if stream not in self._keeping:
+                    connection.detach()
                 session = Session(connection)
                 session.run("; ".join(pins))
                 yield session

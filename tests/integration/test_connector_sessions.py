@@ -77,6 +77,8 @@ def test_sessions_of_a_poll_go_on_where_others_have_ended(shop: Source, database
     while sql(database, ours)[0][0] and time.monotonic() < until:
         time.sleep(0.05)
     assert sql(database, ours)[0][0] == 0
+    with shop.read("orders", level="READ COMMITTED") as session:
+        assert session.one("SELECT current_setting('transaction_isolation')")[0] == "read committed"
     with shop.write("orders") as session:
         again = session.one(me)[0]
     with shop.write("orders") as session:
