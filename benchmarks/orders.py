@@ -92,8 +92,9 @@ class Orders:
         parts = {"updates": share * 8 // 10, "deletes": share // 10, "inserts": share // 10}
         free = FREE.get((self.key, which), FREE_UUID).format(table=self.table, **parts)
         placed_at = f"(SELECT max(placed_at) FROM {self.table}) + n * interval '1 second'"
+        order = ORDERS.get((self.key, which), "random()")
         self.place.run(CHANGE.format(
-            table=self.table, order=ORDERS.get((self.key, which), "random()"), free=free, id="id", columns=", ".join(COLUMNS),
+            table=self.table, order=order, free=free, id="id", columns=", ".join(COLUMNS),
             placed_at=placed_at if which == "newest" else "placed_at", **parts,
         ))  # fmt: skip
         return sum(parts.values())

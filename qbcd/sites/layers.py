@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from qbcd.sites.compare import FEW_ROWS, gathered, shared, value_columns
+from qbcd.sites import compare
+from qbcd.sites.compare import gathered, shared, value_columns
 from qbcd.sites.shapes import IDENTITY
 
 if TYPE_CHECKING:
@@ -17,8 +18,9 @@ NO_RANGE = -1
 
 
 def merged(
-    base: DataFrame, deltas: DataFrame | None, ids: Sequence[int], about: int, *, changed: int = 0, one: bool = False
-) -> DataFrame:
+    base: DataFrame, deltas: DataFrame | None, ids: Sequence[int], about: int, *, changed: int = 0, one: bool = False,
+    alone: bool = False,
+) -> DataFrame:  # fmt: skip
     """The replica's rows in some ranges: the base segment with later batches on top.
 
     Args:
@@ -28,23 +30,39 @@ def merged(
         about: How many rows they have.
         changed: How many rows there are in the batches.
         one: There is one batch, so no key stands twice.
+        alone: They are for one task, though they may be many.
     """
-    width = value_columns(base)
-    names = [*IDENTITY, "digest", *(f"c{i}" for i in range(width))]
-    inside = one_of(ids)
-    rows = gathered(base.selectExpr(*names).where(inside), about)
+    names = [*IDENTITY, "digest", *(f"c{i}" for i in range(value_columns(base)))]
+    inside, alone = one_of(ids), alone or about <= compare.FEW_ROWS
+    rows = base.selectExpr(*names).where(inside)
+    rows = rows.coalesce(1) if alone else rows
     if deltas is None:
         return rows
     latest = gathered(deltas.where(inside), min(about, changed))
     if not one:
         newest = f"row_number() OVER (PARTITION BY {', '.join(IDENTITY)} ORDER BY batch_seq DESC) AS nth"
         latest = latest.selectExpr("*", newest).where("nth = 1")
-    values = [*IDENTITY, "digest", *(f"a_{i} AS c{i}" for i in range(width))]
-    moved = latest.selectExpr(*IDENTITY)
-    # Within one task nothing is shuffled; else the replica stays where it is, and what lies on it goes to every task.
-    moved = moved.hint("shuffle_hash") if about <= FEW_ROWS else shared(moved, changed)
-    untouched = rows.join(moved, list(IDENTITY), "left_anti").selectExpr(*names)
-    return gathered(untouched.unionByName(latest.where("op <> 'd'").selectExpr(*values)), about)
+    values = [*IDENTITY, "digest", *(f"a_{name[1:]} AS {name}" for name in names[3:])]
+    latest = latest.selectExpr(*values, "op = 'd' AS gone")
+    return _in_one_task(rows, latest.coalesce(1), names) if alone else _in_many(rows, latest, names, changed)
+
+
+def _in_one_task(rows: DataFrame, latest: DataFrame, names: Sequence[str]) -> DataFrame:
+    """`rows` with `latest` on top: both sides are read once, and nothing is shuffled."""
+    both = " AND ".join(f"r.{name} = l.{name}" for name in IDENTITY)
+    return (
+        rows.alias("r")
+        .join(latest.hint("shuffle_hash").alias("l"), F.expr(both), "full_outer")
+        .where("l.gone IS NULL OR NOT l.gone")
+        .selectExpr(*(f"if(l.gone IS NULL, r.{name}, l.{name}) AS {name}" for name in names))
+        .coalesce(1)  # which it is; but Spark forgets that at a full join
+    )
+
+
+def _in_many(rows: DataFrame, latest: DataFrame, names: Sequence[str], changed: int) -> DataFrame:
+    """`rows` with `latest` on top: the replica stays where it is, and what lies on it goes to every task."""
+    untouched = rows.join(shared(latest.selectExpr(*IDENTITY), changed), list(IDENTITY), "left_anti")
+    return untouched.selectExpr(*names).unionByName(latest.where("NOT gone").selectExpr(*names))
 
 
 def one_of(ids: Sequence[int]) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MARK_BYTES = 40  # of key, its text and digest, about
 SAVED_BYTES = 16_000_000  # below which another round to the source costs more than it saves
-MOST_KEYS = 50_000  # that a poll asks for one by one; beyond them whole ranges are read
+MOST_KEYS = 100_000  # that a poll asks for one by one; beyond them whole ranges are read
 KEYS_PER_STATEMENT = 5_000
 WAITING_SHARE = 0.1  # of the rows, in ranges that have outgrown their size, which are not cut for the sake of the rest
 TASK_ROWS = 1_000_000  # of both sides that one task compares, about
@@ -140,9 +140,9 @@ def _moved(site: SparkSite, strategy: IdRcs, wanted: Look, marks: Part) -> DataF
     parts = []
     with site.reading() as conn:
         for some in _parts(wanted.old, -(-rows // tasks), now):
-            old = site.replica.rows(conn, strategy.plan, strategy.kept, some)
+            old = site.replica.rows(conn, strategy.plan, strategy.kept, some, alone=True)
             new = site.files.read(spark, fields, marks).where(layers.one_of([r.range_id for r in some]))
-            parts.append(compare.moved_marks(old.coalesce(1), new.coalesce(1)))
+            parts.append(compare.moved_marks(old, new.coalesce(1)))
     return reduce(lambda some, others: some.unionByName(others), parts)
 
 

@@ -53,9 +53,13 @@ class Replica:
         return self.files.read(self.spark.get(), batch_fields(travels_of(plan)), *parts)
 
     def rows(
-        self, conn: Connection, plan: StreamPlan, kept: Sequence[Column], asked: Sequence[StoredRange]
-    ) -> DataFrame:
-        """The replica's rows, with the values of `kept`, in `asked` ranges (one at least), from any segment."""
+        self, conn: Connection, plan: StreamPlan, kept: Sequence[Column], asked: Sequence[StoredRange], *,
+        alone: bool = False,
+    ) -> DataFrame:  # fmt: skip
+        """The replica's rows, with the values of `kept`, in `asked` ranges (one at least), from any segment.
+
+        They are for one task where they are few, or `alone`.
+        """
         segments = {s.segment_id: s for s in self.store.segments(conn, self.stream)}
         used = {r.segment: segments[r.segment] for r in asked if r.segment is not None}
         oldest = min((s.epoch, s.folded_through) for s in used.values())
@@ -63,11 +67,12 @@ class Replica:
         frames = []
         for segment_id, segment in used.items():
             own = [r for r in asked if r.segment == segment_id]
-            frames.append(self._segment_rows(plan, kept, segment, later, own))
+            frames.append(self._segment_rows(plan, kept, segment, later, own, alone=alone))
         whole = frames[0]
         for frame in frames[1:]:
             whole = whole.unionByName(frame)
-        return compare.gathered(whole, sum(r.rows for r in asked)) if frames[1:] else whole
+        few = alone or sum(r.rows for r in asked) <= compare.FEW_ROWS
+        return whole.coalesce(1) if few and frames[1:] else whole
 
     def _segment_rows(
         self,
@@ -76,13 +81,15 @@ class Replica:
         segment: Segment,
         later: Sequence[BatchHeader],
         own: Sequence[StoredRange],
+        *,
+        alone: bool,
     ) -> DataFrame:
         on_top = [h for h in later if h.seq > segment.folded_through]
         ids, about = [r.range_id for r in own], sum(r.rows for r in own)
         deltas = self.batch_rows(plan, *(Part.of_location(h.location) for h in on_top)) if on_top else None
         changed = sum(h.size for h in on_top)
         base = self.part_rows(kept, Part.of_segment(segment))
-        return layers.merged(base, deltas, ids, about, changed=changed, one=len(on_top) == 1)
+        return layers.merged(base, deltas, ids, about, changed=changed, one=len(on_top) == 1, alone=alone)
 
     def replace_all(
         self, conn: Connection, row: StreamRow, part: Part, *, epoch: int, rows: int, folded: int,

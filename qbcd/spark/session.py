@@ -37,17 +37,20 @@ FIXED: Mapping[str, str] = {
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
 }
+# What is laid out for one task stays there, whatever Spark believes the size of a join to be.
+ONE_TASK: Mapping[str, str] = {"spark.sql.maxSinglePartitionBytes": "1024p"}
 # For jobs of a few rows, where compiling code and planning exchanges costs more than running them.
 SMALL: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "1",
+    **ONE_TASK,
 }
 SMALL_ROWS = 80_000  # up to which rows are few in this sense
 # For jobs whose size is known before: planning them anew after every exchange costs more than it finds out. Their
 # exchanges have a partition for each core.
-MIDDLE: Mapping[str, str] = {"spark.sql.adaptive.enabled": "false"}
+MIDDLE: Mapping[str, str] = {"spark.sql.adaptive.enabled": "false", **ONE_TASK}
 MIDDLE_ROWS = 5_000_000
 _SIZES = ((SMALL_ROWS, SMALL), (MIDDLE_ROWS, MIDDLE))
 REDACTED = "(?i)secret|password|passwd|token|access[.]?key|credential"
@@ -97,6 +100,7 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
         "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.sql.optimizer.inSetConversionThreshold": "0",
         "spark.sql.optimizer.inSetSwitchThreshold": "0",
+        **ONE_TASK,
         "spark.redaction.regex": REDACTED,
         "spark.sql.redaction.options.regex": f"{REDACTED}|url|query|dbtable",
     }

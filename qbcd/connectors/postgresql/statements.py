@@ -5,6 +5,7 @@ Bounds are literals, cast to the key column's own type, so the server compares t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -17,6 +18,8 @@ from qbcd.model import Column, KeyRange
 
 KNOWN_BOUNDS = 20_000  # each poll spells the same ones, and each of them twice
 FILLED = 90  # percent of the pages of a table whose rows are written over
+_PLAIN = re.compile(r"[0-9A-Za-z .:+-]*")
+_TEXT = "the text"
 
 
 def _bucket(value: str, depth: int) -> str:
@@ -223,9 +226,24 @@ def _literals(key: Sequence[Column], values: Sequence[str]) -> list[str]:
     return [_literal(key[i % len(key)], text) for i, text in enumerate(values)]
 
 
-@lru_cache(KNOWN_BOUNDS)
 def _literal(column: Column, text: str) -> str:
+    """`bound` as SQL: of a text that stands in a literal as it is, without a tree of its own."""
+    if not _PLAIN.fullmatch(text):
+        return _escaped(column, text)
+    before, after = _around(column)
+    return f"{before}{text}{after}"
+
+
+@lru_cache(KNOWN_BOUNDS)
+def _escaped(column: Column, text: str) -> str:
     return _sql(bound(column, text))
+
+
+@lru_cache(KNOWN_BOUNDS)
+def _around(column: Column) -> tuple[str, str]:
+    """What stands before and after the text in a literal of `column`."""
+    before, after = _sql(bound(column, _TEXT)).split(f"'{_TEXT}'")
+    return f"{before}'", f"'{after}"
 
 
 def _compare(key: Sequence[Column], left: Sequence[str], operator: str, right: Sequence[str]) -> str:

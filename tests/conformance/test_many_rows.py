@@ -1,0 +1,41 @@
+"""The ways that only many rows take, by several tasks, find what the ways of few rows do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from qbcd.sites import compare, layers, upkeep
+from qbcd.spark import session
+from tests.conformance.test_histories import BOTH, FEW, HOSTILE, run
+from tests.support.places import Place, over
+from tests.support.variants import VARIANTS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+UNDER_SPARK = [v for v in VARIANTS if v.name in ("id_rcs", "ts-spark")]
+
+
+@over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(2, 6))], elsewhere=[])
+def test_many_rows(
+    seed: int, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No rows are few: they are shuffled, sent to every task, numbered by range; small sessions are not used."""
+    merged: list[bool] = []
+    in_many = layers._in_many
+    monkeypatch.setattr(compare, "FEW_ROWS", -1)
+    monkeypatch.setattr(compare, "ONE_TASK_ROWS", 40)
+    monkeypatch.setattr(session, "_SIZES", session._SIZES[1:])
+    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 2)
+
+    def watched(*args: object) -> DataFrame:
+        merged.append(True)
+        return in_many(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(layers, "_in_many", watched)
+    wheres = {v: BOTH[i % 2 : i % 2 + 1] for i, v in enumerate(UNDER_SPARK)}
+    run(place, workspace, spark, seed, 3, names=HOSTILE, shapes=FEW, wheres=wheres)
+    assert merged
