@@ -1,0 +1,26 @@
+"""The frozen values that flow through qbcd: what a source's table is, what a stream captures, what was found.
+
+Nothing here opens a connection, reads a clock or imports Spark.
+"""
+
+from qbcd.model.batches import BatchHeader, Consistency, Cost, digest_of
+from qbcd.model.columns import Column, Comparison, ServerIdentity, Table, Travel, TravelKind, names, travel_from_json
+from qbcd.model.plans import KeyRange, Statement, StreamPlan
+
+__all__ = [
+    "BatchHeader",
+    "Column",
+    "Comparison",
+    "Consistency",
+    "Cost",
+    "KeyRange",
+    "ServerIdentity",
+    "Statement",
+    "StreamPlan",
+    "Table",
+    "Travel",
+    "TravelKind",
+    "digest_of",
+    "names",
+    "travel_from_json",
+]
