@@ -121,6 +121,18 @@ class Replica:
         self.store.delete_segments(conn, self.stream, gone)
         return moved
 
+    def refold(
+        self, conn: Connection, row: StreamRow, part: Part, *, folded: int, moved: Sequence[StoredRange]
+    ) -> None:
+        """Makes `part` the segment of `moved`, the only ranges that batches up to `folded` have changes of."""
+        self.store.update_ranges(conn, self.stream, [replace(r, segment=part.part_id) for r in moved])
+        named = {r.segment for r in self.store.ranges(conn, self.stream)}
+        segments = self.store.segments(conn, self.stream)
+        self.store.delete_segments(conn, self.stream, [s.segment_id for s in segments])
+        stay = [replace(s, folded_through=folded) for s in segments if s.segment_id in named]
+        rows = sum(r.rows for r in moved)
+        self.store.add_segments(conn, self.stream, [*stay, _segment(row, part, row.epoch, rows, folded)])
+
     def folded_through(self, conn: Connection) -> tuple[int, int] | None:
         """(epoch, batch_seq) up to which every segment has folded, or None where there is no segment."""
         return min(((s.epoch, s.folded_through) for s in self.store.segments(conn, self.stream)), default=None)

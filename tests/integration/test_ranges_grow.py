@@ -87,6 +87,39 @@ def test_compaction_after_many_cuts(database: str, spark: SparkSession, workspac
         assert project.stream("log").verify() == []
 
 
+def test_only_ranges_with_changes_are_written_anew(
+    database: str, spark: SparkSession, workspace: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
+    monkeypatch.setattr(upkeep, "SOME_SEGMENTS", 3)
+    sql(database, "CREATE TABLE log (id bigint PRIMARY KEY, line text)")
+    sql(database, "INSERT INTO log SELECT i, 'line ' || i FROM generate_series(1, 1000) i")
+    copy, kept = copy_of(database, "public.log", ["id"]), []
+    with opened(config(database, TABLE), workspace, spark) as project:
+        project.stream("log").prepare()
+        for number in range(4):
+            sql(database, f"UPDATE log SET line = 'y{number}' WHERE id BETWEEN {700 + 10 * number} AND 800")
+            sql(database, f"DELETE FROM log WHERE id = {900 + number} OR id = {700 + 60 * (number % 2)}")
+            sql(database, f"INSERT INTO log VALUES ({2000 + number}, 'new')")
+            poll(project)
+            with ProjectState(f"sqlite:///{workspace}/.qbcd/state.db") as state, state.read() as conn:
+                segments = state.store.segments(conn, "log")
+                through = state.store.read(conn, "log").last_batch_seq
+                used = {r.segment for r in state.store.ranges(conn, "log")}
+            assert used == {s.segment_id for s in segments}
+            assert {s.folded_through for s in segments} == {through}
+            kept.append(sorted(s.rows for s in segments))
+        # one more each time, of a few ranges, until there are too many: then all rows are in one again
+        assert [len(rows) for rows in kept] == [2, 3, 1, 2]
+        assert kept[0][0] < 300 < 1000 == kept[0][1]
+        assert project.stream("log").verify() == []
+        sql(database, "UPDATE log SET line = 'z' WHERE id % 7 = 0; DELETE FROM log WHERE id % 11 = 0")
+        assert cost_of(project).dirty == 20
+        copy.replay(batches(workspace / "out/changes", "log"))
+        assert copy.differences() == []
+        assert project.stream("log").verify() == []
+
+
 KINDS: dict[str, dict[str, str]] = {"key": {}, "hash": {"buckets": "hash"}, "digest": {"replica": "digest"}}
 
 
