@@ -122,16 +122,20 @@ class Replica:
         return moved
 
     def refold(
-        self, conn: Connection, row: StreamRow, part: Part, *, folded: int, moved: Sequence[StoredRange]
-    ) -> None:
-        """Makes `part` the segment of `moved`, the only ranges that batches up to `folded` have changes of."""
-        self.store.update_ranges(conn, self.stream, [replace(r, segment=part.part_id) for r in moved])
-        named = {r.segment for r in self.store.ranges(conn, self.stream)}
-        segments = self.store.segments(conn, self.stream)
+        self, conn: Connection, row: StreamRow, part: Part, *, folded: int, ranges: Sequence[StoredRange],
+        stay: set[int],
+    ) -> StreamRow:  # fmt: skip
+        """Makes `part` the segment of all `ranges` but those that `stay`, of which batches up to `folded` say nothing.
+
+        `ranges` become all ranges of the stream.
+        """
+        placed = [r if r.range_id in stay else replace(r, segment=part.part_id) for r in ranges]
+        named, segments = {r.segment for r in placed}, self.store.segments(conn, self.stream)
+        rows = sum(r.rows for r in placed if r.range_id not in stay)
         self.store.delete_segments(conn, self.stream, [s.segment_id for s in segments])
-        stay = [replace(s, folded_through=folded) for s in segments if s.segment_id in named]
-        rows = sum(r.rows for r in moved)
-        self.store.add_segments(conn, self.stream, [*stay, _segment(row, part, row.epoch, rows, folded)])
+        kept = [replace(s, folded_through=folded) for s in segments if s.segment_id in named]
+        self.store.add_segments(conn, self.stream, [*kept, _segment(row, part, row.epoch, rows, folded)])
+        return self.store.replace_ranges(conn, row, placed)
 
     def folded_through(self, conn: Connection) -> tuple[int, int] | None:
         """(epoch, batch_seq) up to which every segment has folded, or None where there is no segment."""

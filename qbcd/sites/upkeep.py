@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
-
-from sqlalchemy.engine import Connection
 
 from qbcd import hooks
 from qbcd.model import BatchHeader, StreamPlan
@@ -13,7 +11,7 @@ from qbcd.sites import layers
 from qbcd.sites.files import Part
 from qbcd.sites.resizing import joined_as
 from qbcd.sites.shapes import row_fields
-from qbcd.state import StoredRange, StreamRow
+from qbcd.state import Segment, StoredRange
 
 if TYPE_CHECKING:
     from qbcd.sites.spark import SparkSite
@@ -54,72 +52,61 @@ def collect(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
 def compact(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -> bool:
     """Folds the batches into a new segment when they, or the segments, have become many; True when it did.
 
-    Where changes keep to a part of the ranges, only these are written anew. Their rows of before stay, unread, beside
-    those of the others, until there is too much of that or ranges are to be joined: then all ranges are written.
+    Where changes keep to a part of the ranges, only these are written anew; their rows of before stay, unread, beside
+    those of the others, until there is too much of that. Ranges that are written anew and have become small are joined
+    in the same step: count and checksum of one are the sums of theirs, and no source is asked (protocol.md 11).
     """
-    store, stream = site.store, site.stream
+    store, stream, row = site.store, site.stream, held.row
     with site.reading() as conn:
         segments = store.segments(conn, stream)
         folded = site.replica.folded_through(conn)
         pending = store.batches(conn, stream, folded) if folded else []
-        rows, grown = int(held.row.checkpoint["rows"]), sum(h.size for h in pending)
+        rows, grown = int(row.checkpoint["rows"]), sum(h.size for h in pending)
         large = grown > max(1000, COMPACT_FRACTION * rows) or len(pending) >= COMPACT_BATCHES
         if not large and len(segments) <= COMPACT_SEGMENTS:
             return False
         known = store.ranges(conn, stream)
-    groups = site.strategy(plan).cut.joined(known, settings.rows_per_range)
-    some = len(segments) < SOME_SEGMENTS and len(groups) == len(known)
-    moved = _moved(site, plan, pending, known) if some else []
-    anew = sum(r.rows for r in moved)
-    if moved and anew <= ANEW_AT_MOST * rows and sum(s.rows for s in segments) + anew <= WITH_UNREAD * rows:
-        _fold_some(site, plan, held, moved)
-    else:
-        _fold_all(site, plan, held, known, groups)
+    anew = _written_anew(site, plan, pending, known, segments)
+    chosen = {r.range_id for r in anew}
+    groups = _within(site.strategy(plan).cut.joined(known, settings.rows_per_range), chosen)
+    after = joined_as(groups, row.next_range_id)
+    ids = {r.range_id: one.range_id for one, group in zip(after, groups, strict=True) for r in group if r != one}
+    part = _write(site, plan, held, anew, ids)
+    hooks.reach("before_commit")
+    with site.writing() as conn:
+        stay = {r.range_id for r in known} - chosen
+        switched = site.replica.refold(conn, row, part, folded=row.last_batch_seq, ranges=after, stay=stay)
+        advanced = site.commit(conn, switched, held, None, dict(row.checkpoint))
+    held.row = advanced
+    hooks.reach("after_commit")
     return True
 
 
-def _moved(
-    site: SparkSite, plan: StreamPlan, pending: Sequence[BatchHeader], known: Sequence[StoredRange]
-) -> list[StoredRange]:
-    """The ranges that the batches have changes of."""
+def _written_anew(
+    site: SparkSite, plan: StreamPlan, pending: Sequence[BatchHeader], known: Sequence[StoredRange],
+    segments: Sequence[Segment],
+) -> Sequence[StoredRange]:  # fmt: skip
+    """The ranges that the batches have changes of, if they hold few enough of the rows; else all ranges."""
+    if len(segments) >= SOME_SEGMENTS or not pending:
+        return known
     with site.spark.for_rows(sum(h.size for h in pending)):
         batches = site.replica.batch_rows(plan, *(Part.of_location(h.location) for h in pending))
         ids = {int(r["range_id"]) for r in batches.select("range_id").distinct().collect()}
-    return [r for r in known if r.range_id in ids]
+    moved = [r for r in known if r.range_id in ids]
+    rows, anew = sum(r.rows for r in known), sum(r.rows for r in moved)
+    few = anew <= ANEW_AT_MOST * rows and sum(s.rows for s in segments) + anew <= WITH_UNREAD * rows
+    return moved if moved and few else known
 
 
-def _fold_some(site: SparkSite, plan: StreamPlan, held: Held, moved: Sequence[StoredRange]) -> None:
-    """Writes the ranges that have changes into a segment of their own; the batches say nothing of the others."""
-    part = _written(site, plan, held, moved, {})
-
-    def switch(conn: Connection) -> StreamRow:
-        site.replica.refold(conn, held.row, part, folded=held.row.last_batch_seq, moved=moved)
-        return held.row
-
-    _commit(site, held, switch)
+def _within(groups: Sequence[Sequence[StoredRange]], chosen: set[int]) -> list[Sequence[StoredRange]]:
+    """`groups`, but only of ranges that are all `chosen`; others stay apart."""
+    whole = [chosen.issuperset(r.range_id for r in group) for group in groups]
+    return [
+        part for group, kept in zip(groups, whole, strict=True) for part in ([group] if kept else [[r] for r in group])
+    ]
 
 
-def _fold_all(
-    site: SparkSite, plan: StreamPlan, held: Held, known: Sequence[StoredRange], groups: Sequence[Sequence[StoredRange]]
-) -> None:
-    """Writes all ranges into one segment; each of `groups` becomes one, in the same step.
-
-    Count and checksum of a joined range are the sums of theirs, and no source is asked (protocol.md 11).
-    """
-    row = held.row
-    after = joined_as(groups, row.next_range_id)
-    ids = {r.range_id: one.range_id for one, group in zip(after, groups, strict=True) for r in group if r != one}
-    part = _written(site, plan, held, known, ids)
-    rows, folded = int(row.checkpoint["rows"]), row.last_batch_seq
-    _commit(
-        site, held,
-        lambda conn: site.replica.replace_all(
-            conn, row, part, epoch=row.epoch, rows=rows, folded=folded, ranges=after
-        ),
-    )  # fmt: skip
-
-
-def _written(
+def _write(
     site: SparkSite, plan: StreamPlan, held: Held, ranges: Sequence[StoredRange], ids: Mapping[int, int]
 ) -> Part:
     """The rows of `ranges`, as they are after all batches, under other `ids` where they have them."""
@@ -128,11 +115,3 @@ def _written(
         with site.reading() as conn:
             rows = site.replica.rows(conn, plan, kept, ranges)
         return site.files.write(layers.moved_to(rows, ids), row_fields([c.travel for c in kept]), "segment", held)
-
-
-def _commit(site: SparkSite, held: Held, switch: Callable[[Connection], StreamRow]) -> None:
-    hooks.reach("before_commit")
-    with site.writing() as conn:
-        advanced = site.commit(conn, switch(conn), held, None, dict(held.row.checkpoint))
-    held.row = advanced
-    hooks.reach("after_commit")
