@@ -104,10 +104,11 @@ def test_only_ranges_with_changes_are_written_anew(
             poll(project)
             with ProjectState(f"sqlite:///{workspace}/.qbcd/state.db") as state, state.read() as conn:
                 segments = state.store.segments(conn, "log")
-                through = state.store.read(conn, "log").last_batch_seq
+                row = state.store.read(conn, "log")
                 used = {r.segment for r in state.store.ranges(conn, "log")}
             assert used == {s.segment_id for s in segments}
-            assert {s.folded_through for s in segments} == {through}
+            assert row is not None
+            assert {s.folded_through for s in segments} == {row.last_batch_seq}
             kept.append(sorted(s.rows for s in segments))
         # one more each time, of a few ranges, until there are too many: then all rows are in one again
         assert [len(rows) for rows in kept] == [2, 3, 1, 2]
