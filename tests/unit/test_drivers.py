@@ -339,6 +339,20 @@ def test_session_settings_keep_the_users_and_fix_ours() -> None:
     assert made.items() >= FIXED.items()
 
 
+def test_a_collector_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS"):
+        monkeypatch.delenv(name, raising=False)
+
+    def options(conf: dict[str, str]) -> str:
+        return session_settings(Settings(conf=conf), [])["spark.driver.extraJavaOptions"]
+
+    assert "-XX:+UseParallelGC" in options({"spark.driver.extraJavaOptions": "-XX:+UseStringDeduplication"})
+    for name in ("spark.driver.extraJavaOptions", "spark.driver.defaultJavaOptions"):
+        assert "Parallel" not in options({name: "-Xss4m -XX:+UseG1GC"})
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:+UseSerialGC")
+    assert "Parallel" not in options({})
+
+
 def test_session_settings_that_would_break_us_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"timeZone is Europe/Paris, but qbcd needs UTC \(remove"):
         session_settings(Settings(conf={"spark.sql.session.timeZone": "Europe/Paris"}), [])
