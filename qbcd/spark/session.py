@@ -58,7 +58,7 @@ _COLLECTOR = "-XX:+UseParallelGC"  # by a fifth less processor time than Java's 
 _NAMES_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 _OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 _DRIVERS_OPTIONS = (_OPTIONS[0], "spark.driver.defaultJavaOptions")
-_OPTIONS_OF_JAVA = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")  # variables of the environment
+_ENVIRONMENT = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")  # variables of the environment
 _UTC = frozenset({"UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT", "+00:00", "UTC+00:00", "Zulu", "Universal"})
 
 
@@ -123,7 +123,7 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
 
 def _collector(user: Mapping[str, str]) -> str:
     """The option that names the driver's garbage collector; none where the user names one, since Java takes but one."""
-    said = (*(user.get(name, "") for name in _DRIVERS_OPTIONS), *(os.environ.get(name, "") for name in _OPTIONS_OF_JAVA))
+    said = (*(user.get(name, "") for name in _DRIVERS_OPTIONS), *(os.environ.get(name, "") for name in _ENVIRONMENT))
     return "" if _NAMES_COLLECTOR.search(" ".join(said)) else _COLLECTOR
 
 
