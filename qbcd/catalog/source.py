@@ -13,11 +13,13 @@ from typing import Any
 from sqlalchemy import create_engine, event
 from sqlalchemy.engine import URL, Connection, CursorResult, Engine, Row
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import PoolResetState, QueuePool
+from sqlalchemy.pool import NullPool, PoolResetState, QueuePool
 
 from qbcd.connectors.base import Connector
 from qbcd.errors import QbcdError, SourceError
 from qbcd.model import Statement
+
+_KEPT: Mapping[str, Any] = {"poolclass": QueuePool, "pool_size": 2, "max_overflow": -1, "pool_pre_ping": True}
 
 
 class Session:
@@ -99,7 +101,7 @@ class Source:
         self._properties = dict(properties or {})
         self._statement_timeout = statement_timeout
         self._place = place
-        self._engines: dict[tuple[str, bool], Engine] = {}
+        self._engines: dict[tuple[str, bool, bool], Engine] = {}  # by stream, whether it only reads, whether it is kept
         self._keeping: set[str] = set()
         self._lock = threading.Lock()
 
@@ -160,7 +162,7 @@ class Source:
         finally:
             self._keeping.discard(stream)
             with self._lock:
-                engines = [engine for key, engine in self._engines.items() if key[0] == stream]
+                engines = [self._engines.pop(key) for key in list(self._engines) if key[0] == stream and key[2]]
             for engine in engines:
                 engine.dispose()
 
@@ -195,8 +197,6 @@ class Source:
             with engine.connect() as connection:
                 if level is not None:
                     connection.execution_options(isolation_level=level)
-                if stream not in self._keeping:
-                    connection.detach()
                 session = Session(connection)
                 session.run("; ".join(pins))
                 yield session
@@ -206,34 +206,32 @@ class Source:
 
     def _engine(self, stream: str, read_only: bool) -> Engine:
         with self._lock:
-            key = (stream, read_only)
+            key = (stream, read_only, stream in self._keeping)
             if key not in self._engines:
                 with self._located():
-                    self._engines[key] = self._make_engine(stream, read_only)
+                    self._engines[key] = self._make_engine(*key)
             return self._engines[key]
 
-    def _make_engine(self, stream: str, read_only: bool) -> Engine:
+    def _make_engine(self, stream: str, read_only: bool, kept: bool) -> Engine:
         arguments = self.connector.connect_args(
             self._url, stream=stream, read_only=read_only, statement_timeout=self._statement_timeout
         )
         # No session may keep settings or locks until the next. Parameters may be rows, so they stay out of messages.
         engine = create_engine(
             self.connector.sqlalchemy_url(self._url),
-            poolclass=QueuePool,
-            pool_size=2,
-            max_overflow=-1,
-            pool_pre_ping=True,
             connect_args=arguments,
             hide_parameters=True,
+            **(_KEPT if kept else {"poolclass": NullPool}),
             **self.connector.engine_options(read_only=read_only),
         )
-        event.listen(engine, "reset", self._wipe)
+        if kept:
+            event.listen(engine, "reset", self._wipe)
         return engine
 
     def _wipe(self, connection: Any, record: object, state: PoolResetState) -> None:
         """Takes a kept session back to what it was at first; one of which that fails is not kept."""
         connection.rollback()
-        if state.terminate_only or not self.connector.wipe:
+        if state.terminate_only:
             return
         connection.autocommit = True
         with connection.cursor() as cursor:
