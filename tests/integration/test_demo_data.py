@@ -54,6 +54,7 @@ def test_keys_are_primary_and_rows_follow_them(loaded: tuple[str, dict[str, int]
     assert follows[0][0] == pytest.approx(1.0)
 
 
+@pytest.mark.campaign
 def test_two_days_change_what_they_say(loaded: tuple[str, dict[str, int]]) -> None:
     url, rows = loaded
     before = {table: contents(url, table) for table in KEYS}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from qbcd.sites import narrow
 from tests.support import sql
 from tests.support.oracle import batches, copy_of
@@ -19,6 +21,7 @@ ROWS, RANGE, GROWTH = 4000, 100, 200
 NOTE = "(SELECT string_agg(md5((i * 100 + j)::text), '') FROM generate_series(1, 18) j)"
 
 
+@pytest.mark.campaign
 def test_thin_and_dense_changes(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
