@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from qbcd.state import Segment, StoredRange
 if TYPE_CHECKING:
     from qbcd.sites.spark import SparkSite
     from qbcd.sites.values import Held, Settings
+    from qbcd.strategies.cuts import Cut
 
 COMPACT_FRACTION = 0.1  # of the replica's rows, standing in batches, before they are folded in
 COMPACT_BATCHES = 50
@@ -68,10 +70,11 @@ def compact(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
         known = store.ranges(conn, stream)
     anew = _written_anew(site, plan, pending, known, segments)
     chosen = {r.range_id for r in anew}
-    groups = _within(site.strategy(plan).cut.joined(known, settings.rows_per_range), chosen)
+    groups = _groups(site.strategy(plan).cut, known, chosen, settings.rows_per_range)
     after = joined_as(groups, row.next_range_id)
     ids = {r.range_id: one.range_id for one, group in zip(after, groups, strict=True) for r in group if r != one}
-    part = _write(site, plan, held, anew, ids)
+    with site.spark.for_rows(sum(r.rows for r in anew) + grown):
+        part = _write(site, plan, held, anew, ids)
     hooks.reach("before_commit")
     with site.writing() as conn:
         stay = {r.range_id for r in known} - chosen
@@ -98,12 +101,13 @@ def _written_anew(
     return moved if moved and few else known
 
 
-def _within(groups: Sequence[Sequence[StoredRange]], chosen: set[int]) -> list[Sequence[StoredRange]]:
-    """`groups`, but only of ranges that are all `chosen`; others stay apart."""
-    whole = [chosen.issuperset(r.range_id for r in group) for group in groups]
-    return [
-        part for group, kept in zip(groups, whole, strict=True) for part in ([group] if kept else [[r] for r in group])
-    ]
+def _groups(cut: Cut, known: Sequence[StoredRange], chosen: set[int], size: int) -> list[list[StoredRange]]:
+    """All ranges, in order, as groups that are to be one range each: neighbours that are all `chosen`, others alone."""
+    groups: list[list[StoredRange]] = []
+    for anew, found in itertools.groupby(known, key=lambda r: r.range_id in chosen):
+        run = list(found)
+        groups += cut.joined(run, size) if anew else [[r] for r in run]
+    return groups
 
 
 def _write(
@@ -111,7 +115,6 @@ def _write(
 ) -> Part:
     """The rows of `ranges`, as they are after all batches, under other `ids` where they have them."""
     kept = site.strategy(plan).kept
-    with site.spark.for_rows(sum(r.rows for r in ranges)):
-        with site.reading() as conn:
-            rows = site.replica.rows(conn, plan, kept, ranges)
-        return site.files.write(layers.moved_to(rows, ids), row_fields([c.travel for c in kept]), "segment", held)
+    with site.reading() as conn:
+        rows = site.replica.rows(conn, plan, kept, ranges)
+    return site.files.write(layers.moved_to(rows, ids), row_fields([c.travel for c in kept]), "segment", held)

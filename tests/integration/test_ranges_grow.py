@@ -94,28 +94,32 @@ def test_only_ranges_with_changes_are_written_anew(
     monkeypatch.setattr(upkeep, "SOME_SEGMENTS", 3)
     sql(database, "CREATE TABLE log (id bigint PRIMARY KEY, line text)")
     sql(database, "INSERT INTO log SELECT i, 'line ' || i FROM generate_series(1, 1000) i")
-    copy, kept = copy_of(database, "public.log", ["id"]), []
+    copy, kept, ranges = copy_of(database, "public.log", ["id"]), [], []
     with opened(config(database, TABLE), workspace, spark) as project:
         project.stream("log").prepare()
         for number in range(4):
             sql(database, f"UPDATE log SET line = 'y{number}' WHERE id BETWEEN {700 + 10 * number} AND 800")
             sql(database, f"DELETE FROM log WHERE id = {900 + number} OR id = {700 + 60 * (number % 2)}")
             sql(database, f"INSERT INTO log VALUES ({2000 + number}, 'new')")
+            if number == 3:
+                sql(database, "DELETE FROM log WHERE id <= 100")
             poll(project)
             with ProjectState(f"sqlite:///{workspace}/.qbcd/state.db") as state, state.read() as conn:
                 segments = state.store.segments(conn, "log")
                 row = state.store.read(conn, "log")
-                used = {r.segment for r in state.store.ranges(conn, "log")}
-            assert used == {s.segment_id for s in segments}
+                known = state.store.ranges(conn, "log")
+            assert {r.segment for r in known} == {s.segment_id for s in segments}
+            ranges.append(len(known))
             assert row is not None
             assert {s.folded_through for s in segments} == {row.last_batch_seq}
             kept.append(sorted(s.rows for s in segments))
         # one more each time, of a few ranges, until there are too many: then all rows are in one again
         assert [len(rows) for rows in kept] == [2, 3, 1, 2]
         assert kept[0][0] < 300 < 1000 == kept[0][1]
+        assert ranges == [20, 20, 20, 19], "two that are empty are joined; their neighbour has no changes"
         assert project.stream("log").verify() == []
         sql(database, "UPDATE log SET line = 'z' WHERE id % 7 = 0; DELETE FROM log WHERE id % 11 = 0")
-        assert cost_of(project).dirty == 20
+        assert cost_of(project).dirty == 18  # all but the empty one
         copy.replay(batches(workspace / "out/changes", "log"))
         assert copy.differences() == []
         assert project.stream("log").verify() == []
