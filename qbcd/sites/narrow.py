@@ -6,11 +6,14 @@ does not come again is an error; ranges are reckoned by what the batch adds to t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from qbcd import ranges
 from qbcd.errors import TornRead
 from qbcd.sites import compare, layers
 from qbcd.sites.files import PASSING, Part
@@ -18,7 +21,7 @@ from qbcd.sites.looking import Look, check_torn
 from qbcd.sites.reading import Snapshot, frame, range_frame
 from qbcd.sites.replica import travels_of
 from qbcd.sites.shapes import IDENTITY, ddl, row_fields
-from qbcd.sites.tallies import Totals
+from qbcd.sites.tallies import Totals, total
 from qbcd.sites.values import Held, Settings
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
@@ -33,9 +36,9 @@ SAVED_BYTES = 16_000_000  # below which another round to the source costs more t
 MOST_KEYS = 100_000  # that a poll asks for one by one; beyond them whole ranges are read
 KEYS_PER_STATEMENT = 5_000
 WAITING_SHARE = 0.1  # of the rows, in ranges that have outgrown their size, which are not cut for the sake of the rest
-TASK_ROWS = 1_000_000  # of both sides that one task compares, about
-MOST_TASKS = 16  # tasks are planned one by one, which costs more than what small ones would save
+HELD_ROWS = 1_000_000  # whose marks are held in memory at a time, by all tasks together
 MARK_FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint")]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -43,13 +46,13 @@ class Moved:
     """What the two rounds brought.
 
     Attributes:
-        old: Identity and range of each row that differs, and the row as the replica has it, where it has.
+        old: Identity and range of each row that differs, and the row as the replica has it, where it has; in parts.
         rows: Those of them that stand in the source, as they were in the second round.
         about: How many rows differ.
         size: Bytes that travelled in both rounds.
     """
 
-    old: Part
+    old: Sequence[Part]
     rows: Part
     about: int
     size: int
@@ -99,28 +102,25 @@ def _rows_of(wanted: Look) -> int:
 def fetch(
     site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
 ) -> Moved | None:
-    """Reads the marks of the ranges, then the rows that moved; None where those are too many to be asked for by key."""
-    site.progress(f"fetching keys and digests of about {sum(r.rows for r in wanted.asked):,} rows")
-    read = range_frame(
-        site.source, site.spark.get(), strategy, snapshot, wanted.asked, strategy.marks, settings.connections
-    )  # fmt: skip
-    marks = [*MARK_FIELDS, *_texts(strategy)]
-    totals = Totals()
-    found = site.files.write(totals.of(read), marks, PASSING, held, source=site.source)
-    try:
-        check_torn(site.stream, wanted, *totals.read())
-        old = site.files.write(_moved(site, strategy, wanted, found), _moved_fields(strategy), PASSING, held)
-    finally:
-        site.files.discard(found)
+    """Compares the marks of the ranges, then reads the rows that moved; None where these are too many for that."""
+    site.progress(f"fetching keys and digests of about {_rows_of(wanted):,} rows")
+    old = _differing(site, strategy, snapshot, wanted, settings, held)
     moved = None
     try:
         asked = _asked(site, strategy, old)
         if len(asked) <= MOST_KEYS:
             rows = _rows(site, strategy, snapshot, asked, settings, held)
-            moved = Moved(old, rows, 2 * len(asked) + wanted.lost, found.size + rows.size)
+            moved = Moved(old, rows, 2 * len(asked) + wanted.lost, MARK_BYTES * _rows_of(wanted) + rows.size)
         return moved
     finally:
-        site.files.discard(old, unless=moved is not None)
+        if moved is None:
+            discard(site, old)
+
+
+def discard(site: SparkSite, parts: Sequence[Part]) -> None:
+    """Removes parts that no commit names."""
+    for part in parts:
+        site.files.discard(part)
 
 
 def _texts(strategy: IdRcs) -> list[tuple[str, str]]:
@@ -131,37 +131,73 @@ def _moved_fields(strategy: IdRcs) -> list[tuple[str, str]]:
     return [*row_fields([c.travel for c in strategy.kept]), *_texts(strategy)]
 
 
-def _moved(site: SparkSite, strategy: IdRcs, wanted: Look, marks: Part) -> DataFrame:
-    """The rows that differ, range by range: each task reads its ranges on both sides, and the replica is read once."""
-    fields, spark = [*MARK_FIELDS, *_texts(strategy)], site.spark.get()
-    now = {r.range_id: r.rows for r in wanted.asked}
-    rows = sum(r.rows + now[r.range_id] for r in wanted.old)
-    tasks = max(1, min(MOST_TASKS, round(rows / TASK_ROWS)))
-    parts = []
+def _differing(
+    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
+) -> list[Part]:
+    """The rows that differ: each task has a share of the ranges, whose marks it holds while it reads the replica once.
+
+    No more tasks than connections run at a time, so that all marks may come straight from the source.
+
+    Raises:
+        TornRead: Others came than the checksums counted.
+    """
+    tasks = math.ceil(_rows_of(wanted) * settings.connections / HELD_ROWS)
+    shares = ranges.shares(wanted.asked, max(tasks, ranges.readers(wanted.asked, settings.connections)))
+    before, parts, totals = {r.range_id: r for r in wanted.old}, list[Part](), list[Totals]()
+    with _marks(site, strategy, snapshot, wanted, settings, held) as marks:
+        try:
+            for at_once in _batches(shares, settings.connections):
+                frames = []
+                for some in at_once:
+                    totals.append(Totals())
+                    old = _replica_rows(site, strategy, [before[r.range_id] for r in some])
+                    frames.append(compare.moved_marks(old, totals[-1].of(marks(some)).coalesce(1)))
+                found = reduce(lambda one, other: one.unionByName(other), frames)
+                parts.append(site.files.write(found, _moved_fields(strategy), PASSING, held, source=site.source))
+            check_torn(site.stream, wanted, *total(totals))
+        except BaseException:
+            discard(site, parts)
+            raise
+    return parts
+
+
+def _batches(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
+    return [items[i : i + size] for i in range(0, len(items), size)]
+
+
+def _replica_rows(site: SparkSite, strategy: IdRcs, some: Sequence[StoredRange]) -> DataFrame:
     with site.reading() as conn:
-        for some in _parts(wanted.old, -(-rows // tasks), now):
-            old = site.replica.rows(conn, strategy.plan, strategy.kept, some, alone=True)
-            new = site.files.read(spark, fields, marks).where(layers.one_of([r.range_id for r in some]))
-            parts.append(compare.moved_marks(old, new.coalesce(1)))
-    return reduce(lambda some, others: some.unionByName(others), parts)
+        return site.replica.rows(conn, strategy.plan, strategy.kept, some, alone=True)
 
 
-def _parts(ranges: Sequence[StoredRange], size: int, now: Mapping[int, int]) -> Iterator[list[StoredRange]]:
-    """The ranges in parts of about `size` rows of both sides; `now` are the rows of the source's."""
-    part, held = list[StoredRange](), 0
-    for one in ranges:
-        part.append(one)
-        held += one.rows + now[one.range_id]
-        if held >= size:
-            yield part
-            part, held = [], 0
-    if part:
-        yield part
+@contextmanager
+def _marks(
+    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
+) -> Iterator[Callable[[Sequence[StoredRange]], DataFrame]]:
+    """Gives the marks of some ranges, to one task, to be evaluated once.
+
+    Those of the key's ranges are asked for as they are needed. Buckets lie anywhere in the table: one scan writes the
+    marks of all.
+    """
+    spark = site.spark.get()
+
+    def read(some: Sequence[StoredRange], connections: int) -> DataFrame:
+        return range_frame(site.source, spark, strategy, snapshot, some, strategy.marks, connections)
+
+    if not strategy.cut.hashed:
+        yield lambda some: read(some, 1)
+        return
+    fields = [*MARK_FIELDS, *_texts(strategy)]
+    found = site.files.write(read(wanted.asked, settings.connections), fields, PASSING, held, source=site.source)
+    try:
+        yield (lambda some: site.files.read(spark, fields, found).where(layers.one_of([r.range_id for r in some])))
+    finally:
+        site.files.discard(found)
 
 
-def _asked(site: SparkSite, strategy: IdRcs, old: Part) -> list[tuple[str, ...]]:
+def _asked(site: SparkSite, strategy: IdRcs, old: Sequence[Part]) -> list[tuple[str, ...]]:
     """Keys, as the source spells them, of the rows that stand there; one more than may be asked for at most."""
-    moved = site.files.read(site.spark.get(), _moved_fields(strategy), old).where("k0 IS NOT NULL")
+    moved = site.files.read(site.spark.get(), _moved_fields(strategy), *old).where("k0 IS NOT NULL")
     return [tuple(row) for row in moved.select(*(name for name, _ in _texts(strategy))).limit(MOST_KEYS + 1).collect()]
 
 
@@ -177,7 +213,7 @@ def _rows(
     spark, fields = site.spark.get(), _fields(strategy, settings)
     if not keys:
         return site.files.write(spark.createDataFrame([], ddl(fields)), fields, PASSING, held)
-    asked = [keys[i : i + KEYS_PER_STATEMENT] for i in range(0, len(keys), KEYS_PER_STATEMENT)]
+    asked = _batches(keys, KEYS_PER_STATEMENT)
     statements = [strategy.images_of(part, typed=settings.typed) for part in asked]
     at_once = min(settings.connections, len(asked))
     read = frame(site.source, spark, site.stream, snapshot, statements, at_once=at_once)
@@ -200,7 +236,7 @@ def _fields(strategy: IdRcs, settings: Settings) -> list[tuple[str, str]]:
 def frames(site: SparkSite, strategy: IdRcs, moved: Moved, settings: Settings) -> tuple[DataFrame, DataFrame]:
     """(stage, old rows) of what moved, to be compared as whole ranges are."""
     spark = site.spark.get()
-    both = compare.gathered(site.files.read(spark, _moved_fields(strategy), moved.old), moved.about)
+    both = compare.gathered(site.files.read(spark, _moved_fields(strategy), *moved.old), moved.about)
     rows = site.files.read(spark, _fields(strategy, settings), moved.rows)
     ids = compare.shared(both.select(*IDENTITY), moved.about)
     known = both.where("digest IS NOT NULL").drop(*(name for name, _ in _texts(strategy)))

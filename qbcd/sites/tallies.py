@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Observation
@@ -28,6 +29,13 @@ class Totals:
         """(rows, sum of digests) once the rows were evaluated; no sum where a digest is missing."""
         found = self._observed.get
         return int(found["n"]), int(found["s"] or 0) if found["n"] == found["d"] else None
+
+
+def total(taken: Iterable[Totals]) -> tuple[int, int | None]:
+    """(rows, sum of digests) of all together; no sum where a digest is missing."""
+    found = [one.read() for one in taken]
+    sums = [checksum for _, checksum in found if checksum is not None]
+    return sum(rows for rows, _ in found), sum(sums) if len(sums) == len(found) else None
 
 
 class Counts:

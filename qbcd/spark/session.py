@@ -37,8 +37,8 @@ FIXED: Mapping[str, str] = {
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
 }
-# What is laid out for one task stays there, whatever Spark believes the size of a join to be.
-ONE_TASK: Mapping[str, str] = {"spark.sql.maxSinglePartitionBytes": "1024p"}
+# What is laid out for one task stays there, whatever Spark believes its size to be; of a JDBC read that is 2^63 - 1.
+ONE_TASK: Mapping[str, str] = {"spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b"}
 # For jobs of a few rows, where compiling code and planning exchanges costs more than running them.
 SMALL: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",

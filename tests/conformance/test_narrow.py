@@ -22,14 +22,13 @@ NARROW = [v for v in VARIANTS if v.name in ("id_rcs", *BY_KEY)]
 def test_rows_that_changed_are_asked_for_by_key(
     seed: int, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every look takes two rounds, in two tasks; one that finds many keys falls back to whole ranges."""
+    """Every look takes two rounds, in several tasks; one that finds many keys falls back to whole ranges."""
     rounds: list[bool] = []
     fetch = narrow.fetch
     monkeypatch.setattr(narrow, "SAVED_BYTES", -(10**12))
     monkeypatch.setattr(narrow, "MOST_KEYS", 4)
     monkeypatch.setattr(narrow, "KEYS_PER_STATEMENT", 3)
-    monkeypatch.setattr(narrow, "TASK_ROWS", 1)
-    monkeypatch.setattr(narrow, "MOST_TASKS", 2)
+    monkeypatch.setattr(narrow, "HELD_ROWS", 20)  # several tasks, one after the other
 
     def watched(*args: object) -> narrow.Moved | None:
         found = fetch(*args)  # type: ignore[arg-type]
