@@ -11,6 +11,8 @@ JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 MARIADB := mariadb-server-core mariadb-client-core libmariadb-java
 # Seconds after which `make test` is stopped; where there is no timeout(1) it runs unbounded.
 TEST_TIME ?= 1200
+# Processes that share the tests' files out among them, each with servers and a Spark session of its own (some 3 GB).
+TEST_PROCESSES ?= 2
 BOUND := $(if $(shell command -v timeout),timeout --kill-after=30 --foreground $(TEST_TIME),)
 
 .DEFAULT_GOAL := help
@@ -59,7 +61,7 @@ demo: venv java ## poll real flights in an embedded PostgreSQL and show what was
 	@$(BIN)/qbcd demo
 
 test: venv java mariadb ## run the tests, but for the campaign
-	$(BOUND) $(BIN)/python -m pytest
+	$(BOUND) $(BIN)/python -m pytest -n $(TEST_PROCESSES)
 
 campaign: venv java mariadb ## run the tests that take minutes
 	$(BIN)/python -m pytest -m campaign
@@ -69,7 +71,7 @@ floor: java mariadb ## run the tests with the oldest versions that pyproject.tom
 	sed -nE 's/^ +"([A-Za-z0-9_-]+)>=([0-9.]+)",$$/\1==\2/p' pyproject.toml > $(FLOOR)/oldest.txt
 	$(FLOOR)/bin/python -m pip install --quiet --disable-pip-version-check \
 	    --constraint $(FLOOR)/oldest.txt --editable '.[demo,dev]'
-	$(FLOOR)/bin/python -m pytest
+	$(FLOOR)/bin/python -m pytest -n $(TEST_PROCESSES)
 
 lint: venv ## check style, types, layers and spelling
 	$(BIN)/ruff check $(CODE)

@@ -25,6 +25,9 @@ from tests.support.places import FIRST, Place, new_place, place_of, server_of  #
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# pytest-xdist tells its processes how wide the terminal is, by which ours would fit its tables.
+os.environ.pop("COLUMNS", None)
+
 MYSQL_VARIABLE = "QBCD_TEST_MYSQL_URL"
 NO_SERVER = "no {} server: "  # how the reasons begin that the summary counts
 
