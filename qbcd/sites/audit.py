@@ -66,14 +66,17 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
 
 
 def _checksums(strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str) -> list[Step]:
-    asked = strategy.cut.passes(known, settings.connections)
+    shares = strategy.cut.passes(known, settings.connections)
     title = "key sums of a sweep" if isinstance(strategy, RemoteTs) else "checksums"
     title += " of rows, for an audit" if not isinstance(strategy, RemoteTs) and strategy.plan.strategy == "ts" else ""
     if strategy.plan.option("per_poll"):
         title = f"checksums of the {len(known):,} ranges whose turn it is"
     if strategy.plan.option("target"):
         title += ", in shorter statements, as the pace wants them"
-    return [Step(f"{title}, {i} of {len(asked)}", place, statement) for i, statement in enumerate(asked, 1)]
+    return [
+        Step(f"{title}, connection {i} of {len(shares)}", place, statement)
+        for i, share in enumerate(shares, 1) for statement in share
+    ]  # fmt: skip
 
 
 def _fetch(strategy: IdRcs, what: str, statement: Statement, place: str) -> Step:

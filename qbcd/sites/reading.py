@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Range = TypeVar("Range", bound=KeyRange)
-Work = TypeVar("Work")
+Share = TypeVar("Share")
 EACH_ITS_OWN = "READ COMMITTED"  # the level at which the source has to keep no state for a session
 FIRST_ROWS = 10_000.0  # of the first statement, before it is known how long one takes
 FETCHED_PER_SECOND = 100_000  # rows, at least, where a statement that fetches is to last no longer than some time
@@ -109,7 +108,7 @@ def checksums(
     source: Source, strategy: IdRcs, snapshot: Snapshot, known: Sequence[Range], connections: int,
     rest: Callable[[float], None] = time.sleep,
 ) -> list[Range]:  # fmt: skip
-    """Count and checksum of every range as the source has it.
+    """Count and checksum of every range as the source has it, each connection's share in as few statements as it takes.
 
     Where the stream has a pace, statements are sized by how long the last one took, and `rest` waits between them.
 
@@ -121,11 +120,10 @@ def checksums(
     answered = set()
     target: timedelta | None = strategy.plan.option("target")
     if target is None:
-        rows = _gather(source, stream, snapshot, cut.passes(known, connections), connections, Session.rows)
+        rows = _gather(source, stream, snapshot, cut.passes(known, connections), _all_rows)
     else:
         in_steps = partial(_in_steps, strategy, target.total_seconds(), rest)
-        shares = ranges.shares(known, connections)
-        rows = _gather(source, stream, snapshot, shares, connections, in_steps)
+        rows = _gather(source, stream, snapshot, ranges.shares(known, connections), in_steps)
     for row in rows:
         if row.n != row.digests:
             raise without_digest(stream, row.range_id)
@@ -143,39 +141,29 @@ def without_digest(stream: str, range_id: int) -> TornRead:
 
 
 def _gather(
-    source: Source, stream: str, snapshot: Snapshot, work: Sequence[Work], connections: int,
-    ask: Callable[[Session, Work], list[Any]],
+    source: Source, stream: str, snapshot: Snapshot, shares: Sequence[Share],
+    ask: Callable[[Session, Share], list[Any]],
 ) -> list[Any]:  # fmt: skip
-    """Rows of all `work`: the snapshot's own session and others beside it each take the next piece when they can."""
-    left = deque(work)
+    """Rows of all shares: the first is asked on the snapshot's own session, the others beside it, a session each."""
 
-    def drained(session: Session) -> list[Any]:
-        rows = list[Any]()
-        while True:
-            try:
-                piece = left.popleft()
-            except IndexError:
-                return rows
-            try:
-                rows += ask(session, piece)
-            except BaseException:
-                left.clear()  # the others need not go on
-                raise
-
-    def elsewhere() -> list[Any]:
+    def elsewhere(share: Share) -> list[Any]:
         level = None if snapshot.name else EACH_ITS_OWN
         with source.read(stream, snapshot=snapshot.name, level=level) as session:
-            return drained(session)
+            return ask(session, share)
 
-    others = min(connections, len(work)) - 1
-    if others < 1:
-        return drained(snapshot.session)
-    with ThreadPoolExecutor(others, thread_name_prefix="qbcd-read") as pool:
-        beside = [pool.submit(elsewhere) for _ in range(others)]
-        rows = drained(snapshot.session)
+    here, *others = shares
+    if not others:
+        return ask(snapshot.session, here)
+    with ThreadPoolExecutor(len(others), thread_name_prefix="qbcd-read") as pool:
+        beside = [pool.submit(elsewhere, share) for share in others]
+        rows = ask(snapshot.session, here)
         for other in beside:
             rows += other.result()
     return rows
+
+
+def _all_rows(session: Session, share: Sequence[Statement]) -> list[Any]:
+    return [row for statement in share for row in session.rows(statement)]
 
 
 def _in_steps(

@@ -22,8 +22,6 @@ WHOLE: Share = (0, 1)
 Range = TypeVar("Range", bound=KeyRange)
 Query = Callable[[Sequence[KeyRange], Share], Statement]
 HASH, DIGEST = "qbcd_hash", "qbcd_digest"  # the relations' columns of the key's hash, and of the row's digest
-TURNS = 4  # statements of a checksum pass that a connection has, about
-TURN_ROWS = 50_000  # for which a statement of its own is worth while
 UNEVEN = 3  # levels that a bucket may be deeper than its table needs
 # n and digests are the same, or a digest was NULL
 _SUMS = {"n": "COUNT(*)", "digests": "COUNT(t.qbcd_digest)", "checksum": "COALESCE(SUM(t.qbcd_digest), 0)"}
@@ -98,14 +96,10 @@ class Cut(ABC):
             extra: What else the template takes.
         """
 
-    def passes(self, known: Sequence[KeyRange], connections: int) -> list[Statement]:
-        """The statements of a checksum pass on so many connections; what several say of one range adds up.
-
-        There are several for each, so that one that is late or slow has done less of them when all are done.
-        """
-        rows = max(TURN_ROWS, sum(r.rows for r in known) / (TURNS * connections))
-        asked = ranges.statements(known, connections, self.per_statement, rows)
-        return [self.checksums(part) for own in asked for part in own]
+    def passes(self, known: Sequence[KeyRange], connections: int) -> list[list[Statement]]:
+        """By connection, the statements of a checksum pass; what several say of one range adds up."""
+        asked = ranges.statements(known, connections, self.per_statement)
+        return [[self.checksums(part) for part in own] for own in asked]
 
     def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
         """`query` over `asked` by statements that so many readers share; each range is read by one of them.
@@ -225,13 +219,12 @@ class HashCut(Cut):
         """All of them by one scan."""
         return self._sums(asked, self.digests())
 
-    def passes(self, known: Sequence[KeyRange], connections: int) -> list[Statement]:
+    def passes(self, known: Sequence[KeyRange], connections: int) -> list[list[Statement]]:
         """One scan: where connections see one snapshot, each reads its part of the storage, else one of them all."""
         parts = self._parts(connections)
         if len(parts) == 1:
-            [asked] = ranges.statements(known, 1, self.per_statement)
-            return [self.checksums(some) for some in asked]
-        return [self._sums(known, self.digests(part)) for part in parts]
+            return super().passes(known, 1)
+        return [[self._sums(known, self.digests(part))] for part in parts]
 
     def rows(
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any

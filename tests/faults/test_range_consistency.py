@@ -227,7 +227,7 @@ def test_what_users_are_told(database: str, workspace: Path, spark: SparkSession
         scene.begin()
         steps = scene.project.stream(STREAM).explain()
         assert [s.title for s in steps if s.title.startswith("checksums")] == [
-            "checksums, 1 of 2", "checksums, 2 of 2",
+            "checksums, connection 1 of 2", "checksums, connection 2 of 2",
         ]  # fmt: skip
         assert "each range by one statement" in steps[-1].title
         assert [f.message for f in check_stream(scene.work()) if f.message.startswith("id_rcs: each key range")]

@@ -18,8 +18,9 @@ def by_hash(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:
     every = buckets.divided(2, first_id=3)
     mixed = [*buckets.divided(3, first_id=7, within=every[0]), *every[1:]]
     yield "id_rcs by hash: rows", counted
-    for i, statement in enumerate(strategy.cut.passes(mixed, 2), 1):
-        yield f"id_rcs by hash: checksums, connection {i}", statement
+    for i, statements in enumerate(strategy.cut.passes(mixed, 2), 1):
+        for statement in statements:
+            yield f"id_rcs by hash: checksums, connection {i}", statement
     yield "id_rcs by hash: checksums of the one range", strategy.cut.checksums([KeyRange(1, None, None)])
     yield "id_rcs by hash: images of one", strategy.images(mixed[1:2], typed=False)
     yield "id_rcs by hash: images of some", strategy.images([mixed[1], mixed[3]], typed=False)
