@@ -69,6 +69,34 @@ def test_writes_between_digests_and_rows(
         assert rubbish(scene) == []
 
 
+# The first round is held against the checksums before anything is asked by key: marks of another state are refused, and
+# of what several tasks had written by then nothing stays.
+def test_digests_of_another_state_than_the_checksums(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(narrow, "SAVED_BYTES", -(10**12))
+    monkeypatch.setattr(narrow, "HELD_ROWS", 4)
+    differing = narrow._differing
+
+    def overtaken(*args: Any) -> Any:
+        sql(database, "UPDATE t SET v = 'B' WHERE id = 7")
+        return differing(*args)
+
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        with monkeypatch.context() as broken:
+            broken.setattr(PostgreSQL, "snapshot_pins", lambda self, name: self.session_pins())
+            broken.setattr(narrow, "_differing", overtaken)
+            sql(database, "UPDATE t SET v = 'A'")
+            mark = scene.mark()
+            with pytest.raises(TornRead, match="the readers did not see one snapshot"):
+                scene.poll()
+        assert scene.mark() == mark
+        assert rubbish(scene) == []
+        scene.poll()
+        scene.check()
+
+
 # Rule 23: a segment has folded what its compaction read. A batch that came meanwhile is not in it, so that it may not
 # take the place of the replica that this batch stands on.
 @pytest.mark.parametrize("folds", [50, pytest.param(1, marks=pytest.mark.campaign)])
