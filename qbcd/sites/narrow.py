@@ -37,6 +37,7 @@ MOST_KEYS = 100_000  # that a poll asks for one by one; beyond them whole ranges
 KEYS_PER_STATEMENT = 5_000
 WAITING_SHARE = 0.1  # of the rows, in ranges that have outgrown their size, which are not cut for the sake of the rest
 HELD_ROWS = 1_000_000  # whose marks are held in memory at a time, by all tasks together
+LARGEST_RANGE = 250_000  # rows of a range, whose marks one task holds, however many connections there are
 MARK_FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint")]
 Item = TypeVar("Item")
 
@@ -62,6 +63,7 @@ def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
     """Whether two rounds can be made, and would ship much less than whole ranges if nothing had changed."""
     shared = snapshot.name is not None and not snapshot.anew and bool(strategy.plan.key)
     plain = shared and strategy.deletes and strategy.summed == "digest" and not wanted.children
+    plain = plain and all(r.rows <= LARGEST_RANGE for r in wanted.asked)
     return plain and saved(_rows_of(wanted), strategy.plan.table.row_width, 0) >= SAVED_BYTES
 
 

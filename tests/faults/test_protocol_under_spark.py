@@ -97,6 +97,28 @@ def test_digests_of_another_state_than_the_checksums(
         scene.check()
 
 
+# One task holds the keys and digests of a range in memory, so that those of a very large one do not travel first.
+def test_a_range_that_one_task_could_not_hold(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, fetch = list[bool](), narrow.fetch
+
+    def watched(*args: Any) -> Any:
+        asked.append(True)
+        return fetch(*args)
+
+    monkeypatch.setattr(narrow, "fetch", watched)
+    monkeypatch.setattr(narrow, "SAVED_BYTES", -(10**12))
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        for largest, times in ((4, 1), (3, 1)):  # rows of each range
+            monkeypatch.setattr(narrow, "LARGEST_RANGE", largest)
+            sql(database, "UPDATE t SET n = n + 1")
+            scene.poll()
+            assert len(asked) == times
+        scene.check()
+
+
 # Rule 23: a segment has folded what its compaction read. A batch that came meanwhile is not in it, so that it may not
 # take the place of the replica that this batch stands on.
 @pytest.mark.parametrize("folds", [50, pytest.param(1, marks=pytest.mark.campaign)])
