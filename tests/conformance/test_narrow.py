@@ -29,7 +29,7 @@ def test_rows_that_changed_are_asked_for_by_key(
     monkeypatch.setattr(narrow, "SAVED_BYTES", -(10**12))
     monkeypatch.setattr(narrow, "MOST_KEYS", 4)
     monkeypatch.setattr(narrow, "KEYS_PER_STATEMENT", 3)
-    monkeypatch.setattr(narrow, "HELD_ROWS", 20)  # several tasks, one after the other
+    monkeypatch.setattr(narrow, "HELD_ROWS", 1)  # several tasks, one after the other
 
     def watched(*args: object) -> narrow.Moved | None:
         found = fetch(*args)  # type: ignore[arg-type]
