@@ -11,7 +11,7 @@ JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 MARIADB := mariadb-server-core mariadb-client-core libmariadb-java
 # Seconds after which `make test` is stopped; where there is no timeout(1) it runs unbounded.
 TEST_TIME ?= 1200
-# Processes that share the tests' files out among them, each with servers and a Spark session of its own (some 3 GB).
+# Processes that share the tests' files out among them, each with servers and a Spark session of its own.
 TEST_PROCESSES ?= 2
 BOUND := $(if $(shell command -v timeout),timeout --kill-after=30 --foreground $(TEST_TIME),)
 
