@@ -203,7 +203,7 @@ def _compare_moved(
             moves = {**turn.found(site, plan, held, found), **_noted(strategy, snapshot, wanted, held, found)}
         finally:
             changes.unpersist()
-            narrow.discard(site, (*moved.old, moved.rows))
+            site.files.discard(*moved.old, moved.rows)
     rows = int(held.row.checkpoint["rows"]) + found.net
     checkpoint = {**site.checkpoint(plan, settings, snapshot, rows), **moves}
     switch(site, settings, held, header, checkpoint, turn.visited(compare.grown(wanted.old, grown)))

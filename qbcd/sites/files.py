@@ -147,9 +147,9 @@ class Files:
         reader = spark.read.options(ignoreMissingFiles="false", ignoreCorruptFiles="false")  # whatever the session says
         return reader.schema(ddl(fields)).parquet(*(to_read(path) for path, _ in named))
 
-    def discard(self, part: Part, *, unless: bool = False) -> None:
-        """Removes a part of this attempt that no commit names."""
-        if not unless:
+    def discard(self, *parts: Part, unless: bool = False) -> None:
+        """Removes parts of this attempt that no commit names."""
+        for part in () if unless else parts:
             shutil.rmtree(self.root / part.part_id, ignore_errors=True)
 
     def sweep(self, named: set[str], held: Held) -> None:

@@ -36,7 +36,7 @@ SAVED_BYTES = 16_000_000  # below which another round to the source costs more t
 MOST_KEYS = 100_000  # that a poll asks for one by one; beyond them whole ranges are read
 KEYS_PER_STATEMENT = 5_000
 WAITING_SHARE = 0.1  # of the rows, in ranges that have outgrown their size, which are not cut for the sake of the rest
-HELD_ROWS = 1_000_000  # whose marks are held in memory at a time, by all tasks together
+HELD_ROWS = 1_000_000  # whose marks are held in memory at a time, about, by all tasks together
 LARGEST_RANGE = 250_000  # rows of a range, whose marks one task holds, however many connections there are
 MARK_FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint")]
 Item = TypeVar("Item")
@@ -50,7 +50,7 @@ class Moved:
         old: Identity and range of each row that differs, and the row as the replica has it, where it has; in parts.
         rows: Those of them that stand in the source, as they were in the second round.
         about: How many rows differ.
-        size: Bytes that travelled in both rounds.
+        size: Bytes that travelled in both rounds, those of the first as :data:`MARK_BYTES` a row.
     """
 
     old: Sequence[Part]
@@ -115,14 +115,7 @@ def fetch(
             moved = Moved(old, rows, 2 * len(asked) + wanted.lost, MARK_BYTES * _rows_of(wanted) + rows.size)
         return moved
     finally:
-        if moved is None:
-            discard(site, old)
-
-
-def discard(site: SparkSite, parts: Sequence[Part]) -> None:
-    """Removes parts that no commit names."""
-    for part in parts:
-        site.files.discard(part)
+        site.files.discard(*old, unless=moved is not None)
 
 
 def _texts(strategy: IdRcs) -> list[tuple[str, str]]:
@@ -158,7 +151,7 @@ def _differing(
                 parts.append(site.files.write(found, _moved_fields(strategy), PASSING, held, source=site.source))
             check_torn(site.stream, wanted, *total(totals))
         except BaseException:
-            discard(site, parts)
+            site.files.discard(*parts)
             raise
     return parts
 
