@@ -315,11 +315,11 @@ def test_the_demo_cleans_up_after_ctrl_c(workspace: Path) -> None:
     process = spawn(workspace, "demo", "--directory", "shown")
     config = workspace / "shown" / "qbcd.yaml"
     try:
-        wait_until(config.exists, timeout=60, what="the demonstration's configuration")
+        # The state is made after the configuration, which may still be half written when it is first seen.
+        wait_until((workspace / "shown" / ".qbcd").exists, timeout=60, what="the project's state")
         url = config.read_text().split('"')[1]
         with psycopg2.connect(url):
             pass
-        wait_until((workspace / "shown" / ".qbcd").exists, what="the project's state")
         process.send_signal(signal.SIGINT)
         assert finished(process, 60).code == 130
     finally:
