@@ -14,12 +14,12 @@ from qbcd.catalog.resolve import requested
 from qbcd.catalog.source import Source
 from qbcd.config import ProjectConfig, StreamConfig
 from qbcd.connectors import Connector, JdbcDriver, connector_for
-from qbcd.errors import StateMissing
+from qbcd.errors import ConfigError, StateMissing
 from qbcd.sinks import Sink, make_sink
 from qbcd.sites import DatabaseSite, Files, Settings, Site, SparkSite, with_variant
 from qbcd.spark.drivers import driver_in, find_driver, user_cache
 from qbcd.spark.machine import Surroundings
-from qbcd.spark.session import SparkProvider
+from qbcd.spark.provider import SparkProvider
 from qbcd.state import ProjectState
 from qbcd.strategies import strategy_class
 from qbcd.stream import Stream
@@ -60,7 +60,8 @@ class Assembly:
     @cached_property
     def state(self) -> ProjectState:
         """The project's state database, created on first use."""
-        return ProjectState(self.config.state_url())
+        with self._placed("state"):
+            return ProjectState(self.config.state_url())
 
     @property
     def spark(self) -> SparkProvider:
@@ -129,7 +130,8 @@ class Assembly:
             yield
             return
         try:
-            self.__dict__["state"] = ProjectState(self.config.state_url(), create=False)
+            with self._placed("state"):
+                self.__dict__["state"] = ProjectState(self.config.state_url(), create=False)
         except StateMissing:
             with tempfile.TemporaryDirectory(prefix="qbcd-") as folder:
                 empty = self.__dict__["state"] = ProjectState(f"sqlite:///{folder}/state.db")
@@ -140,6 +142,15 @@ class Assembly:
                     del self.__dict__["state"]
         else:
             yield
+
+    @contextmanager
+    def _placed(self, *path: str) -> Iterator[None]:
+        """Errors of the configuration, within, are those of the key `path`."""
+        try:
+            yield
+        except ConfigError as error:
+            error.where = error.where or self.config.where(*path)
+            raise
 
     def _site(self, config: StreamConfig) -> Site:
         source = self.source(config.source)
@@ -152,7 +163,8 @@ class Assembly:
     def _connector(self, source: str) -> Connector:
         """The source's connector, with the JDBC driver whose jar the user brought for it."""
         config = self.config.sources[source]
-        connector = connector_for(config.sqlalchemy_url())
+        with self._placed("sources", source, "url"):
+            connector = connector_for(config.sqlalchemy_url())
         if config.jdbc.driver_jar is not None:
             brought = driver_in(config.jdbc.driver_jar, (connector.driver, *connector.other_drivers))
             connector.driver = brought or connector.driver  # a jar without any is refused when it is looked up

@@ -27,7 +27,8 @@ from qbcd.model import Consistency, StreamPlan, Table
 from qbcd.run import option_place, plan_of, probe_restriction
 from qbcd.spark.drivers import find_driver, user_cache
 from qbcd.spark.machine import Surroundings, require_java
-from qbcd.spark.session import SparkProvider
+from qbcd.spark.provider import SparkProvider
+from qbcd.spark.session import session_settings
 from qbcd.state import StreamRow
 from qbcd.stream import Stream
 
@@ -173,6 +174,8 @@ def check_machine(
         spark: Started only where the master is not this process.
     """
     found = [_java()]
+    settings = _tried("Spark", lambda: session_settings(config, []), "", "")
+    found += [settings] if settings.error else []
     found += [_driver(driver, configured) for driver, configured in drivers]
     found.append(_tried("workdir", lambda: _writable(workdir), f"{workdir} can be written", ""))
     if not config.master.startswith("local") and not any(f.level == "error" for f in found):
@@ -237,7 +240,7 @@ def _shared(workdir: Path, spark: SparkProvider) -> None:
         )
 
 
-def _tried(subject: str, action: Callable[[], None], message: str, stream: str) -> Finding:
+def _tried(subject: str, action: Callable[[], object], message: str, stream: str) -> Finding:
     try:
         action()
     except QbcdError as error:

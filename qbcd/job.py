@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -80,16 +81,27 @@ def _record(stream: Stream, run: Run, cost: Cost | None = None) -> None:
 
 
 def _run(stream: Stream) -> Report:
-    """`run_stream`, with a failure of Spark itself as one message."""
+    """`run_stream`, with whatever else goes wrong as one message: a stream that fails ends no other."""
     try:
         return run_stream(stream)
     except QbcdError:
         raise
     except Exception as error:
-        said = spark_failure(error)
-        if said is None:
-            raise
-        raise SparkFailed(f"Spark failed: {said}", remedy="nothing was committed; see its log above") from error
+        log.debug("%s", "".join(traceback.format_exception(error)))
+        raise _told(error) from error
+
+
+def _told(error: Exception) -> QbcdError:
+    said = spark_failure(error)
+    if said is not None:
+        return SparkFailed(f"Spark failed: {said}", remedy="nothing was committed; see its log above")
+    if isinstance(error, OSError) and error.filename is not None:
+        what = f"{error.filename}: {error.strerror}"
+        return QbcdError(
+            what, remedy="check the workdir's owner, rights and free space; the next poll goes on from here"
+        )
+    first = (str(error).strip().splitlines() or [""])[0]
+    return QbcdError(f"unexpected {type(error).__name__}: {first}", remedy="run with -v for the traceback")
 
 
 def run_once(streams: Sequence[Stream], told: Callable[[Outcome], None], stop: threading.Event) -> JobReport:
@@ -106,7 +118,8 @@ def run_once(streams: Sequence[Stream], told: Callable[[Outcome], None], stop: t
 def run_always(streams: Sequence[Stream], told: Callable[[Outcome], None], stop: threading.Event) -> JobReport:
     """Polls each stream at its interval until `stop`; the step in hand is finished first.
 
-    A stream that fails waits twice as long after each failure, up to five minutes, and at least its interval.
+    A stream that fails waits twice as long after each failure, up to five minutes, and at least its interval. One whose
+    sink fails is polled, and the sink tried again, at its interval: the others are not to wait.
     """
     work = {s.name: s for s in streams}
     due = dict.fromkeys(work, 0.0)
@@ -119,10 +132,11 @@ def run_always(streams: Sequence[Stream], told: Callable[[Outcome], None], stop:
         began = time.monotonic()
         outcome = last[stream.name] = poll(stream)
         told(outcome)
-        once = replace(stream.settings, accept_deletes=False, accept_source=False)  # what the user lifts, he lifts once
-        work[stream.name] = replace(stream, settings=once)
+        if outcome.error is None:  # what the user lifts, he lifts for one poll
+            once = replace(stream.settings, accept_deletes=False, accept_source=False)
+            work[stream.name] = replace(stream, settings=once)
         every = stream.config.every.total_seconds()
-        failures[stream.name] = failures[stream.name] + 1 if outcome.exit_code else 0
+        failures[stream.name] = failures[stream.name] + 1 if outcome.error else 0
         back_off = min(MAX_BACKOFF_S, 2.0 ** failures[stream.name]) if failures[stream.name] else 0.0
         # Polls keep their rhythm from the start of the poll, and never queue up behind a slow one.
         due[stream.name] = max(began + max(every, back_off), time.monotonic())

@@ -41,8 +41,8 @@ class GivenServer:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[EmbeddedPostgres]:
-    """The run's PostgreSQL: 100 connections, prepared transactions allowed, no fsync."""
-    settings = {"max_connections": 100, "max_prepared_transactions": 10, "fsync": False}
+    """The run's PostgreSQL: 100 connections, prepared transactions allowed, no fsync, nothing that comes by itself."""
+    settings = {"max_connections": 100, "max_prepared_transactions": 10, "fsync": False, "autovacuum": False}
     with EmbeddedPostgres.start(settings=settings) as running:
         yield running
 

@@ -19,6 +19,7 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from qbcd.errors import QbcdError
+from qbcd.spark.session import REDACTED
 
 if TYPE_CHECKING:
     from qbcd.api import Project
@@ -55,8 +56,8 @@ class Output:
             self.out.print(thing, soft_wrap=isinstance(thing, str))
 
     def text(self, text: str) -> None:
-        """Prints a result as it is, without markup, colour or wrapping."""
-        self.out.print(text, markup=False, soft_wrap=True, highlight=False)
+        """Prints a result as it is: whatever Rich would make of it, even of a tab, would be another value."""
+        print(text, file=self.out.file)
 
     def data(self, value: Any, *, indent: int | None = None) -> None:
         """Prints a JSON value on stdout, one line unless `indent` is given."""
@@ -188,12 +189,16 @@ def worst(codes: Iterator[int] | list[int]) -> int:
 
 
 def _console(*, stderr: bool) -> Console:
-    console = Console(stderr=stderr, highlight=False)
+    console = Console(stderr=stderr, highlight=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PLAIN_WIDTH
     return console
 
 
 def _secrets(config: ProjectConfig) -> list[str]:
+    """Passwords of databases, and what other settings call a secret; the longest first."""
     urls = [source.sqlalchemy_url() for source in config.sources.values()] + [config.state_url()]
-    return sorted({str(url.password) for url in urls if len(str(url.password or "")) > 3}, key=len, reverse=True)
+    settings = [config.spark.conf, *(sink.options for sink in config.sinks.values())]
+    named = [str(value) for some in settings for name, value in some.items() if re.search(REDACTED, name)]
+    found = {text for text in [*(str(url.password or "") for url in urls), *named] if len(text) > 3}
+    return sorted(found, key=len, reverse=True)

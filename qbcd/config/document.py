@@ -172,8 +172,8 @@ def parse_yaml(text: str, display: str) -> tuple[Any, dict[KeyPath, int]]:
 
 def _harmless(problem: str) -> str:
     """PyYAML's words without the text of the file that they may quote; that text may be a password."""
-    kept = re.compile(r"('(?:<[a-z ]+>|.)')|'[^']*'?", re.DOTALL)
-    return kept.sub(lambda match: match[1] or "some text", problem)[:200]
+    kept = re.compile(r"('(?:<[a-z ]+>|\\t|.)')|'[^']*'?", re.DOTALL)
+    return kept.sub(lambda match: match[1] or "some text", problem).replace(r"'\t'", "a tab")[:200]
 
 
 class _Reader:

@@ -6,6 +6,7 @@ no input: where one is to be shown it goes in as `value`, so that the loader can
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterable
@@ -115,6 +116,14 @@ def _positive(value: timedelta) -> timedelta:
     return value
 
 
+def _limit(value: timedelta) -> timedelta:
+    """Servers take whole seconds, and PostgreSQL no more than 24 days of them."""
+    whole = timedelta(seconds=math.ceil(value.total_seconds()))
+    if whole > timedelta(days=24):
+        raise wrong("the limit is longer than 24 days", "write a shorter one, or 0 for none")
+    return whole
+
+
 def _number(value: Any) -> Any:
     if isinstance(value, bool):
         raise wrong("a boolean is no number", "write a number")
@@ -207,6 +216,7 @@ DURATION_SCHEMA = {"anyOf": [{"type": "string", "pattern": r"^\s*[0-9]{1,9}\s*(m
 
 Duration = Annotated[timedelta, BeforeValidator(_duration), WithJsonSchema(DURATION_SCHEMA)]
 Interval = Annotated[Duration, AfterValidator(_positive)]
+Limit = Annotated[Duration, AfterValidator(_limit)]
 Whole = Annotated[int, BeforeValidator(_number)]
 Count = Annotated[int, Field(ge=1, le=10_000_000), BeforeValidator(_number)]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]

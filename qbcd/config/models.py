@@ -21,6 +21,7 @@ from qbcd.config.fields import (
     Filled,
     Interval,
     KeyNames,
+    Limit,
     LocalPath,
     Names,
     ScalarText,
@@ -101,7 +102,7 @@ class SourceConfig(Section):
         url: SQLAlchemy URL as written, placeholders replaced.
         qbcd_schema: ``schema`` in the file: where qbcd may create tables.
         connections: Concurrent read connections.
-        statement_timeout: After which the source cancels a statement of qbcd's.
+        statement_timeout: After which the source cancels a statement of qbcd's, whole seconds; 0 for never.
     """
 
     url: DatabaseUrl
@@ -110,7 +111,7 @@ class SourceConfig(Section):
     qbcd_schema: Filled = Field(default="qbcd", alias="schema")
     jdbc: JdbcConfig = Field(default_factory=JdbcConfig)
     connections: Whole = Field(default=2, ge=1, le=16)
-    statement_timeout: Duration = timedelta(hours=1)
+    statement_timeout: Limit = timedelta(hours=1)
 
     @model_validator(mode="after")
     def _one_login(self) -> SourceConfig:

@@ -49,7 +49,7 @@ def _no_key(table: TableConfig, strategy: StrategyConfig, here: KeyPath) -> Iter
     if table.key != [] or (isinstance(strategy, VbdOptions) and strategy.variant in ("auto", "checksum")):
         return
     if not isinstance(strategy, IdRcsOptions):
-        what = f"strategy {strategy.type} tells rows by their keys: `key: none` is for id_rcs alone"
+        what = f"strategy {strategy.type} tells rows by their keys: `key: none` is for id_rcs and vbd alone"
         yield Problem((*here, "key"), what, "name the columns that identify a row, or write `strategy: id_rcs`")
     elif strategy.replica == "digest":
         what = "of a row without a key nothing would be told when it goes: with `replica: digest` it has no old values"

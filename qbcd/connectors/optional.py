@@ -39,6 +39,7 @@ class OptionalPrimitives:
 
     # -- one state for many sessions -----------------------------------------------------------------------------------
     plain_functions: frozenset[str] = frozenset()  # that give one value for a row, and are of no standard
+    written_again: frozenset[str] = frozenset()  # sqlglot's keys of the others that it writes with the same meaning
 
     def exact_column(self, column: Column) -> Column:
         """The column so that values have one digest only where no expression can tell them apart (1.0 is not 1.00)."""
@@ -53,6 +54,18 @@ class OptionalPrimitives:
             UnsupportedPrimitive: There are no such transactions, or they would block the users' writers.
         """
         raise UnsupportedPrimitive(self.name, "steady_pins")
+
+    def steady_insert(self, insert: exp.Insert, *, pretty: bool) -> str:
+        """`insert`, whose rows a query gives, as a steady transaction runs it: no row that the query reads is locked.
+
+        Args:
+            insert: In the dialect's form.
+            pretty: Write it in several lines.
+
+        Returns:
+            A statement of one row, the number of rows inserted; empty where `insert` locks none as it is.
+        """
+        return ""
 
     def refresh_statistics(self, table: str) -> str:
         """What tells the server how many rows one of qbcd's own tables has just got; empty where it sees for itself."""

@@ -180,11 +180,11 @@ class Chain:
         return rows.subquery(exp.to_identifier(item.alias_or_name, quoted=True))
 
     def _referenced(self, numbers: Sequence[int] | range, join: int) -> bool:
-        """Whether anything but the condition of join `join` speaks of relations by these numbers."""
+        """Whether anything but the condition of join `join`, and what joins them to each other, speaks of relations."""
         aliases = {self._items[n].alias_or_name for n in numbers}
-        others = [j.args["on"] for n, j in enumerate(self._joins, 1) if n != join and j.args.get("on") is not None]
-        inner = [o for o in others if not {c.table for c in o.find_all(exp.Column)} <= aliases]
-        return any(c.table in aliases for part in [*self._spoken, *inner] for c in part.find_all(exp.Column))
+        others = [(n, j.args["on"]) for n, j in enumerate(self._joins, 1) if n != join and j.args.get("on") is not None]
+        outer = [on for n, on in others if n > join or not {c.table for c in on.find_all(exp.Column)} <= aliases]
+        return any(c.table in aliases for part in [*self._spoken, *outer] for c in part.find_all(exp.Column))
 
 
 def _looks_up(condition: Tree, alias: str) -> bool:

@@ -24,6 +24,7 @@ from qbcd.queries.text import Unfit
 from qbcd.queries.views import parse_view
 
 UNKNOWN = Relation(None)
+_PLAIN = ("this", "db", "catalog", "alias", "only", "partition")  # what a relation may have, and keep its keys
 
 
 def relation_of(tree: exp.Query, tables: Sequence[Table], dialect: str, *, bare_names: bool = False) -> Relation:
@@ -144,7 +145,7 @@ class _Reader:
         name = folded(named, self._dialect) if isinstance(named, exp.Identifier) else ""
         if alias is not None and alias.columns:
             return _Source(name, UNKNOWN, [])
-        if any(node.args.get(part) for part in ("joins", "laterals", "pivots", "sample")):
+        if any(value for part, value in node.args.items() if part not in _PLAIN):  # such as FOR SYSTEM_TIME ALL
             return _Source(name, UNKNOWN, [])
         if isinstance(node, exp.Table) and id(node) in self._mentions:
             return _Source(name, self._table(self._mentions[id(node)]), [])

@@ -184,6 +184,10 @@ def _inline_ctes(node: Tree, scope: Mapping[str, Tree]) -> None:
         node.set("with_", None)
     for child in list(node.iter_expressions()):
         if isinstance(child, exp.Table) and not child.db and child.name in scope:
+            if child.args.get("alias") is not None and child.args["alias"].columns:
+                raise NotIncremental(f"gives columns of {child.name} other names where it joins it")
+            if any(value for part, value in child.args.items() if part not in ("this", "alias")):
+                raise NotIncremental("has joins in brackets")
             alias = exp.TableAlias(this=exp.to_identifier(child.alias or child.name, quoted=True))
             child.replace(exp.Subquery(this=scope[child.name].copy(), alias=alias))
         else:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
-from qbcd.queries.prepared import Tree, conjuncts, expressions, nested, relations
+from qbcd.queries.prepared import Tree, conjuncts, expressions, nested, relations, selects
 
 _BOUNDS = ("limit", "offset", "fetch")
 # What is followed of each kind of node; whatever else one has is refused, also what this version does not know.
@@ -94,6 +94,8 @@ def _of_subqueries(select: exp.Select) -> Iterator[str]:
         for query in nested(part):
             if isinstance(part, exp.Group):
                 yield "groups by a subquery"
+            if _is_wider(query):
+                yield "compares a row with a subquery otherwise than by (a, b) IN (SELECT c, d ..)"
             inner = {table.alias_or_name for table in query.find_all(exp.Table, exp.Subquery)}
             outer = [column for column in query.find_all(exp.Column) if column.table not in inner]
             if not outer and not isinstance(query.parent, exp.In):
@@ -102,6 +104,15 @@ def _of_subqueries(select: exp.Select) -> Iterator[str]:
                 above = column.find_ancestor(exp.AggFunc)
                 if column.table in mine and above is not None and _within(above, query):
                     yield "aggregates rows of the outer query in a subquery"
+
+
+def _is_wider(query: exp.Query) -> bool:
+    """Whether a subquery of IN has other columns than what it is compared with, as that is understood."""
+    test = query.parent
+    if not isinstance(test, exp.In):
+        return False
+    compared = len(test.this.expressions) if isinstance(test.this, exp.Tuple) else 1
+    return compared != len(selects(query)[0].expressions)
 
 
 def _within(node: Tree, query: exp.Query) -> bool:

@@ -6,6 +6,11 @@ import sqlglot
 from sqlglot import Token, TokenType
 from sqlglot.errors import SqlglotError
 
+_LITERALS = {
+    TokenType.NUMBER, TokenType.STRING, TokenType.BIT_STRING, TokenType.HEX_STRING, TokenType.BYTE_STRING,
+    TokenType.NATIONAL_STRING, TokenType.RAW_STRING, TokenType.HEREDOC_STRING, TokenType.UNICODE_STRING,
+}  # fmt: skip
+
 
 class Unfit(Exception):
     """Why a text is no query that can be captured; goes after "the query"."""
@@ -62,6 +67,7 @@ def misread(text: str, dialect: str) -> str:
     """What of a text would mean something else once it was parsed and written again; empty where nothing does.
 
     ``"bit"`` has any length and ``bit`` one, and ``date_part`` another type than ``extract``, which it is taken for.
+    ``0x41`` may be a number, and ``x'41'`` is none.
     """
     read = tokens(text, dialect)
     for before, token, after in zip([*read[:1], *read], read, [*read[1:], *read[-1:]], strict=False):
@@ -71,4 +77,32 @@ def misread(text: str, dialect: str) -> str:
             return 'casts to "bit"'
         if token.text.lower() == "date_part" and after.token_type == TokenType.L_PAREN:
             return "calls date_part: write extract(.. FROM ..)"
+        if token.token_type in (TokenType.PIPE_SLASH, TokenType.DPIPE_SLASH):
+            return f"has the operator {token.text}: write sqrt(..) or cbrt(..)"
+        if token.token_type == TokenType.HEX_STRING and text[token.start : token.start + 2].lower() == "0x":
+            return f"has bytes as {text[token.start : token.end + 1]}: write x'..'"
     return ""
+
+
+def literals(text: str, dialect: str) -> list[str]:
+    """The numbers and texts of a query, in no particular order.
+
+    Units and what names them have no letter case: those of INTERVAL, and the first operand of date_trunc.
+    """
+    found, read = [], tokens(text, dialect)
+    for number, token in enumerate(read):
+        if token.token_type not in _LITERALS:
+            continue
+        before = [one.text.lower() for one in read[max(0, number - 2) : number]]
+        unit = before[-1:] == ["interval"] or before == ["date_trunc", "("]
+        found.append(_number(token.text) if token.token_type == TokenType.NUMBER else _cased(token.text, unit))
+    return sorted(found)
+
+
+def _cased(text: str, unit: bool) -> str:
+    return text.lower() if unit else text
+
+
+def _number(text: str) -> str:
+    """A number as it is, but for a zero that need not be written: of .5 the tokens are a point and a 5."""
+    return text.removeprefix("0.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 
 from sqlglot import exp
@@ -12,7 +12,7 @@ from qbcd.queries.parsed import CapturedQuery, parsed
 from qbcd.queries.prepared import Columns, Name, NotIncremental, prepare_query
 from qbcd.queries.refusals import refusals
 from qbcd.queries.tables import compared_columns
-from qbcd.queries.text import Unfit, misread
+from qbcd.queries.text import Unfit, literals, misread
 
 
 @lru_cache(maxsize=256)
@@ -47,20 +47,34 @@ def compared_elsewhere(query: CapturedQuery, bases: Sequence[Table]) -> tuple[Co
     return None
 
 
-def check_written_again(text: str, dialect: str) -> None:
+def check_written_again(text: str, dialect: str, known: Collection[str]) -> None:
     """Refuses a text that would mean something else once it was parsed and written again.
 
+    Args:
+        text: A query's.
+        dialect: sqlglot's name of its dialect.
+        known: Its keys of the functions of which it is known that they would not.
+
     Raises:
-        NotIncremental: It would.
+        NotIncremental: It would, or may.
     """
+    tree = parsed(text, dialect).tree
     problem = misread(text, dialect)
     if problem:
         raise NotIncremental(problem)
+    for call in tree.find_all(exp.Func):
+        if not isinstance(call, exp.Anonymous) and call.key not in known:
+            raise NotIncremental(f"calls {call.sql_name()}, which qbcd may not write as you did")
+    before, after = literals(text, dialect), literals(tree.sql(dialect=dialect), dialect)
+    if before != after:
+        lost = next((f" {one!r}" for one in before if one not in after), "")
+        raise NotIncremental(f"has a literal{lost} that qbcd would not write as you did")
 
 
 def check_view(
-    view: Table, columns: Columns, views: Mapping[Name, exp.Query], dialect: str, plain: Callable[[str], bool]
-) -> exp.Query:
+    view: Table, columns: Columns, views: Mapping[Name, exp.Query], dialect: str, plain: Callable[[str], bool],
+    known: Collection[str],
+) -> exp.Query:  # fmt: skip
     """The tree of a view that a followed query reads.
 
     Args:
@@ -69,6 +83,7 @@ def check_view(
         views: The trees of those of them that are views.
         dialect: sqlglot's name of its dialect.
         plain: As :func:`~qbcd.queries.refusals.refusals` takes it.
+        known: As :func:`check_written_again` takes it.
 
     Raises:
         NotIncremental: It cannot be followed; names the view.
@@ -76,7 +91,7 @@ def check_view(
     told = f"reads view {view.label}, which"
     try:
         query = parse_view(view.definition, dialect)
-        check_written_again(view.definition, dialect)
+        check_written_again(view.definition, dialect, known)
         elsewhere = compared_elsewhere(query, view.bases)
         if elsewhere is not None:
             raise NotIncremental(f'compares column "{elsewhere[0].name}" by operators of an extension')

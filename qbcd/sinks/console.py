@@ -42,7 +42,7 @@ class ConsoleSink(Sink):
         header = batch.header
         rows = batch.first(self.limit).lines.orderBy("ordinal").collect()
         hooks.reach("mid_publish")
-        console = self._console or Console()
+        console = self._console or Console(emoji=False)
         console.print(_title(header), soft_wrap=True, highlight=False)
         console.print(event_table(header, [json.loads(row["line"]) for row in rows]))
         more = header.size - len(rows)

@@ -22,7 +22,7 @@ from qbcd.errors import LeaseHeld, StateConflict
 from qbcd.model import BatchHeader, ServerIdentity, StreamPlan
 from qbcd.sites.guards import key_error, not_prepared
 from qbcd.sites.values import Detection, Difference, Held, Settings, Step
-from qbcd.spark.session import SparkProvider
+from qbcd.spark.provider import SparkProvider
 from qbcd.state import LeaseKeeper, ProjectState, StreamRow, StreamStore
 from qbcd.strategies import Estimate, RemoteTs, Stamped, Strategy
 

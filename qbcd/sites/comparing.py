@@ -65,9 +65,10 @@ def poll(
             header = _compare_moved(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn)
         else:
             header = _compare(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn, moves or {})
-    dirty = (*wanted.kept, *wanted.parents)
-    rows, seconds = sum(r.rows for r in dirty), time.monotonic() - started
-    cost = Cost(wanted.scanned, rows, fetched.size, len(turn.due), len(dirty), seconds, spark=True)
+    dirty, seconds = (*wanted.kept, *wanted.parents), time.monotonic() - started
+    # where all was read anew, the ranges of before say nothing of how much that was
+    rows = int(held.row.checkpoint["rows"]) if snapshot.anew else sum(r.rows for r in dirty)
+    cost = Cost(max(wanted.scanned, rows), rows, fetched.size, len(turn.due), len(dirty), seconds, spark=True)
     return Detection(header, cost, (*held.notes, *((ACCEPTED_SOURCE,) if snapshot.rebase else ())))
 
 
@@ -120,15 +121,22 @@ def _compare(
 ) -> BatchHeader | None:  # fmt: skip
     """Compares stage and replica, stages the batch and commits; the source is not asked again."""
     try:
-        return _compare_stage(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn, moves)
+        step = _compare_stage(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn, moves)
+    except BaseException:
+        site.files.discard(fetched)
+        raise
+    try:  # from here on what was fetched may be the replica's, whether or not the commit's answer comes
+        switch(site, settings, held, *step)
     finally:
         site.files.discard(fetched, unless=bool(wanted.children) and strategy.keeps == "rows")
+    return step[0]
 
 
 def _compare_stage(
     site: SparkSite, plan: StreamPlan, strategy: IdRcs, settings: Settings, held: Held, snapshot: Snapshot,
     fetched: Part, wanted: Look, turn: Turn, moves: Mapping[str, Any],
-) -> BatchHeader | None:  # fmt: skip
+) -> tuple[BatchHeader | None, dict[str, Any], list[StoredRange], Recut | None]:  # fmt: skip
+    """What `switch` commits: batch, checkpoint, ranges that stay, ranges that others take the place of."""
     site.progress(f"comparing {len(wanted.asked):,} ranges with the replica")
     stage = compare.gathered(site.stage(strategy, fetched, settings), wanted.rows)
     site.check_values(stage, plan, settings)
@@ -145,9 +153,7 @@ def _compare_stage(
         recut = Recut(segment, wanted.parents, turn.seen(read[r.range_id] for r in wanted.children))
     rows = int(held.row.checkpoint["rows"]) + found.net
     checkpoint = {**site.checkpoint(plan, settings, snapshot, rows), **moves}
-    moved = turn.visited((read[r.range_id] for r in wanted.kept), wanted.parents)
-    switch(site, settings, held, header, checkpoint, moved, recut)
-    return header
+    return header, checkpoint, list(turn.visited((read[r.range_id] for r in wanted.kept), wanted.parents)), recut
 
 
 def _differences(

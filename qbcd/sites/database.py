@@ -30,7 +30,7 @@ from qbcd.sites.passes import Visit
 from qbcd.sites.shapes import casts, event_fields
 from qbcd.sites.stepping import Counts, Look
 from qbcd.sites.values import Detection, Difference, Held, Settings, Step
-from qbcd.spark.session import SparkProvider
+from qbcd.spark.provider import SparkProvider
 from qbcd.spark.source import source_rows
 from qbcd.state import ProjectState, StreamRow, StreamStore
 from qbcd.strategies import InSource, Part, Ranged, Stamped, Tdi, Tlcs, VbdDelta, strategy_class

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from qbcd import ranges
 from qbcd.errors import TornRead
+from qbcd.model import StreamPlan
 from qbcd.sites import compare, layers
 from qbcd.sites.files import PASSING, Part
 from qbcd.sites.looking import Look, check_torn
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
     from qbcd.sites.spark import SparkSite
 
-MARK_BYTES = 40  # of key, its text and digest, about
+MARK_BYTES = 24  # of a digest and what else comes with a mark, about; its key comes twice, one of them as text
+KEY_BYTES = 8  # of a key's column of which the source does not know the width
 SAVED_BYTES = 16_000_000  # below which another round to the source costs more than it saves
 MOST_KEYS = 100_000  # that a poll asks for one by one; beyond them whole ranges are read
 KEYS_PER_STATEMENT = 5_000
@@ -50,7 +52,7 @@ class Moved:
         old: Identity and range of each row that differs, and the row as the replica has it, where it has; in parts.
         rows: Those of them that stand in the source, as they were in the second round.
         about: How many rows differ.
-        size: Bytes that travelled in both rounds, those of the first as :data:`MARK_BYTES` a row.
+        size: Bytes that travelled in both rounds, those of the first as :func:`mark_bytes` a row.
     """
 
     old: Sequence[Part]
@@ -62,14 +64,21 @@ class Moved:
 def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
     """Whether two rounds can be made, and would ship much less than whole ranges if nothing had changed."""
     shared = snapshot.name is not None and not snapshot.anew and bool(strategy.plan.key)
+    shared = shared and strategy.plan.on(snapshot.table).key_is_proven  # marks of rows with one key are not counted
     plain = shared and strategy.deletes and strategy.summed == "digest" and not wanted.children
     plain = plain and all(r.rows <= LARGEST_RANGE for r in wanted.asked)
-    return plain and saved(_rows_of(wanted), strategy.plan.table.row_width, 0) >= SAVED_BYTES
+    return plain and saved(strategy.plan, _rows_of(wanted), 0) >= SAVED_BYTES
 
 
-def saved(rows: int, width: int, moved: float) -> float:
-    """Bytes that two rounds save over whole ranges of `rows` rows, `width` bytes each, of which so many moved."""
-    return rows * (width - MARK_BYTES) - moved * width
+def saved(plan: StreamPlan, rows: int, moved: float) -> float:
+    """Bytes that two rounds save over whole ranges of so many rows, of which so many moved."""
+    width = sum(c.width for c in plan.captured)
+    return rows * (width - mark_bytes(plan)) - moved * width
+
+
+def mark_bytes(plan: StreamPlan) -> int:
+    """Bytes of a row's mark, about."""
+    return MARK_BYTES + 2 * sum(c.width or KEY_BYTES for c in plan.key)
 
 
 def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float) -> bool:
@@ -79,7 +88,7 @@ def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float) 
         density: The share of rows that had moved in the last ranges of which this was asked.
     """
     moved = density * _rows_of(wanted)
-    enough = saved(_rows_of(wanted), strategy.plan.table.row_width, moved) >= SAVED_BYTES
+    enough = saved(strategy.plan, _rows_of(wanted), moved) >= SAVED_BYTES
     return is_open(strategy, snapshot, wanted) and enough and moved <= MOST_KEYS
 
 
@@ -112,7 +121,8 @@ def fetch(
         asked = _asked(site, strategy, old)
         if len(asked) <= MOST_KEYS:
             rows = _rows(site, strategy, snapshot, asked, settings, held)
-            moved = Moved(old, rows, 2 * len(asked) + wanted.lost, MARK_BYTES * _rows_of(wanted) + rows.size)
+            size = mark_bytes(strategy.plan) * _rows_of(wanted) + rows.size
+            moved = Moved(old, rows, 2 * len(asked) + wanted.lost, size)
         return moved
     finally:
         site.files.discard(*old, unless=moved is not None)

@@ -16,7 +16,7 @@ from qbcd.model import BatchHeader, Column, StreamPlan, Travel
 from qbcd.sites import compare, layers
 from qbcd.sites.files import Files, Part
 from qbcd.sites.shapes import batch_fields, row_fields
-from qbcd.spark.session import SparkProvider
+from qbcd.spark.provider import SparkProvider
 from qbcd.state import Segment, StoredRange, StreamRow, StreamStore
 
 if TYPE_CHECKING:

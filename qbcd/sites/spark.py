@@ -32,7 +32,7 @@ from qbcd.sites.shapes import batch_fields, row_fields
 from qbcd.sites.switching import Found, new_batch
 from qbcd.sites.tallies import Totals
 from qbcd.sites.values import Detection, Difference, Held, Settings, Step
-from qbcd.spark.session import SparkProvider
+from qbcd.spark.provider import SparkProvider
 from qbcd.state import ProjectState, StreamRow
 from qbcd.strategies import IdRcs, RemoteTs, strategy_class
 

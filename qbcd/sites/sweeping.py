@@ -51,9 +51,9 @@ def sweep(
             header = _compare(site, plan, strategy, settings, held, snapshot, fetched, wanted, began)
     finally:
         site.files.discard(fetched)
-    dirty = len(wanted.kept) + len(wanted.parents)
-    rows, seconds = sum(r.rows for r in wanted.asked), time.monotonic() - started
-    cost = Cost(wanted.scanned, rows, fetched.size, len(known), dirty, seconds, spark=True)
+    dirty, seconds = (*wanted.kept, *wanted.parents), time.monotonic() - started
+    rows = sum(r.rows for r in dirty)
+    cost = Cost(wanted.scanned, rows, fetched.size, len(known), len(dirty), seconds, spark=True)
     return Detection(header, cost, tuple(held.notes))
 
 

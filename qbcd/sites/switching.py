@@ -13,12 +13,13 @@ from qbcd.rotation import Pass
 from qbcd.sites import compare
 from qbcd.sites.base import new_header
 from qbcd.sites.files import Part
-from qbcd.sites.guards import check_pass, confirm
+from qbcd.sites.guards import check_pass, confirm, untravelled_error
 from qbcd.sites.pairing import paired
 from qbcd.sites.reading import Snapshot
 from qbcd.sites.replica import travels_of
 from qbcd.sites.shapes import batch_fields
 from qbcd.sites.tallies import Counts
+from qbcd.spark.typed import misfit
 from qbcd.state import StoredRange
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def write_batch(
 
     Raises:
         GuardTripped: It deletes too much; the part is removed.
+        UnsupportedType: An old value is none that a typed sink takes.
     """
     found = _written(site, plan, settings, held, changes, rows)
     deletes, after = found.counts.get("d", 0), int(held.row.checkpoint["rows"]) + found.net
@@ -76,12 +78,16 @@ def write_batch(
 def _written(site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, changes: DataFrame, rows: int) -> Found:
     """Numbers the changes, pairs them where asked, writes them and counts them on the way."""
     seq, fields = held.row.last_batch_seq + 1, batch_fields(travels_of(plan))
+    unfit = _unfit(plan) if settings.typed else {}
 
     def write(batch: DataFrame) -> Found:
         if settings.key_change:
             batch = paired(batch, keys=len(plan.key), width=len(plan.captured), epoch=held.row.epoch, seq=seq)
-        counts = Counts()
+        counts = Counts(unfit)
         part = site.files.write(counts.of(batch), fields, "batch", held)
+        if counts.unfit():
+            site.files.discard(part)
+            raise untravelled_error(plan, counts.unfit())
         return Found(part, counts.read())
 
     if rows <= compare.ONE_TASK_ROWS:
@@ -93,6 +99,12 @@ def _written(site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, 
         return write(numbered)
     finally:
         changes.unpersist()
+
+
+def _unfit(plan: StreamPlan) -> dict[int, str]:
+    """By column, that an old value is none a typed sink takes: it may be older than the first such sink."""
+    found = {i: misfit(c.travel, f"b_{i}") for i, c in enumerate(plan.captured)}
+    return {i: condition for i, condition in found.items() if condition}
 
 
 def stage_changes(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Observation
@@ -39,18 +39,27 @@ def total(taken: Iterable[Totals]) -> tuple[int, int | None]:
 
 
 class Counts:
-    """Events by op, counted while a batch is written."""
+    """Events by op, counted while a batch is written.
 
-    def __init__(self) -> None:
-        self._observed = Observation()
+    Args:
+        unfit: Conditions by position of a column; of which of them some event fulfils one is told.
+    """
+
+    def __init__(self, unfit: Mapping[int, str] | None = None) -> None:
+        self._observed, self._unfit = Observation(), dict(unfit or {})
 
     def of(self, batch: DataFrame) -> DataFrame:
         """`batch`, to be evaluated once."""
-        return batch.observe(
-            self._observed, *(F.expr(f"count(CASE WHEN op = '{op}' THEN 1 END) AS {op}") for op in OPS)
-        )
+        counted = {op: f"op = '{op}'" for op in OPS} | {f"u{i}": condition for i, condition in self._unfit.items()}
+        told = (f"count(CASE WHEN {condition} THEN 1 END) AS {name}" for name, condition in counted.items())
+        return batch.observe(self._observed, *map(F.expr, told))
 
     def read(self) -> dict[str, int]:
         """Op -> number of events, of ops that there are, once the batch was written."""
         found = self._observed.get
         return {op: int(found[op]) for op in OPS if found[op]}
+
+    def unfit(self) -> list[int]:
+        """The positions whose condition was fulfilled, once the batch was written."""
+        found = self._observed.get
+        return [i for i in self._unfit if found[f"u{i}"]]

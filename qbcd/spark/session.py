@@ -1,16 +1,12 @@
-"""The Spark session: how one is made, when a foreign one is refused, and who stops it.
-
-A session costs seconds, so :class:`SparkProvider` starts it only when rows must travel.
-"""
+"""A Spark session: what settings it has, how one is made, when a foreign one is refused, whether one still lives."""
 
 from __future__ import annotations
 
 import os
 import re
-import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -39,20 +35,6 @@ FIXED: Mapping[str, str] = {
 }
 # What is laid out for one task stays there, whatever Spark believes its size to be; of a JDBC read that is 2^63 - 1.
 ONE_TASK: Mapping[str, str] = {"spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b"}
-# For jobs of a few rows, where compiling code and planning exchanges costs more than running them.
-SMALL: Mapping[str, str] = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "1",
-    **ONE_TASK,
-}
-SMALL_ROWS = 80_000  # up to which rows are few in this sense
-# For jobs whose size is known before: planning them anew after every exchange costs more than it finds out. Their
-# exchanges have a partition for each core.
-MIDDLE: Mapping[str, str] = {"spark.sql.adaptive.enabled": "false", **ONE_TASK}
-MIDDLE_ROWS = 5_000_000
-_SIZES = ((SMALL_ROWS, SMALL), (MIDDLE_ROWS, MIDDLE))
 REDACTED = "(?i)secret|password|passwd|token|access[.]?key|credential"
 _COLLECTOR = "-XX:+UseParallelGC"  # takes less processor time than Java's own choice, which has shorter pauses
 _NAMES_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
@@ -214,81 +196,35 @@ def adopt_session(spark: SparkSession, driver_classes: Sequence[str] = ()) -> Sp
     return spark
 
 
+def is_alive(session: SparkSession) -> bool:
+    """Whether a session's Java is there, and its context has not been stopped."""
+    try:
+        return not session.sparkContext._jsc.sc().isStopped()
+    except Exception:  # noqa: BLE001 -- whatever Py4J makes of a Java that is gone
+        return False
+
+
+def forget_session(session: SparkSession) -> None:
+    """Lets PySpark forget a session that is dead, so that another can be started; of Java, too, if it is gone."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    with suppress(Exception):  # it says so where its Java is gone
+        session.stop()
+    SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+    try:
+        SparkContext._jvm.java.lang.System.nanoTime()  # type: ignore[union-attr]
+    except Exception:  # noqa: BLE001 -- as above
+        SparkContext._gateway = SparkContext._jvm = None
+
+
 def has_class(spark: SparkSession, name: str) -> bool:
     """Whether the session's driver process has class `name` on its class path."""
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     return loader.getResource(name.replace(".", "/") + ".class") is not None
-
-
-class SparkProvider:
-    """Holds the project's session: handed in, found running in this process, or started on first use.
-
-    Args:
-        settings: Master and settings of a session that has to be started.
-        drivers: Finds the driver jars; called only when a session is started.
-        driver_classes: What a session made by others must be able to load.
-        session: A session handed in by the user.
-    """
-
-    def __init__(
-        self,
-        settings: SparkSettings,
-        drivers: Callable[[], Sequence[Path]],
-        driver_classes: Sequence[str] = (),
-        session: SparkSession | None = None,
-    ) -> None:
-        self._settings = settings
-        self._drivers = drivers
-        self._classes = tuple(driver_classes)
-        self._handed_in = session
-        self._session: SparkSession | None = None
-        self._ours = False
-        self._siblings: dict[int, SparkSession] = {}
-        self._rows: int | None = None
-        self._lock = threading.Lock()
-
-    @property
-    def started(self) -> bool:
-        """Whether :meth:`get` has given out a session that is still held."""
-        return self._session is not None
-
-    @contextmanager
-    def for_rows(self, rows: int) -> Iterator[None]:
-        """While it lasts, `get` gives the session that suits about so many rows; frames of two are never joined."""
-        before, self._rows = self._rows, rows
-        try:
-            yield
-        finally:
-            self._rows = before
-
-    def get(self) -> SparkSession:
-        """The session; starts or adopts it on first use. For so many rows another of the same context, see `for_rows`.
-
-        Raises:
-            QbcdError: As :func:`create_session` and :func:`adopt_session` say, or the finder of the drivers.
-        """
-        with self._lock:
-            if self._session is None:
-                found = self._handed_in if self._handed_in is not None else running_session()
-                if found is not None:
-                    self._session, self._ours = adopt_session(found, self._classes), False
-                else:
-                    self._session, self._ours = create_session(self._settings, self._drivers()), True
-            for most, settings in _SIZES:
-                if self._rows is not None and self._rows <= most:
-                    if most not in self._siblings:
-                        self._siblings[most] = sibling(self._session, settings)
-                    return self._siblings[most]
-            return self._session
-
-    def stop(self) -> None:
-        """Lets the session go; stops it only if this provider started it."""
-        with self._lock:
-            session, self._session, self._siblings = self._session, None, {}
-            if session is not None and self._ours:
-                session.stop()
 
 
 @contextmanager

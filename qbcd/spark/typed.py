@@ -45,10 +45,30 @@ def typed_value(travel: Travel, value: str, name: str) -> str:
     if travel.kind in _PLAIN:
         return f"CAST({value} AS {kind})"
     if travel.element is not None:
-        # Elements are read as texts first: Spark's JSON reader would round decimals and refuse NaN.
-        texts = f"from_json({value}, 'array<string>', map('mode', 'PERMISSIVE'))"
-        return f"transform({_insist(value, texts, name, kind)}, item -> {_element(travel.element, name)})"
+        return f"transform({_insist(value, _texts(value), name, kind)}, item -> {_element(travel.element, name)})"
     return _insist(value, f"TRY_CAST({value} AS {kind})", name, kind)
+
+
+def misfit(travel: Travel, value: str) -> str | None:
+    """Whether `typed_value` of the same would raise an error, as Spark's SQL; None where it never does."""
+    if travel.kind in _PLAIN:
+        return None
+    if travel.element is None:
+        return _lost(value, f"TRY_CAST({value} AS {spark_type(travel)})")
+    whole = _lost(value, _texts(value))
+    if travel.element.kind in ("text", "time", "binary"):
+        return whole
+    item = _lost("item", f"TRY_CAST(item AS {spark_type(travel.element)})")
+    return f"({whole} OR coalesce(exists({_texts(value)}, item -> {item}), false))"
+
+
+def _lost(wire: str, result: str) -> str:
+    return f"({wire} IS NOT NULL AND {result} IS NULL)"
+
+
+def _texts(value: str) -> str:
+    """The elements of an array as texts: Spark's JSON reader would round decimals and refuse NaN."""
+    return f"from_json({value}, 'array<string>', map('mode', 'PERMISSIVE'))"
 
 
 def _element(travel: Travel, name: str) -> str:

@@ -88,7 +88,8 @@ def _skeleton(
     connector: Connector, text: str, bases: tuple[Name, ...], known: tuple[_Known, ...], key: tuple[str, ...]
 ) -> Skeleton:
     dialect, plain = connector.dialect, lambda called: called.lower() in connector.plain_functions
-    check_written_again(text, dialect)
+    written = connector.written_again
+    check_written_again(text, dialect, written)
     tree = cast(exp.Query, sqlglot.parse_one(text, read=dialect))
     for (_, node), (schema, name) in zip(base_tables(tree, dialect), bases, strict=True):
         node.set("db", exp.to_identifier(schema, quoted=True))
@@ -98,5 +99,5 @@ def _skeleton(
     columns = {(one.table.schema, one.table.name): [c.name for c in one.table.columns] for one in known}
     views: dict[Name, exp.Query] = {}
     for table in (one.table for one in known if one.table.definition):
-        views[table.schema, table.name] = check_view(table, columns, views, dialect, plain)
+        views[table.schema, table.name] = check_view(table, columns, views, dialect, plain, written)
     return Skeleton(prepare_query(tree, dialect, columns, views), key, plain)

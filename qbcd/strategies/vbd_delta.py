@@ -173,8 +173,9 @@ class VbdDelta(VbdCompare):
         made: Any = arms[0]
         for arm in arms[1:]:
             made = exp.union(made, arm, distinct=True, copy=False)
-        into = sql_name(self.connector, self.affected)
-        return Statement(f"INSERT INTO {into}\n{made.sql(dialect=self.connector.dialect, pretty=True)}")
+        insert = exp.insert(made, _named(self.affected), copy=False)
+        steady = self.connector.steady_insert(insert, pretty=True)
+        return Statement(steady or insert.sql(dialect=self.connector.dialect, pretty=True), counted=bool(steady))
 
     def forget_affected(self) -> Statement:
         """Forgets affected keys."""
@@ -195,13 +196,10 @@ class VbdDelta(VbdCompare):
 
     def _held(self) -> InSource:
         """The strategy of the query held to affected keys, over the same replica."""
-        keys = exp.Table(
-            this=exp.to_identifier(self.affected[1], quoted=True), db=exp.to_identifier(self.affected[0], quoted=True)
-        )
         exact = [c.name for c in self.plan.key if c.comparison == "typed"]
-        held = self.skeleton.restricted(keys, exact).sql(dialect=self.connector.dialect, pretty=True)
+        held = self.skeleton.restricted(_named(self.affected), exact).sql(dialect=self.connector.dialect, pretty=True)
         table = replace(self.plan.table, query=held)
-        return Mds(self.connector, replace(self.plan, table=table), self._schema)
+        return _Held(self.connector, replace(self.plan, table=table), self._schema)
 
     def estimate(self) -> Estimate:
         """Windows of the base tables, and what the affected keys' rows take; by an index on each time-stamp."""
@@ -222,6 +220,16 @@ class VbdDelta(VbdCompare):
                 "(deletes: {every: 1h} sweeps for them)"
             )
         return found
+
+
+class _Held(Mds):
+    """Variant delta's query, held to some keys."""
+
+    steady = True
+
+
+def _named(table: tuple[str, str]) -> exp.Table:
+    return exp.Table(this=exp.to_identifier(table[1], quoted=True), db=exp.to_identifier(table[0], quoted=True))
 
 
 def why_not_delta(connector: Connector, plan: StreamPlan) -> str:

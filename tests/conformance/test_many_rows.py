@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from qbcd.sites import compare, layers, upkeep
-from qbcd.spark import session
+from qbcd.spark import provider
 from tests.conformance.test_histories import BOTH, FEW, HOSTILE, run
 from tests.support.places import Place, over
 from tests.support.variants import VARIANTS
@@ -28,7 +28,7 @@ def test_many_rows(
     in_many = layers._in_many
     monkeypatch.setattr(compare, "FEW_ROWS", -1)
     monkeypatch.setattr(compare, "ONE_TASK_ROWS", 40)
-    monkeypatch.setattr(session, "_SIZES", session._SIZES[1:])
+    monkeypatch.setattr(provider, "_SIZES", provider._SIZES[1:])
     monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 2)
 
     def watched(*args: object) -> DataFrame:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from qbcd.connectors.postgresql import PostgreSQL
-from qbcd.errors import StateConflict, TornRead
-from qbcd.sites import narrow, upkeep
+from qbcd.errors import StateConflict, TornRead, UnsafeKey
+from qbcd.sites import comparing, narrow, upkeep
 from qbcd.state import LeaseKeeper
 from tests.faults.stage import rubbish
 from tests.support import sql
@@ -149,3 +149,43 @@ def test_a_compaction_that_was_overtaken(
         assert len(scene.check()) == 3
         assert scene.project.stream(STREAM).verify() == []
         assert rubbish(scene) == []
+
+
+# A poll that is refused after it has fetched leaves nothing behind, however often it is tried: neither where the rows
+# of ranges that are cut would have become the replica's.
+def test_a_refused_poll_leaves_no_files(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*args: Any) -> None:
+        raise TornRead("refused")
+
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        sql(database, "INSERT INTO t SELECT i, 'more', 0 FROM generate_series(2000, 2100) i")
+        mark = scene.mark()
+        with monkeypatch.context() as broken:
+            broken.setattr(comparing, "new_batch", refused)
+            for _ in range(2):
+                with pytest.raises(TornRead, match="refused"):
+                    scene.poll()
+        assert scene.mark() == mark
+        left = rubbish(scene)
+        assert [name for name in left if "fetch" in name] == [], left
+        scene.poll()
+        scene.check()
+        assert rubbish(scene) == []
+
+
+# Keys that stand twice could come and go unseen where marks are compared: what the catalog does not vouch for is read
+# in full.
+def test_a_key_that_lost_its_constraint_is_read_in_full(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(narrow, "SAVED_BYTES", -(10**12))
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        mark = scene.mark()
+        sql(database, "ALTER TABLE t DROP CONSTRAINT t_pkey; INSERT INTO t SELECT * FROM t WHERE id = 3")
+        with pytest.raises(UnsafeKey, match="has duplicate or NULL values"):
+            scene.poll()
+        assert scene.mark() == mark

@@ -13,7 +13,7 @@ import pytest
 from qbcd.check import check_machine
 from qbcd.config import SparkConfig
 from qbcd.connectors import PostgreSQL
-from qbcd.spark.session import SparkProvider
+from qbcd.spark.provider import SparkProvider
 from tests.support import connect, sql, wait_until
 from tests.support.cli import Cli, finished, spawn
 
@@ -289,17 +289,21 @@ def test_the_first_signal_finishes_the_step_and_the_second_does_not(cli: Cli, wo
             cursor.execute("LOCK TABLE customers IN ACCESS EXCLUSIVE MODE")
             process = spawn(workspace, "run", "customers", "--json")
             wait_until(lambda: _waits_for_lock(database), what="the poll that waits for the lock")
-            process.send_signal(signal.SIGTERM if not second else signal.SIGINT)
-            time.sleep(0.5)
-            assert process.poll() is None
-            if second:
-                process.send_signal(signal.SIGINT)
-                assert finished(process, 20).code == 130
+            try:
+                process.send_signal(signal.SIGTERM if not second else signal.SIGINT)
+                assert process.stderr is not None
+                assert "stopping after the step in hand" in process.stderr.readline()
+                assert process.poll() is None
+                if second:
+                    process.send_signal(signal.SIGINT)
+                    assert finished(process, 60).code == 130
+            except BaseException:
+                process.kill()
+                raise
         if not second:
-            ran = finished(process, 30)
+            ran = finished(process, 60)
             assert ran.code == 0, ran.err
             assert [line["outcome"] for line in ran.lines] == ["empty"]
-            assert "stopping after the step in hand" in ran.err
     assert cli("run", "--once", "customers").code == 0  # a killed poller's lease stands in nobody's way
 
 
@@ -316,12 +320,12 @@ def test_the_demo_cleans_up_after_ctrl_c(workspace: Path) -> None:
     config = workspace / "shown" / "qbcd.yaml"
     try:
         # The state is made after the configuration, which may still be half written when it is first seen.
-        wait_until((workspace / "shown" / ".qbcd").exists, timeout=60, what="the project's state")
+        wait_until((workspace / "shown" / ".qbcd").exists, timeout=180, what="the project's state")
         url = config.read_text().split('"')[1]
         with psycopg2.connect(url):
             pass
         process.send_signal(signal.SIGINT)
-        assert finished(process, 60).code == 130
+        assert finished(process, 120).code == 130
     finally:
         process.kill()
     with pytest.raises(psycopg2.OperationalError):

@@ -21,7 +21,8 @@ from qbcd.errors import QbcdError, Refused, SourceError
 from qbcd.model import BatchHeader, Travel
 from qbcd.spark.events import FIELDS, event_lines, events
 from qbcd.spark.jdbc import JdbcFailure, explained, jdbc_failure, read_query
-from qbcd.spark.session import SparkProvider, adopt_session, create_session, has_class
+from qbcd.spark.provider import SparkProvider
+from qbcd.spark.session import adopt_session, create_session, has_class
 from tests.support import connect, sql
 from tests.support.staged import header_of, staged_rows
 
@@ -382,7 +383,8 @@ def test_second_session_in_a_process_is_refused(spark: SparkSession) -> None:
 
 OWN_SESSION = """
 from qbcd.errors import EnvironmentMissing
-from qbcd.spark.session import SparkProvider, create_session
+from qbcd.spark.provider import SparkProvider
+from qbcd.spark.session import create_session
 
 class Settings:
     def __init__(self, master):

@@ -189,3 +189,25 @@ def test_values_that_no_type_can_hold_are_refused(
         parts = list((workspace / "out/lake" / name).glob("epoch=*/batch_seq=*"))
         rows = spark.read.parquet(*map(str, parts)).where("key.id = 2").select("after.*").collect()
         assert [{c: r[c] for c in texts} for r in rows] == [{c: image[c] for c in texts}]
+
+
+def test_old_values_that_no_type_can_hold_are_refused(table: str, workspace: Path, spark: SparkSession) -> None:
+    """They came while no sink minded; the first typed one could not take the events that speak of them."""
+    plain = {"changes": SINKS["changes"]}
+    with opened(config(table, *streams(*STREAMS), sinks=plain), workspace, spark) as project:
+        for column, value in TOO_FAR[::3]:
+            sql(table, f"UPDATE t SET {column} = %s::{COLUMNS[column][0]} WHERE id = 2", [value])
+            sql(table, f"UPDATE t SET {column} = %s::{COLUMNS[column][0]} WHERE id = 3", [value])
+        for name in STREAMS:
+            project.stream(name).prepare()
+    with opened(config(table, *streams(*STREAMS), sinks=SINKS), workspace, spark) as project:
+        before = {n: project.work(n).site.row() for n in STREAMS}
+        gone = ", ".join(f"{column} = NULL" for column, _ in TOO_FAR[::3])
+        for change in (f"UPDATE t SET {gone} WHERE id = 2", "DELETE FROM t WHERE id = 3"):
+            sql(table, change)
+            for name in STREAMS:
+                with pytest.raises(Refused, match=f"column '{TOO_FAR[0][0]}' holds a value that a typed sink cannot"):
+                    poll(project, name)
+        assert {n: project.work(n).site.row() for n in STREAMS} == before
+        files = [p.name for p in (workspace / ".qbcd").rglob("*.parquet") if "batch" in str(p)]
+        assert files == []

@@ -11,6 +11,7 @@ import pytest
 import qbcd
 from qbcd.errors import QbcdError
 from qbcd.strategies.base import table_name
+from tests.support import no_sessions, wait_until
 from tests.support.places import Place
 from tests.support.project import config, opened
 from tests.support.query_streams import detect, replica_differs
@@ -246,6 +247,7 @@ def scans(place: Place, names: list[str]) -> list[tuple[Any, ...]]:
 
     (The server's planner looks into indexes of tables that a statement names, and counts that.)
     """
+    wait_until(lambda: no_sessions(place.url), what="the end of sessions, which tell what they read")
     return [
         place.sql("SELECT seq_scan, CASE WHEN relname LIKE 'replica%%' THEN idx_scan END FROM pg_stat_all_tables "
                   "WHERE relname = %s", [name])[0]

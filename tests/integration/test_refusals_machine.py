@@ -43,8 +43,8 @@ def opened(place: Place, session: SparkSession | None = None, **more: Any) -> qb
 
 def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hides the run's Spark session, so that one would have to be started, and keeps one from being started."""
-    monkeypatch.setattr(qbcd.spark.session, "running_session", lambda: None)
-    monkeypatch.setattr(qbcd.spark.session, "create_session", lambda settings, drivers: pytest.fail("started"))
+    monkeypatch.setattr(qbcd.spark.provider, "running_session", lambda: None)
+    monkeypatch.setattr(qbcd.spark.provider, "create_session", lambda settings, drivers: pytest.fail("started"))
 
 
 def test_no_driver_jar_anywhere(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import qbcd
 from qbcd.sites import DatabaseSite
-from qbcd.spark.session import MIDDLE_ROWS, SMALL, SMALL_ROWS, SparkProvider
+from qbcd.spark.provider import MIDDLE_ROWS, SMALL, SMALL_ROWS, SparkProvider
 from tests.support.places import Place
 from tests.support.project import config
 

@@ -9,7 +9,7 @@ import pytest
 
 import qbcd
 from qbcd.state import StreamRow
-from tests.support import sql
+from tests.support import no_sessions, sql, wait_until
 from tests.support.oracle import events
 from tests.support.project import config, opened, poll
 
@@ -57,7 +57,7 @@ def kept(row: StreamRow) -> tuple[Any, ...]:
 
 def rows_written(url: str) -> int:
     """Rows of qbcd's outboxes and of the table itself that the server has written or changed, ever."""
-    sql(url, "SELECT pg_stat_force_next_flush()")
+    wait_until(lambda: no_sessions(url), what="the end of sessions, which tell what they wrote")
     query = (
         "SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables WHERE relname ~ '^(t|outbox|replica)'"
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.support.places import Row, place_of
 
-__all__ = ["connect", "sql", "wait_until"]
+__all__ = ["connect", "no_sessions", "sql", "wait_until"]
 
 
 def connect(url: str, *, autocommit: bool = False) -> AbstractContextManager[Any]:
@@ -38,3 +38,9 @@ def wait_until(condition: Callable[[], bool], *, timeout: float = 30.0, what: st
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what} did not come within {timeout:g} s")
         time.sleep(0.02)
+
+
+def no_sessions(url: str) -> bool:
+    """Whether a PostgreSQL database has no session of qbcd's; each adds to the server's statistics when it ends."""
+    query = "SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'qbcd%' AND datname = current_database()"
+    return not sql(url, query)

@@ -63,6 +63,7 @@ class Gate:
         """Does `action` while somebody waits, lets him go on, and closes again."""
         wait_until(lambda: bool(sql(url, WAITING)), what="a reader at the gate")
         action()
+        # as one message, so that nobody comes in between
         self._run(f"SELECT pg_advisory_unlock({GATE}); SELECT pg_advisory_lock({GATE})")
 
     def open(self) -> None:
@@ -71,8 +72,7 @@ class Gate:
 
     def _run(self, statements: str) -> None:
         with self.conn.cursor() as cursor:
-            for statement in statements.split("; "):
-                cursor.execute(statement)
+            cursor.execute(statements)
 
 
 @contextmanager

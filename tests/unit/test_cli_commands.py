@@ -234,3 +234,25 @@ def test_reset_without_an_answer_changes_nothing(project: Path) -> None:
     ran = finished(spawn(project, "reset", "orders"))
     assert ran.code == 2
     assert "--yes" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ("postgresql://reader", "postgres://reader", "qbcd.yaml:3: sources.shop.url: no connector for database"),
+        ("sinks:\n", "state: oracle://u@h/x\nsinks:\n", "qbcd.yaml:4: state: qbcd cannot keep state in 'oracle'"),
+    ],
+)
+def test_a_database_that_nobody_knows_has_its_place(cli: Cli, project: Path, old: str, new: str, place: str) -> None:
+    (project / "qbcd.yaml").write_text(CONFIG.replace(old, new, 1))
+    ran = cli("check")
+    assert ran.code == 2
+    assert place in ran.err
+
+
+def test_a_spark_setting_that_polls_would_refuse_is_found_before(cli: Cli, project: Path) -> None:
+    setting = "spark: {conf: {spark.sql.session.timeZone: CET}}\n"
+    (project / "qbcd.yaml").write_text(CONFIG.replace("sinks:\n", f"{setting}sinks:\n", 1))
+    ran = cli("check")
+    assert ran.code == 2
+    assert "spark.sql.session.timeZone is CET, but qbcd needs UTC" in ran.err

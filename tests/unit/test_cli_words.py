@@ -1,11 +1,17 @@
-"""Figures as people read them."""
+"""Figures as people read them; results as they are."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
+from pydantic import SecretStr
+from rich.markup import escape
 
 from qbcd.cli import words
-from qbcd.cli.output import worst
+from qbcd.cli.output import Output, _secrets, worst
+from qbcd.config import config_from_dict
 from qbcd.model import Cost
 
 
@@ -43,3 +49,23 @@ def test_cost() -> None:
 )  # fmt: skip
 def test_worst_exit_code(codes: list[int], code: int) -> None:
     assert worst(codes) == code
+
+
+def test_results_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rich takes ``:name:`` for an emoji, a tab for blanks and ``[b]`` for bold, in cells of tables too."""
+    output = Output(config=Path("qbcd.yaml"), verbose=False, as_json=True, progress=False)
+    value = {"v": "a :warning: b", "ratio": "1:100:5 :id:", "markup": "[b]x[/b]", "tab": "x\ty"}
+    output.data(value)
+    output.text("a\tb :id: [b]")
+    output.show(escape("key a:id:b [b]"))
+    assert capsys.readouterr().out == f"{json.dumps(value)}\na\tb :id: [b]\nkey a:id:b [b]\n"
+
+
+def test_secrets_of_sinks_and_spark_are_masked() -> None:
+    config = config_from_dict({
+        "version": 1, "sources": {"shop": {"url": "postgresql://u@127.0.0.1/shop"}},
+        "spark": {"conf": {"spark.hadoop.fs.s3a.secret.key": SecretStr("s3-hidden"), "spark.app.name": "plain"}},
+        "sinks": {"changes": {"type": "jsonl", "path": "out"}},
+        "tables": [{"source": "shop", "table": "public.t", "strategy": "id_rcs", "sinks": ["changes"]}],
+    })  # fmt: skip
+    assert _secrets(config) == ["s3-hidden"]

@@ -151,3 +151,22 @@ def test_a_section_without_content_counts_as_absent(tmp_path: Path) -> None:
     config = load(tmp_path, GOOD.replace("    where: region = 'EU'", "    where:") + "spark:\n")
     assert config.streams[0].where == ""
     assert "unknown key" in str(failure(tmp_path, GOOD + "sprak:\n"))
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"), [("500ms", 1), ("1500ms", 2), ("30s", 30), ("0", 0), ("24d", 24 * 86_400)]
+)
+def test_a_limit_of_statements_is_of_whole_seconds(written: str, seconds: int, tmp_path: Path) -> None:
+    """Servers and drivers know none of less, and take 0 for no limit."""
+    text = GOOD.replace("    jdbc:", f"    statement_timeout: {written}\n    jdbc:")
+    assert load(tmp_path, text).sources["shop"].statement_timeout == timedelta(seconds=seconds)
+
+
+def test_a_limit_of_statements_is_one_that_servers_take(tmp_path: Path) -> None:
+    text = GOOD.replace("    jdbc:", "    statement_timeout: 25d\n    jdbc:")
+    assert "qbcd.yaml:6: sources.shop.statement_timeout: the limit is longer" in str(failure(tmp_path, text))
+
+
+def test_a_tab_is_called_one(tmp_path: Path) -> None:
+    told = failure(tmp_path, "version: 1\nsources:\n\tshop: 1\n").what
+    assert told == "not valid YAML: found character a tab that cannot start any token"

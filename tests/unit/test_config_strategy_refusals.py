@@ -280,8 +280,8 @@ def test_pairing_needs_old_values_where_it_is_inherited(tmp_path: Path) -> None:
         ("{type: id_rcs, buckets: hash}", "", ""),
         ("{type: id_rcs, replica: digest}", "", "key: of a row without a key nothing would be told when it goes: with"),
         ("{type: id_rcs, buckets: key}", "", "key: there can be no ranges of a key that rows do not have (remove "),
-        ("mds", "", "key: strategy mds tells rows by their keys: `key: none` is for id_rcs alone (name the"),
-        (TDI, "", "key: strategy tdi tells rows by their keys: `key: none` is for id_rcs alone (name the"),
+        ("mds", "", "key: strategy mds tells rows by their keys: `key: none` is for id_rcs and vbd alone (name the"),
+        (TDI, "", "key: strategy tdi tells rows by their keys: `key: none` is for id_rcs and vbd alone (name the"),
         ("id_rcs", "key_change: pair", "key_change: rows without a key have none that could change (remove"),
     ],
 )  # fmt: skip

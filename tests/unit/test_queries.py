@@ -167,6 +167,13 @@ def test_keys_are_proven_or_not(text: str, keys: list[tuple[str, ...]]) -> None:
     assert list(known(text).keys) == keys
 
 
+@pytest.mark.parametrize("mention", ["s.b FOR SYSTEM_TIME ALL", "s.b FOR SYSTEM_TIME BETWEEN '2020-01-01' AND NOW(6)"])
+def test_versions_of_a_row_have_one_key(mention: str) -> None:
+    for text in (f"SELECT id, v FROM {mention}", f"SELECT a.id, b.v FROM s.a JOIN {mention} AS b ON b.id = a.b_id"):
+        query = parse_query(text, "mysql")
+        assert list(relation_of(query.tree, [TABLES[b.name] for b in query.bases], "mysql").keys) == []
+
+
 def test_a_key_is_likely_where_only_a_function_is_in_doubt() -> None:
     assert known("SELECT id, s.mine(v) AS x FROM s.a").likely == (("id",),)
 

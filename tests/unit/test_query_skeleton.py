@@ -14,6 +14,7 @@ from qbcd.errors import Refused
 from qbcd.queries.prepared import NotIncremental, prepare_query
 from qbcd.queries.refusals import refusals
 from qbcd.queries.skeleton import Skeleton
+from qbcd.queries.views import check_written_again
 from qbcd.strategies import VbdDelta
 from tests.golden.plans import CONNECTORS, plan_of
 
@@ -70,6 +71,16 @@ def restricted(text: str, *key: str, exact: bool = True) -> str:
             "SELECT a.id FROM public.a, (SELECT COUNT(*) IN (SELECT f FROM public.c) AS n FROM public.b) AS d",
             "has a subquery beside aggregates without GROUP BY",
         ),
+        (
+            "WITH c1 AS (SELECT id, f, g FROM public.c) SELECT a.id, c1.g AS x FROM public.a LEFT JOIN c1 "
+            "JOIN public.b ON b.f = c1.id ON c1.f = a.id", "has joins in brackets",
+        ),
+        (
+            "WITH c1 AS (SELECT id, f FROM public.c) SELECT z.id, z.f AS v FROM c1 AS z(f, id)",
+            "gives columns of c1 other names where it joins it",
+        ),
+        ("SELECT id FROM public.a WHERE ROW(f, g) IN (SELECT f, g FROM public.b)", "compares a row with a subquery"),
+        ("SELECT id FROM public.a WHERE ((f, g)) NOT IN (SELECT f, g FROM public.b)", "compares a row with a subquery"),
     ],
 )  # fmt: skip
 def test_refused(query: str, reason: str) -> None:
@@ -196,9 +207,8 @@ def test_columns_that_lead_nowhere_are_not_kept() -> None:
     assert made.joined_by() == {("public", "a"): ["f"], ("public", "b"): ["id"]}
 
 
-@pytest.mark.parametrize("database", ["mariadb", "mysql"])
-def test_refused_where_a_transaction_that_writes_sees_several_states(database: str) -> None:
-    connector, plan = CONNECTORS[database], plan_of(database, "simple", "mds")
+def test_refused_where_a_transaction_that_writes_sees_several_states() -> None:
+    connector, plan = CONNECTORS["mysql"], plan_of("mysql", "simple", "mds")
     table = replace(plan.table, kind="query", query="SELECT order_id FROM shop.simple", bases=(plan.table,))
     strategy = VbdDelta(connector, replace(plan, strategy="vbd", table=table), "qbcd")
     with pytest.raises(Refused, match="shows a transaction that writes another state at each statement"):
@@ -232,6 +242,51 @@ def test_joins_that_only_look_a_row_up_are_left_out(query: str, mention: str, re
     [arm] = made.affected(mention, Whole())
     assert sorted(table.alias for table in arm.find_all(exp.Table)) == relations
     assert set(itertools.chain(*made.kept.values())) >= {"id", "f"}  # whatever is left out, old rows lead the same way
+
+
+def test_a_condition_of_a_later_join_keeps_what_it_speaks_of() -> None:
+    query = "SELECT a.id, c.id AS cid FROM public.a LEFT JOIN public.b ON b.id = a.f JOIN public.c ON b.g > 5"
+    made = skeleton(query, "id", "cid")
+    for mention in ("q0", "q1", "q2"):
+        for arm in made.affected(mention, Whole()):
+            joined = {table.alias for table in arm.find_all(exp.Table)}
+            assert {column.table for column in arm.find_all(exp.Column)} <= joined, arm.sql()
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect", "reason"),
+    [
+        ("SELECT t + interval '1 day 02:00' AS x FROM s.a", "postgres", "has a literal '1 day 02:00' that qbcd would"),
+        ("SELECT t - INTERVAL '1 day ago' AS x FROM s.a", "postgres", "has a literal '1 day ago' that qbcd would not"),
+        ('SELECT to_char(t, \'DD"d" MI"min"\') AS x FROM s.a', "postgres", "has a literal"),
+        ("SELECT regexp_like(v, '^b', 'n') AS x FROM s.a", "postgres", "has a literal 'n' that qbcd would not"),
+        ("SELECT |/ n + 1 AS x FROM s.a", "postgres", "has the operator |/: write sqrt(..) or cbrt(..)"),
+        ("SELECT date_bin('15 min', t, u) AS x FROM s.a", "postgres", "calls DATE_BIN, which qbcd may not write as"),
+        ("SELECT log10(n) AS x FROM s.a", "mysql", "calls LOG, which qbcd may not write as you did"),
+        ("SELECT to_days(t) AS x FROM s.a", "mysql", "has a literal that qbcd would not write as you did"),
+        ("SELECT n + 0x41 AS x FROM s.a", "mysql", "has bytes as 0x41: write x'..'"),
+    ],
+)
+def test_what_would_be_written_as_something_else(text: str, dialect: str, reason: str) -> None:
+    known = CONNECTORS["postgresql" if dialect == "postgres" else "mariadb"].written_again
+    with pytest.raises(NotIncremental) as caught:
+        check_written_again(text, dialect, known)
+    assert str(caught.value).startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        ("SELECT t + interval '1 Day' AS x, t - INTERVAL '2 hours 3 min' AS y FROM s.a", "postgres"),
+        ("SELECT date_trunc('month', t) AS x, to_char(t, 'YYYY-MM') AS y, .5 * n AS z FROM s.a", "postgres"),
+        ("SELECT '1 day 02:00'::interval + t AS x, strpos(v, 'a') AS y FROM s.a", "postgres"),
+        ("SELECT t + INTERVAL 1 DAY AS x, ifnull(n, .5) AS y, instr(v, 'a') AS z FROM s.a", "mysql"),
+        ("SELECT date_format(t, '%Y-%m') AS x, \"it's\" AS y, x'4d' AS z FROM s.a", "mysql"),
+    ],
+)
+def test_what_is_written_as_it_was(text: str, dialect: str) -> None:
+    known = CONNECTORS["postgresql" if dialect == "postgres" else "mariadb"].written_again
+    check_written_again(text, dialect, known)
 
 
 def test_beyond_a_look_up_that_is_left_out_nobody_is_surely_without_a_partner() -> None:

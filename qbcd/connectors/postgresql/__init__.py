@@ -16,6 +16,7 @@ from qbcd.connectors.postgresql import (
     catalog,
     errors,
     forms,
+    functions,
     highwater,
     marks,
     queried,
@@ -67,7 +68,8 @@ class PostgreSQL(Connector):
         return session.PINS
 
     steady_writes = True
-    plain_functions = unsteady.PLAIN
+    plain_functions = functions.PLAIN
+    written_again = functions.WRITTEN_AGAIN
 
     def exact_column(self, column: Column) -> Column:
         return types.exact_column(column)

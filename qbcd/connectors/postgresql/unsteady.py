@@ -24,16 +24,6 @@ SELECT DISTINCT p.proname::text AS name FROM pg_proc p JOIN pg_namespace n ON n.
 WHERE p.proname = ANY(%(names)s) AND (p.provolatile = 'v' OR n.nspname <> 'pg_catalog' AND p.provolatile <> 'i')
 """
 
-# Functions of one row that come up in queries, and that SQL's standard does not have; words that read like calls.
-PLAIN = frozenset({
-    "abs", "age", "all", "array_length", "ascii", "btrim", "cardinality", "char_length", "chr", "concat", "concat_ws",
-    "date_part", "decode", "encode", "format", "initcap", "left", "length", "lpad", "ltrim", "make_date",
-    "make_timestamp", "md5", "mod", "octet_length", "overlay", "power", "quote_literal", "regexp_replace", "repeat",
-    "replace", "reverse", "right", "round", "row", "rpad", "rtrim", "sha256", "sign", "similar_to_escape", "split_part",
-    "sqrt", "starts_with", "strpos", "substr", "timezone", "to_date", "to_number", "translate", "trunc", "upper",
-    "width_bucket",
-})  # fmt: skip
-
 
 def unsteady(conn: Connection, words: Sequence[str]) -> list[str]:
     """See :meth:`~qbcd.connectors.base.Connector.unsteady`."""

@@ -1,0 +1,125 @@
+"""Who holds the project's Spark session, starts it, and stops it.
+
+A session costs seconds, so it is started only when rows must travel.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qbcd.errors import Refused
+from qbcd.spark.session import (
+    ONE_TASK,
+    SparkSettings,
+    adopt_session,
+    create_session,
+    forget_session,
+    is_alive,
+    running_session,
+    sibling,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger("qbcd")
+# For jobs of a few rows, where compiling code and planning exchanges costs more than running them.
+SMALL: Mapping[str, str] = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+    **ONE_TASK,
+}
+SMALL_ROWS = 80_000  # up to which rows are few in this sense
+# For jobs whose size is known before: planning them anew after every exchange costs more than it finds out. Their
+# exchanges have a partition for each core.
+MIDDLE: Mapping[str, str] = {"spark.sql.adaptive.enabled": "false", **ONE_TASK}
+MIDDLE_ROWS = 5_000_000
+_SIZES = ((SMALL_ROWS, SMALL), (MIDDLE_ROWS, MIDDLE))
+
+
+class SparkProvider:
+    """Holds the project's session: handed in, found running in this process, or started on first use.
+
+    Args:
+        settings: Master and settings of a session that has to be started.
+        drivers: Finds the driver jars; called only when a session is started.
+        driver_classes: What a session made by others must be able to load.
+        session: A session handed in by the user.
+    """
+
+    def __init__(
+        self,
+        settings: SparkSettings,
+        drivers: Callable[[], Sequence[Path]],
+        driver_classes: Sequence[str] = (),
+        session: SparkSession | None = None,
+    ) -> None:
+        self._settings = settings
+        self._drivers = drivers
+        self._classes = tuple(driver_classes)
+        self._handed_in = session
+        self._session: SparkSession | None = None
+        self._ours = False
+        self._siblings: dict[int, SparkSession] = {}
+        self._rows: int | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def started(self) -> bool:
+        """Whether :meth:`get` has given out a session that is still held."""
+        return self._session is not None
+
+    @contextmanager
+    def for_rows(self, rows: int) -> Iterator[None]:
+        """While it lasts, `get` gives the session that suits about so many rows; frames of two are never joined."""
+        before, self._rows = self._rows, rows
+        try:
+            yield
+        finally:
+            self._rows = before
+
+    def get(self) -> SparkSession:
+        """The session; starts or adopts it on first use. For so many rows another of the same context, see `for_rows`.
+
+        Raises:
+            QbcdError: As :func:`create_session` and :func:`adopt_session` say, or the finder of the drivers.
+        """
+        with self._lock:
+            if self._session is not None and not is_alive(self._session):
+                self._bury(self._session)
+            if self._session is None:
+                found = self._handed_in if self._handed_in is not None else running_session()
+                if found is not None:
+                    self._session, self._ours = adopt_session(found, self._classes), False
+                else:
+                    self._session, self._ours = create_session(self._settings, self._drivers()), True
+            for most, settings in _SIZES:
+                if self._rows is not None and self._rows <= most:
+                    if most not in self._siblings:
+                        self._siblings[most] = sibling(self._session, settings)
+                    return self._siblings[most]
+            return self._session
+
+    def _bury(self, session: SparkSession) -> None:
+        """Another takes the place of a session that has died, unless the user handed it in."""
+        if session is self._handed_in:
+            raise Refused("the Spark session handed in has stopped", remedy="hand in another: qbcd.open(.., spark=..)")
+        log.warning("the Spark session has died; another one is started")
+        self._session, self._siblings = None, {}
+        forget_session(session)
+
+    def stop(self) -> None:
+        """Lets the session go; stops it only if this provider started it."""
+        with self._lock:
+            session, self._session, self._siblings = self._session, None, {}
+            if session is not None and self._ours:
+                session.stop()

@@ -1,0 +1,56 @@
+"""A Spark session that dies between two polls: the job goes on with another one, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.places import Place
+from tests.support.project import config
+
+# Its own process, since this one's Java is that of all tests.
+CHILD = """
+import json, os, signal, sys
+import psycopg2
+import qbcd
+
+data, folder, url, how = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
+
+def change(key):
+    with psycopg2.connect(url) as conn, conn.cursor() as cursor:
+        cursor.execute("INSERT INTO t VALUES (%s, 'new')", [key])
+
+def found(project):
+    [outcome] = project.run(["s"], once=True).outcomes
+    return str(outcome.error) if outcome.error else [h.counts for h in outcome.report.headers]
+
+with qbcd.Project.from_dict(data, base_dir=folder) as project:
+    project.stream("s").prepare()
+    for key in (10, 11):
+        change(key)
+        print(found(project), flush=True)
+        context = project.spark.get().sparkContext
+        if how == "killed":
+            os.kill(context._jvm.java.lang.ProcessHandle.current().pid(), signal.SIGKILL)
+        else:
+            context._jsc.stop()
+    print(found(project), flush=True)
+    change(12)
+    print(found(project), flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", ["killed", pytest.param("stopped", marks=pytest.mark.campaign)])
+def test_another_one_is_started(how: str, place: Place, workspace: Path) -> None:
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, v text); INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    data = config(place.url, {"name": "s", "table": place.table("t"), "strategy": "id_rcs", "baseline": "silent"})
+    command = [sys.executable, "-c", CHILD, json.dumps(data), str(workspace), place.url, how]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert ran.stdout.splitlines() == ["[{'c': 1}]", "[{'c': 1}]", "[]", "[{'c': 1}]"], ran.stderr[-2000:]
+    assert ran.stderr.count("the Spark session has died") == 2
+    told = [json.loads(line) for file in sorted(workspace.rglob("*.jsonl")) for line in file.read_text().splitlines()]
+    assert [event["after"]["id"] for event in told] == [10, 11, 12]

@@ -1,0 +1,118 @@
+"""The polling loop: what a failure of one stream, or of one of its sinks, means to the others and to itself."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from qbcd import job
+from qbcd.errors import DeliveryError, SourceError
+from qbcd.job import Outcome
+from qbcd.sites import Settings
+from qbcd.state import Run
+from qbcd.stream import Report, Stream
+
+EVERY = 10.0  # seconds
+
+
+class Turns(threading.Event):
+    """A stop that comes after so many polls; nobody waits, how long it would have been is noted."""
+
+    def __init__(self, polls: int) -> None:
+        super().__init__()
+        self.left, self.waited = polls, list[float]()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waited.append(timeout or 0.0)
+        return self.is_set()
+
+    def told(self, outcome: Outcome) -> None:
+        """Counts a poll."""
+        self.left -= 1
+        if self.left == 0:
+            self.set()
+
+
+class History:
+    """A project's state that notes polls and does nothing else."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+
+    def record_run(self, run: Run, cost: Any) -> None:
+        """See :class:`~qbcd.state.ProjectState`."""
+        self.runs.append(run)
+
+
+def stream(name: str, history: History, **settings: Any) -> Stream:
+    config: Any = SimpleNamespace(name=name, every=timedelta(seconds=EVERY))
+    nothing: Any = None
+    made = Settings(sinks=(), typed=False, requested={}, **settings)
+    return Stream(config, nothing, nothing, history, {}, made)  # type: ignore[arg-type]
+
+
+def polled(monkeypatch: pytest.MonkeyPatch, poll: Callable[[Stream], Report], polls: int, *streams: Stream) -> Turns:
+    """The loop over `streams` until so many polls are done."""
+    monkeypatch.setattr(job, "run_stream", poll)
+    turns = Turns(polls)
+    job.run_always(streams, turns.told, turns)
+    return turns
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(28, "No space left on device", "/work/x"), "/work/x: No space left on device (check the workdir's"),
+        (ZeroDivisionError("by zero"), "unexpected ZeroDivisionError: by zero (run with -v for the traceback)"),
+    ],
+)
+def test_one_stream_ends_no_other(error: Exception, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History()
+
+    def poll(one: Stream) -> Report:
+        if one.name == "b":
+            raise error
+        return Report(one.name)
+
+    polled(monkeypatch, poll, 6, *(stream(name, history) for name in "abc"))
+    assert {run.stream for run in history.runs} == {"a", "b", "c"}
+    for run in history.runs:
+        assert run.outcome == ("failed" if run.stream == "b" else "empty")
+        assert said in run.message or run.stream != "b"
+
+
+def test_a_stream_that_fails_waits_longer_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def poll(one: Stream) -> Report:
+        raise SourceError("down")
+
+    waited = polled(monkeypatch, poll, 8, stream("a", History())).waited
+    assert waited[3] <= EVERY < waited[4] < waited[6]
+
+
+def test_a_sink_that_fails_slows_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History()
+
+    def poll(one: Stream) -> Report:
+        return Report(one.name, failures={"lake": DeliveryError("full")})
+
+    waited = polled(monkeypatch, poll, 12, stream("a", history)).waited
+    assert max(waited) <= EVERY
+    assert {run.outcome for run in history.runs} == {"failed"}
+
+
+def test_what_the_user_lifts_holds_for_the_first_poll_that_comes_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[bool, bool]] = []
+
+    def poll(one: Stream) -> Report:
+        seen.append((one.settings.accept_deletes, one.settings.accept_source))
+        if len(seen) == 1:
+            raise SourceError("down")
+        return Report(one.name)
+
+    polled(monkeypatch, poll, 3, stream("a", History(), accept_deletes=True, accept_source=True))
+    assert seen == [(True, True), (True, True), (False, False)]
