@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from qbcd.errors import QbcdError, Refused, SparkFailed
+from qbcd.errors import LeaseHeld, QbcdError, Refused, SparkFailed
 from qbcd.model import Cost
 from qbcd.run import run_stream
 from qbcd.spark.jdbc import spark_failure
@@ -104,6 +104,12 @@ def _told(error: Exception) -> QbcdError:
     return QbcdError(f"unexpected {type(error).__name__}: {first}", remedy="run with -v for the traceback")
 
 
+def _looked(outcome: Outcome) -> bool:
+    """Whether a poll came to a judgement of its own; else the source was out of reach, or another process at work."""
+    error = outcome.error
+    return error is None or (isinstance(error, Refused) and not isinstance(error, LeaseHeld))
+
+
 def run_once(streams: Sequence[Stream], told: Callable[[Outcome], None], stop: threading.Event) -> JobReport:
     """Polls each stream once, in order; a stream that fails does not keep the others from theirs."""
     job = JobReport()
@@ -132,7 +138,7 @@ def run_always(streams: Sequence[Stream], told: Callable[[Outcome], None], stop:
         began = time.monotonic()
         outcome = last[stream.name] = poll(stream)
         told(outcome)
-        if outcome.error is None:  # what the user lifts, he lifts for one poll
+        if _looked(outcome):  # what the user lifts, he lifts for one poll, and not for what a later one may find
             once = replace(stream.settings, accept_deletes=False, accept_source=False)
             work[stream.name] = replace(stream, settings=once)
         every = stream.config.every.total_seconds()

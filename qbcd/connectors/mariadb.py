@@ -44,6 +44,7 @@ class MariaDB(MySQLFamily):
     )
     index_exists = "IF NOT EXISTS "
     steady_writes = True
+    locks_what_it_reads = True
     plain_functions = functions.PLAIN
     written_again = functions.WRITTEN_AGAIN
 

@@ -55,17 +55,19 @@ class OptionalPrimitives:
         """
         raise UnsupportedPrimitive(self.name, "steady_pins")
 
+    locks_what_it_reads = False  # whoever writes in such a transaction, but for `steady_insert`
+
     def steady_insert(self, insert: exp.Insert, *, pretty: bool) -> str:
-        """`insert`, whose rows a query gives, as a steady transaction runs it: no row that the query reads is locked.
+        """`insert`, whose rows a query gives, so that no row that the query reads is locked; see `locks_what_it_reads`.
 
         Args:
             insert: In the dialect's form.
             pretty: Write it in several lines.
 
         Returns:
-            A statement of one row, the number of rows inserted; empty where `insert` locks none as it is.
+            A statement of one row, the number of rows inserted.
         """
-        return ""
+        raise UnsupportedPrimitive(self.name, "steady_insert")
 
     def refresh_statistics(self, table: str) -> str:
         """What tells the server how many rows one of qbcd's own tables has just got; empty where it sees for itself."""

@@ -120,10 +120,12 @@ def _expanded(canonical: str, connector: Connector, plan: StreamPlan | None, ran
     tree = connector.statement_form(parsed.transform(expansion.of))
     # Pretty printing would indent the second line of a name that has two.
     pretty = plan is None or not any("\n" in name for name in (plan.table.name, *(c.name for c in plan.captured)))
-    if steady and (text := connector.steady_insert(cast(exp.Insert, tree), pretty=pretty)):
-        return _Expanded(text, tuple(expansion.verbatim), expansion.place, counted=True)
-    text = tree.sql(dialect=connector.dialect, unsupported_level=sqlglot.ErrorLevel.RAISE, pretty=pretty)
-    return _Expanded(text, tuple(expansion.verbatim), expansion.place, counted=False)
+    counted = steady and connector.locks_what_it_reads
+    if counted:
+        text = connector.steady_insert(cast(exp.Insert, tree), pretty=pretty)
+    else:
+        text = tree.sql(dialect=connector.dialect, unsupported_level=sqlglot.ErrorLevel.RAISE, pretty=pretty)
+    return _Expanded(text, tuple(expansion.verbatim), expansion.place, counted)
 
 
 def _text(item: _Verbatim, connector: Connector, plan: StreamPlan | None, within: KeyRange | None) -> str:

@@ -174,8 +174,9 @@ class VbdDelta(VbdCompare):
         for arm in arms[1:]:
             made = exp.union(made, arm, distinct=True, copy=False)
         insert = exp.insert(made, _named(self.affected), copy=False)
-        steady = self.connector.steady_insert(insert, pretty=True)
-        return Statement(steady or insert.sql(dialect=self.connector.dialect, pretty=True), counted=bool(steady))
+        if self.connector.locks_what_it_reads:
+            return Statement(self.connector.steady_insert(insert, pretty=True), counted=True)
+        return Statement(insert.sql(dialect=self.connector.dialect, pretty=True))
 
     def forget_affected(self) -> Statement:
         """Forgets affected keys."""

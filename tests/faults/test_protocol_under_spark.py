@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,13 @@ import pytest
 
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.errors import StateConflict, TornRead, UnsafeKey
-from qbcd.sites import comparing, narrow, upkeep
+from qbcd.sites import comparing, narrow, remote, upkeep
 from qbcd.state import LeaseKeeper
 from tests.faults.stage import rubbish
 from tests.support import sql
 from tests.support.pausing import Paused
 from tests.support.scene import STREAM, Scene
+from tests.support.stamped_scene import PAST_THE_MARGIN, scene_of
 from tests.support.watched import at_nth
 
 if TYPE_CHECKING:
@@ -189,3 +191,28 @@ def test_a_key_that_lost_its_constraint_is_read_in_full(
         with pytest.raises(UnsafeKey, match="has duplicate or NULL values"):
             scene.poll()
         assert scene.mark() == mark
+
+
+# Where statements see states of their own, what stood in a window may have left it when the window is read.
+@pytest.mark.parametrize("database", ["mariadb"], indirect=True)
+def test_a_window_that_is_empty_by_the_time_it_is_read(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch = remote._fetch
+
+    def overtaken(*args: Any) -> Any:
+        sql(database, "DELETE FROM t WHERE id = 500")
+        return fetch(*args)
+
+    with scene_of(database, workspace, "ts_spark", spark) as scene:
+        scene.begin()
+        sql(database, "INSERT INTO t (id, v, at) VALUES (500, 'short', sysdate(6))")
+        time.sleep(PAST_THE_MARGIN)
+        with monkeypatch.context() as patched:
+            patched.setattr(remote, "_fetch", overtaken)
+            report = scene.poll().report
+        assert report is not None
+        assert report.header is None
+        scene.change()
+        scene.poll()
+        scene.check()

@@ -367,3 +367,20 @@ def own(place: Place) -> list[Any]:
     """qbcd's tables of the stream."""
     return place.sql("SELECT table_name FROM information_schema.tables WHERE table_schema = 'qbcd' AND "
                      "table_name LIKE '%%\\_q\\_%%'", [])  # fmt: skip
+
+
+def test_a_row_that_was_away_unseen_by_the_systems_mark(tables: Place, workspace: Path) -> None:
+    """Nothing in its values tells that it was gone, while the result was computed without it."""
+    query = """SELECT o.id, l.kind FROM public.orders o LEFT JOIN public.lines l ON l.id = o.customer"""
+    data = configured(tables, query)
+    data["tables"][0]["strategy"] |= {"timestamps": {"public.orders": "at", "public.lines": "xmin"}}
+    del data["tables"][0]["strategy"]["deletes"]
+    with opened(data, workspace) as project:
+        project.stream("q").prepare()
+        tables.sql("CREATE TABLE away AS SELECT * FROM lines WHERE id = 3; DELETE FROM lines WHERE id = 3")
+        assert found(project) == {}, "a delete that nobody looks for"
+        tables.sql(f"UPDATE orders SET amount = 1, at = {NOW} WHERE customer = 3")
+        assert found(project) == {"u": 2}
+        tables.sql("INSERT INTO lines SELECT * FROM away")
+        assert found(project) == {"u": 2}
+        assert not replica_differs(tables, "q", query)

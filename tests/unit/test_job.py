@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from qbcd import job
-from qbcd.errors import DeliveryError, SourceError
+from qbcd.errors import DeliveryError, GuardTripped, LeaseHeld, QbcdError, SourceError
 from qbcd.job import Outcome
 from qbcd.sites import Settings
 from qbcd.state import Run
@@ -105,14 +105,20 @@ def test_a_sink_that_fails_slows_nobody(monkeypatch: pytest.MonkeyPatch) -> None
     assert {run.outcome for run in history.runs} == {"failed"}
 
 
-def test_what_the_user_lifts_holds_for_the_first_poll_that_comes_about(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("judged", [None, GuardTripped("too many deletes")])
+def test_what_the_user_lifts_holds_for_the_first_poll_that_comes_about(
+    judged: QbcdError | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that refuses is among them: what it found was not there to be seen when the user said so."""
     seen: list[tuple[bool, bool]] = []
 
     def poll(one: Stream) -> Report:
         seen.append((one.settings.accept_deletes, one.settings.accept_source))
-        if len(seen) == 1:
-            raise SourceError("down")
+        errors = [SourceError("down"), LeaseHeld("another process"), judged]
+        error = errors[len(seen) - 1] if len(seen) <= len(errors) else None
+        if error is not None:
+            raise error
         return Report(one.name)
 
-    polled(monkeypatch, poll, 3, stream("a", History(), accept_deletes=True, accept_source=True))
-    assert seen == [(True, True), (True, True), (False, False)]
+    polled(monkeypatch, poll, 4, stream("a", History(), accept_deletes=True, accept_source=True))
+    assert seen == [(True, True), (True, True), (True, True), (False, False)]

@@ -254,19 +254,12 @@ def create_table(name: str, columns: Sequence[tuple[str, str]], primary_key: Seq
 
 
 def statement_form(tree: exp.Expression) -> exp.Expression:
-    """The statement without what these servers lack: ``||`` for concatenation, DELETE .. AS, UPDATE .. FROM."""
+    """The statement without what these servers lack: ``||`` as concatenation, an alias in DELETE .. USING."""
     tree = tree.transform(_concatenated)
     if isinstance(tree, exp.Delete) and tree.args.get("using"):
         target = tree.this
         tree.set("using", [target.copy(), *tree.args["using"]])
         tree.set("this", exp.to_identifier(target.alias, quoted=True))
-    if isinstance(tree, exp.Update) and tree.args.get("from_") is not None:
-        target, where = tree.this, tree.args["where"]
-        target.set("joins", [exp.Join(this=tree.args["from_"].this, on=where.this)])
-        for assigned in tree.expressions:
-            assigned.this.set("table", exp.to_identifier(target.alias, quoted=True))
-        tree.set("from_", None)
-        tree.set("where", None)
     return tree
 
 
