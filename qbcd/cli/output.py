@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -199,6 +199,18 @@ def _secrets(config: ProjectConfig) -> list[str]:
     """Passwords of databases, and what other settings call a secret; the longest first."""
     urls = [source.sqlalchemy_url() for source in config.sources.values()] + [config.state_url()]
     settings = [config.spark.conf, *(sink.options for sink in config.sinks.values())]
-    named = [str(value) for some in settings for name, value in some.items() if re.search(REDACTED, name)]
+    named = [text for some in settings for text in _called_secrets(some)]
     found = {text for text in [*(str(url.password or "") for url in urls), *named] if len(text) > 3}
-    return sorted(found, key=len, reverse=True)
+    return sorted(found - {"true", "false"}, key=len, reverse=True)
+
+
+def _called_secrets(settings: Any, called: bool = False) -> Iterator[str]:
+    """The texts of settings whose name, or that of what holds them, calls them a secret."""
+    if isinstance(settings, Mapping):
+        for name, value in settings.items():
+            yield from _called_secrets(value, called or re.search(REDACTED, str(name)) is not None)
+    elif isinstance(settings, (list, tuple)):
+        for value in settings:
+            yield from _called_secrets(value, called)
+    elif called and isinstance(settings, str):
+        yield settings

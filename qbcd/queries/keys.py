@@ -24,7 +24,7 @@ from qbcd.queries.text import Unfit
 from qbcd.queries.views import parse_view
 
 UNKNOWN = Relation(None)
-_PLAIN = ("this", "db", "catalog", "alias", "only", "partition")  # what a relation may have, and keep its keys
+_PLAIN = ("this", "db", "catalog", "alias", "only", "partition", "hints")  # what a relation may have, and keep its keys
 
 
 def relation_of(tree: exp.Query, tables: Sequence[Table], dialect: str, *, bare_names: bool = False) -> Relation:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+
 import sqlglot
 from sqlglot import Token, TokenType
 from sqlglot.errors import SqlglotError
@@ -10,6 +13,11 @@ _LITERALS = {
     TokenType.NUMBER, TokenType.STRING, TokenType.BIT_STRING, TokenType.HEX_STRING, TokenType.BYTE_STRING,
     TokenType.NATIONAL_STRING, TokenType.RAW_STRING, TokenType.HEREDOC_STRING, TokenType.UNICODE_STRING,
 }  # fmt: skip
+
+
+_WHOLE = re.compile(r"-?[0-9]+")
+_UNITS = frozenset({"microsecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"})
+_FORMATS = (("%T", "%H:%i:%s"), ("%S", "%s"), ("%I", "%h"))  # of MySQL's DATE_FORMAT
 
 
 class Unfit(Exception):
@@ -77,6 +85,8 @@ def misread(text: str, dialect: str) -> str:
             return 'casts to "bit"'
         if token.text.lower() == "date_part" and after.token_type == TokenType.L_PAREN:
             return "calls date_part: write extract(.. FROM ..)"
+        if token.text.lower() == "regexp_like" and after.token_type == TokenType.L_PAREN:
+            return "calls regexp_like: write ~ or ~*"
         if token.token_type in (TokenType.PIPE_SLASH, TokenType.DPIPE_SLASH):
             return f"has the operator {token.text}: write sqrt(..) or cbrt(..)"
         if token.token_type == TokenType.HEX_STRING and text[token.start : token.start + 2].lower() == "0x":
@@ -84,25 +94,36 @@ def misread(text: str, dialect: str) -> str:
     return ""
 
 
-def literals(text: str, dialect: str) -> list[str]:
-    """The numbers and texts of a query, in no particular order.
+def calls(text: str, dialect: str, name: str) -> int:
+    """How often a text calls a function."""
+    read = tokens(text, dialect)
+    return sum(one.text.lower() == name and two.token_type == TokenType.L_PAREN for one, two in pairwise(read))
 
-    Units and what names them have no letter case: those of INTERVAL, and the first operand of date_trunc.
+
+def literals(text: str, dialect: str) -> list[str]:
+    """The numbers and texts of a query in order, each as one that means the same is spelled alike.
+
+    Units have no letter case: those of INTERVAL, beside the number or in it, and the first operand of date_trunc.
     """
     found, read = [], tokens(text, dialect)
     for number, token in enumerate(read):
-        if token.token_type not in _LITERALS:
-            continue
-        before = [one.text.lower() for one in read[max(0, number - 2) : number]]
-        unit = before[-1:] == ["interval"] or before == ["date_trunc", "("]
-        found.append(_number(token.text) if token.token_type == TokenType.NUMBER else _cased(token.text, unit))
+        if token.token_type in _LITERALS:
+            before = [one.text.lower() for one in read[max(0, number - 4) : number]]
+            after = read[number + 1].text.lower() if number + 1 < len(read) else ""
+            if before[-1:] != ["separator"] or token.text != ",":  # of GROUP_CONCAT, where none is written
+                found.append(_spelled(token, before, after))
     return sorted(found)
 
 
-def _cased(text: str, unit: bool) -> str:
-    return text.lower() if unit else text
-
-
-def _number(text: str) -> str:
-    """A number as it is, but for a zero that need not be written: of .5 the tokens are a point and a 5."""
-    return text.removeprefix("0.")
+def _spelled(token: Token, before: list[str], after: str) -> str:
+    text = token.text
+    if before[-2:] == ["interval", "-"] or before[-1:] == ["interval"]:
+        text = f"-{text}" if before[-1] == "-" else text
+        return f"{text} {after}" if _WHOLE.fullmatch(text) and after in _UNITS else text.lower()
+    if before[-2:] == ["date_trunc", "("] or before == ["date_trunc", "(", "cast", "("]:
+        return text.lower()
+    if token.token_type == TokenType.NUMBER:
+        return text.removeprefix("0.")  # of .5 the tokens are a point and a 5
+    for short, long in _FORMATS:
+        text = text.replace(short, long)
+    return text

@@ -122,4 +122,4 @@ class SparkProvider:
         with self._lock:
             session, self._session, self._siblings = self._session, None, {}
             if session is not None and self._ours:
-                session.stop()
+                session.stop() if is_alive(session) else forget_session(session)

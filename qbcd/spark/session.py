@@ -35,7 +35,7 @@ FIXED: Mapping[str, str] = {
 }
 # What is laid out for one task stays there, whatever Spark believes its size to be; of a JDBC read that is 2^63 - 1.
 ONE_TASK: Mapping[str, str] = {"spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b"}
-REDACTED = "(?i)secret|password|passwd|token|access[.]?key|credential"
+REDACTED = "(?i)secret|password|passwd|token|access[._-]?key|credential"
 _COLLECTOR = "-XX:+UseParallelGC"  # takes less processor time than Java's own choice, which has shorter pauses
 _NAMES_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 _OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")

@@ -53,7 +53,8 @@ at + n * interval '90 min';; day + 3;; day - date '2020-01-01';; date '2024-01-0
 n BETWEEN SYMMETRIC 8 AND 0;; n IS DISTINCT FROM 7;; (n > 1) IS NOT TRUE;; n NOTNULL;; s LIKE 'E%';; s NOT ILIKE 'e%'
 s SIMILAR TO 'E%';; a[1];; a[1:2];; n = ANY(a);; n <> ALL(a);; (n, id) < (3, 9);; (n, id) IN ((7, 1), (2, 3));; n & 3
 n | 8;; n # 5;; ~ n;; n << 2;; n / 2;; d / 3;; - n;; s || n;; s || n + 1;; 'it''s';; E'a\nb';; '100%';; 1e3 + n
-.5 * n;; B'101';; X'1F';; U&'\0041';; $$x$$;; j @> '{"a": []}'
+.5 * n;; B'101';; X'1F';; U&'\0041';; $$x$$;; j @> '{"a": []}';; date(at);; date(z)
+acos(f / 1e301);; asin(f / 1e301);; atan(n);; cos(n);; sin(n);; tan(n);; at - interval '3' day;; date_trunc('MONTH', at)
 """
 GROUPED = """
 avg(d);; bit_and(n);; bit_or(n);; count(*);; count(DISTINCT s);; count(*) FILTER (WHERE n > 0);; corr(n, d)

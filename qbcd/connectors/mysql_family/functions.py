@@ -12,12 +12,13 @@ PLAIN = frozenset({
 # Functions and aggregates, by sqlglot's keys, that it may write under another name, and with the same meaning: INSTR
 # as LOCATE, IFNULL as COALESCE. Not so LOG10, of whose last digits LOG(10, ..) has others.
 WRITTEN_AGAIN = frozenset({
-    "abs", "and", "ascii", "avg", "bitlength", "bitwiseandagg", "bitwiseoragg", "bitwisexoragg", "case", "cast",
-    "ceil", "coalesce", "collate", "concat", "concatws", "count", "dateadd", "datediff", "datesub", "day", "dayname",
-    "dayofmonth", "dayofweek", "dayofyear", "elt", "exists", "extract", "floor", "greatest", "groupconcat", "hex",
-    "hour", "if", "lastday", "least", "left", "length", "ln", "lower", "max", "md5", "min", "minute", "month",
-    "nullif", "or", "pad", "pow", "quarter", "repeat", "replace", "reverse", "right", "round", "second", "sha",
-    "sha2", "sign", "sqrt", "stddevpop", "stddevsamp", "strposition", "substring", "substringindex", "sum",
+    "abs", "acos", "and", "ascii", "asin", "atan", "avg", "bitlength", "bitwiseandagg", "bitwisecount",
+    "bitwiseoragg", "bitwisexoragg", "case", "cast", "ceil", "coalesce", "collate", "concat", "concatws", "cos",
+    "count", "dateadd", "datediff", "datesub", "day", "dayname", "dayofmonth", "dayofweek", "dayofyear", "degrees",
+    "elt", "exists", "exp", "extract", "floor", "greatest", "groupconcat", "hex", "hour", "if", "lastday", "least",
+    "left", "length", "ln", "lower", "max", "md5", "min", "minute", "month", "nullif", "or", "pad", "pi", "pow",
+    "quarter", "radians", "repeat", "replace", "reverse", "right", "round", "second", "sha", "sha2", "sign", "sin",
+    "soundex", "sqrt", "stddevpop", "stddevsamp", "strposition", "substring", "substringindex", "sum", "tan", "time",
     "timestampdiff", "timetostr", "trim", "trunc", "tsordstodate", "tsordstotimestamp", "unhex", "upper", "variance",
     "variancepop", "week", "weekofyear", "xor", "year",
 })  # fmt: skip
