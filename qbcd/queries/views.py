@@ -66,7 +66,7 @@ def check_written_again(text: str, dialect: str, known: Collection[str]) -> None
         if not isinstance(call, exp.Anonymous) and call.key not in known:
             name = text[call.meta["start"] : call.meta["end"] + 1] if "end" in call.meta else call.sql_name()
             raise NotIncremental(f"calls {name}, which qbcd may not write as you did")
-    if len(list(tree.find_all(exp.Concat))) > calls(text, dialect, "concat"):
+    if sum(type(node) is exp.Concat for node in tree.find_all(exp.Concat)) > calls(text, dialect, "concat"):
         raise NotIncremental("has operands of an aggregate, or texts, side by side: write concat(a, b)")
     before, after = literals(text, dialect), literals(tree.sql(dialect=dialect), dialect)
     if before != after:
@@ -95,12 +95,12 @@ def check_view(
     told = f"reads view {view.label}, which"
     try:
         query = parse_view(view.definition, dialect)
-        check_written_again(view.definition, dialect, known)
         elsewhere = compared_elsewhere(query, view.bases)
         if elsewhere is not None:
             raise NotIncremental(f'compares column "{elsewhere[0].name}" by operators of an extension')
         for reason in refusals(prepare_query(query.tree, dialect, columns, views).tree, plain):
             raise NotIncremental(reason)
+        check_written_again(view.definition, dialect, known)
     except (Unfit, NotIncremental) as reason:
         raise NotIncremental(f"{told} {reason}") from None
     return query.tree

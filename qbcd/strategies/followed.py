@@ -89,7 +89,6 @@ def _skeleton(
 ) -> Skeleton:
     dialect, plain = connector.dialect, lambda called: called.lower() in connector.plain_functions
     written = connector.written_again
-    check_written_again(text, dialect, written)
     tree = cast(exp.Query, sqlglot.parse_one(text, read=dialect))
     for (_, node), (schema, name) in zip(base_tables(tree, dialect), bases, strict=True):
         node.set("db", exp.to_identifier(schema, quoted=True))
@@ -100,4 +99,6 @@ def _skeleton(
     views: dict[Name, exp.Query] = {}
     for table in (one.table for one in known if one.table.definition):
         views[table.schema, table.name] = check_view(table, columns, views, dialect, plain, written)
-    return Skeleton(prepare_query(tree, dialect, columns, views), key, plain)
+    made = Skeleton(prepare_query(tree, dialect, columns, views), key, plain)
+    check_written_again(text, dialect, written)
+    return made

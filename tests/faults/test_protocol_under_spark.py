@@ -187,7 +187,7 @@ def test_a_key_that_lost_its_constraint_is_read_in_full(
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
         mark = scene.mark()
-        sql(database, "ALTER TABLE t DROP CONSTRAINT t_pkey; INSERT INTO t SELECT * FROM t WHERE id = 3")
+        sql(database, "ALTER TABLE t DROP CONSTRAINT t_pkey; INSERT INTO t SELECT * FROM t WHERE id = 7")
         with pytest.raises(UnsafeKey, match="has duplicate or NULL values"):
             scene.poll()
         assert scene.mark() == mark

@@ -230,6 +230,12 @@ def test_mysql_differs_from_mariadb_only_in_the_text_of_floating_point_numbers_a
         ours, theirs = ((HERE / folder / f"{name}.sql").read_text("utf-8") for folder in ("mariadb", "mysql"))
         plain = theirs.replace("concat(json_extract(json_array(", "concat(").replace(" + 0e0), '$[0]'))", " + 0e0)")
         plain = plain.replace("CREATE INDEX `", "CREATE INDEX IF NOT EXISTS `")
+        ours = re.sub(
+            r"-- vbd, (delta: |one row: affected|one row: changes, by delta).*?(?=^-- \S|\Z)",
+            "",
+            ours,
+            flags=re.S | re.M,
+        )
         assert plain.split("\n") == ours.split("\n"), name
         differing += [name] if ours != theirs else []
     assert differing == ["every_comparison", "stamped"]

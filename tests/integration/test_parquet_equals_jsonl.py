@@ -201,13 +201,19 @@ def test_old_values_that_no_type_can_hold_are_refused(table: str, workspace: Pat
         for name in STREAMS:
             project.stream(name).prepare()
     with opened(config(table, *streams(*STREAMS), sinks=SINKS), workspace, spark) as project:
-        before = {n: project.work(n).site.row() for n in STREAMS}
+        before = marks(project)
         gone = ", ".join(f"{column} = NULL" for column, _ in TOO_FAR[::3])
         for change in (f"UPDATE t SET {gone} WHERE id = 2", "DELETE FROM t WHERE id = 3"):
             sql(table, change)
             for name in STREAMS:
                 with pytest.raises(Refused, match=f"column '{TOO_FAR[0][0]}' holds a value that a typed sink cannot"):
                     poll(project, name)
-        assert {n: project.work(n).site.row() for n in STREAMS} == before
+        assert marks(project) == before
         files = [p.name for p in (workspace / ".qbcd").rglob("*.parquet") if "batch" in str(p)]
         assert files == []
+
+
+def marks(project: Any) -> list[Any]:
+    """What a step would have moved."""
+    rows = [project.work(name).site.row() for name in STREAMS]
+    return [(row.version, row.last_batch_seq, row.checkpoint) for row in rows]
