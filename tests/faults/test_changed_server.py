@@ -73,7 +73,7 @@ def test_nothing_is_purged_there(place: Place, workspace: Path, spark: SparkSess
         other.drop()
 
 
-class Stopped(Exception):
+class Stopped(BaseException):
     """Ends a poll where a hook raises it."""
 
 

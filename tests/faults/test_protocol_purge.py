@@ -13,7 +13,7 @@ from tests.support.places import Place, over
 from tests.support.watched import Watched, at_nth, brief, someone_waits, stamped
 
 
-class Stop(Exception):
+class Stop(BaseException):
     """Ends a poll where it stands."""
 
 
