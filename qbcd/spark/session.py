@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import warnings
@@ -198,10 +199,11 @@ def adopt_session(spark: SparkSession, driver_classes: Sequence[str] = ()) -> Sp
 
 def is_alive(session: SparkSession) -> bool:
     """Whether a session's Java is there, and its context has not been stopped."""
-    try:
-        return not session.sparkContext._jsc.sc().isStopped()
-    except Exception:  # noqa: BLE001 -- whatever Py4J makes of a Java that is gone
-        return False
+    with _quiet_py4j():
+        try:
+            return not session.sparkContext._jsc.sc().isStopped()
+        except Exception:  # noqa: BLE001 -- whatever Py4J makes of a Java that is gone
+            return False
 
 
 def forget_session(session: SparkSession) -> None:
@@ -209,14 +211,15 @@ def forget_session(session: SparkSession) -> None:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    with suppress(Exception):  # it says so where its Java is gone
-        session.stop()
-    SparkContext._active_spark_context = None
-    SparkSession._instantiatedSession = None
-    try:
-        SparkContext._jvm.java.lang.System.nanoTime()  # type: ignore[union-attr]
-    except Exception:  # noqa: BLE001 -- as above
-        SparkContext._gateway = SparkContext._jvm = None
+    with _quiet_py4j():
+        with suppress(Exception):  # it says so where its Java is gone
+            session.stop()
+        SparkContext._active_spark_context = None
+        SparkSession._instantiatedSession = None
+        try:
+            SparkContext._jvm.java.lang.System.nanoTime()  # type: ignore[union-attr]
+        except Exception:  # noqa: BLE001 -- as above
+            SparkContext._gateway = SparkContext._jvm = None
 
 
 def has_class(spark: SparkSession, name: str) -> bool:
@@ -233,3 +236,18 @@ def _quiet_pyspark() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=FutureWarning, module=r"pyspark\..*")
         yield
+
+
+@contextmanager
+def _quiet_py4j() -> Iterator[None]:
+    """Keeps Py4J, which logs the traceback of a lost connection through the root logger, from the user's terminal."""
+
+    def nothing(record: logging.LogRecord) -> bool:
+        return False
+
+    root = logging.getLogger()
+    root.addFilter(nothing)
+    try:
+        yield
+    finally:
+        root.removeFilter(nothing)

@@ -54,5 +54,6 @@ def test_another_one_is_started(how: str, place: Place, workspace: Path) -> None
     assert ran.stdout.splitlines() == ["[{'c': 1}]", "[]", "[{'c': 1}]"], ran.stderr[-2000:]
     assert ran.returncode == 0, ran.stderr[-2000:]  # the project is closed over a dead one, too
     assert ran.stderr.count("the Spark session has died") == 1
+    assert "Traceback" not in ran.stderr
     told = [json.loads(line) for file in sorted(workspace.rglob("*.jsonl")) for line in file.read_text().splitlines()]
     assert [event["after"]["id"] for event in told] == [10, 11]
