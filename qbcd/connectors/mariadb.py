@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy.engine import Connection
 from sqlglot import ErrorLevel, exp
 
-from qbcd.connectors.mysql_family import MySQLFamily, functions, types
+from qbcd.connectors.mysql_family import MySQLFamily, functions
 from qbcd.connectors.mysql_family.session import Spelling
 from qbcd.model import Column
 
@@ -72,7 +72,7 @@ class MariaDB(MySQLFamily):
         )
 
     def exact_column(self, column: Column) -> Column:
-        return types.exact_column(column, "concat(cast({v} AS DOUBLE))")
+        return column  # scale and sign of zero are the column's: this server keeps no -0
 
     def is_own(self, version: str) -> bool:
         return "mariadb" in version.lower()

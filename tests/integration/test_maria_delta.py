@@ -98,8 +98,7 @@ def test_values_are_as_they_were(place: Place, workspace: Path) -> None:
         place.sql("INSERT INTO v SELECT id + 10, " + ", ".join(columns) + " FROM v; DELETE FROM v WHERE id < 10")
         assert found(project) == {"c": 3, "d": 3}
         assert place.sql(f"SELECT count(*) FROM v JOIN {replica} AS r ON r.id = v.id AND {same}") == [(3,)]
-        place.sql("UPDATE v SET d = 0e0 WHERE d = 0 AND id = 11")
-        assert found(project) == {}, "zero is zero"
+        assert place.sql("SELECT CAST(d AS CHAR) FROM v WHERE d = 0") == [("0",)], "there is but one zero"
         place.sql("UPDATE v SET s = NULL, n = n + 1 WHERE id = 12")
         assert found(project) == {"u": 1}
 

@@ -154,18 +154,6 @@ def override_travel(column: Column, kind: str) -> Column:
     return replace(column, travel=Travel("text"))
 
 
-def exact_column(column: Column, digits: str) -> Column:
-    """See :meth:`~qbcd.connectors.base.Connector.exact_column`: of equal numbers the sign of zero counts too.
-
-    Args:
-        column: The column.
-        digits: SQL template of a floating point number's text that reads back as it is, with that sign.
-    """
-    if column.base_type not in FLOATS:
-        return column
-    return replace(column, facts=(*(fact for fact in column.facts if fact[0] != "all_digits"), ("all_digits", digits)))
-
-
 def _comparison(column: Column) -> Comparison:
     if column.base_type in STRINGS or column.base_type in GEOMETRIES:
         return "bytes"  # nearly every collation equates case, accents or trailing spaces, which users see
