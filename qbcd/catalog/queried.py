@@ -26,8 +26,6 @@ from qbcd.queries import (
     words_of,
 )
 
-_REMEDY = "try it in a session whose search_path is pg_catalog alone: names of the user's own need their schema"
-
 
 def probe_query(source: Source, session: Session, text: str, *, stream: str, place: str = "") -> Table:
     """The result of a query as the source describes it now; no row is read.
@@ -165,7 +163,7 @@ def _columns(source: Source, session: Session, query: CapturedQuery, stream: str
         ):
             raise said from error
         raise ConfigError(
-            f"the query is refused: {said.what}", stream=stream, where=said.where, remedy=_REMEDY
+            f"the query is refused: {said.what}", stream=stream, where=said.where, remedy=source.connector.query_trial
         ) from error
     names = [c.name for c in columns]
     twice = next((name for name in names if names.count(name) > 1), None)

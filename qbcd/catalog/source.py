@@ -50,8 +50,6 @@ class Session:
 
     def run(self, statement: Statement | str) -> int:
         """Executes; the number of rows that it changed, -1 where the statement has no such number."""
-        if isinstance(statement, Statement) and statement.counted:
-            return int(self.one(statement)[0])
         result = self._execute(statement)
         changed = int(result.rowcount)
         result.close()

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy.engine import Connection
-from sqlglot import ErrorLevel, exp
 
-from qbcd.connectors.mysql_family import MySQLFamily, functions
+from qbcd.connectors.mysql_family import MySQLFamily
 from qbcd.connectors.mysql_family.session import Spelling
-from qbcd.model import Column
 
 
 class MariaDB(MySQLFamily):
@@ -43,36 +39,6 @@ class MariaDB(MySQLFamily):
         ("SELECT @@read_only AS value", "this server is read-only, as a replica is"),
     )
     index_exists = "IF NOT EXISTS "
-    steady_writes = True
-    locks_what_it_reads = True
-    plain_functions = functions.PLAIN
-    written_again = functions.WRITTEN_AGAIN
-
-    def steady_pins(self) -> tuple[str, ...]:
-        return (f"{self.session_pins()[0]}, {self.spelling.isolation} = 'REPEATABLE-READ'",)
-
-    def steady_insert(self, insert: exp.Insert, *, pretty: bool) -> str:
-        """A loop over a cursor: under REPEATABLE READ an INSERT .. SELECT locks what it reads, and reads what is new.
-
-        A cursor's query does neither. The values are those of the query, in its types, and never leave the server.
-        """
-        read, into = insert.expression.copy(), insert.this.sql(dialect=self.dialect)
-        first: Any = read
-        while not isinstance(first, exp.Select):  # an arm of a set operation names the columns of all
-            first = first.this
-        names = [f"qbcd_{n}" for n in range(len(first.expressions))]
-        told = zip(first.expressions, names, strict=True)
-        first.set("expressions", [exp.alias_(item.unalias(), name) for item, name in told])
-        values = ", ".join(f"qbcd_row.{name}" for name in names)
-        return (
-            "BEGIN NOT ATOMIC\nDECLARE qbcd_rows BIGINT DEFAULT 0;\nFOR qbcd_row IN (\n"
-            f"{read.sql(dialect=self.dialect, unsupported_level=ErrorLevel.RAISE, pretty=pretty)}\n) DO\n"
-            f"INSERT INTO {into} VALUES ({values});\nSET qbcd_rows = qbcd_rows + 1;\nEND FOR;\n"
-            "SELECT qbcd_rows;\nEND"
-        )
-
-    def exact_column(self, column: Column) -> Column:
-        return column  # scale and sign of zero are the column's: this server keeps no -0
 
     def is_own(self, version: str) -> bool:
         return "mariadb" in version.lower()

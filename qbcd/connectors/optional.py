@@ -26,6 +26,8 @@ class OptionalPrimitives:
 
     name: str
 
+    query_trial = "try it in a session of the same user"  # how a query is tried that the source refuses
+
     # -- results of queries --------------------------------------------------------------------------------------------
     def query_columns(self, conn: Connection, query: str) -> list[Column]:
         """The columns of the result of `query`, a SELECT, as the server describes them; no row is read.
@@ -54,20 +56,6 @@ class OptionalPrimitives:
             UnsupportedPrimitive: There are no such transactions, or they would block the users' writers.
         """
         raise UnsupportedPrimitive(self.name, "steady_pins")
-
-    locks_what_it_reads = False  # whoever writes in such a transaction, but for `steady_insert`
-
-    def steady_insert(self, insert: exp.Insert, *, pretty: bool) -> str:
-        """`insert`, whose rows a query gives, so that no row that the query reads is locked; see `locks_what_it_reads`.
-
-        Args:
-            insert: In the dialect's form.
-            pretty: Write it in several lines.
-
-        Returns:
-            A statement of one row, the number of rows inserted.
-        """
-        raise UnsupportedPrimitive(self.name, "steady_insert")
 
     def refresh_statistics(self, table: str) -> str:
         """What tells the server how many rows one of qbcd's own tables has just got; empty where it sees for itself."""

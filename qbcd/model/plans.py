@@ -100,12 +100,7 @@ class KeyRange:
 
 @dataclass(frozen=True)
 class Statement:
-    """SQL in the source's dialect with the values bound to it by name (``%(name)s``).
-
-    Attributes:
-        counted: It changes rows, and tells how many by the one row that it gives.
-    """
+    """SQL in the source's dialect with the values bound to it by name (``%(name)s``)."""
 
     sql: str
     params: Mapping[str, Any] = field(default_factory=dict)
-    counted: bool = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
 import sqlglot
 from sqlglot import Token, TokenType
@@ -17,7 +16,6 @@ _LITERALS = {
 
 _WHOLE = re.compile(r"-?[0-9]+")
 _UNITS = frozenset({"microsecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"})
-_FORMATS = (("%T", "%H:%i:%s"), ("%S", "%s"), ("%I", "%h"))  # of MySQL's DATE_FORMAT
 
 
 class Unfit(Exception):
@@ -75,7 +73,7 @@ def misread(text: str, dialect: str) -> str:
     """What of a text would mean something else once it was parsed and written again; empty where nothing does.
 
     ``"bit"`` has any length and ``bit`` one, and ``date_part`` another type than ``extract``, which it is taken for.
-    ``0x41`` may be a number, and ``x'41'`` is none.
+    ``0x41`` is a number, and ``x'41'``, which it is taken for, is none.
     """
     read = tokens(text, dialect)
     for before, token, after in zip([*read[:1], *read], read, [*read[1:], *read[-1:]], strict=False):
@@ -90,18 +88,12 @@ def misread(text: str, dialect: str) -> str:
         if token.token_type in (TokenType.PIPE_SLASH, TokenType.DPIPE_SLASH):
             return f"has the operator {token.text}: write sqrt(..) or cbrt(..)"
         if token.token_type == TokenType.HEX_STRING and text[token.start : token.start + 2].lower() == "0x":
-            return f"has bytes as {text[token.start : token.end + 1]}: write x'..'"
+            return f"has a number as {text[token.start : token.end + 1]}: write its digits"
     return ""
 
 
-def calls(text: str, dialect: str, name: str) -> int:
-    """How often a text calls a function."""
-    read = tokens(text, dialect)
-    return sum(one.text.lower() == name and two.token_type == TokenType.L_PAREN for one, two in pairwise(read))
-
-
 def literals(text: str, dialect: str) -> list[str]:
-    """The numbers and texts of a query in order, each as one that means the same is spelled alike.
+    """The numbers and texts of a query, sorted; those that mean the same are spelled alike.
 
     Units have no letter case: those of INTERVAL, beside the number or in it, and the first operand of date_trunc.
     """
@@ -110,20 +102,16 @@ def literals(text: str, dialect: str) -> list[str]:
         if token.token_type in _LITERALS:
             before = [one.text.lower() for one in read[max(0, number - 4) : number]]
             after = read[number + 1].text.lower() if number + 1 < len(read) else ""
-            if before[-1:] != ["separator"] or token.text != ",":  # of GROUP_CONCAT, where none is written
-                found.append(_spelled(token, before, after))
+            found.append(_spelled(token, before, after))
     return sorted(found)
 
 
 def _spelled(token: Token, before: list[str], after: str) -> str:
     text = token.text
-    if before[-2:] == ["interval", "-"] or before[-1:] == ["interval"]:
-        text = f"-{text}" if before[-1] == "-" else text
+    if before[-1:] == ["interval"]:
         return f"{text} {after}" if _WHOLE.fullmatch(text) and after in _UNITS else text.lower()
     if before[-2:] == ["date_trunc", "("] or before == ["date_trunc", "(", "cast", "("]:
         return text.lower()
     if token.token_type == TokenType.NUMBER:
         return text.removeprefix("0.")  # of .5 the tokens are a point and a 5
-    for short, long in _FORMATS:
-        text = text.replace(short, long)
     return text

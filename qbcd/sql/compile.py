@@ -31,7 +31,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
@@ -65,7 +65,6 @@ def compile_sql(
     params: Mapping[str, Any] | None = None,
     *,
     within: KeyRange | None = None,
-    steady: bool = False,
 ) -> Statement:
     """The statement in the connector's dialect.
 
@@ -75,7 +74,6 @@ def compile_sql(
         plan: Names the columns that the primitives speak of, and the restriction; None where no primitive is used.
         params: Values of the statement's ``:name`` placeholders; exactly those that it uses.
         within: The range of keys to which ``QBCD_WITHIN`` keeps, None for all.
-        steady: It inserts what it reads of the user's tables, in a transaction that sees one state of them.
 
     Raises:
         qbcd.errors.UnsupportedPrimitive: The connector lacks a primitive.
@@ -83,7 +81,7 @@ def compile_sql(
     """
     # QBCD_SHARE alone hangs on how large the table is.
     sized = plan.unsized if plan and "QBCD_SHARE" not in canonical else plan
-    expanded = _expanded(canonical, connector, sized, within is not None, steady)
+    expanded = _expanded(canonical, connector, sized, within is not None)
     verbatim = [_text(item, connector, plan, within) for item in expanded.verbatim]
     return _filled(expanded, verbatim, dict(params or {}))
 
@@ -103,29 +101,23 @@ class _Expanded:
     Attributes:
         verbatim: What stands in the finished statement as it is, by the numbers of their places.
         place: How the names begin that hold the place of what goes in last.
-        counted: As in :class:`~qbcd.model.Statement`.
     """
 
     text: str
     verbatim: tuple[_Verbatim, ...]
     place: str
-    counted: bool
 
 
 @lru_cache(maxsize=256)
-def _expanded(canonical: str, connector: Connector, plan: StreamPlan | None, ranged: bool, steady: bool) -> _Expanded:
+def _expanded(canonical: str, connector: Connector, plan: StreamPlan | None, ranged: bool) -> _Expanded:
     """Parses and generates; kept, since the steps of a pass differ only in what goes in last, and polls in sizes."""
     parsed: Any = sqlglot.parse_one(canonical)
     expansion = _Expansion(connector, plan, ranged, _unused(canonical, plan))
     tree = connector.statement_form(parsed.transform(expansion.of))
     # Pretty printing would indent the second line of a name that has two.
     pretty = plan is None or not any("\n" in name for name in (plan.table.name, *(c.name for c in plan.captured)))
-    counted = steady and connector.locks_what_it_reads
-    if counted:
-        text = connector.steady_insert(cast(exp.Insert, tree), pretty=pretty)
-    else:
-        text = tree.sql(dialect=connector.dialect, unsupported_level=sqlglot.ErrorLevel.RAISE, pretty=pretty)
-    return _Expanded(text, tuple(expansion.verbatim), expansion.place, counted)
+    text = tree.sql(dialect=connector.dialect, unsupported_level=sqlglot.ErrorLevel.RAISE, pretty=pretty)
+    return _Expanded(text, tuple(expansion.verbatim), expansion.place)
 
 
 def _text(item: _Verbatim, connector: Connector, plan: StreamPlan | None, within: KeyRange | None) -> str:
@@ -228,4 +220,4 @@ def _filled(expanded: _Expanded, verbatim: list[str], params: dict[str, Any]) ->
         return inserted.replace("%", "%%") if params else inserted
 
     # pyformat: a literal percent sign is doubled, also in the user's restriction.
-    return Statement(late.sub(fill, text.replace("%", "%%") if params else text), params, expanded.counted)
+    return Statement(late.sub(fill, text.replace("%", "%%") if params else text), params)

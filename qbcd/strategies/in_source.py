@@ -19,7 +19,6 @@ from qbcd.strategies import costs
 from qbcd.strategies.base import Estimate, Image, Keeps, Strategy, images, prefixed, table_name
 from qbcd.strategies.outbox import outbox_name
 
-READING = frozenset({"baseline_outbox", "baseline_replica", "changes"})  # templates that insert rows of the table
 OUTBOX_KEY = ("epoch", "batch_seq", "ordinal")
 OWN_COLUMNS = (
     ("epoch", "bigint"), ("batch_seq", "bigint"), ("ordinal", "bigint"), ("op", "varchar(1)"),
@@ -205,8 +204,7 @@ class InSource(Strategy):
         self, template: str, params: Mapping[str, Any] | None = None, within: KeyRange | None = None, **extra: Any
     ) -> Statement:
         canonical = self._canonical(template, within, **extra)
-        steady = self.steady and template in READING
-        return compile_sql(canonical, self.connector, self.plan, params, within=within, steady=steady)
+        return compile_sql(canonical, self.connector, self.plan, params, within=within)
 
     def _canonical(self, template: str, within: KeyRange | None, **extra: Any) -> str:
         keys = len(self.plan.key)

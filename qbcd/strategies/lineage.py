@@ -11,13 +11,11 @@ may have been computed without it in between.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from sqlglot import exp
 
 from qbcd.connectors.base import Connector, Index
-from qbcd.errors import UnsupportedPrimitive
 from qbcd.marks import seen_as
 from qbcd.model import Column, Statement, StreamPlan, Table
 from qbcd.sql import compile_sql, render
@@ -26,7 +24,6 @@ from qbcd.strategies.in_source import OwnTable
 from qbcd.strategies.ts import Ts
 
 KINDS = ("lineage", "changed")
-READING = frozenset({"lineage_changed", "lineage_fill", "lineage_gone"})  # templates that insert rows of the base table
 MOST = 16  # base tables of one query
 
 
@@ -93,12 +90,11 @@ class Lineage:
 
     def indexes(self, joined_by: Sequence[str]) -> list[str]:
         """CREATE INDEX of the lineage on columns that other tables are joined by; repeatable."""
-        own, made = Table(*self.lineage, "table", self.plan.captured, ()), []
+        own, made = Table(*self.lineage, "table", (), ()), []
         for number, column in enumerate(name for name in joined_by if name in self._stored):
             if (column,) != tuple(c.name for c in self.plan.key)[:1]:
                 name = prefixed(f"i{number}_", self.lineage[1], self.connector.identifier_limit)
-                with suppress(UnsupportedPrimitive):  # values too long for an index are looked for without one
-                    made.append(self.connector.create_index(name, own, [column], []))
+                made.append(self.connector.create_index(name, own, [column], []))
         return made
 
     def mark_index(self) -> str:
@@ -153,8 +149,7 @@ class Lineage:
             "system": marked is not None and marked.system, "nullable": marked is not None and marked.nullable,
             "counted": marked is not None and bool(marked.marks) and marked.kind == "counter",
         }  # fmt: skip
-        canonical, steady = render(template, **{**context, **extra}), template in READING
-        return compile_sql(canonical, self.connector, self.plan, params, steady=steady)
+        return compile_sql(render(template, **{**context, **extra}), self.connector, self.plan, params)
 
 
 class Present:

@@ -173,10 +173,8 @@ class VbdDelta(VbdCompare):
         made: Any = arms[0]
         for arm in arms[1:]:
             made = exp.union(made, arm, distinct=True, copy=False)
-        insert = exp.insert(made, _named(self.affected), copy=False)
-        if self.connector.locks_what_it_reads:
-            return Statement(self.connector.steady_insert(insert, pretty=True), counted=True)
-        return Statement(insert.sql(dialect=self.connector.dialect, pretty=True))
+        into = sql_name(self.connector, self.affected)
+        return Statement(f"INSERT INTO {into}\n{made.sql(dialect=self.connector.dialect, pretty=True)}")
 
     def forget_affected(self) -> Statement:
         """Forgets affected keys."""
@@ -197,10 +195,13 @@ class VbdDelta(VbdCompare):
 
     def _held(self) -> InSource:
         """The strategy of the query held to affected keys, over the same replica."""
+        keys = exp.Table(
+            this=exp.to_identifier(self.affected[1], quoted=True), db=exp.to_identifier(self.affected[0], quoted=True)
+        )
         exact = [c.name for c in self.plan.key if c.comparison == "typed"]
-        held = self.skeleton.restricted(_named(self.affected), exact).sql(dialect=self.connector.dialect, pretty=True)
+        held = self.skeleton.restricted(keys, exact).sql(dialect=self.connector.dialect, pretty=True)
         table = replace(self.plan.table, query=held)
-        return _Held(self.connector, replace(self.plan, table=table), self._schema)
+        return Mds(self.connector, replace(self.plan, table=table), self._schema)
 
     def estimate(self) -> Estimate:
         """Windows of the base tables, and what the affected keys' rows take; by an index on each time-stamp."""
@@ -221,16 +222,6 @@ class VbdDelta(VbdCompare):
                 "(deletes: {every: 1h} sweeps for them)"
             )
         return found
-
-
-class _Held(Mds):
-    """Variant delta's query, held to some keys."""
-
-    steady = True
-
-
-def _named(table: tuple[str, str]) -> exp.Table:
-    return exp.Table(this=exp.to_identifier(table[1], quoted=True), db=exp.to_identifier(table[0], quoted=True))
 
 
 def why_not_delta(connector: Connector, plan: StreamPlan) -> str:

@@ -13,37 +13,9 @@ from random import Random
 from tests.support.places import Place
 
 COLUMNS = ("id", "f", "g", "v")
-STAMP = "seen_at"
-SIDES = ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN")
+SCHEMA, STAMP = "public", "seen_at"
+SIDES = ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
 ROWS = 14
-
-
-@dataclass(frozen=True)
-class Words:
-    """What the databases spell differently.
-
-    Attributes:
-        stamp: Type of a time-stamp without a zone.
-        now: The clock as the application writes it, in UTC.
-        unless_taken: Around an INSERT that leaves a row of the same key as it is.
-        sides: Joins that there are.
-    """
-
-    stamp: str
-    now: str
-    unless_taken: tuple[str, str]
-    sides: tuple[str, ...]
-
-
-POSTGRES = Words(
-    "timestamp(6)", "clock_timestamp() AT TIME ZONE 'UTC'", ("INSERT", " ON CONFLICT DO NOTHING"), (*SIDES, "FULL JOIN")
-)
-FAMILY = Words("datetime(6)", "sysdate(6)", ("INSERT IGNORE", ""), SIDES)
-
-
-def words(place: Place) -> Words:
-    """Those of a place."""
-    return POSTGRES if place.kind == "postgresql" else FAMILY
 
 
 @dataclass(frozen=True)
@@ -74,8 +46,8 @@ class DrawnSchema:
         drawn = cls(rng, place, tuple(f"t{n}" for n in range(rng.choice([2, 2, 3, 4]))))
         for table in drawn.tables:
             drawn.run(
-                f"CREATE TABLE {place.table(table)} (id integer PRIMARY KEY, f integer, g integer, v integer NOT NULL, "
-                f"{STAMP} {words(place).stamp} NOT NULL)"
+                f"CREATE TABLE {SCHEMA}.{table} (id integer PRIMARY KEY, f integer, g integer, v integer NOT NULL, "
+                f"{STAMP} timestamp(6) NOT NULL)"
             )
             for key in rng.sample(range(ROWS), ROWS // 2):
                 drawn.run(drawn._insert(table, key))
@@ -96,23 +68,21 @@ class DrawnSchema:
     def _change(self, table: str) -> str:
         key, how = self.rng.randrange(ROWS), self.rng.random()
         if how < 0.25:
-            return f"DELETE FROM {self.place.table(table)} WHERE id = {key}"
+            return f"DELETE FROM {SCHEMA}.{table} WHERE id = {key}"
         if how < 0.5:
-            insert, unless = words(self.place).unless_taken
-            return f"{insert}{self._insert(table, key).removeprefix('INSERT')}{unless}"
+            return f"{self._insert(table, key)} ON CONFLICT DO NOTHING"
         column = self.rng.choice(COLUMNS[1:])
         several = f"id IN ({key}, {self.rng.randrange(ROWS)})"
-        values = f"{column} = {self._value(column)}, {STAMP} = {self.now}"
-        return f"UPDATE {self.place.table(table)} SET {values} WHERE {several}"
+        return f"UPDATE {SCHEMA}.{table} SET {column} = {self._value(column)}, {STAMP} = {self.now} WHERE {several}"
 
     def _insert(self, table: str, key: int) -> str:
         values = ", ".join(self._value(column) for column in COLUMNS[1:])
-        return f"INSERT INTO {self.place.table(table)} VALUES ({key}, {values}, {self.now})"
+        return f"INSERT INTO {SCHEMA}.{table} VALUES ({key}, {values}, {self.now})"
 
     @property
     def now(self) -> str:
         """The clock as the application writes it, in UTC."""
-        return words(self.place).now
+        return "clock_timestamp() AT TIME ZONE 'UTC'"
 
     def _value(self, column: str) -> str:
         if column == "v":
@@ -127,15 +97,15 @@ class Queries:
 
     Args:
         rng: Where chance comes from.
-        schema: With its tables.
+        tables: Their names.
         views: Draw derived relations as views too, over tables and over views drawn before; they are to be made.
 
     Attributes:
         views: Definitions by name, in the order in which they can be made.
     """
 
-    def __init__(self, rng: Random, schema: DrawnSchema, *, views: bool = False) -> None:
-        self.rng, self.tables, self._place = rng, schema.tables, schema.place
+    def __init__(self, rng: Random, tables: Sequence[str], *, views: bool = False) -> None:
+        self.rng, self.tables = rng, tables
         self.views: dict[str, str] = {}
         self._viewing = views
         self._aliases = 0
@@ -210,7 +180,7 @@ class Queries:
         aliases, text, sides = [self._alias()], "", list[str]()
         text = self._relation(aliases[0])
         for _ in range(self.rng.randint(0, most - 1)):
-            side, alias = self.rng.choice(words(self._place).sides), self._alias()
+            side, alias = self.rng.choice(SIDES), self._alias()
             sides.append(side)
             left = self.rng.choice(aliases)
             on = self.rng.choice(["{l}.f = {r}.id", "{l}.id = {r}.f", "{l}.g = {r}.g"]).format(l=left, r=alias)
@@ -230,7 +200,7 @@ class Queries:
         if self._viewing and self.rng.random() < 0.6:
             self._parts.append("view")
             self.views[f"v{len(self.views)}"] = body
-            return f"{self._place.table(f'v{len(self.views) - 1}')} AS {alias}"
+            return f"{SCHEMA}.v{len(self.views) - 1} AS {alias}"
         if chance < 0.9:
             return f"({body}) AS {alias}"
         self._parts.append("cte")
@@ -293,8 +263,8 @@ class Queries:
 
     def _table(self) -> str:
         if self.views and self.rng.random() < 0.2:
-            return self._place.table(self.rng.choice(list(self.views)))
-        return self._place.table(self.rng.choice(self.tables))
+            return f"{SCHEMA}.{self.rng.choice(list(self.views))}"
+        return f"{SCHEMA}.{self.rng.choice(self.tables)}"
 
     def _alias(self) -> str:
         self._aliases += 1

@@ -221,7 +221,7 @@ VARIANTS = (
     Variant("id_rcs-digest", {"type": "id_rcs", "rows_per_range": 5, "replica": "digest"}, old=False),
     Variant("vbd-compare", {"type": "vbd", "variant": "compare"}),
     Variant("vbd-checksum", {"type": "vbd", "variant": "checksum", "rows_per_range": 5}),
-    Variant("vbd-delta", {"type": "vbd", "variant": "delta"}, kinds=("postgresql", "mariadb")),
+    Variant("vbd-delta", {"type": "vbd", "variant": "delta"}, kinds=("postgresql",)),
     Variant("id-rows", {"type": "id", "rows_per_range": 4}),
     Variant("id-pages", {"type": "id", "pages_per_range": 1, "pace": {"per_second": 1000}}),
     Variant("id-in-turn", {"type": "id", "rows_per_range": 8, "per_poll": 6}, polls=8),

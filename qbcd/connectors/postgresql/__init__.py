@@ -67,6 +67,7 @@ class PostgreSQL(Connector):
     def session_pins(self) -> tuple[str, ...]:
         return session.PINS
 
+    query_trial = "try it in a session whose search_path is pg_catalog alone: names of the user's own need their schema"
     steady_writes = True
     plain_functions = functions.PLAIN
     written_again = functions.WRITTEN_AGAIN
