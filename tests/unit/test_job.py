@@ -67,7 +67,7 @@ def polled(monkeypatch: pytest.MonkeyPatch, poll: Callable[[Stream], Report], po
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (OSError(28, "No space left on device", "/work/x"), "/work/x: No space left on device (check the workdir's"),
+        (OSError(28, "No space left on device", "/data/x"), "/data/x: No space left on device (check the workdir's"),
         (ZeroDivisionError("by zero"), "unexpected ZeroDivisionError: by zero (run with -v for the traceback)"),
     ],
 )
