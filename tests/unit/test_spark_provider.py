@@ -1,0 +1,34 @@
+"""What becomes of a session that has died, without Spark; one that is killed is in tests/faults/test_spark_dies.py."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from qbcd.config import SparkConfig
+from qbcd.errors import Refused
+from qbcd.spark.provider import SparkProvider
+
+
+class Session:
+    """As much of a session as the provider asks for; it lives until `stopped`."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self.conf = SimpleNamespace(get=lambda name: "UTC")
+        context = SimpleNamespace(isStopped=lambda: self.stopped)
+        self.sparkContext = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context))
+
+
+def test_one_that_was_handed_in_is_nobodys_to_replace() -> None:
+    session = Session()
+    handed_in: Any = session
+    provider = SparkProvider(SparkConfig(), list, session=handed_in)
+    assert provider.get() is handed_in
+    session.stopped = True
+    for _ in range(2):
+        with pytest.raises(Refused, match="the Spark session handed in has stopped"):
+            provider.get()
+    provider.stop()  # it is not this provider's to stop, dead or not
