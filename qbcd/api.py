@@ -253,9 +253,8 @@ class Project(Assembly):
         self.stopping = stop.is_set
         wanted = list(streams) or [c.name for c in self.config.streams]
         work = [self.work(n, accept_deletes=accept_deletes, accept_source=accept_source) for n in wanted]
-        run = run_once if once else run_always
         try:
-            return run(work, told, stop)
+            return run_once(work, told, stop) if once else run_always(work, told, stop, self.renewed)
         finally:
             self.stopping = lambda: False  # a later poll is another job
 

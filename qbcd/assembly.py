@@ -6,6 +6,7 @@ import logging
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -99,12 +100,11 @@ class Assembly:
             python: The caller takes batches as the sink ``python``.
         """
         config = self.config.stream(name)
-        config = with_variant(config, self.source(config.source), self.state)
+        config, guessed = with_variant(config, self.source(config.source), self.state)
         sinks = {s: self.sink(s) for s in config.sinks}
-        python = python or PYTHON_SINK in self.state.acknowledged(name)
         settings = Settings(
-            sinks=(*sinks, *((PYTHON_SINK,) if python else ())),
-            typed=python or any(s.typed for s in sinks.values()),
+            sinks=tuple(sinks),
+            typed=False,
             requested=requested(config),
             baseline_events=config.baseline == "events",
             max_delete_fraction=config.guards.max_delete_fraction,
@@ -121,7 +121,22 @@ class Assembly:
         site = self._site(config)
         site.progress = lambda what: self.progress(name, what)
         site.stopping = self.stopping
-        return Stream(config, self.source(config.source), site, self.state, sinks, settings)
+        stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed)
+        return self._with_consumer(stream, python)
+
+    def renewed(self, stream: Stream) -> Stream:
+        """A stream of a job before its next poll: its variant may be known by now, a Python consumer have enrolled."""
+        if stream.guessed:
+            said = stream.settings
+            stream = self.work(stream.name, accept_deletes=said.accept_deletes, accept_source=said.accept_source)
+        return self._with_consumer(stream)
+
+    def _with_consumer(self, stream: Stream, python: bool = False) -> Stream:
+        """The stream with the sink ``python`` where there is one, or is to be one, and without where there is none."""
+        python = python or PYTHON_SINK in self.state.acknowledged(stream.name)
+        sinks = (*stream.sinks, *((PYTHON_SINK,) if python else ()))
+        typed = python or any(s.typed for s in stream.sinks.values())
+        return replace(stream, settings=replace(stream.settings, sinks=sinks, typed=typed))
 
     @contextmanager
     def looking(self) -> Iterator[None]:

@@ -7,6 +7,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -19,6 +20,7 @@ from qbcd.stream import Report, Stream
 
 log = logging.getLogger("qbcd")
 MAX_BACKOFF_S = 300.0
+MOST_DOUBLINGS = 9  # beyond which the back-off is at its most anyhow
 
 
 @dataclass
@@ -121,11 +123,20 @@ def run_once(streams: Sequence[Stream], told: Callable[[Outcome], None], stop: t
     return job
 
 
-def run_always(streams: Sequence[Stream], told: Callable[[Outcome], None], stop: threading.Event) -> JobReport:
+def run_always(
+    streams: Sequence[Stream], told: Callable[[Outcome], None], stop: threading.Event,
+    renewed: Callable[[Stream], Stream] = lambda stream: stream,
+) -> JobReport:  # fmt: skip
     """Polls each stream at its interval until `stop`; the step in hand is finished first.
 
     A stream that fails waits twice as long after each failure, up to five minutes, and at least its interval. One whose
     sink fails is polled, and the sink tried again, at its interval: the others are not to wait.
+
+    Args:
+        streams: They, as they were when the job began.
+        told: Called after every poll.
+        stop: Set it to end.
+        renewed: Gives a stream with what has come to light since; called before each poll.
     """
     work = {s.name: s for s in streams}
     due = dict.fromkeys(work, 0.0)
@@ -136,6 +147,8 @@ def run_always(streams: Sequence[Stream], told: Callable[[Outcome], None], stop:
         if stop.wait(max(0.0, due[stream.name] - time.monotonic())):
             break
         began = time.monotonic()
+        with suppress(QbcdError):  # of the stores: the poll meets the same error, and tells it
+            stream = work[stream.name] = renewed(stream)
         outcome = last[stream.name] = poll(stream)
         told(outcome)
         if _looked(outcome):  # what the user lifts, he lifts for one poll, and not for what a later one may find
@@ -143,7 +156,8 @@ def run_always(streams: Sequence[Stream], told: Callable[[Outcome], None], stop:
             work[stream.name] = replace(stream, settings=once)
         every = stream.config.every.total_seconds()
         failures[stream.name] = failures[stream.name] + 1 if outcome.error else 0
-        back_off = min(MAX_BACKOFF_S, 2.0 ** failures[stream.name]) if failures[stream.name] else 0.0
+        doublings = min(failures[stream.name], MOST_DOUBLINGS)
+        back_off = min(MAX_BACKOFF_S, 2.0**doublings) if doublings else 0.0
         # Polls keep their rhythm from the start of the poll, and never queue up behind a slow one.
         due[stream.name] = max(began + max(every, back_off), time.monotonic())
     return JobReport(list(last.values()))

@@ -21,6 +21,7 @@ class Stream:
 
     Attributes:
         sinks: The sinks it is configured for, in delivery order.
+        guessed: The source could not be asked for its variant (:func:`~qbcd.sites.with_variant`).
     """
 
     config: StreamConfig
@@ -29,6 +30,7 @@ class Stream:
     project: ProjectState
     sinks: Mapping[str, Sink]
     settings: Settings
+    guessed: bool = False
 
     @property
     def name(self) -> str:

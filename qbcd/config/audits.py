@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import WithJsonSchema, model_validator
 
 from qbcd.config.fields import DURATION_SCHEMA, Interval, Section, wrong
+from qbcd.config.query_options import VbdOptions
 from qbcd.config.strategy_base import StrategyConfig
 from qbcd.config.strategy_options import TsOptions, WatermarkOptions
 from qbcd.config.strategy_values import ONLY
@@ -36,6 +37,8 @@ class AuditConfig(Section):
 
 def is_its_own_audit(strategy: StrategyConfig) -> bool:
     """Whether a poll, or a round of them over all ranges, compares all that an audit could."""
+    if isinstance(strategy, VbdOptions):
+        return strategy.variant not in ("auto", "delta") or (strategy.variant == "auto" and not strategy.timestamps)
     if not isinstance(strategy, WatermarkOptions):
         return True
     return isinstance(strategy, TsOptions) and strategy.options["deletes"] == ONLY

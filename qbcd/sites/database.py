@@ -173,6 +173,8 @@ class DatabaseSite(Site):
             cost = Cost(taken.found, taken.found, seconds=time.monotonic() - started, spark=taken.found > 0)
             found = self._detection(held, taken.header, taken.accepted_source, cost)
             yield replace(found, remarks=(taken.remark,) if taken.remark else ())
+            if began := auditing.due(self, settings, held):
+                yield from self._audit(plan, settings, held, began)
         else:
             self.progress("comparing table and replica in the source")
             taken = stepping.take(self, plan, settings, held, Look([lambda s, part: s.differences(part)]))
@@ -184,10 +186,17 @@ class DatabaseSite(Site):
 
     def _audit(self, plan: StreamPlan, settings: Settings, held: Held, began: float) -> Iterator[Detection]:
         started = time.monotonic()
-        for taken in auditing.audit(self, plan, settings, held, began):
+        for taken in self._audited(plan, settings, held, began):
             cost = Cost(max(plan.table.rows, 0), taken.found, seconds=time.monotonic() - started, spark=taken.found > 0)
             yield self._detection(held, taken.header, taken.accepted_source, cost)
             started = time.monotonic()
+
+    def _audited(self, plan: StreamPlan, settings: Settings, held: Held, began: float) -> Iterator[stepping.Taken]:
+        if isinstance(self.strategy(plan), VbdDelta):
+            self.progress("audit: computing the whole query")
+            yield deltas.poll(self, plan, settings, held, audit=began)
+        else:
+            yield from auditing.audit(self, plan, settings, held, began)
 
     def _changed_meaning(self, strategy: InSource, settings: Settings, held: Held) -> bool:
         """Whether the server is another one, or what it means by equality: then every value has to be compared.

@@ -3,6 +3,8 @@
     look at the clock and at open transactions, for each time-stamp -> in one transaction that sees one state:
     changed rows -> affected keys -> the query for those keys against the replica -> outbox, replica, lineage, marks
 
+An audit computes the whole query, and takes the lineages anew: rows that changed without their time-stamp led nowhere.
+
 Windows have no upper end: a row that is seen when the query is computed is in the lineage too, whatever its time-stamp
 says. The lower end is the horizon of the step before, so that rows of transactions that were open then are read now.
 """
@@ -17,6 +19,7 @@ from qbcd import hooks
 from qbcd.catalog.source import Session
 from qbcd.model import StreamPlan
 from qbcd.sites import stepping
+from qbcd.sites.auditing import AUDIT, AUDITED
 from qbcd.sites.guards import key_error
 from qbcd.sites.horizon import look_ahead_of
 from qbcd.sites.stepping import Counts, Look, Taken
@@ -43,8 +46,10 @@ def fill(site: DatabaseSite, session: Session, strategy: VbdDelta) -> float:
     return site.store.now(session.connection)
 
 
-def poll(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, *, afresh: bool = False) -> Taken:
-    """The one step of a poll.
+def poll(
+    site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, *, afresh: bool = False, audit: float = 0.0
+) -> Taken:
+    """The one step of a poll, or of an audit.
 
     Args:
         site: Where.
@@ -52,15 +57,18 @@ def poll(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, *
         settings: What the user says about polls.
         held: The stream, under its lease.
         afresh: Compute the whole query and take the lineages anew, since digests may mean something else now.
+        audit: The store's clock where that is an audit.
     """
     strategy = site.strategy(plan)
     assert isinstance(strategy, VbdDelta)
-    known: Marks = {} if afresh else held.row.checkpoint["marks"]
+    known: Marks = {} if afresh or audit else held.row.checkpoint["marks"]
     ahead, remark = _ahead(site, strategy, known)
     hooks.reach("after_horizon")
-    step = _Step(site, strategy, known, ahead, _sweep_due(site, strategy, held))
-    if afresh:
-        taken = stepping.take(site, plan, settings, held, Look([lambda s, part: s.differences(part)], follow=step.anew))
+    step = _Step(site, strategy, known, ahead, _sweep_due(site, strategy, held), audit)
+    if afresh or audit:
+        reason = AUDIT if audit else ""
+        find = [lambda s, part: strategy.all_differences(part, reason)]
+        taken = stepping.take(site, plan, settings, held, Look(find, follow=step.anew))
     else:
         find = [lambda s, part: strategy.affected_differences(part)]
         taken = stepping.take(site, plan, settings, held, Look(find, begin=step.begin, follow=step.follow))
@@ -70,9 +78,11 @@ def poll(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, *
 class _Step:
     """What a step does besides finding and applying differences."""
 
-    def __init__(self, site: DatabaseSite, strategy: VbdDelta, known: Marks, ahead: Marks, sweep: float) -> None:
+    def __init__(
+        self, site: DatabaseSite, strategy: VbdDelta, known: Marks, ahead: Marks, sweep: float, audit: float
+    ) -> None:
         self._site, self._strategy = site, strategy
-        self._known, self._ahead, self._sweep = known, ahead, sweep
+        self._known, self._ahead, self._sweep, self._audit = known, ahead, sweep, audit
         self._changed: list[Lineage] = []
 
     def begin(self, session: Session) -> bool:
@@ -118,7 +128,7 @@ class _Step:
         for lineage in self._strategy.lineages:
             session.run(lineage.empty())
             session.run(lineage.fill())
-        return self._moves()
+        return {**self._moves(), **({AUDITED: self._audit} if self._audit else {})}
 
     def _moves(self) -> dict[str, Any]:
         return {"marks": dict(self._ahead), **({"swept": self._sweep} if self._sweep else {})}

@@ -49,9 +49,16 @@ def explain(site: DatabaseSite, plan: StreamPlan, row: StreamRow | None) -> list
 def audits(site: DatabaseSite, plan: StreamPlan, row: StreamRow | None) -> list[Step]:
     """The statements of an audit, each in a step of its own."""
     strategy, place = site.strategy(plan), f"source {site.source.name}, a transaction of its own"
-    assert isinstance(strategy, Stamped)
     prepared = row if row and row.prepared else None
     part = Part(prepared.epoch, prepared.last_batch_seq + 1) if prepared else Part(0, 1)
+    if isinstance(strategy, VbdDelta):
+        whole = strategy.all_differences(part, AUDIT)
+        filled = [
+            Step(f"audit: take {of.name} into its lineage anew", "the same transaction", statement)
+            for of in strategy.lineages for statement in (of.empty(), of.fill())
+        ]  # fmt: skip
+        return [Step("audit: compare the whole query with the replica, into the outbox", place, whole), *filled]
+    assert isinstance(strategy, Stamped)
     until = Window(None, next_window(strategy, prepared).hi)
     rows = strategy.look(part, until, repeats=False, reason=AUDIT)
     return [

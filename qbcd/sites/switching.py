@@ -66,7 +66,9 @@ def write_batch(
         UnsupportedType: An old value is none that a typed sink takes.
     """
     found = _written(site, plan, settings, held, changes, rows)
-    deletes, after = found.counts.get("d", 0), int(held.row.checkpoint["rows"]) + found.net
+    # Without a key an update is a delete and an insert: gone are only the rows that none came for.
+    deletes = max(0, -found.net) if plan.counted else found.counts.get("d", 0)
+    after = int(held.row.checkpoint["rows"]) + found.net
     try:
         check_pass(site.project, settings, held, state, deletes=deletes, after=after)
     except GuardTripped:

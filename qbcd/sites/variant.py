@@ -21,20 +21,23 @@ from qbcd.strategies import why_not_delta
 OPTION, CHECKSUM, COMPARE, DELTA = "variant", "checksum", "compare", "delta"
 
 
-def with_variant(config: StreamConfig, source: Source, project: ProjectState) -> StreamConfig:
+def with_variant(config: StreamConfig, source: Source, project: ProjectState) -> tuple[StreamConfig, bool]:
     """The stream with its variant, where its strategy has some and the user leaves the choice to the source.
 
-    A source that cannot be asked chooses nothing: what is done next meets the same error, and says so.
+    Also whether that is a guess: a source that cannot be asked chooses nothing. What is done next meets the same error,
+    and says so; who goes on later asks again.
     """
     if OPTION not in config.options or config.options[OPTION] is not None:
-        return config
+        return config, False
+    guessed = False
     with project.read() as conn:
         row = project.store.read(conn, config.name) if project.store.exists(conn) else None
     try:
         chosen = CHECKSUM if row is not None else _in_source(config, source, project)
     except QbcdError:
-        chosen = COMPARE if project.acknowledged(config.name) else CHECKSUM
-    return replace(config, options={**config.options, OPTION: chosen})
+        chosen, guessed = COMPARE if project.acknowledged(config.name) else CHECKSUM, True
+    audit = config.audit if chosen == DELTA else None  # the others compare all rows at each poll
+    return replace(config, options={**config.options, OPTION: chosen}, audit=audit), guessed
 
 
 def _in_source(config: StreamConfig, source: Source, project: ProjectState) -> str:

@@ -184,6 +184,10 @@ class VbdDelta(VbdCompare):
         """Finds what differs among affected keys."""
         return self._held()._part("changes", part, held=self.affected)
 
+    def all_differences(self, part: Part, reason: str = "") -> Statement:
+        """As `differences`, each event with a reason."""
+        return self._part("changes", part, reason=reason)
+
     def affected_nulls(self) -> Statement:
         """(nulls) affected keys that hold NULL, as a result has them only where its key is no key."""
         nulls = " OR ".join(f"{self.connector.quote(c.name)} IS NULL" for c in self.plan.key)

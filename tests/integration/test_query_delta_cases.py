@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ import pytest
 
 import qbcd
 from qbcd.errors import QbcdError
+from qbcd.status import stream_status
 from qbcd.strategies.base import table_name
 from tests.support import no_sessions, wait_until
 from tests.support.places import Place
-from tests.support.project import config, opened
+from tests.support.project import config, opened, poll
 from tests.support.query_streams import detect, replica_differs
 
 NOW = "clock_timestamp()"
@@ -384,3 +386,35 @@ def test_a_row_that_was_away_unseen_by_the_systems_mark(tables: Place, workspace
         tables.sql("INSERT INTO lines SELECT * FROM away")
         assert found(project) == {"u": 2}
         assert not replica_differs(tables, "q", query)
+
+
+# A row that is written without its time-stamp leads nowhere; what it leads to later goes by what it is now.
+@pytest.mark.parametrize("variant", ["delta", "auto"])
+def test_an_audit_tells_what_no_time_stamp_told(variant: str, tables: Place, workspace: Path) -> None:
+    data = configured(tables, BY_REGION, variant=variant)
+    data["tables"][0] |= {"audit": {"every": "1ms"}}
+    tables.sql("UPDATE orders SET at = '2001-01-01'; UPDATE lines SET at = '2001-01-01'")  # before any window
+    with opened(data, workspace) as project:
+        project.stream("q").prepare()
+        tables.sql("UPDATE orders SET region = 'south' WHERE id = 3")
+        events = [json.loads(line) for line in told(project, workspace)]
+        assert sorted((e["op"], e["key"]["region"], e["reason"]) for e in events) == [
+            ("c", "south", "audit"), ("u", "west", "audit"),
+        ]  # fmt: skip
+        assert not replica_differs(tables, "q", BY_REGION)
+        tables.sql(f"UPDATE lines SET quantity = 99, at = {NOW} WHERE id = 3")
+        assert [json.loads(line)["reason"] for line in told(project, workspace)] == [None]
+        assert told(project, workspace) == []
+        assert stream_status(project.work("q")).audited_ago is not None
+        titles = [step.title for step in project.stream("q").explain()]
+        assert [t for t in titles if t.startswith("audit")] == [
+            "audit: compare the whole query with the replica, into the outbox",
+            *(f"audit: take public.{name} into its lineage anew" for name in ("orders", "lines") for _ in range(2)),
+        ]
+
+
+def told(project: qbcd.Project, workspace: Path) -> list[str]:
+    """The lines that one poll adds."""
+    before = {path: None for path in workspace.rglob("*.jsonl")}
+    poll(project, "q")
+    return [line for path in workspace.rglob("*.jsonl") if path not in before for line in path.read_text().splitlines()]

@@ -27,11 +27,17 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ("{type: ts, timestamp: t, replica: none}", NOTHING),
         ("{type: ts, timestamp: t, replica: spark}", ""),
         (TDI, ""),
+        ("{type: vbd, variant: compare}", f"polls of strategy vbd {ALL}"),
+        ("{type: vbd}", f"polls of strategy vbd {ALL}"),
+        ("{type: vbd, timestamps: {public.orders: t}}", ""),
+        ("{type: vbd, variant: delta}", ""),
     ],
 )
 def test_an_audit_is_for_what_a_poll_may_miss(tmp_path: Path, strategy: str, told: str) -> None:
     text = GOOD.replace("strategy: id_rcs", f"strategy: {strategy}").replace("baseline: events", "audit: {every: 24h}")
     text = text.replace("    where: region = 'EU'\n", "")
+    if "vbd" in strategy:
+        text = text.replace("table: public.orders", "query: SELECT 1 AS a FROM public.orders", 1)
     if told:
         assert f"qbcd.yaml:20: tables[0].audit: {told}" in str(failure(tmp_path, text))
     else:
