@@ -176,7 +176,7 @@ def check_machine(
     found = [_java()]
     settings = _tried("Spark", lambda: session_settings(config, []), "", "")
     found += [settings] if settings.error else []
-    found += [_driver(driver, configured) for driver, configured in drivers]
+    found += [_driver(driver, configured, config.conf) for driver, configured in drivers]
     found.append(_tried("workdir", lambda: _writable(workdir), f"{workdir} can be written", ""))
     if not config.master.startswith("local") and not any(f.level == "error" for f in found):
         seen = f"seen by the executors of {config.master} too"
@@ -191,10 +191,10 @@ def _java() -> Finding:
         return _failed("Java", error)
 
 
-def _driver(driver: JdbcDriver, configured: Path | None) -> Finding:
+def _driver(driver: JdbcDriver, configured: Path | None, spark_conf: Mapping[str, str]) -> Finding:
     """The driver's jar; a look installs no package, so where a poll would, that is a warning."""
     subject = f"driver {driver.driver_class}"
-    looking = Surroundings(may_install=lambda: False)
+    looking = Surroundings(may_install=lambda: False, spark_conf=spark_conf)
     try:
         jar = find_driver(driver, configured=configured, cache=user_cache(), around=looking)
     except EnvironmentMissing as error:

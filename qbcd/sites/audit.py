@@ -107,7 +107,8 @@ def verify(site: SparkSite, plan: StreamPlan, held: Held) -> list[Difference]:
             stages.callback(site.files.discard, fetched)
             with site.reading() as conn:
                 old = site.replica.rows(conn, plan, strategy.kept, asked)
-            return compare.differences(old, site.stage(strategy, fetched, settings), plan, by_value=False)
+            differ = compare.differences(old, site.stage(strategy, fetched, settings), plan, by_value=False)
+            return differ if strategy.deletes else differ.where("op <> 'd'")
 
         site.check_key(snapshot.session, plan)
         dirty = settled.suspects(site, plan, strategy, snapshot, known, settings)

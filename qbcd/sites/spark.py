@@ -58,7 +58,7 @@ class SparkSite(Site):
         super().__init__(stream, source, project, project.store, spark)
         self.files = files
         self.replica = Replica(stream, self.store, files, spark)
-        self.swept = False  # stray files were looked for by this process
+        self.swept = False  # by this process, since files were let go last
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

@@ -168,4 +168,5 @@ def switch(
         confirm(site.project, settings, held, conn)
         row = site.commit(conn, row, held, header, dict(checkpoint))
     held.row = row
+    site.swept = site.swept and not recut  # segments may have been let go
     hooks.reach("after_commit")

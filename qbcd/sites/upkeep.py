@@ -40,7 +40,8 @@ def collect(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
         for header in store.expired_batches(conn, stream, through, settings.retain.total_seconds()):
             store.delete_batch(conn, stream, header.epoch, header.seq)
             changed = True
-        if site.swept and not changed:  # nothing was let go since the last sweep of this process
+        site.swept = site.swept and not changed
+        if site.swept:  # nothing was let go since the last sweep of this process
             return
         store.expire_pins(conn, stream)
         pins = store.pins(conn, stream)

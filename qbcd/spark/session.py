@@ -63,7 +63,7 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
     Args:
         settings: The user's master and settings.
         drivers: Local paths of JDBC driver jars.
-        cores: Shuffle partitions unless the user names them; default: the cores of this host.
+        cores: Shuffle partitions of a local master unless the user names them; default: the cores of this host.
 
     Raises:
         ConfigError: The user contradicts a setting that correctness rests on.
@@ -80,7 +80,6 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.adaptive.enabled": "true",
-        "spark.sql.shuffle.partitions": str(cores or os.cpu_count() or 2),
         # Generated code must be the same at every poll, and be kept: compiling costs more than most polls' tasks do.
         "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.sql.optimizer.inSetConversionThreshold": "0",
@@ -90,8 +89,9 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
         "spark.sql.redaction.options.regex": f"{REDACTED}|url|query|dbtable",
     }
     if settings.master.startswith("local"):
-        # A private session listens to nobody but this host.
+        # A private session listens to nobody but this host. How many cores a cluster has is not known here.
         made |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        made["spark.sql.shuffle.partitions"] = str(cores or os.cpu_count() or 2)
     made |= user | dict(FIXED)
     jars = [part for part in user.get("spark.jars", "").split(",") if part] + [str(path) for path in drivers]
     if jars:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from qbcd.errors import GuardTripped
 from qbcd.model import ServerIdentity
 from qbcd.sql.compile import _expanded
 from tests.support.oracle import Event, events
@@ -136,3 +137,19 @@ def test_random_multisets(seed: int, place: Place, workspace: Path, spark: Spark
                 place.sql(f"UPDATE t SET w = 'c' WHERE m > {rng.randint(1, 6)}")
             check(project, copy)
         assert project.stream("s").verify() == []
+
+
+@over(elsewhere=[])
+def test_guards_count_rows_that_none_came_for(place: Place, workspace: Path, spark: SparkSession) -> None:
+    """An update is a delete and an insert, and takes no row away."""
+    copy = Copy(place, workspace)
+    for row in ROWS:
+        copy.insert(row, 2)
+    with opened(stream(place, guards={"max_delete_fraction": 0.2}, baseline="events"), workspace, spark) as project:
+        project.stream("s").prepare()
+        copy.replay()
+        place.sql("UPDATE t SET m = 7")
+        assert check(project, copy) == {"d": 12, "c": 12}
+        place.sql("DELETE FROM t WHERE n = 1")
+        with pytest.raises(GuardTripped, match="6 deletes of 12 rows"):
+            poll(project, "s")

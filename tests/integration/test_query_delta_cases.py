@@ -415,6 +415,6 @@ def test_an_audit_tells_what_no_time_stamp_told(variant: str, tables: Place, wor
 
 def told(project: qbcd.Project, workspace: Path) -> list[str]:
     """The lines that one poll adds."""
-    before = {path: None for path in workspace.rglob("*.jsonl")}
+    before = dict.fromkeys(workspace.rglob("*.jsonl"))
     poll(project, "q")
     return [line for path in workspace.rglob("*.jsonl") if path not in before for line in path.read_text().splitlines()]

@@ -336,6 +336,7 @@ def test_session_settings_keep_the_users_and_fix_ours() -> None:
     assert made["spark.driver.extraJavaOptions"].startswith("-Duser.timezone=UTC ")
     assert made["spark.driver.extraJavaOptions"].endswith(" -Xss4m")
     assert made["spark.sql.shuffle.partitions"] == "2"
+    assert "spark.sql.shuffle.partitions" not in session_settings(Settings("spark://host:7077"), [], cores=2)
     assert made.items() >= FIXED.items()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -92,6 +93,31 @@ def test_a_stream_that_fails_waits_longer_each_time(monkeypatch: pytest.MonkeyPa
 
     waited = polled(monkeypatch, poll, 8, stream("a", History())).waited
     assert waited[3] <= EVERY < waited[4] < waited[6]
+
+
+def test_a_stream_that_fails_for_weeks_is_still_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    def poll(one: Stream) -> Report:
+        raise SourceError("down")
+
+    waited = polled(monkeypatch, poll, 1100, stream("a", History())).waited
+    assert waited[-1] == pytest.approx(job.MAX_BACKOFF_S, abs=1)
+
+
+def test_a_stream_is_made_anew_before_each_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the user lifts is still lifted, and a state database that fails for once ends nothing."""
+    turns, history, made = Turns(4), History(), list[bool]()
+
+    def renewed(one: Stream) -> Stream:
+        if len(made) == 1:
+            made.append(False)
+            raise SourceError("locked")
+        made.append(one.settings.accept_deletes)
+        return replace(one, guessed=True)
+
+    monkeypatch.setattr(job, "run_stream", lambda one: Report(one.name))
+    job.run_always([stream("a", history, accept_deletes=True)], turns.told, turns, renewed)
+    assert made == [True, False, False, False]
+    assert len(history.runs) == 4
 
 
 def test_a_sink_that_fails_slows_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
