@@ -84,6 +84,10 @@ class UnsafeWatermark(Refused):
     """It is not known how far the source's time-stamps are complete."""
 
 
+class ClockSetBack(UnsafeWatermark):
+    """The source's clock shows less than it was read up to before."""
+
+
 class GuardTripped(Refused):
     """The poll would deliver more deletes than the stream's guards allow."""
 

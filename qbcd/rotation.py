@@ -71,10 +71,20 @@ class Pass:
 
 def begun(state: Pass, visits: Mapping[int, float], *, now: float, rows: int) -> Pass:
     """`state` where it goes on, or the pass that begins `now` with a replica of `rows` rows; heat is carried over."""
-    if state.began and not finished(visits, state):
+    if 0 < state.began <= now and not finished(visits, state):
         return state
     # a range that was cut or joined meanwhile begins cold
     return Pass(began=now, rows=rows, heat={n: heat for n, heat in state.heat.items() if n in visits})
+
+
+def seen_by(visits: Mapping[int, float], now: float) -> dict[int, float]:
+    """`visits` as they count `now`: what was seen later than that, by a clock that has gone back since, never was."""
+    return {name: seen if seen <= now else 0.0 for name, seen in visits.items()}
+
+
+def is_due(last: float, every: timedelta, now: float) -> bool:
+    """Whether what was done `last` is to be done again; also where the clock has gone back behind that."""
+    return not 0 <= now - last < every.total_seconds()
 
 
 def overdue(staleness: timedelta | None, every: timedelta) -> float | None:

@@ -124,7 +124,8 @@ def check_server(
         The identity of today, and whether digests kept from earlier may mean something else now.
 
     Raises:
-        SourceChanged: Another server or database, or an older state of it; not with `accept`. What it means by equality
+        SourceChanged: Another server or database, an older state of it, or a clock that was seen to be set back; not
+            with `accept`. What it means by equality
             may change, and so may the encoder: values are compared then, and nobody has to be asked (protocol.md 16).
     """
     now, then = source.connector.server_identity(session.connection), checkpoint["server"]
@@ -135,6 +136,8 @@ def check_server(
         problems.append("this is another server or database than the one that was prepared")
     elif now.position < then["position"]:
         problems.append("this server is older than the one remembered (restored, or a standby that lags)")
+    if then.get("doubt"):
+        problems.append(str(then["doubt"]))
     if problems and now.meaning != then["meaning"]:
         problems.append(f"its version or collations changed ({then['meaning']} -> {now.meaning})")
     if problems and not accept:

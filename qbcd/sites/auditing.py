@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from qbcd import rotation
 from qbcd.catalog.source import Session
 from qbcd.marks import Window
 from qbcd.model import Statement, StreamPlan
@@ -33,7 +34,7 @@ def due(site: Site, settings: Settings, held: Held) -> float:
         return 0.0
     with site.reading() as conn:
         now = site.store.now(conn)
-    return now if now - last(held.row.checkpoint, held.row.epoch) >= settings.audit.total_seconds() else 0.0
+    return now if rotation.is_due(last(held.row.checkpoint, held.row.epoch), settings.audit, now) else 0.0
 
 
 def last(checkpoint: Mapping[str, Any], epoch: int) -> float:

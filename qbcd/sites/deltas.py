@@ -15,13 +15,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from qbcd import hooks
+from qbcd import hooks, rotation
 from qbcd.catalog.source import Session
 from qbcd.model import StreamPlan
 from qbcd.sites import stepping
 from qbcd.sites.auditing import AUDIT, AUDITED
 from qbcd.sites.guards import key_error
-from qbcd.sites.horizon import look_ahead_of
+from qbcd.sites.horizon import doubting, look_ahead_of
 from qbcd.sites.stepping import Counts, Look, Taken
 from qbcd.strategies import InSource, Part, VbdDelta
 from qbcd.strategies.lineage import Lineage
@@ -62,7 +62,8 @@ def poll(
     strategy = site.strategy(plan)
     assert isinstance(strategy, VbdDelta)
     known: Marks = {} if afresh or audit else held.row.checkpoint["marks"]
-    ahead, remark = _ahead(site, strategy, known)
+    with doubting(site, held):
+        ahead, remark = _ahead(site, strategy, known)
     hooks.reach("after_horizon")
     step = _Step(site, strategy, known, ahead, _sweep_due(site, strategy, held), audit)
     if afresh or audit:
@@ -148,7 +149,7 @@ def _sweep_due(site: DatabaseSite, strategy: VbdDelta, held: Held) -> float:
         return 0.0
     with site.reading() as conn:
         now = site.store.now(conn)
-    return now if now - float(held.row.checkpoint["swept"]) >= strategy.deletes.total_seconds() else 0.0
+    return now if rotation.is_due(float(held.row.checkpoint["swept"]), strategy.deletes, now) else 0.0
 
 
 def _refresh(session: Session, strategy: VbdDelta, table: tuple[str, str]) -> None:

@@ -5,16 +5,21 @@ What bounds it are the source's clock and its open transactions (protocol.md 6 t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qbcd import marks
 from qbcd.catalog.source import Session, Source
 from qbcd.connectors.base import HighWater
-from qbcd.errors import Refused, UnsafeWatermark
+from qbcd.errors import ClockSetBack, Refused, UnsafeWatermark
 from qbcd.model import StreamPlan
 from qbcd.strategies import Stamped
+
+if TYPE_CHECKING:
+    from qbcd.sites.base import Site
+    from qbcd.sites.values import Held
 
 Mark = Mapping[str, Any]
 LONG = timedelta(minutes=10)  # by which an open transaction holds the watermark back before it is told
@@ -32,6 +37,29 @@ def look_ahead(source: Source, strategy: Stamped, mark: Mark | None) -> dict[str
         UnsafeWatermark: The source does not show how far its time-stamps are complete, and no `lag` is set.
     """
     return look_ahead_of(source, [(strategy, mark)])[0]
+
+
+def ahead_of(site: Site, held: Held, strategy: Stamped, mark: Mark | None) -> dict[str, Any]:
+    """`look_ahead` of a poll, which remembers that the clock was set back: it may have passed the watermark again later.
+
+    Raises:
+        UnsafeWatermark: As `look_ahead`.
+    """
+    with doubting(site, held):
+        return look_ahead(site.source, strategy, mark)
+
+
+@contextmanager
+def doubting(site: Site, held: Held) -> Iterator[None]:
+    """Keeps in the checkpoint, beside the server, that its clock was set back, until every row has been compared."""
+    try:
+        yield
+    except ClockSetBack as error:
+        checkpoint = held.row.checkpoint
+        server = {**checkpoint["server"], "doubt": error.what}
+        with site.writing() as conn:
+            held.row = site.commit(conn, held.row, held, None, {**checkpoint, "server": server})
+        raise
 
 
 def look_ahead_of(source: Source, marked: Sequence[tuple[Stamped, Mark | None]]) -> list[dict[str, Any]]:
@@ -61,9 +89,11 @@ def _clock(source: Source, session: Session, plan: StreamPlan, mark: Mark | None
     refuse_blind(source, session, plan, look.blind)
     known = mark["at"] if mark else None
     if known is not None and look.clock < known:
-        raise UnsafeWatermark(
-            f"the source's clock shows {look.clock} and was read up to {known} before: it was set back",
-            stream=plan.stream, remedy=f"wait until it has passed that time, or qbcd verify {plan.stream}, then reset",
+        raise ClockSetBack(
+            f"the source's clock shows {look.clock} and was read up to {known} before: it was set back, and rows may "
+            "have been written with times that no poll reads any more", stream=plan.stream,
+            remedy=f"set the clock right; then qbcd run {plan.stream} --once --accept-source compares every row and "
+            "goes on from there",
         )  # fmt: skip
     _refuse_late(plan, look.clock, known)
     reached = marks.horizon(look, margin, lag)

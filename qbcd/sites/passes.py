@@ -94,7 +94,7 @@ class Visit:
     def _begun(self, known: Sequence[StoredRange], now: float) -> Pass:
         """The pass to go on with, or a new one, before which the guards look at the table's size."""
         rows = int(self.held.row.checkpoint["rows"])
-        fresh = rotation.begun(self.state, {r.range_id: r.last_visited for r in known}, now=now, rows=rows)
+        fresh = rotation.begun(self.state, _visits(known, now), now=now, rows=rows)
         if fresh is self.state or self.strategy.keeps == "nothing" or not rows:
             return fresh
         with self.site.source.read(self.site.stream) as session:
@@ -106,7 +106,7 @@ class Visit:
 
     def _due(self, known: Sequence[StoredRange], now: float) -> list[StoredRange]:
         overdue = rotation.overdue(self.plan.option("max_staleness"), self.settings.every)
-        visits = {r.range_id: r.last_visited for r in known}
+        visits = _visits(known, now)
         per_poll = self.plan.option("per_poll")
         ids = set(rotation.chosen(visits, self.state, now=now, per_poll=per_poll, overdue=overdue))
         return [r for r in known if r.range_id in ids]
@@ -176,3 +176,7 @@ class Visit:
                 events[r.range_id] = events.get(r.range_id, 0) + int(r.n)
                 grown[r.range_id] = grown.get(r.range_id, 0) + int(r.net)
         return events, grown
+
+
+def _visits(known: Sequence[StoredRange], now: float) -> dict[int, float]:
+    return rotation.seen_by({r.range_id: r.last_visited for r in known}, now)

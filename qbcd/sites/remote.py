@@ -14,14 +14,14 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from qbcd import hooks
+from qbcd import hooks, rotation
 from qbcd.catalog.meaning import change_of
 from qbcd.catalog.remembered import check_server
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sites import auditing, compare, comparing, settled
 from qbcd.sites.files import Part
-from qbcd.sites.horizon import look_ahead
+from qbcd.sites.horizon import ahead_of, look_ahead
 from qbcd.sites.reading import Snapshot, frame
 from qbcd.sites.replica import travels_of
 from qbcd.sites.shapes import row_fields
@@ -53,7 +53,7 @@ def poll(site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settin
     """Reads the window, and sweeps where that is due; all rows are compared where their meaning is another one."""
     elsewhere = _changed_server(site, settings, held)
     afresh = elsewhere or bool(change_of(held.row.checkpoint, plan))
-    ahead = look_ahead(site.source, strategy.stamp, None if elsewhere else held.row.checkpoint["mark"])
+    ahead = ahead_of(site, held, strategy.stamp, None if elsewhere else held.row.checkpoint["mark"])
     hooks.reach("after_horizon")
     remark = ahead.pop("remark", "")
     if afresh:
@@ -66,7 +66,7 @@ def poll(site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settin
     if isinstance(every, timedelta) and not site.stopping():
         with site.reading() as conn:
             now = site.store.now(conn)
-        if now - float(held.row.checkpoint["swept"]) >= every.total_seconds():
+        if rotation.is_due(float(held.row.checkpoint["swept"]), every, now):
             yield sweep(site, plan, strategy, settings, held, now)
     if began := auditing.due(site, settings, held):
         yield settled.audit(site, plan, strategy, settings, held, began)

@@ -82,7 +82,8 @@ def turn_of(
     per_poll: int | None = plan.option("per_poll")
     if per_poll is None:
         return Turn(known)
-    visits, before = {r.range_id: r.last_visited for r in known}, Pass.of(checkpoint.get("pass"))
+    visits = rotation.seen_by({r.range_id: r.last_visited for r in known}, now)
+    before = Pass.of(checkpoint.get("pass"))
     state = rotation.begun(before, visits, now=now, rows=int(checkpoint["rows"]))
     late = rotation.overdue(plan.option("max_staleness"), settings.every)
     ids = set(rotation.chosen(visits, state, now=now, per_poll=per_poll, overdue=late))

@@ -12,15 +12,16 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from qbcd import hooks
+from qbcd import hooks, marks, rotation
 from qbcd.catalog.remembered import check_server, check_shape
 from qbcd.catalog.source import Session
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.sites import stepping
-from qbcd.sites.horizon import look_ahead
+from qbcd.sites.horizon import ahead_of
 from qbcd.sites.passes import Visit
 from qbcd.sites.stepping import Counts, Look, Taken
+from qbcd.state import StreamRow, holder
 from qbcd.strategies import InSource, Part, Stamped, Tdi
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def poll(
     assert isinstance(strategy, Stamped)
     if not afresh:
         purge(site, plan, held)
-    ahead = look_ahead(site.source, strategy, None if afresh else held.row.checkpoint["mark"])
+    ahead = ahead_of(site, held, strategy, None if afresh else held.row.checkpoint["mark"])
     hooks.reach("after_horizon")
     remark = ahead.pop("remark", "")
     taken = _window(site, plan, settings, held, strategy, ahead, afresh=afresh)
@@ -92,7 +93,7 @@ def _sweep_due(site: DatabaseSite, plan: StreamPlan, held: Held) -> float:
         return 0.0
     with site.reading() as conn:
         now = site.store.now(conn)
-    return now if now - float(held.row.checkpoint["swept"]) >= every.total_seconds() else 0.0
+    return now if rotation.is_due(float(held.row.checkpoint["swept"]), every, now) else 0.0
 
 
 def _swept(site: DatabaseSite, held: Held, began: float) -> None:
@@ -110,8 +111,8 @@ def _swept(site: DatabaseSite, held: Held, began: float) -> None:
 def purge(site: DatabaseSite, plan: StreamPlan, held: Held) -> None:
     """Removes the flagged rows that earlier batches reported, where they are still as they were seen (protocol.md 13).
 
-    Batches are durable by now; a row goes only when every stream of this store that reads the table by time-stamp has
-    passed it.
+    Batches are durable by now; a row goes only when every stream of this store, and every one of the project, that
+    reads the table by time-stamp has passed it.
     """
     strategy = site.strategy(plan)
     if not isinstance(strategy, Tdi) or not strategy.purges:
@@ -127,21 +128,35 @@ def purge(site: DatabaseSite, plan: StreamPlan, held: Held) -> None:
         check_server(site.source, session, site.stream, row.checkpoint, accept=False)
         before = _passed_by_all(site, session, plan, held)
         hooks.reach("before_purge")
+        if before is None:
+            return
         session.run(strategy.purge_rows(before))
         session.run(strategy.purge_done(before))
     hooks.reach("after_purge")
 
 
-def _passed_by_all(site: DatabaseSite, session: Session, plan: StreamPlan, held: Held) -> str:
-    """The instant that every stream which reads the table by a clock has reached; counters and versions are none."""
-    table = [plan.table.schema, plan.table.name]
-    rows = [r for r in site.store.streams(session.connection) if r.prepared and r.checkpoint["shape"]["table"] == table]
-    reached = [str(r.checkpoint["mark"]["at"]) for r in rows if _by_clock(site, plan, r.checkpoint)]
-    return min(reached, default=str(held.row.checkpoint["mark"]["at"]))
+def _passed_by_all(site: DatabaseSite, session: Session, plan: StreamPlan, held: Held) -> str | None:
+    """The instant that every stream which reads the table by a clock has reached; counters and versions are none.
+
+    None while the baseline of some stream is taken: it may be of a state from before a row was flagged.
+    """
+    own = site.store.streams(session.connection)
+    busy = [holder(session.connection, site.store, r.stream) for r in own if not r.prepared]
+    others: list[StreamRow] = []
+    with site.project.read() as conn:  # of replicas under Spark
+        if site.project.store.exists(conn):
+            others = site.project.store.streams(conn)
+            busy += [holder(conn, site.project.store, r.stream) for r in others if not r.prepared]
+    if any(busy):
+        return None
+    server = held.row.checkpoint["server"]["identity"]
+    rows = [r for r in (*own, *others) if r.prepared and r.checkpoint["server"]["identity"] == server]
+    return min(at for r in rows for at in _reached(plan, r.checkpoint))
 
 
-def _by_clock(site: DatabaseSite, plan: StreamPlan, checkpoint: Mapping[str, Any]) -> bool:
-    if not checkpoint.get("mark"):
-        return False
-    columns = [plan.table.column(name) for name in checkpoint["requested"]["options"]["timestamp"]]
-    return all(c is not None and site.source.connector.mark_kind(c) in ("zoned", "zoneless") for c in columns)
+def _reached(plan: StreamPlan, checkpoint: Mapping[str, Any]) -> list[str]:
+    """The instants up to which a stream has read the plan's table."""
+    schema, name = plan.table.schema, plan.table.name
+    known = [checkpoint.get("mark")] if checkpoint["shape"]["table"] == [schema, name] else []
+    found = [mark["at"] for mark in (*known, checkpoint.get("marks", {}).get(f"{schema}.{name}")) if mark]
+    return [at for at in found if at is not None and marks.seconds(at) is not None]

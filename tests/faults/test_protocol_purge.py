@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.support import wait_until
 from tests.support.places import Place, over
+from tests.support.project import opened, poll
 from tests.support.watched import Watched, at_nth, brief, someone_waits, stamped
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class Stop(BaseException):
@@ -143,3 +147,55 @@ def test_a_row_stays_until_a_slower_stream_has_passed_it(place: Place, workspace
         seen.check()
         seen.check("slow")
         assert seen.ops("scan") == [[(5, "d")]]
+
+
+# A query's stream reads the flags too; and one whose replica is under Spark keeps its watermark in another store.
+@over(elsewhere=[])
+def test_a_row_stays_until_a_slower_query_has_passed_it(place: Place, workspace: Path) -> None:
+    strategy = {"type": "vbd", "variant": "delta", "timestamps": {place.table("t"): "at"}, "margin": "1ms"}
+    query = {"query": f"SELECT id, v, n FROM {place.table('t')} WHERE NOT gone", "strategy": strategy, "key": ["id"]}
+    with purging(place, workspace) as seen:
+        seen.data["tables"].append({"name": "q", "source": "shop", "sinks": [], "baseline": "silent", **query})
+        seen.project.close()
+        seen.project = opened(seen.data, workspace)
+        seen.fill()
+        seen.project.stream("q").prepare()
+        seen.flag(5)
+        assert seen.ops() == [[(5, "d")]]
+        assert seen.poll() == []
+        assert seen.there(5)
+        (outcome,) = poll(seen.project, "q")
+        assert outcome.report is not None
+        assert outcome.report.counts == {"d": 1}
+        assert seen.poll() == []
+        assert not seen.there(5)
+
+
+@over(elsewhere=[])
+def test_a_row_stays_while_another_stream_takes_its_baseline(
+    place: Place, workspace: Path, spark: SparkSession
+) -> None:
+    """Its baseline was read before the row was flagged, and no transaction of it is open any more."""
+    late = {"strategy": stamped(place, "ts", replica="spark"), "where": "NOT gone", "table": place.table("t")}
+    with purging(place, workspace) as seen:
+        seen.data["tables"].append({"name": "late", "source": "shop", "sinks": [], "baseline": "silent", **late})
+        seen.project.close()
+        seen.project = opened(seen.data, workspace, spark)
+        seen.fill()
+
+        def meanwhile() -> None:
+            seen.flag(5)
+            assert seen.ops() == [[(5, "d")]]
+            assert seen.poll() == []
+            assert seen.there(5)
+
+        with at_nth("before_commit", 1, meanwhile):
+            seen.project.stream("late").prepare()
+        assert seen.poll() == []
+        assert seen.there(5)  # until the other has read so far
+        (outcome,) = poll(seen.project, "late")
+        assert outcome.report is not None
+        assert outcome.report.counts == {"d": 1}
+        assert seen.poll() == []
+        assert not seen.there(5)
+        seen.check()

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy.engine import Connection
 
 from qbcd import marks
 from qbcd.connectors.base import HighWater
-from qbcd.errors import Refused, UnsafeWatermark
+from qbcd.connectors.postgresql import PostgreSQL
+from qbcd.errors import ClockSetBack, Refused, SourceChanged
 from tests.support.places import Place, over
+from tests.support.project import poll
+from tests.support.scene import STREAM
+from tests.support.stamped_scene import StampedScene
 from tests.support.watched import Watched, at_nth, brief, stamped
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DAY = timedelta(days=1)
 UTC = {"postgresql": "(clock_timestamp() AT TIME ZONE 'UTC')", "": "utc_timestamp(6)"}
@@ -114,18 +126,65 @@ def test_writers_of_a_zone_of_their_own(place: Place, workspace: Path) -> None:
         assert seen.poll("late") == []  # two hours ahead of what it says it is
 
 
-# A clock that is set back, or was read by another server, is no watermark.
+# A clock that is set back, or was read by another server, is no watermark; nor is it one when it has passed it again.
 @over(elsewhere=[])
 def test_a_clock_that_was_set_back(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Watched(place, workspace, {"s": stamped(place, "ts")}).fill() as seen:
-        with monkeypatch.context() as patch:
-            patch.setattr(marks, "horizon", lambda look, margin, lag: marks.shifted(look.clock, timedelta(hours=1)))
-            seen.poll()
+    with Watched(place, workspace, {"s": stamped(place, "ts"), "keys": stamped(place, "ts", replica="keys")}) as seen:
+        seen.fill()
+        with hours_ahead(monkeypatch):
+            for name in ("s", "keys"):
+                seen.poll(name)
         mark = seen.mark()
         seen.update(3, "changed")
-        with pytest.raises(UnsafeWatermark, match=r"the source's clock shows .* was set back.*wait until"):
-            seen.poll()
+        for name in ("s", "keys"):
+            with pytest.raises(ClockSetBack, match=r"the source's clock shows .* was set back.*--accept-source"):
+                seen.poll(name)
         assert seen.mark() == mark
+        with hours_ahead(monkeypatch), pytest.raises(SourceChanged, match="was set back"):
+            seen.poll()
+        seen.insert(300, "after it")
+        assert [sorted((e.key, e.op) for e in batch) for batch in seen.poll(accept_source=True)] == [
+            [(3, "u"), (300, "c")]
+        ]
+        with pytest.raises(SourceChanged, match=r"keeps no old values .*qbcd reset keys"):
+            seen.poll("keys", accept_source=True)
+        seen.update(4, "by the right clock")
+        assert seen.ops() == [[(4, "u")]]
+        seen.check()
+
+
+@over(elsewhere=[])
+def test_a_clock_that_was_set_back_under_spark(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with StampedScene(database, workspace, "ts_spark", spark) as scene:
+        scene.begin()
+        with hours_ahead(monkeypatch):
+            scene.poll()
+        scene.change()
+        with pytest.raises(ClockSetBack):
+            scene.poll()
+        with hours_ahead(monkeypatch), pytest.raises(SourceChanged, match="was set back"):
+            scene.poll()
+        poll(scene.project, STREAM, accept_source=True)
+        scene.check()
+        scene.change()
+        scene.poll()
+        scene.check()
+
+
+@contextmanager
+def hours_ahead(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The server's clock is ahead, of what is read of it."""
+    real = PostgreSQL.high_water
+
+    def high_water(self: PostgreSQL, connection: Connection) -> HighWater:
+        return replace(found := real(self, connection), clock=marks.shifted(found.clock, timedelta(hours=2)))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgreSQL, "high_water", high_water)
+        patch.setattr(marks, "horizon", lambda look, margin, lag: marks.shifted(look.clock, -margin))
+        yield
 
 
 # Rows without time-stamp are read at each poll, also while the watermark stands.

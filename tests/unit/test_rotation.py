@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from datetime import timedelta
 
 import pytest
 
@@ -189,3 +190,29 @@ def test_the_pace_settles() -> None:
     for _ in range(20):
         rows = rotation.paced(rows, seconds=0.05 + rows / 100_000, target=0.5)
     assert 0.05 + rows / 100_000 == pytest.approx(0.5, rel=0.05)
+
+
+# -- a clock that goes back --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("per_poll", [None, 2])
+def test_a_clock_that_goes_back_stops_no_visits(per_poll: int | None) -> None:
+    """An hour earlier than the last visits: all ranges are due, each once, and then again."""
+    visits, state = dict.fromkeys(range(1, 6), 7200.0), Pass(began=7000.0)
+    for now in (3600.0, 3610.0, 3620.0):
+        counted: list[int] = []
+        while len(counted) < 5:
+            known = rotation.seen_by(visits, now)
+            state = rotation.begun(state, known, now=now, rows=5)
+            chosen = rotation.chosen(known, state, now=now, per_poll=per_poll, overdue=None)
+            assert chosen
+            counted += chosen
+            visits |= dict.fromkeys(chosen, max(now, state.began))
+            now += 1
+        assert sorted(set(counted)) == [1, 2, 3, 4, 5]
+        assert len(counted) <= 6
+
+
+def test_what_is_due_stays_due_when_the_clock_goes_back() -> None:
+    hour = timedelta(hours=1)
+    assert [rotation.is_due(7200.0, hour, now) for now in (7200.0, 10799.0, 10800.0, 7199.0, 0.0)] == [
+        False, False, True, True, True,
+    ]  # fmt: skip
