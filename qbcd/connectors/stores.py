@@ -162,7 +162,8 @@ _STORES: dict[str, StoreFacts] = {
         connect_args={
             "connect_timeout": 10,
             "application_name": "qbcd/state",
-            "options": "-c synchronous_commit=on -c lock_timeout=30s -c idle_in_transaction_session_timeout=0",
+            "options": "-c synchronous_commit=on -c lock_timeout=30s -c idle_in_transaction_session_timeout=0 "
+            "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3",
             "keepalives_idle": 30,
             "keepalives_interval": 10,
             "keepalives_count": 3,

@@ -40,7 +40,7 @@ def look_ahead(source: Source, strategy: Stamped, mark: Mark | None) -> dict[str
 
 
 def ahead_of(site: Site, held: Held, strategy: Stamped, mark: Mark | None) -> dict[str, Any]:
-    """`look_ahead` of a poll, which remembers that the clock was set back: it may have passed the watermark again later.
+    """`look_ahead` of a poll, which remembers that the clock was set back: later it may pass the watermark again.
 
     Raises:
         UnsafeWatermark: As `look_ahead`.

@@ -25,7 +25,8 @@ from qbcd.state.making import create_missing, holds_rows, insert_once, present
 from qbcd.state.tables import PREFIX, make_table
 
 _WRITES = "qbcd_writes"
-_PRAGMAS = ("busy_timeout = 30000", "journal_mode = DELETE", "synchronous = FULL")
+# EXTRA flushes the folder too, once the journal is gone from it: else a power failure may bring back what it undoes.
+_PRAGMAS = ("busy_timeout = 30000", "journal_mode = DELETE", "synchronous = EXTRA")
 _DAMAGED = "restore it from a backup; qbcd never makes a state anew over an old one"
 
 META = make_table(

@@ -58,7 +58,7 @@ def test_a_file_session_is_durable_and_waits(state: ProjectState) -> None:
     pragmas = ("synchronous", "journal_mode", "busy_timeout")
     with state.write() as conn:
         found = {name: conn.exec_driver_sql(f"PRAGMA {name}").scalar() for name in pragmas}
-    assert found == {"synchronous": 2, "journal_mode": "delete", "busy_timeout": 30000}
+    assert found == {"synchronous": 3, "journal_mode": "delete", "busy_timeout": 30000}
 
 
 def test_a_writer_excludes_writers_from_its_start(state: ProjectState) -> None:

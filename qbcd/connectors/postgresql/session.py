@@ -19,6 +19,9 @@ DEFAULT_PORT = 5432
 CONNECT_TIMEOUT = 10  # seconds
 LOCK_TIMEOUT = 30  # seconds that DDL or another poller may keep a statement waiting
 
+# After a minute the server ends the session of a host that is gone, and with it the locks that others wait for.
+GONE = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tcp_keepalives_count": 3, "tcp_user_timeout": 60_000}
+
 # Everything that changes how a value reads, which name means what, or whether a row is seen. Plain SETs: none of them
 # takes a snapshot, so an exported one can still be imported after them.
 PINS = (
@@ -119,6 +122,7 @@ def server_options(*, read_only: bool, statement_timeout: int) -> str:
         "statement_timeout": statement_timeout * 1000,
         "lock_timeout": LOCK_TIMEOUT * 1000,
         "idle_in_transaction_session_timeout": 0,
+        **GONE,
     }
     return " ".join(f"-c {name}={value}" for name, value in settings.items())
 
