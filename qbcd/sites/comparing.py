@@ -20,7 +20,7 @@ from qbcd.sites import compare, narrow
 from qbcd.sites.auditing import AUDIT
 from qbcd.sites.files import Part
 from qbcd.sites.guards import ACCEPTED_SOURCE
-from qbcd.sites.looking import Look, check_torn, filled, look
+from qbcd.sites.looking import Look, check_torn, cut_anew, filled, look
 from qbcd.sites.reading import Snapshot
 from qbcd.sites.switching import Found, Recut, new_batch, stage_changes, switch, write_batch
 from qbcd.sites.tallies import Totals
@@ -57,7 +57,8 @@ def poll(
             if not wanted.asked:
                 _nothing_found(site, plan, settings, held, snapshot, turn)
                 return Detection(None, Cost(wanted.scanned, 0, 0, len(turn.due), 0, time.monotonic() - started))
-            wanted = narrow.preferred(strategy, snapshot, wanted, float(held.row.checkpoint.get(DENSITY, 0.0)))
+            if not narrow.is_better_uncut(strategy, snapshot, wanted, _density(held), settings.rows_per_range):
+                wanted = cut_anew(site, strategy, snapshot, settings, held, wanted)
             jobs.enter_context(site.spark.for_rows(wanted.rows))
             fetched = _fetch(site, strategy, snapshot, wanted, settings, held)
         hooks.reach("after_fetch")
@@ -87,8 +88,7 @@ def _fetch(
     site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
 ) -> Part | narrow.Moved:
     moved = None
-    density = float(held.row.checkpoint.get(DENSITY, 0.0))
-    if narrow.is_worth(strategy, snapshot, wanted, density):
+    if narrow.is_worth(strategy, snapshot, wanted, _density(held)):
         moved = narrow.fetch(site, strategy, snapshot, wanted, settings, held)
     if moved:
         return moved
@@ -101,6 +101,10 @@ def _fetch(
             site.files.discard(fetched)
             raise
     return fetched
+
+
+def _density(held: Held) -> float:
+    return float(held.row.checkpoint.get(DENSITY, 0.0))
 
 
 def _is_whole(snapshot: Snapshot) -> bool:

@@ -59,14 +59,13 @@ class Look:
         new = {r.range_id for r in self.children}
         return tuple(r for r in self.asked if r.range_id not in new)
 
-    def uncut(self) -> Look:
-        """The same ranges, none of them cut."""
-        standing = {r.range_id: r for r in (*self.kept, *self.parents)}
-        return replace(self, asked=tuple(standing[r.range_id] for r in self.old), parents=(), children=())
+    def outgrown(self, rows_per_range: int) -> list[StoredRange]:
+        """Those of the ranges to fetch that hold more than they should."""
+        return [r for r in self.kept if r.rows > SPLIT_AT * rows_per_range]
 
 
 def look(site: Site, strategy: IdRcs, snapshot: Snapshot, turn: Turn, settings: Settings, held: Held) -> Look:
-    """What has to be fetched of the ranges that are due: those that differ, cut anew where they outgrew their size.
+    """What has to be fetched of the ranges that are due: those that differ, as they are.
 
     After a change of meaning every row is read, and the bounds may have lost their order: everything is cut anew.
     """
@@ -82,22 +81,27 @@ def look(site: Site, strategy: IdRcs, snapshot: Snapshot, turn: Turn, settings: 
         # Counts of one state tell now what the rows would. Of several they may miss rows that moved: the rows decide.
         lost = sum(max(0, old.rows - new.rows) for old, new in ranges.pairs(known, dirty))
         check_pass(site.project, settings, held, turn.state, deletes=lost, after=scanned + turn.rest)
+    return Look(tuple(dirty), (), (), tuple(old for old, _ in ranges.pairs(known, dirty)), scanned)
+
+
+def cut_anew(site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings, held: Held, wanted: Look) -> Look:
+    """The same look, with the ranges that outgrew their size cut anew; each is asked for its bounds by itself."""
+    outgrown = {r.range_id for r in wanted.outgrown(settings.rows_per_range)}
     asked: list[StoredRange] = []
     parents: list[StoredRange] = []
     children: list[StoredRange] = []
-    for one in dirty:
-        if one.rows <= SPLIT_AT * settings.rows_per_range:
-            asked.append(one)
-            continue
-        own = cut(site, strategy, snapshot, settings, first_id + len(children), within=one, total=scanned)
-        if len(own) == 1:  # bounds may be of another state than counts, and rows of one hash stay together
+    for one in wanted.asked:
+        own: list[StoredRange] = []
+        if one.range_id in outgrown:
+            first_id = held.row.next_range_id + len(children)
+            own = cut(site, strategy, snapshot, settings, first_id, within=one, total=wanted.scanned)
+        if len(own) <= 1:  # bounds may be of another state than counts, and rows of one hash stay together
             asked.append(one)
             continue
         parents.append(one)
         children += own
         asked += own
-    old = tuple(old for old, _ in ranges.pairs(known, dirty))
-    return Look(tuple(asked), tuple(parents), tuple(children), old, scanned)
+    return replace(wanted, asked=tuple(asked), parents=tuple(parents), children=tuple(children)) if children else wanted
 
 
 def cut(

@@ -92,13 +92,10 @@ def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float) 
     return is_open(strategy, snapshot, wanted) and enough and moved <= MOST_KEYS
 
 
-def preferred(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float) -> Look:
-    """`wanted`, or the same without cuts: children need whole rows, and little that has outgrown its size can wait."""
-    if not wanted.children or snapshot.anew:
-        return wanted
-    plain = wanted.uncut()
-    little = sum(r.rows for r in wanted.parents) <= WAITING_SHARE * _rows_of(plain)
-    return plain if little and is_worth(strategy, snapshot, plain, density) else wanted
+def is_better_uncut(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float, rows_per_range: int) -> bool:
+    """Whether what outgrew its size waits: parts of a range need whole rows, and little of that is not worth those."""
+    outgrown = sum(r.rows for r in wanted.outgrown(rows_per_range))
+    return outgrown <= WAITING_SHARE * _rows_of(wanted) and is_worth(strategy, snapshot, wanted, density)
 
 
 def density_of(wanted: Look, events: int) -> float:

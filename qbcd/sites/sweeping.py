@@ -14,7 +14,7 @@ from qbcd import hooks
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sites import compare
 from qbcd.sites.files import Part
-from qbcd.sites.looking import Look, filled, look
+from qbcd.sites.looking import Look, cut_anew, filled, look
 from qbcd.sites.reading import Snapshot, range_frame
 from qbcd.sites.shapes import row_fields
 from qbcd.sites.switching import Recut, new_batch, switch, write_batch
@@ -40,6 +40,7 @@ def sweep(
         known = site.store.ranges(conn, site.stream)
     with site.remembered(plan, held, settings) as snapshot:
         wanted = look(site, strategy, snapshot, Turn(known), settings, held)
+        wanted = cut_anew(site, strategy, snapshot, settings, held, wanted)
         with site.spark.for_rows(wanted.rows):
             fetched = _fetch(site, strategy, snapshot, wanted.asked, settings, held) if wanted.asked else None
     hooks.reach("after_fetch")
