@@ -10,11 +10,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +82,14 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def remove(path: Path) -> None:
-    """Removes a file or a whole folder, if it is there."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
+    """Removes a file or a whole folder, if it is there; goes on where somebody else removes parts of it meanwhile."""
+    if not path.is_dir() or path.is_symlink():
         path.unlink(missing_ok=True)
+        return
+    with suppress(FileNotFoundError):
+        for part in list(path.iterdir()):
+            remove(part)
+        path.rmdir()
 
 
 @contextmanager

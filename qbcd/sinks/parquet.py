@@ -63,36 +63,47 @@ class ParquetSink(Sink):
                     remove(leftover)
             attempt = root / f"_tmp-{uuid.uuid4().hex}"
             try:
-                self._write_rows(batch, attempt)
+                files = self._write_rows(batch, attempt)
                 hooks.reach("mid_publish")
-                self._finish(header, root, attempt, target)
+                self._finish(header, root, attempt, target, files)
             finally:
                 remove(attempt)
 
-    def _write_rows(self, batch: SinkBatch, attempt: Path) -> None:
-        """The rows, in the order of their ordinals within and across the files."""
+    def _write_rows(self, batch: SinkBatch, attempt: Path) -> dict[str, int]:
+        """The rows, in the order of their ordinals within and across the files; the files' sizes, by name."""
         _distinct_names(batch, self.name)
         # Our own marker comes when everything is on the disk.
         batch.ordered(EVENTS_PER_FILE).events.write.options(**UNMARKED).parquet(to_write(attempt))
-        found = batch.staged.sparkSession.read.parquet(to_read(attempt)).count() if attempt.is_dir() else 0
+        files = _sizes(attempt)  # before the count, which thereby speaks of all of them
+        found = batch.staged.sparkSession.read.parquet(to_read(attempt)).count() if files else 0
         if found != batch.header.size:
             raise self.incomplete(batch.header, str(attempt), found)
+        return files
 
-    def _finish(self, header: BatchHeader, root: Path, attempt: Path, target: Path) -> None:
-        """Gives the attempt its name, unless another publisher completed the batch meanwhile."""
+    def _finish(self, header: BatchHeader, root: Path, attempt: Path, target: Path, files: dict[str, int]) -> None:
+        """Gives the attempt its name, unless another publisher completed the batch meanwhile, or has swept some of it.
+
+        Args:
+            files: The files that were counted. The marker names these, not what is left of them by now.
+        """
         with locked(root):
             if self._complete(header, target):
                 return
         for checksum in attempt.glob(".*.crc"):
-            checksum.unlink()
+            checksum.unlink(missing_ok=True)
         os.chmod(attempt, 0o700)
         sync_tree(attempt)
-        note = {"fingerprint": header.fingerprint, "events": header.size, "files": _sizes(attempt)}
+        note = {"fingerprint": header.fingerprint, "events": header.size, "files": files}
         write_json(attempt / MARKER, note)
         make_folder(target.parent)
         with locked(root):
             if self._complete(header, target):
                 return
+            if not self._complete(header, attempt):
+                raise DeliveryError(
+                    f"sink {self.name}: another publisher has taken batch {header.epoch}/{header.seq} over, and "
+                    f"removed files of {attempt}", remedy="the batch stays pending", stream=header.stream,
+                )  # fmt: skip
             remove(target)
             os.rename(attempt, target)
             sync(target.parent)

@@ -23,7 +23,7 @@ from qbcd.errors import ConfigError, DeliveryError, NotBuilt
 from qbcd.model import BatchHeader, Travel
 from qbcd.sinks import SINKS, Sink, SinkBatch, make_sink, sink_types
 from qbcd.sinks.console import ConsoleSink
-from qbcd.sinks.files import locked
+from qbcd.sinks.files import locked, remove, write_json
 from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.parquet import ParquetSink
 from qbcd.spark.paths import to_read
@@ -395,6 +395,60 @@ def test_parquet_stale_publisher_takes_nothing_away(spark: SparkSession, parquet
     parquet.write(batch)
     assert seen == [everything(parquet.path)]
     assert len(read_batch(spark, parquet, batch.header)) == 5
+
+
+@pytest.mark.parametrize("when", ["after the count", "after the last look"])
+def test_parquet_half_swept_attempt_never_becomes_a_batch(
+    spark: SparkSession, parquet: ParquetSink, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """A publisher pauses; another one dies while it sweeps, or meets a file that has gone; the first goes on."""
+    monkeypatch.setattr("qbcd.sinks.parquet.EVENTS_PER_FILE", 100)
+    batch = batch_of(spark, rows=650, seq=7)
+
+    def sweep_half() -> None:
+        (attempt,) = (parquet.path / "orders").glob("_tmp-*")
+        for file in sorted(attempt.glob("*.parquet"))[:3]:
+            file.unlink()
+
+    def write(path: Path, note: dict[str, Any]) -> None:
+        write_json(path, note)
+        if when == "after the last look":
+            sweep_half()
+
+    if when == "after the count":
+        hooks.register("mid_publish", sweep_half)
+    monkeypatch.setattr("qbcd.sinks.parquet.write_json", write)
+    with pytest.raises(DeliveryError, match=r"stream orders: sink lake: another publisher has taken batch 5/7 over"):
+        parquet.write(batch)
+    assert everything(parquet.path) == ["orders/.lock"]
+    monkeypatch.undo()
+    hooks.register("mid_publish", None)
+    parquet.write(batch)
+    assert len(read_batch(spark, parquet, batch.header)) == 650
+
+
+def test_a_folder_is_removed_by_two_at_once(tmp_path: Path) -> None:
+    for turn in range(5):
+        folder = tmp_path / str(turn)
+        for inner in (folder, folder / "inner"):
+            inner.mkdir()
+            for i in range(200):
+                (inner / f".{i}.crc").touch()
+        gate, failed = threading.Barrier(2), []
+
+        def take_away(gate: threading.Barrier = gate, folder: Path = folder) -> None:
+            gate.wait()
+            try:
+                remove(folder)
+            except OSError as error:
+                failed.append(error)  # noqa: B023 -- the threads end with their turn
+
+        both = [threading.Thread(target=take_away) for _ in range(2)]
+        for thread in both:
+            thread.start()
+        for thread in both:
+            thread.join()
+        assert (failed, folder.exists()) == ([], False)
 
 
 # -- console and the registry ------------------------------------------------------------------------------------------
