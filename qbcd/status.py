@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from qbcd import marks
-from qbcd.errors import QbcdError, Refused
+from qbcd.errors import QbcdError, Refused, StateConflict
 from qbcd.model import BatchHeader
 from qbcd.rotation import Pass
 from qbcd.run import pending
@@ -139,11 +139,11 @@ def _behind(stream: Stream, instant: float | None) -> float | None:
 
 
 def latest_events(stream: Stream, n: int) -> list[tuple[BatchHeader, list[str]]]:
-    """The latest `n` events as JSON lines, by batch, oldest first.
+    """The latest `n` events as JSON lines, by batch, oldest first; fewer where older batches are gone by now.
 
     Raises:
         Refused: The stream is not prepared.
-        StateConflict: Reading took so long that the batch may be gone.
+        StateConflict: Reading took so long that the batch may be gone, or rows of a batch that is there are not.
     """
     row = stream.site.row()
     if row is None or not row.prepared:
@@ -154,11 +154,34 @@ def latest_events(stream: Stream, n: int) -> list[tuple[BatchHeader, list[str]]]
         for header in reversed(stream.site.batches()):
             if missing <= 0:
                 break
-            batch = SinkBatch(header, lambda h=header: stream.site.staged(h))  # type: ignore[misc]
-            last = batch.lines.where(f"ordinal >= {max(0, header.size - missing)}").orderBy("ordinal").collect()
-            found.insert(0, (header, [str(row["line"]) for row in last]))
-            missing -= len(last)
+            lines = _last_lines(stream, header, missing)
+            if lines is None:  # batches go oldest first, so there is none before it either
+                break
+            found.insert(0, (header, lines))
+            missing -= len(lines)
     return found
+
+
+def _last_lines(stream: Stream, header: BatchHeader, n: int) -> list[str] | None:
+    """The last `n` events of a batch as JSON lines, or None where the batch has gone since its header was read.
+
+    A site in the source has no pins: there a batch whose time is over goes while it is read, and shows fewer rows.
+
+    Raises:
+        StateConflict: The batch is there, and rows of it are not.
+    """
+    first = max(0, header.size - n)
+    batch = SinkBatch(header, lambda: stream.site.staged(header))
+    rows = batch.lines.where(f"ordinal >= {first}").orderBy("ordinal").collect()
+    if len(rows) == header.size - first:
+        return [str(row["line"]) for row in rows]
+    if (header.epoch, header.seq) not in {(h.epoch, h.seq) for h in stream.site.batches()}:
+        return None
+    raise StateConflict(
+        f"batch {header.epoch}/{header.seq} has lost events: {len(rows):,} of {header.size - first:,} were found",
+        stream=stream.name, remedy="were qbcd's own tables edited? restore them, or "
+        f"qbcd reset {stream.name} --discard",
+    )  # fmt: skip
 
 
 @contextmanager
@@ -171,9 +194,11 @@ def _pinned(stream: Stream) -> Iterator[None]:
     with site.writing() as conn:
         pin = site.store.add_pin(conn, stream.name, PIN_SECONDS)
     try:
-        yield
-        with site.reading() as conn:
-            site.store.check_pin(conn, pin)
+        try:
+            yield
+        finally:  # also after an error: files that are missing since the pin ended are nothing to restore
+            with site.reading() as conn:
+                site.store.check_pin(conn, pin)
     finally:
         with site.writing() as conn:
             site.store.drop_pin(conn, pin)

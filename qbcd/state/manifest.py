@@ -129,10 +129,13 @@ class Manifest(StreamRows):
     def add_pin(self, conn: Connection, stream: str, ttl: float) -> Pin:
         """Registers a reader for `ttl` seconds; it reads the manifest afterwards, in a later transaction.
 
+        The row is locked, as by every step: a collector that has it already saw no pin and may be letting files go, so
+        the reader waits and reads the manifest that it leaves; one that comes later sees the pin.
+
         Raises:
-            StateConflict: There is no such stream.
+            StateConflict: There is no such stream, or a step holds its row too long.
         """
-        row = self.read(conn, stream)
+        row = self.locked(conn, stream)
         if row is None:
             raise StateConflict(f"{self.place} knows no such stream", remedy="run `qbcd prepare`", stream=stream)
         table, name = self.tables.pin, uuid.uuid4().hex

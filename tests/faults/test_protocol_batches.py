@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from qbcd import status
 from qbcd.errors import DeliveryError, GuardTripped, StateConflict
-from qbcd.sites import Files, SparkSite, upkeep
+from qbcd.sites import DatabaseSite, Files, SparkSite, upkeep
 from qbcd.strategies.outbox import outbox_name
 from tests.faults.child import kill_at
 from tests.support import sql
@@ -17,7 +18,9 @@ from tests.support.places import over
 from tests.support.scene import STREAM, Scene
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+    from qbcd.model import BatchHeader
 
 STRATEGIES = ("mds", "id_rcs")
 GUARDED: dict[str, Any] = {"guards": {"max_delete_fraction": 0.2}}
@@ -251,3 +254,45 @@ def test_a_pin_keeps_files(
         assert len(list(root.iterdir())) == 1
         assert not pinned & {path.name for path in root.iterdir()}
         scene.check()
+
+
+# Rule 23: pins expire, and the reader then fails; nothing has to be restored.
+def test_a_reader_whose_pin_has_ended(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        monkeypatch.setattr(status, "PIN_SECONDS", 0.0)
+        shutil.rmtree(parts(scene)[1])
+        with pytest.raises(StateConflict, match="reading took so long"):
+            scene.project.stream(STREAM).latest()
+
+
+# Rules 15, 23: a site in the source has no pins; what goes while it is read is left out in whole, never in part.
+@over("strategy", ["mds"], elsewhere=[])
+def test_a_batch_goes_while_it_is_read(
+    strategy: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Scene(database, workspace, strategy, spark) as scene:
+        scene.begin()
+        scene.change()
+        scene.poll()
+        first, second = scene.sealed()
+        outbox = f"{scene.place.own_schema}.{scene.place.quote(outbox_name(STREAM))}"
+        site, staged = scene.site, DatabaseSite.staged
+
+        def going(of: DatabaseSite, header: BatchHeader) -> DataFrame:
+            if header.seq == first.seq:
+                scene.place.sql(f"DELETE FROM {outbox} WHERE batch_seq = {first.seq} AND ordinal < 2")
+            return staged(of, header)
+
+        whole = scene.project.stream(STREAM).latest()
+        assert [(h.seq, len(lines)) for h, lines in whole] == [(h.seq, h.size) for h in (first, second)]
+        monkeypatch.setattr(DatabaseSite, "staged", going)
+        with pytest.raises(StateConflict, match="has lost events"):
+            scene.project.stream(STREAM).latest()
+        with site.writing() as conn:
+            site.store.delete_batch(conn, STREAM, first.epoch, first.seq)
+        looks = [[second], [first, second]]  # the last one is before it has gone
+        monkeypatch.setattr(DatabaseSite, "batches", lambda of, after=None: looks.pop())
+        assert scene.project.stream(STREAM).latest() == whole[1:]

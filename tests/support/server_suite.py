@@ -75,6 +75,31 @@ class StepSuite:
             place.store.check_pin(step, pin)
         assert current(place).last_batch_seq == 1
 
+    def test_a_reader_sees_nothing_that_a_collector_in_hand_lets_go(self, place: Place) -> None:
+        """Its pin comes before the collector's look at pins, or its look at the manifest after the other's commit."""
+        registered(place)
+        with place.write() as conn:
+            row = place.store.lock(conn, STREAM, PROJECT, 0, 0)
+            place.store.add_batch(conn, header(1), 0)
+            place.store.advance(conn, row, last_batch_seq=1)
+        found: list[list[int]] = []
+
+        def read() -> None:
+            with place.write() as conn:
+                place.store.add_pin(conn, STREAM, 60.0)
+            with place.write() as conn:
+                found.append([b.seq for b in place.store.batches(conn, STREAM)])
+
+        reader = threading.Thread(target=read)
+        with place.write() as step:
+            place.store.lock(step, STREAM, PROJECT, 1, 0)
+            place.store.delete_batch(step, STREAM, 100, 1)
+            assert place.store.pins(step, STREAM) == []
+            reader.start()
+            reader.join(2)
+        reader.join(30)
+        assert found == [[]]
+
     def test_of_two_steps_from_one_version_one_commits(self, place: Place) -> None:
         registered(place)
 
