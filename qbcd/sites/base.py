@@ -143,7 +143,7 @@ class Site(ABC):
 
     @abstractmethod
     def create(self, plan: StreamPlan) -> None:
-        """Creates what must stand before the lease can be taken: schema and tables. Repeatable."""
+        """Creates what must stand before the lease can be taken: the store. Repeatable."""
 
     def stands(self, plan: StreamPlan) -> bool:
         """Whether the source needs nothing made for the stream, or has it already."""
@@ -175,7 +175,7 @@ class Site(ABC):
 
     @abstractmethod
     def prepare(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
-        """Takes the baseline in one step; with `baseline_events` its rows are batch 1."""
+        """Makes the stream's tables, takes the baseline in one step; with `baseline_events` its rows are batch 1."""
 
     @abstractmethod
     def detect(self, plan: StreamPlan, settings: Settings, held: Held) -> Iterator[Detection]:

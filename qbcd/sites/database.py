@@ -95,8 +95,8 @@ class DatabaseSite(Site):
         return owned.stands(self, plan)
 
     def prepare(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
-        started = time.monotonic()
-        strategy = self.strategy(plan)
+        started, strategy = time.monotonic(), self.strategy(plan)
+        owned.make_tables(self, plan, held)
         part = Part(new_epoch(held.row), held.row.last_batch_seq + 1)
         moves: dict[str, Any] = {}
         if isinstance(strategy, Stamped) and strategy.way == "window":  # before the rows (protocol 6)
@@ -143,8 +143,7 @@ class DatabaseSite(Site):
 
     # -- detect ------------------------------------------------------------------------------------------------------
     def detect(self, plan: StreamPlan, settings: Settings, held: Held) -> Iterator[Detection]:
-        left = stepping.seal(self, settings, held)  # by a process that was killed
-        if left:
+        if left := stepping.seal(self, settings, held):  # by a process that was killed
             yield Detection(left, Cost())
         started, before = time.monotonic(), int(held.row.checkpoint["rows"])
         strategy, change = self.strategy(plan), change_of(held.row.checkpoint, plan)
@@ -267,10 +266,9 @@ class DatabaseSite(Site):
         return rows.selectExpr(*casts(event_fields([travel for _, travel in header.columns])))
 
     def collect(self, plan: StreamPlan, held: Held, settings: Settings) -> None:
-        row = held.row
         with self.source.write(self.stream) as session:
             conn = session.connection
-            self.store.lock(conn, self.stream, self.project.project_id, row.version, row.fencing_token)
+            self.store.lock(conn, self.stream, self.project.project_id, held.row.version, held.row.fencing_token)
             through = self.delivered_through(conn, settings)
             for header in self.store.expired_batches(conn, self.stream, through, settings.retain.total_seconds()):
                 session.run(forget_batch(self.source.connector, self.source.schema, header, header.seq))

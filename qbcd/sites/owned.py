@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from qbcd.catalog.queried import rights_of
-from qbcd.catalog.source import Session
 from qbcd.connectors.base import Connector, Index
 from qbcd.errors import MissingPrivilege
 from qbcd.model import StreamPlan, Table
@@ -21,28 +21,48 @@ if TYPE_CHECKING:
 
 
 def create(site: DatabaseSite, plan: StreamPlan) -> None:
-    """Makes schema, store and tables, and the index that the user asks for; repeatable."""
-    strategy, source = site.strategy(plan), site.source
+    """Makes schema and store, and the index that the user asks for; repeatable."""
     with site.reading() as conn:  # looked at again by each poll; here nothing is made
-        source.connector.check_in_source(conn, plan.table, stream=site.stream)
+        site.source.connector.check_in_source(conn, plan.table, stream=site.stream)
+    with _told(site), site.writing() as conn:
+        site.store.create(conn)
+        site.store.foreign_project(conn, site.project.project_id)
+    if plan.option("create_index"):
+        _make_index(site, plan)
+
+
+def make_tables(site: DatabaseSite, plan: StreamPlan, held: Held) -> None:
+    """Makes the stream's tables; those of an earlier prepare that was never finished go, if their columns differ.
+
+    Under the lease, and not before: what looks unfinished may belong to a prepare that is about to commit.
+    """
+    strategy, connector = site.strategy(plan), site.source.connector
+    tables, statements = list(zip(strategy.tables(), strategy.ddl(), strict=True)), []
+    with site.reading() as conn:
+        standing = {table.name: connector.probe_table(conn, *table.name) for table, _ in tables}
+    if any((found := standing[table.name]) and _layout(found) != table.layout for table, _ in tables):
+        names = {*own_tables(site.source.schema, site.stream), *standing}
+        statements, standing = [_drop(connector, name) for name in sorted(names)], {}
+    # IF NOT EXISTS asks for the right to create even where a DBA has made the table
+    statements += [statement for table, statement in tables if not standing.get(table.name)]
+    if isinstance(strategy, VbdDelta):
+        statements += strategy.indexes()
+    with _told(site):
+        run_alone(site, statements, held)
+
+
+@contextmanager
+def _told(site: DatabaseSite) -> Iterator[None]:
+    """Says what a role without the right to create can do."""
+    source = site.source
     try:
-        with site.writing() as conn:
-            site.store.create(conn)
-            site.store.foreign_project(conn, site.project.project_id)
-        with source.write(site.stream) as session:
-            _make_tables(site, session, strategy)
+        yield
     except MissingPrivilege as error:
         raise MissingPrivilege(
             f"no right to create tables in schema {source.schema} of source {source.name} ({error.what})",
             stream=site.stream,
             remedy="qbcd prepare --dry-run prints the DDL for a DBA; strategy id_rcs needs only SELECT",
         ) from error
-    if plan.option("create_index"):
-        _make_index(site, plan)
-    if isinstance(strategy, VbdDelta):
-        with source.write(site.stream) as session:
-            for statement in strategy.indexes():
-                session.run(statement)
 
 
 def ddl(site: DatabaseSite, plan: StreamPlan) -> list[str]:
@@ -73,7 +93,7 @@ def _index_ddl(strategy: InSource, indexes: Callable[[Table], Sequence[Index]]) 
 
 
 def stands(site: DatabaseSite, plan: StreamPlan) -> bool:
-    """Whether all that `create` makes is there, whoever made it."""
+    """Whether all that `prepare` makes is there, whoever made it."""
     connector = site.source.connector
     with site.reading() as conn:
         own = [table.name for table in site.strategy(plan).tables()]
@@ -102,22 +122,6 @@ def _layout(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(c.name for c in table.columns), table.primary_key
 
 
-def _make_tables(site: DatabaseSite, session: Session, strategy: InSource) -> None:
-    """Makes the stream's tables; those of an earlier prepare that was never finished go, if their columns differ."""
-    probe, row = site.source.connector.probe_table, site.store.read(session.connection, site.stream)
-    tables = list(zip(strategy.tables(), strategy.ddl(), strict=True))
-    standing = {table.name: probe(session.connection, *table.name) for table, _ in tables}
-    stale = [t for t, _ in tables if (s := standing[t.name]) and _layout(s) != t.layout]
-    if stale and not (row and row.prepared):
-        for name in {*own_tables(site.source.schema, site.stream), *(table.name for table, _ in tables)}:
-            session.run(_drop(site.source.connector, name))
-        standing = {}
-    for table, statement in tables:
-        # IF NOT EXISTS asks for the right to create even where a DBA has made the table
-        if not standing.get(table.name):
-            session.run(statement)
-
-
 def _make_index(site: DatabaseSite, plan: StreamPlan) -> None:
     strategy = site.strategy(plan)
     assert isinstance(strategy, Stamped)
@@ -133,9 +137,15 @@ def _make_index(site: DatabaseSite, plan: StreamPlan) -> None:
 
 
 def run_alone(site: DatabaseSite, statements: Sequence[str], held: Held) -> None:
-    """Runs repeatable statements in a transaction of their own, since DDL may commit by itself."""
-    with site.source.write(site.stream) as session:
-        row = held.row
-        site.store.lock(session.connection, site.stream, site.project.project_id, row.version, row.fencing_token)
-        for statement in statements:
-            session.run(statement)
+    """Runs repeatable statements in a transaction of their own, while another session holds the stream's row.
+
+    DDL may commit by itself, and would let the row go with the first statement: whoever had taken the stream over by
+    then would meet the others.
+    """
+    row = held.row
+    with site.writing() as guard:
+        site.store.lock(guard, site.stream, site.project.project_id, row.version, row.fencing_token)
+        with site.source.write(site.stream) as session:
+            for statement in statements:
+                held.keeper.check()
+                session.run(statement)
