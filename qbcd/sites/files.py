@@ -1,19 +1,21 @@
 """A stream's folder in the workdir: stage, batches and segments as Parquet, named by token and attempt.
 
 A part becomes visible only by the commit that names its files; until then, and after a crash, it is rubbish that
-`sweep` removes. Reads take the files that the commit named: one that is missing or has another size is an error, never
-fewer rows (protocol.md 15).
+`sweep` removes. Reads take the files that the commit named: one that is missing or was changed is an error, never fewer
+or other rows (protocol.md 15). To hash whole files at each read would cost more than most reads do. So the commit names
+the hash of a file's end, by which Parquet finds and skips pages, and Spark verifies the checksum of each page it reads.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qbcd.catalog.source import Source
 from qbcd.errors import StateConflict
@@ -29,8 +31,34 @@ if TYPE_CHECKING:
 
 Fields = Sequence[tuple[str, str]]
 PASSING = "passing"  # the kind of parts that are read once and let go
-_USUAL = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
+_USUAL = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false", "parquet.page.write-checksum.enabled": "true"}
 _PLAIN = {**_USUAL, "compression": "uncompressed", "parquet.enable.dictionary": "false"}  # such parts, written fast
+# Whatever the session says.
+_CHECKED = {
+    "ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "parquet.page.verify-checksum.enabled": "true",
+}  # fmt: skip
+END = 1 << 18  # bytes of a file's end that are hashed: its footer and, unless they are many, the indexes of its pages
+
+
+class PartFile(NamedTuple):
+    """A file of a part: its name, its bytes, and the SHA-256 of its last :data:`END` bytes (empty: not taken)."""
+
+    name: str
+    size: int
+    end: str = ""
+
+    @classmethod
+    def of(cls, path: Path) -> PartFile:
+        """The file as it is now."""
+        size = path.stat().st_size
+        return cls(path.name, size, _hash_of_end(path, size))
+
+    def stands_in(self, folder: Path) -> bool:
+        """Whether it is there as the commit named it."""
+        path = folder / self.name
+        if not path.is_file() or path.stat().st_size != self.size:
+            return False
+        return not self.end or _hash_of_end(path, self.size) == self.end
 
 
 @dataclass(frozen=True)
@@ -39,16 +67,15 @@ class Part:
 
     Attributes:
         part_id: ``<kind>-<token>-<attempt>``, the folder's name below the stream's folder.
-        files: (name, bytes) of each file.
     """
 
     part_id: str
-    files: tuple[tuple[str, int], ...]
+    files: tuple[PartFile, ...]
 
     @property
     def size(self) -> int:
         """Bytes of all files."""
-        return sum(size for _, size in self.files)
+        return sum(file.size for file in self.files)
 
     def as_location(self) -> dict[str, Any]:
         """JSON-ready form for a batch's header."""
@@ -56,17 +83,18 @@ class Part:
 
     def as_files(self) -> tuple[dict[str, Any], ...]:
         """JSON-ready form for a segment of the manifest."""
-        return tuple({"path": name, "size": size} for name, size in self.files)
+        return tuple({"path": f.name, "size": f.size, "end": f.end} for f in self.files)
 
     @classmethod
     def of_location(cls, location: Mapping[str, Any]) -> Part:
         """The inverse of `as_location`."""
-        return cls(location["part"], tuple((name, int(size)) for name, size in location["files"]))
+        return cls(location["part"], tuple(PartFile(*f) for f in location["files"]))
 
     @classmethod
     def of_segment(cls, segment: Segment) -> Part:
         """The part that a segment of the manifest names."""
-        return cls(segment.segment_id, tuple((f["path"], int(f["size"])) for f in segment.files))
+        files = (PartFile(f["path"], int(f["size"]), f.get("end", "")) for f in segment.files)
+        return cls(segment.segment_id, tuple(files))
 
 
 class Files:
@@ -123,7 +151,7 @@ class Files:
         for path in sorted(folder.iterdir()):
             if path.suffix == ".parquet":
                 _fsync(path)
-                files.append((path.name, path.stat().st_size))
+                files.append(PartFile.of(path))
             elif path.suffix == ".crc":
                 path.unlink()
         _fsync(folder)
@@ -134,18 +162,20 @@ class Files:
         """The rows of one or several parts.
 
         Raises:
-            StateConflict: A file is missing or has another size than the commit recorded.
+            StateConflict: A file is missing, or has another size or end than the commit recorded. What was changed
+                within it is Spark's error, once it reads that.
         """
-        named = [(self.root / part.part_id / name, size) for part in parts for name, size in part.files]
-        for path, size in named:
-            if not path.is_file() or path.stat().st_size != size:
+        named = [(self.root / part.part_id, file) for part in parts for file in part.files]
+        for folder, file in named:
+            if not file.stands_in(folder):
                 raise StateConflict(
-                    f"file {path} is missing or was changed; the replica cannot be trusted", stream=self.stream,
+                    f"file {folder / file.name} is missing or was changed; the replica cannot be trusted",
+                    stream=self.stream,
                     remedy="is the workdir the one that was prepared, and shared by all hosts of the project? restore "
                     f"it, or qbcd reset {self.stream} --discard",
                 )  # fmt: skip
-        reader = spark.read.options(ignoreMissingFiles="false", ignoreCorruptFiles="false")  # whatever the session says
-        return reader.schema(ddl(fields)).parquet(*(to_read(path) for path, _ in named))
+        paths = (to_read(folder / file.name) for folder, file in named)
+        return spark.read.options(**_CHECKED).schema(ddl(fields)).parquet(*paths)
 
     def discard(self, *parts: Part, unless: bool = False) -> None:
         """Removes parts of this attempt that no commit names."""
@@ -162,6 +192,12 @@ class Files:
                 continue
             if int(pieces[1]) <= held.row.fencing_token:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _hash_of_end(path: Path, size: int) -> str:
+    with path.open("rb") as file:
+        file.seek(max(0, size - END))
+        return hashlib.sha256(file.read(END)).hexdigest()
 
 
 def _fsync(path: Path) -> None:

@@ -7,6 +7,7 @@ once and compute from there.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
+_READING = re.compile(r"\[FAILED_READ_FILE\S*\] Encountered error while reading file (?:file://)?(.+?)\. +SQLSTATE")
 _PY4J_LOGGERS = ("py4j.java_gateway", "py4j.clientserver")
 
 
@@ -124,11 +126,13 @@ def jdbc_failure(error: BaseException) -> JdbcFailure | None:
 
 
 def spark_failure(error: BaseException) -> str | None:
-    """The first line of what Spark said, at its root, or None if the error is not Spark's."""
+    """The first line of what Spark said, at its root, with the file it could not read; None if it is not Spark's."""
     if not type(error).__module__.startswith(("pyspark.", "py4j.")):
         return None
     said = [str(cause.getMessage()) for cause in _java_causes(error) if cause.getMessage()] or [str(error)]
-    return said[-1].strip().splitlines()[0]
+    root = said[-1].strip().splitlines()[0]
+    reading = next((found[1] for text in said if (found := _READING.search(text))), "")
+    return root if not reading or reading in root else f"{reading}: {root}"
 
 
 def explained(action: Callable[[], T], explain: Callable[[BaseException], QbcdError]) -> T:

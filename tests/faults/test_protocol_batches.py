@@ -44,9 +44,9 @@ def parts(scene: Scene) -> tuple[Path, Path]:
     return root / segment.segment_id, root / scene.sealed()[-1].location["part"]
 
 
-# Rule 15: the commit names files and sizes; a reference that does not hold is an error, never fewer rows.
+# Rule 15: the commit names files, sizes and hashes; a reference that does not hold is an error, never fewer rows.
 @pytest.mark.parametrize(
-    "damage", ["missing", *(pytest.param(how, marks=pytest.mark.campaign) for how in ("longer", "shorter"))]
+    "damage", ["missing", "flipped", *(pytest.param(how, marks=pytest.mark.campaign) for how in ("longer", "shorter"))]
 )
 def test_a_damaged_replica_is_refused(damage: str, database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
@@ -59,7 +59,8 @@ def test_a_damaged_replica_is_refused(damage: str, database: str, workspace: Pat
             if damage == "missing":
                 victim.unlink()
             else:
-                victim.write_bytes(content[:-1] if damage == "shorter" else content + b"x")
+                flipped = content[:99] + bytes([content[99] ^ 1]) + content[100:]
+                victim.write_bytes({"shorter": content[:-1], "longer": content + b"x", "flipped": flipped}[damage])
             for work in (scene.poll, scene.project.stream(STREAM).verify):
                 with pytest.raises(StateConflict, match="is missing or was changed"):
                     work()
