@@ -24,8 +24,8 @@ class Relations(Protocol):
 
     lean: bool
 
-    def relation(self, item: Tree, target: str | None) -> Tree:
-        """An item of FROM, relaxed."""
+    def relation(self, item: Tree, target: str | None, *, crossed: bool = False) -> Tree:
+        """An item of FROM, relaxed; beside a crossed arm, without partners taken for certain in it."""
 
     def certain(self, item: Tree) -> bool:
         """Whether a relation is exactly what it was in its state, so that who finds no partner there has none."""
@@ -92,12 +92,13 @@ class Chain:
         return arms
 
     def _inner(self, arms: list[Arm], number: int, on: Tree | None, held: bool, certain: bool) -> list[Arm]:
-        right, derived = self._relation(number), not isinstance(self._items[number], exp.Table)
-        crossed = derived and self._held(self._items[number])
-        return [replace(arm.joined(right, "", on), crossed=arm.crossed or crossed) for arm in arms]
+        crossed = not isinstance(self._items[number], exp.Table) and self._held(self._items[number])
+        return [
+            replace(arm.joined(self._relation(number, arm), "", on), crossed=arm.crossed or crossed) for arm in arms
+        ]
 
     def _left(self, arms: list[Arm], number: int, on: Tree | None, held: bool, certain: bool) -> list[Arm]:
-        seen, right = self._referenced([number], number), self._relation(number)
+        seen = self._referenced([number], number)
         if self._held(self._items[number]):
             return [*self._inner(arms, number, on, held, certain), *(self._lone(a, number, on) for a in arms if seen)]
         if not seen:
@@ -106,9 +107,12 @@ class Chain:
         found = []
         for arm in arms:
             if sure and not arm.crossed:
-                found.append(arm.joined(right, "left", on))
+                found.append(arm.joined(self._relation(number), "left", on))
             else:
-                found += [arm.joined(right, "", on), arm.joined(self._empty(number), "left", None)]
+                found += [
+                    arm.joined(self._relation(number, arm), "", on),
+                    arm.joined(self._empty(number), "left", None),
+                ]
         return found
 
     def _right(self, arms: list[Arm], number: int, on: Tree | None, held: bool, certain: bool) -> list[Arm]:
@@ -146,8 +150,9 @@ class Chain:
         derived = not isinstance(item, exp.Table) and self._held(item)
         return Arm(((self._of.relation(item, self._target), "", None),), crossed=derived)
 
-    def _relation(self, number: int) -> Tree:
-        return self._of.relation(self._items[number], self._target)
+    def _relation(self, number: int, arm: Arm | None = None) -> Tree:
+        """An item; where an arm is given, as it is joined to that."""
+        return self._of.relation(self._items[number], self._target, crossed=arm is not None and arm.crossed)
 
     def _held(self, item: Tree) -> bool:
         return self._target is not None and holds(item, self._target)
@@ -168,7 +173,7 @@ class Chain:
 
     def _alone(self, number: int) -> Arm:
         """Rows of the right side with nothing on the left."""
-        arm = Arm(((self._relation(number), "", None),), crossed=True)
+        arm = Arm(((self._of.relation(self._items[number], self._target, crossed=True), "", None),), crossed=True)
         for earlier in range(number):
             arm = arm.joined(self._empty(earlier), "left", None)
         return arm

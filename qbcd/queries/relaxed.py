@@ -8,7 +8,9 @@ only is found by the relaxation for some mention, evaluated in D or in D':
 * A row of a join, present in one state only, has a changed row of the base in it, and is found in that very state.
 * A row whose outer join found no partner appears when the last partner goes. It is found as a *crossed* arm: where the
   changed partner stood, in the other state. Joins over a crossed arm take no partner for certain: beside each row with
-  partners stands one without.
+  partners stands one without. That goes for the joins within derived tables that stand beside it too. (Several rows may
+  lose their NULLs at once. The first of them, in the order in which relations are read, is what is found; nothing
+  before it has changed, and whatever comes after it may be what it was.)
 * A row whose subquery (EXISTS, IN, a scalar one) has changed is found where the changed inner row stands beside it.
 * A group, or a DISTINCT row, changes only where a row of it does, and its key is that row's.
 """
@@ -49,11 +51,13 @@ class Relaxed:
         unknown: As :func:`unknown_columns` gives it.
         state: Where its base tables' rows stand.
         lean: Joins that only look a row up are left out, which may find more.
+        exact: What the state says of itself may be relied on.
     """
 
-    def __init__(self, unknown: Unknown, state: State, *, lean: bool = False) -> None:
+    def __init__(self, unknown: Unknown, state: State, *, lean: bool = False, exact: bool = True) -> None:
         self._unknown = unknown
         self._state = state
+        self._exact = exact and state.exact
         self.lean = lean
 
     def query(
@@ -130,19 +134,21 @@ class Relaxed:
         kept, whole = self._kept(conjuncts(on))
         return (exp.and_(*(c.copy() for c in kept)) if kept else None), whole
 
-    def relation(self, item: Tree, target: str | None) -> Tree:
-        """An item of FROM, relaxed."""
+    def relation(self, item: Tree, target: str | None, *, crossed: bool = False) -> Tree:
+        """An item of FROM, relaxed; beside a crossed arm, without partners taken for certain in it."""
         alias = item.alias_or_name
         if isinstance(item, exp.Table):
             return self._state.relation(alias, changed=alias == target)
         inside = target if target is not None and holds(item, target) else None
+        if crossed and self._exact:
+            return Relaxed(self._unknown, self._state, lean=self.lean, exact=False).relation(item, target)
         return exp.Subquery(
             this=united(self.query(item, inside)), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
         )
 
     def certain(self, item: Tree) -> bool:
         """Whether a relation is exactly what it was in its state, so that who finds no partner there has none."""
-        return self._state.exact and isinstance(item, exp.Table)
+        return self._exact and isinstance(item, exp.Table)
 
 
 def _subqueries(select: exp.Select) -> list[exp.Query]:
