@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from qbcd.model import Table
 from qbcd.queries import relations
+from qbcd.queries.names import is_comma, using
 from qbcd.queries.relations import Keys, Output, Relation, plain
 from qbcd.queries.tables import base_tables, folded
 from qbcd.queries.text import Unfit
@@ -111,15 +112,17 @@ class _Reader:
         """What is joined; None where there is a join whose rows are not understood."""
         first = tree.args.get("from_")
         found = [self._source(first.this, known)] if first is not None else []
-        joins = tree.args.get("joins") or []
+        joins, start = tree.args.get("joins") or [], 0
         for join in joins:
+            start = len(found) if is_comma(join) else start  # what JOIN joins has no comma in it
             one = self._source(join.this, known)
             side, kind, method = (str(join.args.get(part) or "").upper() for part in ("side", "kind", "method"))
             if method or kind not in ("", "INNER", "OUTER", "CROSS") or side not in ("", "LEFT", "RIGHT"):
                 return None
             on = list(relations.conjuncts(join.args.get("on")))
-            for name in join.args.get("using") or ():
-                on += [(folded(name.this if isinstance(name, exp.Column) else name, self._dialect), one)]
+            for name in using(join, self._dialect):
+                at = relations.first_with(name, [s.relation for s in found[start:]])
+                on += [(name, one, found[start + at] if at >= 0 else None)]
             if side == "RIGHT" and len(joins) > 1:
                 return None
             if side == "RIGHT":
@@ -278,13 +281,11 @@ class _Reader:
     def _equal(self, condition: Any, one: _Source, known: Sequence[_Source], sources: Sequence[_Source]) -> list[str]:
         """The column of `one` that a condition holds equal to a column of `known` or to a constant."""
         if isinstance(condition, tuple):  # USING
-            name, joined = condition
-            other = next((s for s in sources if s is not joined and s.relation.column(name)), None)
-            sides = [(joined, joined.relation.column(name)), (other, other.relation.column(name) if other else None)]
-            if other is None or one not in (joined, other):
+            name, *sides = condition
+            other = sides[1] if one is sides[0] else sides[0]
+            if other not in known or one not in sides:
                 return []
-            (_, mine), (other, theirs) = sides if one is joined else sides[::-1]
-            return [name] if other in known and relations.comparable(mine, theirs) else []
+            return [name] if relations.comparable(one.relation.column(name), other.relation.column(name)) else []
         if not isinstance(condition, exp.EQ):
             return []
         for left, right in ((condition.this, condition.expression), (condition.expression, condition.this)):

@@ -15,6 +15,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
+from qbcd.queries.names import shadowed, whole_row, wrongly_merged
 from qbcd.queries.tables import base_tables
 
 Tree = Any  # of sqlglot, whose own types change from one version to the next
@@ -74,7 +75,9 @@ def prepare_query(
         _check_size(made)
     else:
         raise NotIncremental("goes through views that go too deep")
+    _refuse(wrongly_merged(made, dialect, columns))
     made = _qualified(made, dialect, columns)
+    _refuse(whole_row(made))
     made.set("order", None)
     _inline_ctes(made, {})
     bases: dict[str, Name] = {}
@@ -165,11 +168,20 @@ def _qualified(tree: exp.Query, dialect: str, columns: Columns) -> exp.Query:
         schema.setdefault(place, {})[name] = dict.fromkeys(names, "unknown")
     known = MappingSchema(schema, dialect=Dialect.get_or_raise(dialect), normalize=False)
     try:
-        made: Any = qualify(tree, dialect=dialect, schema=known)
+        made: Any = qualify(tree.copy(), dialect=dialect, schema=known)
+        plain: Any = qualify(
+            tree, dialect=dialect, schema=known, expand_alias_refs=False, validate_qualify_columns=False
+        )
     except (SqlglotError, RecursionError) as error:
         raise NotIncremental(f"has names that cannot be resolved ({str(error).splitlines()[0]})") from None
+    _refuse(shadowed(made, plain))
     found: exp.Query = made
     return found
+
+
+def _refuse(reason: str) -> None:
+    if reason:
+        raise NotIncremental(reason)
 
 
 def _inline_ctes(node: Tree, scope: Mapping[str, Tree]) -> None:

@@ -62,6 +62,15 @@ def comparable(one: Output | None, other: Output | None) -> bool:
     return a is not None and b is not None and (a.base_type, a.collation) == (b.base_type, b.collation)
 
 
+def first_with(name: str, joined: Sequence[Relation]) -> int:
+    """Which of joined relations USING speaks of, the first that has a column `name`; -1 where that is not known.
+
+    (Of RIGHT and FULL JOIN, after which it may be another, nothing is proven beside other joins.)
+    """
+    at = next((n for n, one in enumerate(joined) if one.columns is None or one.column(name)), -1)
+    return at if at >= 0 and joined[at].columns is not None else -1
+
+
 def takes(column: Output, constant: exp.Literal) -> bool:
     """Whether a column is compared with a constant by its own equality."""
     numeric = column.origin is not None and column.origin.travel.kind in NUMBERS

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from qbcd.errors import Refused
 from tests.integration.test_query_delta_cases import found
 from tests.support.places import Place
 from tests.support.project import config, opened
@@ -104,3 +107,43 @@ def test_two_that_found_no_partner_find_one_in_one_poll(place: Place, workspace:
 def _stream(name: str, query: str, *key: str, **more: Any) -> dict[str, Any]:
     return {"name": name, "query": query, "key": list(key or ("id",)), "strategy": delta([]), "baseline": "silent",
             "guards": {"allow_empty": True, "max_delete_fraction": 1}, **more}  # fmt: skip
+
+
+REFUSED: dict[str, tuple[str, str]] = {
+    "USING after a comma": ("SELECT x.id FROM public.x, public.z LEFT JOIN public.w USING (id)", "USING (id)"),
+    "USING after FULL JOIN": (
+        "SELECT COALESCE(x.id, 0) AS id FROM public.x FULL JOIN public.z USING (n) LEFT JOIN public.t USING (n)",
+        "USING (n)",
+    ),
+    "RIGHT JOIN USING": ("SELECT z.id FROM public.x RIGHT JOIN public.z USING (n)", "USING (n)"),
+    "NATURAL": ("SELECT x.id FROM public.x NATURAL JOIN public.z", "NATURAL JOIN"),
+    "a whole row": ("SELECT x.id, md5(x.*::text) AS h FROM public.x", "takes a whole row"),
+    "a row": ("SELECT x.id, md5(x::text) AS h FROM public.x", "takes a whole row"),
+    "a row in WHERE": ("SELECT x.id FROM public.x WHERE x.*::text <> 'a'", "takes a whole row"),
+    "a name of the select list": (
+        "SELECT t.id FROM public.t WHERE EXISTS (SELECT y.id AS n FROM public.y WHERE y.xid = n)", "speaks of n",
+    ),
+}  # fmt: skip
+
+
+def test_refused_by_name(place: Place, workspace: Path) -> None:
+    place.sql(f"{TABLES}; CREATE TABLE t (id integer PRIMARY KEY, n integer)")
+    names = {case: f"q{number}" for number, case in enumerate(REFUSED)}
+    with opened(config(place.url, *(_stream(names[c], q) for c, (q, _) in REFUSED.items())), workspace) as project:
+        for case, (_, told) in REFUSED.items():
+            with pytest.raises(Refused) as caught:
+                project.stream(names[case]).prepare()
+            assert "cannot follow the query" in caught.value.what, case
+            assert told in caught.value.what, case
+
+
+def test_using_is_followed(place: Place, workspace: Path) -> None:
+    place.sql(f"{TABLES}; INSERT INTO w VALUES (1, 1), (7, 1); INSERT INTO z VALUES (8, 8), (9, NULL)")
+    query = """SELECT id, COUNT(w.zid) AS c, MAX(x.n) AS m FROM public.x LEFT JOIN public.w USING (id)
+        FULL JOIN public.z USING (id) GROUP BY id"""
+    with opened(config(place.url, _stream("q", query)), workspace) as project:
+        project.stream("q").prepare()
+        for change in ("DELETE FROM x WHERE id = 1", "INSERT INTO x VALUES (8, 1), (10, 4)", "DELETE FROM z"):
+            place.sql(change)
+            assert found(project)
+            assert not replica_differs(place, "q", query), change

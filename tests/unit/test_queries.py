@@ -146,6 +146,10 @@ def known(text: str) -> Relation:
         ("SELECT x.id, y.v FROM s.a AS x JOIN s.a AS y ON y.id = x.b_id", [("id",)]),
         ("SELECT id, b.v FROM s.b JOIN s.c ON c.code = b.name", [("id",)]),
         ("SELECT id, v FROM s.b JOIN s.a USING (id)", [("id",)]),
+        # USING joins what stands after the comma, and means the first of several there.
+        ("SELECT x.id, z.v FROM s.b AS x, s.b AS y JOIN s.a AS z USING (id) WHERE y.id = z.b_id", []),
+        ("SELECT x.id, y.id AS y FROM s.b AS x, s.b AS y JOIN s.a AS z USING (id)", [("id", "y")]),
+        ("SELECT x.id, z.v FROM s.a AS x LEFT JOIN s.b AS y USING (id) LEFT JOIN s.b AS z USING (id)", [("id",)]),
         ("SELECT id, count(*) AS n FROM s.a GROUP BY id", [("id",)]),
         ("SELECT v AS w, b_id, sum(id) AS n FROM s.a GROUP BY w, 2", [("w", "b_id")]),
         ("SELECT lower(v) AS v, count(*) AS n FROM s.a GROUP BY v", []),  # by the table's v, which is not shown

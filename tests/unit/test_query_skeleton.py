@@ -19,6 +19,7 @@ from qbcd.strategies import VbdDelta
 from tests.golden.plans import CONNECTORS, plan_of
 
 COLUMNS = {("public", t): ["id", "f", "g", "Mixed Case"] for t in "abc"}
+FG = "(SELECT f, g FROM public.b)"
 WINDOW = "has window functions, whose values hang on other rows"
 LIMIT = "keeps some rows only (LIMIT)"
 
@@ -81,6 +82,24 @@ def restricted(text: str, *key: str, exact: bool = True) -> str:
         ),
         ("SELECT id FROM public.a WHERE ROW(f, g) IN (SELECT f, g FROM public.b)", "compares a row with a subquery"),
         ("SELECT id FROM public.a WHERE ((f, g)) NOT IN (SELECT f, g FROM public.b)", "compares a row with a subquery"),
+        ("SELECT a.id FROM public.a NATURAL JOIN public.b", "has a NATURAL JOIN"),
+        ("SELECT a.id FROM public.a RIGHT JOIN public.b USING (f)", "has JOIN .. USING (f)"),
+        ("SELECT a.id FROM public.a FULL JOIN public.b USING (f) LEFT JOIN public.c USING (f)", "has JOIN .. USING"),
+        ("SELECT a.id FROM public.a, public.b LEFT JOIN public.c USING (f)", "has JOIN .. USING (f)"),
+        ("SELECT b.id FROM (SELECT 1 AS n FROM public.a) AS d, public.b LEFT JOIN public.c USING (f)", "has JOIN .."),
+        ("SELECT md5(a.*::text) AS h FROM public.a", 'takes a whole row for one value ("a".*)'),
+        ("SELECT a.id FROM public.a WHERE a IS NOT NULL", 'takes a whole row for one value ("a")'),
+        ("SELECT f, COUNT(a) AS n FROM public.a GROUP BY f", 'takes a whole row for one value ("a")'),
+        ("SELECT a.id FROM public.a WHERE EXISTS (SELECT 1 FROM public.b WHERE a IS NULL)", "takes a whole row"),
+        *(
+            (f"SELECT o.g FROM public.a AS o WHERE EXISTS (SELECT {inner})", "speaks of id where a column of")
+            for inner in (
+                f"i.f AS id FROM {FG} AS i WHERE i.g = id", f"i.f AS id, id + 1 AS w FROM {FG} AS i",
+                f"i.f AS id FROM {FG} AS i GROUP BY i.f HAVING MAX(i.g) > id",
+                f"1 FROM (SELECT i.f AS id FROM {FG} AS i WHERE i.g = id) AS d",
+                f"i.f AS id FROM {FG} AS i GROUP BY i.f, id + 1",
+            )
+        ),
     ],
 )  # fmt: skip
 def test_refused(query: str, reason: str) -> None:
