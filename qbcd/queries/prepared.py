@@ -109,6 +109,11 @@ def conjuncts(condition: Tree | None) -> list[Tree]:
     return [*conjuncts(bare.left), *conjuncts(bare.right)] if isinstance(bare, exp.And) else [bare]
 
 
+def operand(node: Tree) -> Tree:
+    """A copy of an expression that an operator can take, whatever it is made of."""
+    return node.copy() if isinstance(node, (exp.Column, exp.Paren)) else exp.paren(node.copy())
+
+
 def nested(node: Tree) -> Iterator[exp.Query]:
     """The outermost queries within an expression."""
     for found in node.walk(prune=lambda n: isinstance(n, exp.Query)):

@@ -24,7 +24,7 @@ from sqlglot import exp
 
 from qbcd.queries.chains import Chain
 from qbcd.queries.decided import Unknown, decided, holds, known_columns, united
-from qbcd.queries.prepared import Tree, conjuncts, expressions, nested, selects
+from qbcd.queries.prepared import Tree, conjuncts, expressions, nested, operand, selects
 from qbcd.queries.refusals import is_total
 
 Extra = Callable[[exp.Select], list[Tree]]
@@ -71,16 +71,24 @@ class Relaxed:
             positions: Of the columns that are wanted; by default all that single rows decide.
             extra: Further conditions on the rows of each arm of it.
         """
-        arms = selects(query)
-        names = [item.alias_or_name for item in arms[0].expressions]
-        if positions is None:
-            positions = [n for n, known in enumerate(known_columns(query, self._unknown)) if known]
-        found = []
-        for select in arms:
+        positions, found = self._known(query) if positions is None else positions, []
+        for select in selects(query):
             if target is None or holds(select, target):
-                shown = [exp.alias_(select.expressions[n].unalias().copy(), names[n], quoted=True) for n in positions]
+                shown = _shown(select, query, positions)
                 found += self._select(select, target, shown, extra(select) if extra else [])
         return found
+
+    def _known(self, query: Tree) -> list[int]:
+        return [n for n, known in enumerate(known_columns(query, self._unknown)) if known]
+
+    def _rowless(self, part: Tree, query: Tree) -> Tree:
+        """A set operation as it stands, without rows: by all its arms together its columns have their types."""
+        if isinstance(part, exp.Subquery):
+            return self._rowless(part.this, query)
+        if not isinstance(part, exp.SetOperation):
+            return self._select(part, None, _shown(part, query, self._known(query)), [])[0].where(exp.false())
+        left, right = (self._rowless(side, query) for side in (part.this, part.expression))
+        return exp.union(left, exp.Subquery(this=right), distinct=False, copy=False)
 
     def _select(
         self, select: exp.Select, target: str | None, shown: list[Tree], conditions: list[Tree]
@@ -111,11 +119,11 @@ class Relaxed:
             if is_total(select):
                 return []
             found = []
-            for mine, item in zip(left, select.expressions, strict=True):
-                theirs = item.unalias()
-                if not (decided(mine, self._unknown) and decided(theirs, self._unknown)):
+            for outer, item in zip(left, select.expressions, strict=True):
+                if not (decided(outer, self._unknown) and decided(item, self._unknown)):
                     continue
-                equal: Tree = exp.EQ(this=mine.copy(), expression=theirs.copy())
+                mine, theirs = operand(outer), operand(item.unalias())
+                equal: Tree = exp.EQ(this=mine, expression=theirs)
                 if not positive:
                     nulls = [exp.Is(this=side.copy(), expression=exp.null()) for side in (mine, theirs)]
                     equal = exp.paren(exp.or_(equal, *nulls))
@@ -142,13 +150,19 @@ class Relaxed:
         inside = target if target is not None and holds(item, target) else None
         if crossed and self._exact:
             return Relaxed(self._unknown, self._state, lean=self.lean, exact=False).relation(item, target)
-        return exp.Subquery(
-            this=united(self.query(item, inside)), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
-        )
+        typed = [self._rowless(item, item)] if isinstance(item.this, exp.SetOperation) else []
+        rows = united([*typed, *self.query(item, inside)])
+        return exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
 
     def certain(self, item: Tree) -> bool:
         """Whether a relation is exactly what it was in its state, so that who finds no partner there has none."""
         return self._exact and isinstance(item, exp.Table)
+
+
+def _shown(select: exp.Select, query: Tree, positions: Sequence[int]) -> list[Tree]:
+    """Columns of one arm of a query, named as the query's are."""
+    names = [item.alias_or_name for item in selects(query)[0].expressions]
+    return [exp.alias_(select.expressions[n].unalias().copy(), names[n], quoted=True) for n in positions]
 
 
 def _subqueries(select: exp.Select) -> list[exp.Query]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
 from qbcd.queries.decided import Unknown, decided
-from qbcd.queries.prepared import Tree, conjuncts, relations, selects
+from qbcd.queries.prepared import Tree, conjuncts, operand, relations, selects
 from qbcd.queries.refusals import is_total
 
 KEYS = "qbcd_k"  # alias of the keys
+Equal = Callable[[str, Tree, Tree], Tree]  # of a key column, by its name, and two values of it
+
+
+def equal(name: str, left: Tree, right: Tree) -> Tree:
+    """By the database's own operator."""
+    return exp.EQ(this=left, expression=right)
 
 
 class Restriction:
@@ -21,10 +27,11 @@ class Restriction:
         unknown: Of the query's derived tables.
         exact: Key columns whose values are equal only where they are the same in every use: what a join by equality
             hands on. (Two spellings of one case-insensitive text are one key, and not one text.)
+        equal: How a key column is compared, as groups are told apart by it.
     """
 
-    def __init__(self, keys: Tree, unknown: Unknown, exact: Collection[str]) -> None:
-        self._keys, self._unknown, self._exact = keys, unknown, exact
+    def __init__(self, keys: Tree, unknown: Unknown, exact: Collection[str], equal: Equal = equal) -> None:
+        self._keys, self._unknown, self._exact, self._equal = keys, unknown, exact, equal
 
     def of(self, tree: exp.Query, key: Sequence[tuple[str, int]]) -> exp.Query:
         """A copy of a query, held to the keys; `key` names its columns with their positions."""
@@ -44,7 +51,7 @@ class Restriction:
         for item, optional, equal in _followed(select):
             columns = {n: self._column(e, item.alias, optional, equal) for n, e in by.items() if n in self._exact}
             self._hold_derived(item, {name: column for name, column in columns.items() if column})
-        wanted = [exp.EQ(this=exp.column(n, KEYS, quoted=True), expression=e.copy()) for n, e in by.items()]
+        wanted = [self._equal(n, exp.column(n, KEYS, quoted=True), operand(e)) for n, e in by.items()]
         rows = exp.select("1").from_(exp.alias_(self._keys.copy(), KEYS, table=True, quoted=True))
         select.where(exp.Exists(this=rows.where(*wanted) if wanted else rows), copy=False)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 
 from sqlglot import exp
@@ -11,7 +11,7 @@ from qbcd.queries.decided import known_columns, unknown_columns
 from qbcd.queries.prepared import Name, NotIncremental, Prepared, Tree, selects
 from qbcd.queries.refusals import refusals, without_key
 from qbcd.queries.relaxed import Relaxed, State
-from qbcd.queries.restriction import Restriction
+from qbcd.queries.restriction import Equal, Restriction, equal
 
 _GROUPING = (exp.Group, exp.AggFunc, exp.Distinct)
 
@@ -45,13 +45,20 @@ class Skeleton:
         """The aliases under which the query speaks of a base table."""
         return [alias for alias, name in self.prepared.bases.items() if name == table]
 
-    def affected(self, alias: str, state: State) -> list[exp.Select]:
+    def affected(self, alias: str, state: State, types: Mapping[str, str] | None = None) -> list[exp.Select]:
         """SELECTs of the keys that changed rows of one mention may have touched, in one state; as sets.
+
+        The arms of a set operation each have their own types; `types` has those of the key, by its columns' names.
 
         A join that only looks a row up is left out, since the query itself looks it up for the keys that are found. Not
         so where rows are grouped: one key too many is a whole group there.
         """
-        return self._affected(alias, state, lean=self.prepared.tree.find(*_GROUPING) is None)
+        arms = self._affected(alias, state, lean=self.prepared.tree.find(*_GROUPING) is None)
+        for item in (item for arm in arms for item in arm.expressions if len(selects(self.prepared.tree)) > 1):
+            if types and item.alias in types:
+                to = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=types[item.alias])
+                item.set("this", exp.Cast(this=item.this.copy(), to=to))
+        return arms
 
     def _affected(self, alias: str, state: State, *, lean: bool) -> list[exp.Select]:
         arms = Relaxed(self._unknown, state, lean=lean).query(self.prepared.tree, alias, self._positions)
@@ -71,23 +78,24 @@ class Skeleton:
     def joined_by(self) -> dict[Name, list[str]]:
         """Columns of each base table that are held equal to those of another: what an index serves."""
         found: dict[Name, dict[str, None]] = {table: {} for table in self.prepared.tables()}
-        for equal in self.prepared.tree.find_all(exp.EQ):
-            sides = [side for side in (equal.this, equal.expression) if isinstance(side, exp.Column)]
+        for test in self.prepared.tree.find_all(exp.EQ):
+            sides = [side for side in (test.this, test.expression) if isinstance(side, exp.Column)]
             if len(sides) == 2 and sides[0].table != sides[1].table:
                 for side in sides:
                     if side.table in self.prepared.bases:
                         found[self.prepared.bases[side.table]][side.name] = None
         return {table: list(names) for table, names in found.items()}
 
-    def restricted(self, keys: Tree, exact: Collection[str] = ()) -> exp.Query:
+    def restricted(self, keys: Tree, exact: Collection[str] = (), equal: Equal = equal) -> exp.Query:
         """The query for affected keys alone.
 
         Args:
             keys: The relation of affected keys, with columns named as the key's.
             exact: Those of them whose values are equal only where they are the same in every use.
+            equal: As :class:`~qbcd.queries.restriction.Restriction` takes it.
         """
         named = list(zip(self.key, self._positions, strict=True))
-        return Restriction(keys, self._unknown, exact).of(self.prepared.tree, named)
+        return Restriction(keys, self._unknown, exact, equal).of(self.prepared.tree, named)
 
 
 class _Bare:

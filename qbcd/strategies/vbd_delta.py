@@ -164,11 +164,12 @@ class VbdDelta(VbdCompare):
     def find_affected(self, changed: Sequence[Lineage]) -> Statement:
         """Sets down the keys that changed rows of some base tables lead to, now and by their lineage."""
         aliases = {a: of for of in self.lineages for a in self.skeleton.mentions((of.table.schema, of.table.name))}
+        types = {c.name: c.fact("storage_type") or c.sql_type for c in self.plan.key}
         arms = [
             arm
             for alias, lineage in aliases.items() if lineage in changed
             for state in (Present(aliases), Past(aliases))
-            for arm in self.skeleton.affected(alias, state)
+            for arm in self.skeleton.affected(alias, state, types)
         ]  # fmt: skip
         made: Any = arms[0]
         for arm in arms[1:]:
@@ -203,7 +204,9 @@ class VbdDelta(VbdCompare):
             this=exp.to_identifier(self.affected[1], quoted=True), db=exp.to_identifier(self.affected[0], quoted=True)
         )
         exact = [c.name for c in self.plan.key if c.comparison == "typed"]
-        held = self.skeleton.restricted(keys, exact).sql(dialect=self.connector.dialect, pretty=True)
+        columns = {c.name: c for c in self.plan.key}
+        tree = self.skeleton.restricted(keys, exact, lambda name, k, e: self.connector.key_equal(columns[name], k, e))
+        held = tree.sql(dialect=self.connector.dialect, pretty=True)
         table = replace(self.plan.table, query=held)
         return Mds(self.connector, replace(self.plan, table=table), self._schema)
 

@@ -147,3 +147,49 @@ def test_using_is_followed(place: Place, workspace: Path) -> None:
             place.sql(change)
             assert found(project)
             assert not replica_differs(place, "q", query), change
+
+
+# -- keys that are equal and not the same, and arms of other types -----------------------------------------------------
+VALUES = """
+CREATE EXTENSION IF NOT EXISTS citext SCHEMA public;
+CREATE TABLE c (id integer PRIMARY KEY, v public.citext, n numeric, k text);
+INSERT INTO c VALUES (1, 'A', 1.0, 'x'), (2, 'a', 1.00, 'x'), (3, 'b', 2, 'y');
+CREATE TABLE s (id integer PRIMARY KEY, day date, i integer, m numeric);
+CREATE TABLE r (id integer PRIMARY KEY, day date, i integer, m numeric);
+INSERT INTO s VALUES (1, '2024-01-01', 3, 1.5), (2, '2024-01-02', 5, 2.5);
+INSERT INTO r VALUES (1, '2024-01-01', 3, 1.5), (5, '2024-01-02', 5, 2.5)
+"""
+EQUAL: dict[str, tuple[str, list[str], str]] = {
+    "a group of texts that ignore case": (
+        "SELECT v, COUNT(*) AS n FROM public.c WHERE v IS NOT NULL GROUP BY v", ["v"],
+        "UPDATE c SET k = 'z' WHERE id = 2; INSERT INTO c VALUES (4, 'a', 3, 'x')",
+    ),
+    "a computed key": (
+        "SELECT id > 1 AS big, n + 1 AS m, COUNT(*) AS c FROM public.c GROUP BY id > 1, n + 1", ["big", "m"],
+        "INSERT INTO c VALUES (4, 'a', 1.0, 'x')",
+    ),
+    "an untyped arm": (
+        "SELECT id, day, 1 AS arm FROM public.s UNION ALL SELECT id, '2020-02-02', 2 FROM public.r", ["id", "day"],
+        "INSERT INTO r VALUES (7, NULL, 1, 1); INSERT INTO s VALUES (8, '2024-01-08', 1, 1)",
+    ),
+    "an untyped arm in a derived table": (
+        "SELECT d.id, d.day, r.m FROM (SELECT id, day FROM public.s UNION ALL SELECT id, '2024-01-02' FROM public.r) d "
+        "JOIN public.r ON r.day = d.day", ["id", "day"],
+        "INSERT INTO r VALUES (9, NULL, 1, 1)",
+    ),
+    "arms of other types in a derived table": (
+        "SELECT d.id, COUNT(*) AS n FROM (SELECT id, i AS x FROM public.s UNION ALL SELECT id + 100, m FROM public.r) "
+        "d WHERE d.x / 2 > 1 GROUP BY d.id", ["id"], "INSERT INTO s VALUES (9, NULL, 3, NULL)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", EQUAL)
+def test_equal_and_not_the_same(case: str, place: Place, workspace: Path) -> None:
+    query, key, happens = EQUAL[case]
+    place.sql(VALUES)
+    with opened(config(place.url, _stream("q", query, *key)), workspace) as project:
+        project.stream("q").prepare()
+        place.sql(happens)
+        assert found(project)
+        assert not replica_differs(place, "q", query)
