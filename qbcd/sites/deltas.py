@@ -61,7 +61,7 @@ def poll(
     """
     strategy = site.strategy(plan)
     assert isinstance(strategy, VbdDelta)
-    known: Marks = {} if afresh or audit else held.row.checkpoint["marks"]
+    known: Marks = {} if afresh else held.row.checkpoint["marks"]
     with doubting(site, held):
         ahead, remark = _ahead(site, strategy, known)
     hooks.reach("after_horizon")

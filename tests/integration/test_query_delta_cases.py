@@ -413,6 +413,30 @@ def test_an_audit_tells_what_no_time_stamp_told(variant: str, tables: Place, wor
         ]
 
 
+def test_an_audit_while_a_transaction_is_prepared(tables: Place, workspace: Path) -> None:
+    """The watermark stays, as it does in any poll; what the transaction wrote is seen when it has ended."""
+    data = configured(tables, BY_REGION)
+    data["tables"][0] |= {"audit": {"every": "1ms"}}
+    with opened(data, workspace) as project:
+        project.stream("q").prepare()
+        before = project.work("q").site.row().checkpoint["marks"]
+        with tables.connect(autocommit=True) as conn:
+            for text in (
+                "BEGIN", f"UPDATE orders SET region = 'south', at = {NOW} WHERE id = 3",
+                f"PREPARE TRANSACTION '{tables.name}'",
+            ):  # fmt: skip
+                tables.run(conn, text)
+        try:
+            tables.sql("UPDATE orders SET region = 'north', at = '2001-01-01' WHERE id = 5")
+            assert [json.loads(line)["reason"] for line in told(project, workspace)] == ["audit", "audit"]
+            assert project.work("q").site.row().checkpoint["marks"] == before
+        finally:
+            with tables.connect(autocommit=True) as conn:
+                tables.run(conn, f"COMMIT PREPARED '{tables.name}'")
+        assert found(project) == {"c": 1, "u": 1}
+        assert not replica_differs(tables, "q", BY_REGION)
+
+
 def told(project: qbcd.Project, workspace: Path) -> list[str]:
     """The lines that one poll adds."""
     before = dict.fromkeys(workspace.rglob("*.jsonl"))
