@@ -54,11 +54,13 @@ def check_shape(
         The table as it is now.
 
     Raises:
-        SchemaChanged: The table, or a captured column, was dropped, retyped or given another collation.
+        SchemaChanged: The table, or a captured column, was dropped, retyped or given another collation; or a table
+            that a query reads, where it is followed by that table's rows.
     """
     undo = f"qbcd reset {stream}, then prepare it again; or undo the change at the source"
     table = _looked_up(source, session, stream, checkpoint["shape"], undo)
     _check_views(stream, table, checkpoint["shape"], undo)
+    _check_bases(stream, table, checkpoint.get("bases", {}), undo)
     kept = {c.name for c in plan.captured} if plan else None
     for remembered in checkpoint["shape"]["columns"]:
         column = remembered[0]
@@ -82,6 +84,32 @@ def _check_views(stream: str, table: Table, shape: Mapping[str, Any], remedy: st
     if name is not None:
         how = "has another definition now" if name in now else "is not read any more"
         raise SchemaChanged(f"view {name}, which the query reads, {how}", stream=stream, remedy=remedy)
+
+
+def _check_bases(stream: str, table: Table, bases: Mapping[str, Any], remedy: str) -> None:
+    """Refuses tables that are other ones than those whose rows were remembered; of some streams none are."""
+    now = {f"{one.schema}.{one.name}": one for one in table.reads}
+    for name, then in bases.items():
+        problem = _base_problem(now[name].shape(list(then["columns"])), then) if name in now else "is not read now"
+        if problem:
+            raise SchemaChanged(f"{name}, which the query reads, {problem}", stream=stream, remedy=remedy)
+
+
+def _base_problem(now: Mapping[str, Any], then: Mapping[str, Any]) -> str:
+    """In what a base table is another one than remembered, or an empty string."""
+    if now["key"] != then["key"]:
+        return f"has key ({', '.join(now['key'])}) now and had ({', '.join(then['key'])})"
+    for name, (sql_type, collation, encoding, number) in then["columns"].items():
+        found = now["columns"].get(name)
+        if found is None:
+            return f"has lost column {name!r}"
+        if found[:2] != [sql_type, collation]:
+            return (
+                f"has column {name!r} as {' '.join(found[:2]).strip()} now and had {f'{sql_type} {collation}'.strip()}"
+            )
+        if found[2:] != [encoding, number]:
+            return f"has another column {name!r} now"
+    return ""
 
 
 def _problem(table: Table, remembered: Sequence[Any], shape: Mapping[str, Any]) -> str:

@@ -84,6 +84,7 @@ class Table:
         bases: What the query or the definition reads, one for each mention, in the order of `CapturedQuery.bases`.
         one_row: The query has one row at most, whatever its base tables hold.
         grant: Of a table behind a view: the GRANT without which the role may not read and lock it; else empty.
+        numbers: What tells each column from another that takes its name, in their order; empty where nothing does.
     """
 
     schema: str
@@ -102,6 +103,18 @@ class Table:
     bases: tuple[Table, ...] = field(default=(), hash=False)
     one_row: bool = False
     grant: str = ""
+    numbers: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def row_key(self) -> tuple[str, ...]:
+        """The columns that tell a stored table's rows apart; none where nothing vouches for any."""
+        return self.primary_key or (self.unique_keys[0] if self.unique_keys else ())
+
+    def shape(self, columns: Sequence[str]) -> dict[str, Any]:
+        """What of a table that a query reads may not change between polls, as JSON-ready data."""
+        numbers = dict(zip((c.name for c in self.columns), self.numbers, strict=False))
+        told = {c.name: [c.sql_type, c.collation, c.encoding, numbers.get(c.name, "")] for c in self.columns}
+        return {"key": list(self.row_key), "columns": {name: told[name] for name in columns if name in told}}
 
     @property
     def reads(self) -> tuple[Table, ...]:

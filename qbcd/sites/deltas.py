@@ -35,7 +35,7 @@ Marks = Mapping[str, Any]  # by base table: its watermark, as `look_ahead_of` gi
 
 def marks_before(site: DatabaseSite, strategy: VbdDelta) -> dict[str, Any]:
     """Entries of the checkpoint for a baseline that is read after this look (protocol.md 6)."""
-    return {"marks": _ahead(site, strategy, {})[0]}
+    return {"marks": _ahead(site, strategy, {})[0], "bases": _bases(strategy)}
 
 
 def fill(site: DatabaseSite, session: Session, strategy: VbdDelta) -> float:
@@ -66,6 +66,7 @@ def poll(
         ahead, remark = _ahead(site, strategy, known)
     hooks.reach("after_horizon")
     step = _Step(site, strategy, known, ahead, _sweep_due(site, strategy, held), audit)
+    step.shaped = held.row.checkpoint.get("bases") == _bases(strategy)
     if afresh or audit:
         reason = AUDIT if audit else ""
         find = [lambda s, part: strategy.all_differences(part, reason)]
@@ -77,7 +78,13 @@ def poll(
 
 
 class _Step:
-    """What a step does besides finding and applying differences."""
+    """What a step does besides finding and applying differences.
+
+    Attributes:
+        shaped: The stream remembers the base tables as they are; one that was prepared by an earlier version does not.
+    """
+
+    shaped = True
 
     def __init__(
         self, site: DatabaseSite, strategy: VbdDelta, known: Marks, ahead: Marks, sweep: float, audit: float
@@ -120,7 +127,7 @@ class _Step:
                 session.run(statement)
         if self._changed:
             session.run(self._strategy.forget_affected())
-        if not self._changed and not self._sweep and self._ahead == self._known:
+        if not self._changed and not self._sweep and self._ahead == self._known and self.shaped:
             return {}
         return self._moves()
 
@@ -132,7 +139,8 @@ class _Step:
         return {**self._moves(), **({AUDITED: self._audit} if self._audit else {})}
 
     def _moves(self) -> dict[str, Any]:
-        return {"marks": dict(self._ahead), **({"swept": self._sweep} if self._sweep else {})}
+        shape = {"bases": _bases(self._strategy)}
+        return {"marks": dict(self._ahead), **shape, **({"swept": self._sweep} if self._sweep else {})}
 
 
 def _ahead(site: DatabaseSite, strategy: VbdDelta, known: Marks) -> tuple[dict[str, Any], str]:
@@ -141,6 +149,11 @@ def _ahead(site: DatabaseSite, strategy: VbdDelta, known: Marks) -> tuple[dict[s
     marks = look_ahead_of(site.source, [(stamped, known.get(name)) for name, stamped in marked.items()])
     remarks = dict.fromkeys(str(mark.pop("remark", "")) for mark in marks)
     return dict(zip(marked, marks, strict=True)), "; ".join(filter(None, remarks))
+
+
+def _bases(strategy: VbdDelta) -> dict[str, Any]:
+    """What the lineages are made from; it may not change (`qbcd.catalog.remembered`)."""
+    return {lineage.name: lineage.shape() for lineage in strategy.lineages}
 
 
 def _sweep_due(site: DatabaseSite, strategy: VbdDelta, held: Held) -> float:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Counts = Mapping[str, int]
 # What of a checkpoint no step makes anew.
-CARRIED = ("open", "mark", "marks", "pass", "swept", "usual", "audited", "auditing")
+CARRIED = ("open", "mark", "marks", "bases", "pass", "swept", "usual", "audited", "auditing")
 
 
 @dataclass(frozen=True)

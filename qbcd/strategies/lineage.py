@@ -77,6 +77,10 @@ class Lineage:
         """The base table as users write it."""
         return f"{self.table.schema}.{self.table.name}"
 
+    def shape(self) -> dict[str, Any]:
+        """What of the base table may not change between polls: its key, and the columns that the query speaks of."""
+        return self.table.shape([c.name for c in self.plan.captured])
+
     # -- tables ------------------------------------------------------------------------------------------------------
     def tables(self) -> list[OwnTable]:
         """Lineage, and what is changed."""
@@ -192,7 +196,7 @@ class Past:
 
 def key_of(table: Table) -> tuple[str, ...]:
     """The columns that tell a base table's rows apart; none where nothing vouches for any."""
-    return table.primary_key or (table.unique_keys[0] if table.unique_keys else ())
+    return table.row_key
 
 
 def key_columns(table: Table) -> list[Column]:

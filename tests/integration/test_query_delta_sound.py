@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from qbcd.errors import Refused
+from qbcd.errors import Refused, SchemaChanged
+from qbcd.sites import deltas
 from tests.integration.test_query_delta_cases import found
 from tests.support.places import Place
 from tests.support.project import config, opened
@@ -193,3 +194,66 @@ def test_equal_and_not_the_same(case: str, place: Place, workspace: Path) -> Non
         place.sql(happens)
         assert found(project)
         assert not replica_differs(place, "q", query)
+
+
+# -- base tables that are altered --------------------------------------------------------------------------------------
+ORDERS = """CREATE TABLE orders (id integer PRIMARY KEY, region text, amount numeric, other numeric, note text,
+  at timestamptz NOT NULL DEFAULT '2001-01-01'); CREATE UNIQUE INDEX other_key ON orders (amount);
+  ALTER TABLE orders ALTER amount SET NOT NULL;
+  INSERT INTO orders VALUES (1, 'a', 1.4, 7, 'x'), (2, 'a', 2.4, 8, 'y'), (3, 'b', 3.4, 9, NULL)"""
+SUMS = "SELECT region, SUM(amount)::text AS s FROM public.orders WHERE region IS NOT NULL GROUP BY region"
+ALTERED: dict[str, tuple[str, str]] = {
+    "another type": (
+        "ALTER TABLE orders ALTER amount TYPE numeric(10,0)",
+        "public.orders, which the query reads, has column 'amount' as numeric(10,0) now and had numeric",
+    ),
+    "another column under its name": (
+        "ALTER TABLE orders RENAME amount TO was; ALTER TABLE orders RENAME other TO amount",
+        "has another column 'amount' now",
+    ),
+    "another key": ("ALTER TABLE orders DROP CONSTRAINT orders_pkey", "has key (amount) now and had (id)"),
+    "another time-stamp": (
+        "ALTER TABLE orders ALTER at TYPE timestamptz(0)", "has column 'at' as timestamp(0) with time zone now",
+    ),
+    "another table": ("CREATE TABLE o (LIKE orders INCLUDING ALL); INSERT INTO o SELECT * FROM orders; DROP TABLE "
+                      "orders; ALTER TABLE o RENAME TO orders", "has another column 'amount' now"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ALTERED)
+def test_an_altered_base_table(case: str, place: Place, workspace: Path) -> None:
+    happens, told = ALTERED[case]
+    place.sql(ORDERS)
+    data = config(place.url, _stream("q", SUMS, "region"))
+    data["tables"][0]["strategy"] = {"type": "vbd", "variant": "delta", "timestamps": {"public.orders": "at"}}
+    with opened(data, workspace) as project:
+        project.stream("q").prepare()
+        assert found(project) == {}
+        place.sql(happens)
+        with pytest.raises(SchemaChanged) as caught:
+            found(project)
+        assert told in caught.value.what
+        assert "qbcd reset q" in str(caught.value.remedy)
+        project.stream("q").reset(discard=True)
+        project.stream("q").prepare()
+        assert found(project) == {}
+        assert not replica_differs(place, "q", SUMS)
+
+
+def test_what_a_query_does_not_read_may_be_altered(
+    place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a stream that was prepared before base tables were remembered takes them up."""
+    place.sql(ORDERS)
+    with opened(config(place.url, _stream("q", SUMS, "region")), workspace) as project:
+        with monkeypatch.context() as earlier:
+            earlier.setattr(deltas, "marks_before", lambda *_: {"marks": {}})
+            project.stream("q").prepare()
+        assert "bases" not in project.work("q").site.row().checkpoint
+        assert found(project) == {}
+        assert project.work("q").site.row().checkpoint["bases"]["public.orders"]["key"] == ["id"]
+        place.sql("ALTER TABLE orders DROP note, ALTER other TYPE integer, ADD more integer; DROP INDEX other_key")
+        assert found(project) == {}
+        place.sql("ALTER TABLE orders ALTER amount TYPE numeric(10,0)")
+        with pytest.raises(SchemaChanged):
+            found(project)

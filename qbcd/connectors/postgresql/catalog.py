@@ -73,7 +73,8 @@ COLUMNS = f"""{_OF_TABLE}, stats AS (
   SELECT DISTINCT ON (s.attname) s.attname, s.avg_width, s.correlation FROM pg_stats s
   WHERE s.schemaname = %(schema)s AND s.tablename = %(name)s ORDER BY s.attname, s.inherited <> %(inherited)s
 )
-SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS sql_type, y.base_type,
+SELECT a.attname AS name, a.attrelid || '.' || a.attnum AS number,
+       format_type(a.atttypid, a.atttypmod) AS sql_type, y.base_type,
        format_type(b.type, b.modifier) AS storage_type, b.modifier, y.typtype::text AS kind, y.operators,
        NOT a.attnotnull OR %(loose)s OR EXISTS (
          SELECT FROM pg_constraint k WHERE k.conrelid = a.attrelid AND k.contype = 'n' AND k.conkey[1] = a.attnum
@@ -267,4 +268,5 @@ def _table(conn: Connection, row: Mapping[str, Any]) -> Table:
         row_width=sum(c.width for c in columns) if all(c.width for c in columns) else 0,
         key_correlation=follows[key[0]] if (key := primary or (unique[0] if unique else ())) else None,
         row_security=bool(row["row_security"]),
+        numbers=tuple(r["number"] for r in described),
     )
