@@ -1,42 +1,168 @@
-"""What of a query single rows of its relations decide, and what hangs on more than one."""
+"""What of a query single rows of its relations decide, and what hangs on more than one.
+
+A group is told by equality, and what equals need not be the same: of texts that ignore case, and of numbers written
+otherwise (1.0, 1.00), it shows one of several. Such a column is *loose*. It is decided up to equality: it may be taken
+as it is, and compared. What else is computed of it hangs on which one was taken.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
 
 from sqlglot import exp
 
 from qbcd.queries.prepared import Tree, selects
 from qbcd.queries.refusals import is_total
 
-Unknown = Mapping[str, frozenset[str]]  # by alias of a derived table: columns that no single row decides
+
+class Alike(IntEnum):
+    """What equal values of a column have in common."""
+
+    SAME = 0  # they are the same
+    EQUAL = 1  # what = makes of them
+    OWN = 2  # what an operator of their type's own makes of them, which = does not find
+    COLLATED = 3  # what = under their collation makes of them
+
+
+@dataclass(frozen=True)
+class Trait:
+    """What is known of a column.
+
+    Attributes:
+        known: Single rows decide it.
+        loose: They do so up to equality.
+        alike: What equal values of it have in common.
+    """
+
+    known: bool = True
+    loose: bool = False
+    alike: Alike = Alike.SAME
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What is known of the columns of a query's relations.
+
+    Attributes:
+        derived: By alias of a derived table and name.
+        base: Of a column of a base table, by alias and name, what equal values have in common.
+    """
+
+    derived: Mapping[str, Mapping[str, Trait]] = field(default_factory=dict)
+    base: Callable[[str, str], Alike] = lambda alias, name: Alike.SAME
+
+    def of(self, alias: str, name: str) -> Trait:
+        """What is known of a column."""
+        if alias in self.derived:
+            return self.derived[alias].get(name, Trait(known=False))
+        return Trait(alike=self.base(alias, name))
+
+
+_COMPARING = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is)
+_OPERANDS = (exp.Column, exp.Literal, exp.Null, exp.Boolean)
+_SAME = frozenset(
+    exp.DataType.Type[name] for name in ("TEXT", "VARCHAR", "SMALLINT", "INT", "BIGINT", "DATE", "TIMESTAMP",
+    "TIMESTAMPTZ", "TIME", "BOOLEAN", "UUID")
+)  # fmt: skip
+_TEXTS = (exp.Lower, exp.Upper, exp.JSONExtractScalar, exp.TimeToStr)  # which are texts, whatever they are made of
 
 
 def decided(node: Tree, unknown: Unknown) -> bool:
     """Whether one row of each relation decides what `node` is."""
     if node.find(exp.Query, exp.AggFunc, exp.Window) is not None:
         return False
-    return not any(column.name in unknown.get(column.table, ()) for column in node.find_all(exp.Column))
+    for column in node.find_all(exp.Column):
+        trait = unknown.of(column.table, column.name)
+        if not trait.known or (trait.loose and not _taken_as_it_is(column, node, trait)):
+            return False
+    return True
 
 
 def known_columns(query: Tree, unknown: Unknown) -> list[bool]:
     """By position, whether single rows decide a column of `query` in all its arms."""
-    arms = selects(query)
-    return [
-        all(not is_total(arm) and decided(arm.expressions[n], unknown) for arm in arms)
-        for n in range(len(arms[0].expressions))
-    ]
+    return [trait.known for trait in _traits(query, unknown)]
 
 
-def unknown_columns(tree: Tree) -> Unknown:
-    """Of every derived table of a query, the columns that no single row decides."""
-    found: dict[str, frozenset[str]] = {}
+def unknown_columns(tree: Tree, base: Callable[[str, str], Alike] | None = None) -> Unknown:
+    """What is known of the columns of a query's relations."""
+    found: dict[str, Mapping[str, Trait]] = {}
+    unknown = Unknown(found, base) if base is not None else Unknown(found)
     derived = [node for node in tree.find_all(exp.Subquery, bfs=True) if node.alias]
     for node in reversed(derived):  # what is further in comes first
-        known = known_columns(node, found)
         names = [item.alias_or_name for item in selects(node)[0].expressions]
-        found[node.alias] = frozenset(name for name, ok in zip(names, known, strict=True) if not ok)
+        found[node.alias] = dict(zip(names, _traits(node, unknown), strict=True))
+    return unknown
+
+
+def trait_of(select: exp.Select, position: int, unknown: Unknown) -> Trait:
+    """What is known of a column of one SELECT."""
+    item = select.expressions[position].unalias().unnest()
+    known, alike = not is_total(select) and decided(item, unknown), _alike(item, unknown)
+    loose = isinstance(item, exp.Column) and unknown.of(item.table, item.name).loose
+    group = select.args.get("group")
+    rough = [by.unnest() for by in group.expressions if _alike(by, unknown)] if group is not None else []
+    if item in rough or (select.args.get("distinct") and alike):
+        loose = True
+    elif any(part in rough for part in item.walk()):
+        known = False
+    return Trait(known, loose, alike)
+
+
+def _traits(query: Tree, unknown: Unknown) -> list[Trait]:
+    """By position, what is known of a column in all arms."""
+    arms, found = selects(query), []
+    united_as_set = any(made.args.get("distinct") is not False for made in _set_operations(query))
+    for n in range(len(arms[0].expressions)):
+        traits = [trait_of(arm, n, unknown) for arm in arms]
+        alike = max(trait.alike for trait in traits)
+        loose = any(trait.loose for trait in traits) or (united_as_set and alike > Alike.SAME)
+        found.append(Trait(all(trait.known for trait in traits), loose, alike))
     return found
+
+
+def _set_operations(query: Tree) -> list[exp.SetOperation]:
+    if isinstance(query, exp.Subquery):
+        return _set_operations(query.this)
+    if not isinstance(query, exp.SetOperation):
+        return []
+    return [query, *_set_operations(query.this), *_set_operations(query.expression)]
+
+
+def _alike(node: Tree, unknown: Unknown) -> Alike:
+    """What equal values of an expression have in common, as far as that is known."""
+    node = node.unnest()
+    found = [unknown.of(column.table, column.name).alike for column in node.find_all(exp.Column)]
+    alike = max(found, default=Alike.SAME)
+    if isinstance(node, _TEXTS) or (isinstance(node, exp.Cast) and _is_plain(node.to)):
+        return Alike.COLLATED if alike == Alike.COLLATED else Alike.SAME
+    if isinstance(node, exp.Cast):
+        return max(alike, Alike.OWN if node.to.this == exp.DataType.Type.USERDEFINED else Alike.EQUAL)
+    if isinstance(node, exp.Collate):
+        return Alike.COLLATED
+    if isinstance(node, exp.Literal) and not node.is_string and not node.is_int:
+        return Alike.EQUAL
+    return max(
+        [alike, *(_alike(part, unknown) for part in node.iter_expressions() if not isinstance(part, exp.Column))]
+    )
+
+
+def _is_plain(to: exp.DataType) -> bool:
+    """Whether equal values of a type are the same."""
+    return to.this in _SAME or (to.this == exp.DataType.Type.DECIMAL and bool(to.expressions))
+
+
+def _taken_as_it_is(column: exp.Column, node: Tree, trait: Trait) -> bool:
+    """Whether an expression is a column itself, or compares it with values as they are."""
+    at: Tree = column
+    while at is not node and isinstance(at.parent, (exp.Paren, exp.Alias)):
+        at = at.parent
+    if at is node:
+        return True
+    operands = [part.unnest() for part in at.parent.iter_expressions()]
+    plain = isinstance(at.parent, _COMPARING) and all(isinstance(part, _OPERANDS) for part in operands)
+    return plain and trait.alike != Alike.OWN
 
 
 def holds(node: Tree, alias: str) -> bool:

@@ -131,7 +131,10 @@ def without_key(positions: list[int], known: list[bool], names: list[str]) -> It
     """Why the key's columns cannot be told from rows of the base tables, where they cannot."""
     for position in positions:
         if not known[position]:
-            yield f"computes its key column {names[position]} from more than one row"
+            yield (
+                f"computes its key column {names[position]} from more than one row, or from more than what its rows "
+                "are grouped by"
+            )
 
 
 def is_total(select: exp.Select) -> bool:

@@ -120,10 +120,10 @@ class Relaxed:
                 return []
             found = []
             for outer, item in zip(left, select.expressions, strict=True):
-                if not (decided(outer, self._unknown) and decided(item, self._unknown)):
-                    continue
                 mine, theirs = operand(outer), operand(item.unalias())
                 equal: Tree = exp.EQ(this=mine, expression=theirs)
+                if not decided(equal, self._unknown):
+                    continue
                 if not positive:
                     nulls = [exp.Is(this=side.copy(), expression=exp.null()) for side in (mine, theirs)]
                     equal = exp.paren(exp.or_(equal, *nulls))

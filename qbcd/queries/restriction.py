@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
-from qbcd.queries.decided import Unknown, decided
+from qbcd.queries.decided import Alike, Unknown, trait_of
 from qbcd.queries.prepared import Tree, conjuncts, operand, relations, selects
 from qbcd.queries.refusals import is_total
 
@@ -58,10 +58,15 @@ class Restriction:
     def _hold_derived(self, item: exp.Subquery, by: Mapping[str, str]) -> None:
         names = [e.alias_or_name for e in selects(item)[0].expressions]
         for inner in selects(item) if by else ():
-            given = {name: inner.expressions[names.index(column)].unalias() for name, column in by.items()}
-            held = {name: e for name, e in given.items() if decided(e, self._unknown)}
+            places = {name: names.index(column) for name, column in by.items()}
+            held = {n: inner.expressions[place].unalias() for n, place in places.items() if self._told(inner, place)}
             if held:
                 self._hold(inner, held)
+
+    def _told(self, select: exp.Select, position: int) -> bool:
+        """Whether rows that share a column of a SELECT with a key, by equality, are all that make up its rows."""
+        trait = trait_of(select, position, self._unknown)
+        return trait.known and not (trait.loose and trait.alike == Alike.OWN)
 
     def _column(self, mine: Tree, alias: str, optional: bool, equal: Sequence[Tree]) -> str:
         """The column of a derived table that has the value `mine` wherever its row matters; or nothing."""
@@ -70,7 +75,7 @@ class Restriction:
             sides = (test.this, test.expression)
             found += [other for one, other in (sides, sides[::-1]) if one == mine]
         names = [c.name for c in found if isinstance(c, exp.Column) and c.table == alias]
-        return next((name for name in names if name not in self._unknown.get(alias, ())), "")
+        return next((name for name in names if self._unknown.of(alias, name).known), "")
 
 
 def _followed(select: exp.Select) -> Iterator[tuple[exp.Subquery, bool, list[Tree]]]:

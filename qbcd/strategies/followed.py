@@ -9,8 +9,9 @@ import sqlglot
 from sqlglot import exp
 
 from qbcd.connectors.base import Connector
-from qbcd.model import Table
+from qbcd.model import Column, Table
 from qbcd.queries import base_tables
+from qbcd.queries.decided import Alike
 from qbcd.queries.prepared import Name, prepare_query
 from qbcd.queries.skeleton import Skeleton
 from qbcd.queries.views import check_view, check_written_again
@@ -74,13 +75,25 @@ class _Known:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self._told = (table.label, tuple(c.name for c in table.columns), table.definition)
+        columns = tuple((c.name, c.sql_type, c.comparison, c.facts, c.travel) for c in table.columns)
+        self._told = (table.label, columns, table.definition)
 
     def __hash__(self) -> int:
         return hash(self._told)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Known) and self._told == other._told
+
+
+def _alike(connector: Connector, column: Column) -> Alike:
+    """What equal values of a column have in common."""
+    if column.fact("operators"):
+        return Alike.OWN
+    if column.fact("nondeterministic"):
+        return Alike.COLLATED
+    padded = column.base_type == "bpchar" and not column.fact("loose") and "(" in column.fact("storage_type")
+    typed = column.comparison == "typed" and connector.exact_column(column) == column
+    return Alike.SAME if typed or padded or column.fact("kind") == "e" else Alike.EQUAL
 
 
 @lru_cache(maxsize=64)
@@ -99,6 +112,10 @@ def _skeleton(
     views: dict[Name, exp.Query] = {}
     for table in (one.table for one in known if one.table.definition):
         views[table.schema, table.name] = check_view(table, columns, views, dialect, plain, written)
-    made = Skeleton(prepare_query(tree, dialect, columns, views), key, plain)
+    alike = {
+        ((one.table.schema, one.table.name), c.name): _alike(connector, c) for one in known for c in one.table.columns
+    }
+    prepared = prepare_query(tree, dialect, columns, views)
+    made = Skeleton(prepared, key, plain, lambda table, column: alike[table, column])
     check_written_again(text, dialect, written)
     return made

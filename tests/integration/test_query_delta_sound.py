@@ -257,3 +257,59 @@ def test_what_a_query_does_not_read_may_be_altered(
         place.sql("ALTER TABLE orders ALTER amount TYPE numeric(10,0)")
         with pytest.raises(SchemaChanged):
             found(project)
+
+
+# -- groups by equality, of which the result shows more than that ------------------------------------------------------
+FINER: dict[str, str] = {
+    "a text that ignores case": "SELECT v::text AS k, COUNT(*) AS n FROM public.c GROUP BY v",
+    "a number": "SELECT n::text AS k, COUNT(*) AS n FROM public.c GROUP BY n",
+    "in a derived table": "SELECT d.k, d.c FROM (SELECT n::text AS k, COUNT(*) AS c FROM public.c GROUP BY n) d",
+    "of a derived table": "SELECT d.n::text AS k, d.c FROM (SELECT n, COUNT(*) AS c FROM public.c GROUP BY n) d",
+    "of a DISTINCT": "SELECT d.n::text AS k FROM (SELECT DISTINCT n FROM public.c) d",
+    "of a UNION": "SELECT d.n::text AS k FROM (SELECT n FROM public.c UNION SELECT m FROM public.s) d",
+}
+# The query, its key, what happens: all of this is followed.
+BY_EQUALITY: dict[str, tuple[str, list[str], str]] = {
+    "a key that is grouped by": (
+        "SELECT n, v::text AS t, COUNT(*) AS c FROM public.c GROUP BY n, v::text", ["n", "t"],
+        "UPDATE c SET n = 1.000 WHERE id = 3; DELETE FROM c WHERE id = 1",
+    ),
+    "a derived group, joined by its equality": (
+        "SELECT s.id, d.c FROM public.s JOIN (SELECT n, COUNT(*) AS c FROM public.c GROUP BY n) d ON d.n = s.m", ["id"],
+        "UPDATE c SET n = 1.50; INSERT INTO c VALUES (9, 'z', 1.5000, 'x')",
+    ),
+    "a derived group, joined by its text": (
+        "SELECT s.id, d.c FROM public.s JOIN (SELECT n, COUNT(*) AS c FROM public.c GROUP BY n) d "
+        "ON d.n::text = s.day::text", ["id"], "UPDATE c SET n = 1.50; INSERT INTO c VALUES (9, 'z', 1.5000, 'x')",
+    ),
+    "a computed key of a group that is the same": (
+        "SELECT upper(k) AS u, k || 'x' AS x, COUNT(*) AS c FROM public.c GROUP BY k", ["u", "x"],
+        "UPDATE c SET k = 'w' WHERE id = 1; DELETE FROM c WHERE id = 3",
+    ),
+    "IN a group": (
+        "SELECT s.id FROM public.s WHERE s.m IN (SELECT n FROM public.c WHERE c.id > s.id GROUP BY n)", ["id"],
+        "UPDATE c SET n = 1.50; INSERT INTO c VALUES (9, 'z', 1.5000, 'x')",
+    ),
+}  # fmt: skip
+
+
+def test_a_key_finer_than_its_groups_is_refused(place: Place, workspace: Path) -> None:
+    place.sql(VALUES)
+    names = {case: f"q{number}" for number, case in enumerate(FINER)}
+    with opened(config(place.url, *(_stream(names[c], q, "k") for c, q in FINER.items())), workspace) as project:
+        for case in FINER:
+            with pytest.raises(Refused) as caught:
+                project.stream(names[case]).prepare()
+            assert "computes its key column k" in caught.value.what, case
+
+
+@pytest.mark.parametrize("case", BY_EQUALITY)
+def test_groups_by_equality(case: str, place: Place, workspace: Path) -> None:
+    query, key, happens = BY_EQUALITY[case]
+    place.sql(VALUES)
+    with opened(config(place.url, _stream("q", query, *key)), workspace) as project:
+        project.stream("q").prepare()
+        for change in happens.split("; "):
+            place.sql(change)
+            found(project)
+            assert not replica_differs(place, "q", query), change
