@@ -5,14 +5,18 @@ The reasons stand in `qbcd.queries.relaxed`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sqlglot import exp
 
 from qbcd.queries.decided import holds
-from qbcd.queries.prepared import Tree, conjuncts, expressions, nested, relations
+from qbcd.queries.prepared import NotIncremental, Tree, conjuncts, expressions, nested, relations
+
+MOST = 64  # arms of one SELECT; with each outer join that is spoken of there are twice as many
+_COMPARING = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+TOO_MANY = "has more outer joins whose columns its key or conditions speak of than can be followed at once"
 
 
 class Relations(Protocol):
@@ -40,11 +44,13 @@ class Arm:
 
     Attributes:
         crossed: Rows of the other state may be among them.
+        empty: Aliases of relations whose columns are all NULL.
     """
 
     chain: tuple[tuple[Tree, str, Tree | None], ...]
     where: tuple[Tree, ...] = ()
     crossed: bool = False
+    empty: frozenset[str] = frozenset()
 
     def joined(self, relation: Tree, side: str, on: Tree | None) -> Arm:
         """With one more relation."""
@@ -71,6 +77,7 @@ class Chain:
         self._of, self._target = of, target
         self._items = relations(select)
         self._joins: list[exp.Join] = select.args.get("joins") or []
+        self._left_out = set[int]()
         self._spoken = [*spoken, *(q for part in expressions(select) for q in nested(part))]
 
     def arms(self) -> list[Arm]:
@@ -80,7 +87,12 @@ class Chain:
         first = self._items[0]
         arms = [self._begun(first)]
         certain, held = self._of.certain(first), self._held(first)
+        for number in range(len(self._joins), 0, -1):  # what only joins speak of that are left out is left out too
+            if self._joins[number - 1].side == "LEFT" and not self._held(self._items[number]):
+                self._left_out |= set() if self._referenced([number], number) else {number}
         for number, join in enumerate(self._joins, start=1):
+            if number in self._left_out:
+                continue
             if self._looks_up(number, join):
                 certain = False
                 continue
@@ -89,13 +101,16 @@ class Chain:
             step = getattr(self, f"_{join.side.lower() or 'inner'}")
             arms = step(arms, number, on, held, certain)
             held = held or self._held(join.this)
+            if len(arms) > MOST:
+                raise NotIncremental(TOO_MANY)
         return arms
 
     def _inner(self, arms: list[Arm], number: int, on: Tree | None, held: bool, certain: bool) -> list[Arm]:
         crossed = not isinstance(self._items[number], exp.Table) and self._held(self._items[number])
         return [
-            replace(arm.joined(self._relation(number, arm), "", on), crossed=arm.crossed or crossed) for arm in arms
-        ]
+            replace(arm.joined(self._relation(number, arm), "", on), crossed=arm.crossed or crossed)
+            for arm in arms if not rejects(conjuncts(on), arm.empty)
+        ]  # fmt: skip
 
     def _left(self, arms: list[Arm], number: int, on: Tree | None, held: bool, certain: bool) -> list[Arm]:
         seen = self._referenced([number], number)
@@ -109,10 +124,7 @@ class Chain:
             if sure and not arm.crossed:
                 found.append(arm.joined(self._relation(number), "left", on))
             else:
-                found += [
-                    arm.joined(self._relation(number, arm), "", on),
-                    arm.joined(self._empty(number), "left", None),
-                ]
+                found += [*self._inner([arm], number, on, held, certain), self._without(arm, number)]
         return found
 
     def _right(self, arms: list[Arm], number: int, on: Tree | None, held: bool, certain: bool) -> list[Arm]:
@@ -131,11 +143,11 @@ class Chain:
             return [arms[0].joined(right, "full", on)]
         pairs = self._inner(arms, number, on, held, certain)
         if held:
-            left = [arm.joined(self._empty(number), "left", None) for arm in arms]
+            left = [self._without(arm, number) for arm in arms]
             return [*pairs, *left, *self._partners(arms, number, on, seen=True)]
         if self._held(self._items[number]):
             return [*pairs, *(self._lone(arm, number, on) for arm in arms), self._alone(number)]
-        return [*pairs, *(arm.joined(self._empty(number), "left", None) for arm in arms), self._alone(number)]
+        return [*pairs, *(self._without(arm, number) for arm in arms), self._alone(number)]
 
     # -- parts -------------------------------------------------------------------------------------------------------
     def _looks_up(self, number: int, join: exp.Join) -> bool:
@@ -161,7 +173,7 @@ class Chain:
         """Rows of the left side whose partner changed, without it."""
         partner = Arm(((self._relation(number), "", None),)).built([exp.Literal.number(1)], [on] if on else [])
         lone = replace(arm, where=(*arm.where, exp.Exists(this=partner)), crossed=True)
-        return lone.joined(self._empty(number), "left", None)
+        return self._without(lone, number)
 
     def _partners(self, arms: list[Arm], number: int, on: Tree | None, seen: bool) -> list[Arm]:
         """Rows of the right side whose partner on the left changed, without it."""
@@ -175,8 +187,13 @@ class Chain:
         """Rows of the right side with nothing on the left."""
         arm = Arm(((self._of.relation(self._items[number], self._target, crossed=True), "", None),), crossed=True)
         for earlier in range(number):
-            arm = arm.joined(self._empty(earlier), "left", None)
+            arm = self._without(arm, earlier)
         return arm
+
+    def _without(self, arm: Arm, number: int) -> Arm:
+        """Rows that have found no partner in a relation."""
+        joined = arm.joined(self._empty(number), "left", None)
+        return replace(joined, empty=arm.empty | {self._items[number].alias_or_name})
 
     def _empty(self, number: int) -> Tree:
         """A relation that has no row, for the types of its columns."""
@@ -187,9 +204,17 @@ class Chain:
     def _referenced(self, numbers: Sequence[int] | range, join: int) -> bool:
         """Whether anything but the condition of join `join`, and what joins them to each other, speaks of relations."""
         aliases = {self._items[n].alias_or_name for n in numbers}
-        others = [(n, j.args["on"]) for n, j in enumerate(self._joins, 1) if n != join and j.args.get("on") is not None]
+        joins = [(n, j) for n, j in enumerate(self._joins, 1) if n != join and n not in self._left_out]
+        others = [(n, j.args["on"]) for n, j in joins if j.args.get("on") is not None]
         outer = [on for n, on in others if n > join or not {c.table for c in on.find_all(exp.Column)} <= aliases]
         return any(c.table in aliases for part in [*self._spoken, *outer] for c in part.find_all(exp.Column))
+
+
+def rejects(conditions: Sequence[Tree], empty: Collection[str]) -> bool:
+    """Whether one of some conditions compares a column of a relation that is all NULL."""
+    tests = [test for test in conditions if isinstance(test, _COMPARING)]
+    sides = [side.unnest() for test in tests for side in (test.this, test.expression)]
+    return any(isinstance(side, exp.Column) and side.table in empty for side in sides)
 
 
 def _looks_up(condition: Tree, alias: str) -> bool:

@@ -22,7 +22,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from qbcd.queries.chains import Chain
+from qbcd.queries.chains import Chain, rejects
 from qbcd.queries.decided import Unknown, decided, holds, known_columns, united
 from qbcd.queries.prepared import Tree, conjuncts, expressions, nested, operand, selects
 from qbcd.queries.refusals import is_total
@@ -102,7 +102,7 @@ class Relaxed:
         if inner is not None and target is not None:
             kept.append(self._exists(inner, target))
         chain = Chain(self, select, None if inner is not None else target, [*shown, *kept])
-        return [arm.built(shown, kept) for arm in chain.arms()]
+        return [arm.built(shown, kept) for arm in chain.arms() if not rejects(kept, arm.empty)]
 
     def _exists(self, query: exp.Query, target: str) -> Tree:
         """That a changed inner row stands beside the outer one."""

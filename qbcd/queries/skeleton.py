@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
 
 from sqlglot import exp
 
+from qbcd.queries.chains import TOO_MANY
 from qbcd.queries.decided import Alike, known_columns, unknown_columns
 from qbcd.queries.prepared import Name, NotIncremental, Prepared, Tree, selects
 from qbcd.queries.refusals import refusals, without_key
 from qbcd.queries.relaxed import Relaxed, State
 from qbcd.queries.restriction import Equal, Restriction, equal
 
+LARGEST = 5000  # SELECTs within the statement that asks for keys
 _GROUPING = (exp.Group, exp.AggFunc, exp.Distinct)
 
 
@@ -24,6 +25,9 @@ class Skeleton:
         key: Names of the columns of the result that tell its rows apart; none of a result of one row.
         plain: As :func:`~qbcd.queries.refusals.refusals` takes it.
         alike: What equal values of a column of a base table have in common.
+
+    Attributes:
+        kept: Columns of each base table by which old rows lead to the keys that they affected.
 
     Raises:
         NotIncremental: They cannot; the first reason.
@@ -42,6 +46,7 @@ class Skeleton:
         known = known_columns(prepared.tree, self._unknown)
         for reason in without_key(self._positions, known, self.columns):
             raise NotIncremental(reason)
+        self.kept = self._kept()
 
     def mentions(self, table: Name) -> list[str]:
         """The aliases under which the query speaks of a base table."""
@@ -66,12 +71,15 @@ class Skeleton:
         arms = Relaxed(self._unknown, state, lean=lean).query(self.prepared.tree, alias, self._positions)
         return [arm.distinct() for arm in arms]
 
-    @cached_property
-    def kept(self) -> dict[Name, list[str]]:
+    def _kept(self) -> dict[Name, list[str]]:
         """Columns of each base table by which old rows lead to the keys that they affected."""
+        size = 0
         found: dict[Name, dict[str, None]] = {table: {} for table in self.prepared.tables()}
         for alias in self.prepared.bases:
             for arm in self._affected(alias, _Bare(), lean=False):
+                size += sum(1 for _ in arm.find_all(exp.Select))
+                if size > LARGEST:
+                    raise NotIncremental(TOO_MANY)
                 for column in arm.find_all(exp.Column, bfs=False):
                     if column.table in self.prepared.bases:
                         found[self.prepared.bases[column.table]][column.name] = None

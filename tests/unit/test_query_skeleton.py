@@ -313,3 +313,24 @@ def test_beyond_a_look_up_that_is_left_out_nobody_is_surely_without_a_partner() 
     arms = skeleton(query, "id").affected("q3", Whole())
     assert len(arms) == 2
     assert not any(join.side == "RIGHT" for arm in arms for join in arm.args["joins"])
+
+
+class Uncertain(Whole):
+    """A state of which nothing is certain."""
+
+    exact = False
+
+
+@pytest.mark.parametrize(("left", "arms"), [("a{}", 10), ("a0", 0)])
+def test_many_outer_joins_that_are_spoken_of(left: str, arms: int) -> None:
+    """Each of them twice, with the partners that there are and without; not where one has none because another has."""
+    tables = " ".join(f"LEFT JOIN public.a AS a{n} ON a{n}.f = {left.format(n - 1)}.id" for n in range(1, 10))
+    spoken = " AND ".join(f"(a{n}.g > 1 OR a{n}.g IS NULL)" for n in range(1, 10))
+    query = f"SELECT a0.id FROM public.a AS a0 {tables}"
+    [arm] = skeleton(query, "id").affected("q0", Uncertain())
+    assert len(list(arm.find_all(exp.Table))) == 1, "whom nobody speaks of changes no key"
+    try:
+        assert len(skeleton(f"{query} WHERE {spoken}", "id").affected("q9", Uncertain())) == arms
+    except NotIncremental as refused:
+        assert str(refused).startswith("has more outer joins whose columns its key or conditions speak of")
+        assert not arms
