@@ -17,7 +17,7 @@ from qbcd.job import JobReport, Outcome, poll, run_always, run_once
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.run import plan_of, prepare_stream, reset_stream, retire_sink, verify_stream
 from qbcd.sinks import SinkBatch
-from qbcd.sites import Difference, Step
+from qbcd.sites import Differences, Step
 from qbcd.status import StreamStatus, latest_events, stream_status
 from qbcd.strategies import Estimate
 from qbcd.stream import Report, Stream
@@ -89,8 +89,8 @@ class StreamHandle:
         if error is not None:
             raise error
 
-    def verify(self) -> list[Difference]:
-        """Compares replica and source in full."""
+    def verify(self) -> Differences:
+        """Compares replica and source in full; the result is a list, `truncated` where it holds not all."""
         return verify_stream(self._project.work(self.name))
 
     def reset(self, *, discard: bool = False) -> None:

@@ -21,7 +21,7 @@ from qbcd.catalog.source import Session
 from qbcd.errors import ConfigError, DeliveryError, QbcdError, Refused, SchemaChanged
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.sinks import Sink, SinkBatch
-from qbcd.sites import Difference, Held, not_prepared
+from qbcd.sites import Differences, Held, not_prepared
 from qbcd.spark.jdbc import explained, spark_failure
 from qbcd.sql import check_operators, check_restriction, restriction_probe, restriction_remedy
 from qbcd.state import StreamRow
@@ -74,7 +74,7 @@ def prepare_stream(stream: Stream) -> Report:
     return report
 
 
-def verify_stream(stream: Stream) -> list[Difference]:
+def verify_stream(stream: Stream) -> Differences:
     """Compares replica and source in full, under the lease; changes nothing."""
     with stream.site.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))

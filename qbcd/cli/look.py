@@ -130,14 +130,15 @@ def verify(output: Output, stream: StreamName) -> int:
         found = project.stream(stream).verify()
     if output.as_json:
         listed = [{"op": d.op, "key": d.key, "what": d.what} for d in found]
-        output.data({"stream": stream, "equal": not found, "differences": listed})
+        output.data({"stream": stream, "equal": not found, "truncated": found.truncated, "differences": listed})
     elif not found:
         output.show(f"[bold]{escape(stream)}[/]: replica and source are equal")
     else:
-        table = Table(title=f"{escape(stream)}: {words.counted(len(found), 'difference')}", title_justify="left")
+        number = words.counted(len(found), "difference")
+        table = Table()
         table.add_column("key", style="bold", overflow="fold")
         table.add_column("difference", overflow="fold")
         for d in found:
             table.add_row(escape(d.key or "()"), escape(d.what or _DIFFERENCES[d.op]))
-        output.show(table)
+        output.show(f"[bold]{escape(stream)}[/]: {'the first ' if found.truncated else ''}{number}", table)
     return 4 if found else 0

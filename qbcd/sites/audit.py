@@ -12,7 +12,7 @@ from qbcd.sites import compare, settled
 from qbcd.sites.described import next_window
 from qbcd.sites.reading import Snapshot
 from qbcd.sites.turns import turn_of
-from qbcd.sites.values import Difference, Held, Settings, Step
+from qbcd.sites.values import LISTED, Difference, Differences, Held, Settings, Step
 from qbcd.state import StoredRange, StreamRow
 from qbcd.strategies import IdRcs, RemoteTs
 
@@ -84,7 +84,7 @@ def _fetch(strategy: IdRcs, what: str, statement: Statement, place: str) -> Step
     return Step(title, place, statement)
 
 
-def verify(site: SparkSite, plan: StreamPlan, held: Held) -> list[Difference]:
+def verify(site: SparkSite, plan: StreamPlan, held: Held) -> Differences:
     """Compares every range with the replica's own rows, and the rows of those that differ.
 
     Where every statement sees a state of its own, what differs is read again, and must differ then too (protocol.md
@@ -114,14 +114,14 @@ def verify(site: SparkSite, plan: StreamPlan, held: Held) -> list[Difference]:
         dirty = settled.suspects(site, plan, strategy, snapshot, known, settings)
         if isinstance(strategy, RemoteTs):
             found = _before_the_mark(site, plan, strategy, settings, held, snapshot, dirty, stages)
-            return _listed(found, len(plan.key)) if found is not None else []
+            return _listed(found, len(plan.key)) if found is not None else Differences()
         found = differing(dirty) if dirty else None
         if found is not None and snapshot.name is None:
             ids = {r["range_id"] for r in found.select("range_id").distinct().collect()}
             dirty = [r for r in dirty if r.range_id in ids]
             found = differing(dirty).join(found.select("key_id"), "key_id", "left_semi") if dirty else None
         shown = plan.captured if plan.counted else plan.key
-        return _listed(found, len(shown)) if found is not None else []
+        return _listed(found, len(shown)) if found is not None else Differences()
 
 
 def _before_the_mark(
@@ -138,8 +138,8 @@ def _before_the_mark(
     return settled.differing(old, settled.stage_of(site, strategy, fetched, settings), plan)
 
 
-def _listed(changes: DataFrame, key: int) -> list[Difference]:
-    """The first 1000 of `changes`, by the first `key` columns."""
+def _listed(changes: DataFrame, key: int) -> Differences:
+    """The first of `changes`, by the first `key` columns."""
     keys = [f"CAST(COALESCE(a_{i}, b_{i}) AS STRING) AS k{i}" for i in range(key)]
-    rows = changes.selectExpr("op", *keys).limit(1000).collect()
-    return [Difference(r["op"], ", ".join(str(v) for v in r[1:])) for r in rows]
+    rows = changes.selectExpr("op", *keys).limit(LISTED + 1).collect()
+    return Differences(Difference(r["op"], ", ".join(str(v) for v in r[1:])) for r in rows)

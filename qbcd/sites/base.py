@@ -21,7 +21,7 @@ from qbcd.catalog.source import Session, Source
 from qbcd.errors import LeaseHeld, StateConflict
 from qbcd.model import BatchHeader, ServerIdentity, StreamPlan
 from qbcd.sites.guards import key_error, not_prepared
-from qbcd.sites.values import Detection, Difference, Held, Settings, Step
+from qbcd.sites.values import Detection, Differences, Held, Settings, Step
 from qbcd.spark.provider import SparkProvider
 from qbcd.state import LeaseKeeper, ProjectState, StreamRow, StreamStore
 from qbcd.strategies import Estimate, RemoteTs, Stamped, Strategy
@@ -201,7 +201,7 @@ class Site(ABC):
             return strategy.estimate(self.source.connector.indexes(session.connection, plan.table))
 
     @abstractmethod
-    def verify(self, plan: StreamPlan, held: Held) -> list[Difference]:
+    def verify(self, plan: StreamPlan, held: Held) -> Differences:
         """Compares replica and source in full."""
 
     @abstractmethod

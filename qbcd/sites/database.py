@@ -29,7 +29,7 @@ from qbcd.sites.horizon import look_ahead
 from qbcd.sites.passes import Visit
 from qbcd.sites.shapes import casts, event_fields
 from qbcd.sites.stepping import Counts, Look
-from qbcd.sites.values import Detection, Difference, Held, Settings, Step
+from qbcd.sites.values import LISTED, Detection, Difference, Differences, Held, Settings, Step
 from qbcd.spark.provider import SparkProvider
 from qbcd.spark.source import source_rows
 from qbcd.state import ProjectState, StreamRow, StreamStore
@@ -284,7 +284,7 @@ class DatabaseSite(Site):
         steps = described.explain(self, plan, row)
         return [*steps, *described.audits(self, plan, row)] if settings.audit else steps
 
-    def verify(self, plan: StreamPlan, held: Held) -> list[Difference]:
+    def verify(self, plan: StreamPlan, held: Held) -> Differences:
         """Runs the comparison into the outbox under a number of its own, lists it, and rolls it back."""
         strategy = self.strategy(plan)
         part = Part(held.row.epoch, held.row.last_batch_seq + 1)
@@ -295,6 +295,6 @@ class DatabaseSite(Site):
             found = 0
             for make in described.comparison(strategy, held.row):
                 found += session.run(make(replace(part, first=found)))
-            rows = session.rows(strategy.differing_keys(part))
+            rows = session.rows(strategy.differing_keys(part, LISTED + 1))
             session.rollback()
-        return [Difference(r.op.strip(), ", ".join(map(str, tuple(r)[1:]))) for r in rows]
+        return Differences(Difference(r.op.strip(), ", ".join(map(str, tuple(r)[1:]))) for r in rows)

@@ -31,7 +31,7 @@ from qbcd.sites.replica import Replica, travels_of
 from qbcd.sites.shapes import batch_fields, row_fields
 from qbcd.sites.switching import Found, new_batch
 from qbcd.sites.tallies import Totals
-from qbcd.sites.values import Detection, Difference, Held, Settings, Step
+from qbcd.sites.values import Detection, Differences, Held, Settings, Step
 from qbcd.spark.provider import SparkProvider
 from qbcd.state import ProjectState, StreamRow
 from qbcd.strategies import IdRcs, RemoteTs, strategy_class
@@ -229,7 +229,7 @@ class SparkSite(Site):
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[Step]:
         return audit.explain(self, plan, settings, row)
 
-    def verify(self, plan: StreamPlan, held: Held) -> list[Difference]:
+    def verify(self, plan: StreamPlan, held: Held) -> Differences:
         return audit.verify(self, plan, held)
 
     def checkpoint(self, plan: StreamPlan, settings: Settings, snapshot: Snapshot, rows: int) -> dict[str, Any]:

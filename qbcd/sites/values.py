@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from qbcd.model import BatchHeader, Cost, Statement
 from qbcd.state import LeaseKeeper, Refusal, StreamRow
+
+LISTED = 1000  # differences that a comparison of replica and source lists, at most
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,20 @@ class Difference:
     op: str
     key: str
     what: str = ""
+
+
+class Differences(list[Difference]):
+    """The first :data:`LISTED` differences of a comparison.
+
+    Attributes:
+        truncated: There are more.
+    """
+
+    def __init__(self, found: Iterable[Difference] = ()) -> None:
+        """Takes one more than :data:`LISTED` of `found`, where there are as many, to know of the rest."""
+        super().__init__(found)
+        self.truncated = len(self) > LISTED
+        del self[LISTED:]
 
 
 @dataclass(frozen=True)

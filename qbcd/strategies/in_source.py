@@ -168,9 +168,9 @@ class InSource(Strategy):
         """(keys_more_than_once, keys_null) of the table; for keys that the catalog does not vouch for."""
         return self._compiled("key_problems", within=within)
 
-    def differing_keys(self, part: Part) -> Statement:
-        """(op, k0..kn) of a part's rows, keys as canonical text."""
-        return self._part("outbox_keys", part)
+    def differing_keys(self, part: Part, most: int) -> Statement:
+        """(op, k0..kn) of a part's first `most` rows, keys as canonical text."""
+        return self._part("outbox_keys", part, most=most)
 
     # -- a change of what is captured ---------------------------------------------------------------------------------
     def fill(self, added: Columns) -> Statement:
