@@ -218,7 +218,7 @@ class Project(Assembly):
         Args:
             streams: Names; none means all.
         """
-        found = check_machine(self.drivers(), self.config.workdir, self.config.spark, self._spark)
+        found = check_machine(self.drivers(), self.config.workdir, self.config.spark, self._spark, self.check_settings)
         with self.looking():
             for name in list(streams) or [c.name for c in self.config.streams]:
                 found += check_stream(self.work(name))

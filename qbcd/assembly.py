@@ -18,9 +18,10 @@ from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.errors import ConfigError, StateMissing
 from qbcd.sinks import Sink, make_sink
 from qbcd.sites import DatabaseSite, Files, Settings, Site, SparkSite, with_variant
-from qbcd.spark.drivers import driver_in, find_driver, user_cache
+from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
 from qbcd.spark.machine import Surroundings
 from qbcd.spark.provider import SparkProvider
+from qbcd.spark.session import check_setting
 from qbcd.state import ProjectState
 from qbcd.strategies import strategy_class
 from qbcd.stream import Stream
@@ -46,7 +47,7 @@ class Assembly:
         self._sinks: dict[str, Sink] = {}
         self.progress: Callable[[str, str], None] = lambda stream, what: None  # told what a long step is at
         self.stopping: Callable[[], bool] = lambda: False  # asked between the steps of a long poll
-        drivers = sorted({driver.driver_class for driver, _ in self.drivers()})
+        drivers = sorted({wanted.driver.driver_class for wanted in self.drivers()})
         self._spark = SparkProvider(config.spark, self._jars, drivers, session=spark)
 
     def close(self) -> None:
@@ -85,7 +86,8 @@ class Assembly:
         """The sink called `name`."""
         if name not in self._sinks:
             config = self.config.sinks[name]
-            self._sinks[name] = make_sink(name, config.type, config.options)
+            with self._placed("sinks", name):
+                self._sinks[name] = make_sink(name, config.type, config.options)
         return self._sinks[name]
 
     def work(
@@ -185,24 +187,41 @@ class Assembly:
             connector.driver = brought or connector.driver  # a jar without any is refused when it is looked up
         return connector
 
-    def drivers(self) -> list[tuple[JdbcDriver, Path | None]]:
+    def drivers(self) -> list[Wanted]:
         """The JDBC drivers of all configured sources, each once, with the jar that the user named for it."""
-        found: dict[JdbcDriver, Path | None] = {}
+        found: dict[JdbcDriver, Wanted] = {}
         for name, config in self.config.sources.items():
             driver = self._connector(name).driver
-            found[driver] = found.get(driver) or config.jdbc.driver_jar
-        shared = self.config.spark.driver_jar
+            if driver not in found or found[driver].jar is None:
+                place = self.config.where("sources", name, "jdbc", "driver_jar")
+                found[driver] = Wanted(driver, config.jdbc.driver_jar, place)
+        shared, place = self.config.spark.driver_jar, self.config.where("spark", "driver_jar")
         alone = len(found) == 1
         return [
-            (driver, jar or (shared if shared and (alone or driver_in(shared, [driver])) else None))
-            for driver, jar in found.items()
+            Wanted(driver, shared, place)
+            if wanted.jar is None and shared and (alone or driver_in(shared, [driver]))
+            else wanted
+            for driver, wanted in found.items()
         ]
 
+    def check_settings(self) -> None:
+        """Holds the user's settings of Spark against those that correctness rests on.
+
+        Raises:
+            ConfigError: One contradicts them.
+        """
+        for name, value in self.config.spark.conf.items():
+            with self._placed("spark", "conf", name):
+                check_setting(name, value)
+
     def _jars(self) -> list[Path]:
-        """The driver jars of all configured sources."""
+        """The driver jars of all configured sources, for a session that is about to be made."""
+        self.check_settings()
         jars, around = [], Surroundings(spark_conf=self.config.spark.conf)
-        for driver, configured in self.drivers():
-            found = find_driver(driver, configured=configured, cache=user_cache(), around=around)
+        for wanted in self.drivers():
+            found = find_driver(
+                wanted.driver, configured=wanted.jar, cache=user_cache(), around=around, place=wanted.place
+            )
             for line in found.passed_over:
                 log.warning("%s", line)
             jars.append(found.jar)

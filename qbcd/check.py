@@ -21,14 +21,12 @@ from qbcd.catalog.queried import rights_of
 from qbcd.catalog.remembered import check_requested, check_server, check_shape
 from qbcd.catalog.source import Session
 from qbcd.config import SparkConfig
-from qbcd.connectors.base import JdbcDriver
 from qbcd.errors import EnvironmentMissing, MissingPrivilege, QbcdError, Refused, UnsafeKey
 from qbcd.model import Consistency, StreamPlan, Table
 from qbcd.run import option_place, plan_of, probe_restriction
-from qbcd.spark.drivers import find_driver, user_cache
+from qbcd.spark.drivers import Wanted, find_driver, user_cache
 from qbcd.spark.machine import Surroundings, require_java
 from qbcd.spark.provider import SparkProvider
-from qbcd.spark.session import session_settings
 from qbcd.state import StreamRow
 from qbcd.stream import Stream
 
@@ -163,20 +161,25 @@ def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamR
 
 # -- the machine -----------------------------------------------------------------------------------------------------
 def check_machine(
-    drivers: Sequence[tuple[JdbcDriver, Path | None]], workdir: Path, config: SparkConfig, spark: SparkProvider
+    drivers: Sequence[Wanted],
+    workdir: Path,
+    config: SparkConfig,
+    spark: SparkProvider,
+    settings: Callable[[], object] = lambda: None,
 ) -> list[Finding]:
     """What all streams need of this machine: Java, driver jars, the workdir, and executors that see it.
 
     Args:
-        drivers: Of all configured sources, each once, with the jar that the user named.
+        drivers: Of all configured sources, each once.
         workdir: The project's workdir; need not exist yet.
         config: How Spark is started.
         spark: Started only where the master is not this process.
+        settings: Refuses settings of Spark that a session would refuse.
     """
     found = [_java()]
-    settings = _tried("Spark", lambda: session_settings(config, []), "", "")
-    found += [settings] if settings.error else []
-    found += [_driver(driver, configured, config.conf) for driver, configured in drivers]
+    tried = _tried("Spark", settings, "", "")
+    found += [tried] if tried.error else []
+    found += [_driver(wanted, config.conf) for wanted in drivers]
     found.append(_tried("workdir", lambda: _writable(workdir), f"{workdir} can be written", ""))
     if not config.master.startswith("local") and not any(f.level == "error" for f in found):
         seen = f"seen by the executors of {config.master} too"
@@ -191,15 +194,15 @@ def _java() -> Finding:
         return _failed("Java", error)
 
 
-def _driver(driver: JdbcDriver, configured: Path | None, spark_conf: Mapping[str, str]) -> Finding:
+def _driver(wanted: Wanted, spark_conf: Mapping[str, str]) -> Finding:
     """The driver's jar; a look installs no package, so where a poll would, that is a warning."""
-    subject = f"driver {driver.driver_class}"
+    subject = f"driver {wanted.driver.driver_class}"
     looking = Surroundings(may_install=lambda: False, spark_conf=spark_conf)
     try:
-        jar = find_driver(driver, configured=configured, cache=user_cache(), around=looking)
+        jar = find_driver(wanted.driver, configured=wanted.jar, cache=user_cache(), around=looking, place=wanted.place)
     except EnvironmentMissing as error:
         if Surroundings().may_install() and shutil.which("apt-get"):
-            package = driver.debian
+            package = wanted.driver.debian
             return Finding(subject, "warning", f"no jar yet; the first poll installs the package {package}")
         return _failed(subject, error)
     except QbcdError as error:

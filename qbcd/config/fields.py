@@ -136,22 +136,27 @@ def _scalar_text(value: Any) -> Any:
     return str(value) if isinstance(value, (int, float)) else value
 
 
-def local_path(value: Any, base_dir: Path) -> Path:
+def local_path(value: Any, base_dir: Path, at: str | None = None) -> Path:
     """A path as written, made absolute from `base_dir`.
+
+    Args:
+        value: What was written.
+        base_dir: Where relative paths start from.
+        at: The key that it is of, below the value that is validated.
 
     Raises:
         PydanticCustomError: It is empty, no text, or names another file system than the local one.
     """
     if not isinstance(value, (str, Path)) or not str(value).strip():
-        raise wrong("not a path", "write a folder or file, relative to the configuration file or absolute")
+        raise wrong("not a path", "write a folder or file, relative to the configuration file or absolute", at=at)
     if _SCHEME.match(str(value)):
         raise wrong(
-            "paths with a scheme (scheme://) are not built yet", "use a local or mounted folder", not_built=True
+            "paths with a scheme (scheme://) are not built yet", "use a local or mounted folder", at=at, not_built=True
         )
     try:
         return Path(os.path.abspath(base_dir / Path(value).expanduser()))
     except RuntimeError:
-        raise wrong("the home folder that ~ stands for is not known", "write the path in full") from None
+        raise wrong("the home folder that ~ stands for is not known", "write the path in full", at=at) from None
 
 
 def _local_path(value: Any, info: ValidationInfo) -> Path:

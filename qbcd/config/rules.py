@@ -93,7 +93,7 @@ def _shared_folders(config: ProjectConfig) -> Iterator[Problem]:
     """Two sinks in one folder would take each other's batches for their own."""
     seen: dict[str, str] = {}
     for name, sink in config.sinks.items():
-        folder = str(getattr(sink, "path", ""))
+        folder = str(sink.options.get("path") or "")
         if folder and folder in seen:
             yield Problem(
                 ("sinks", name, "path"), f"sink {seen[folder]} writes there already", "give it a path of its own"

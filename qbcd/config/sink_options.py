@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo, model_validator
 
-from qbcd.config.fields import LocalPath, Section, Whole, wrong
+from qbcd.config.fields import LocalPath, Section, Whole, base_dir_of, local_path, wrong
 
 BUILT_SINKS = ("jsonl", "parquet", "console")
 SINK_GROUP = "qbcd.sinks"
@@ -51,20 +51,23 @@ class ConsoleSink(SinkConfig):
 
 
 class OtherSink(SinkConfig):
-    """A sink of an installed package; its options are judged by that package."""
+    """A sink of an installed package; its options are judged by that package, but for `path`: a local one."""
 
     settings: dict[str, Any] = Field(default_factory=dict, repr=False)
 
     @model_validator(mode="before")
     @classmethod
-    def _gather(cls, data: Any) -> Any:
+    def _gather(cls, data: Any, info: ValidationInfo) -> Any:
         if not isinstance(data, dict):
             return data
-        return {"type": data.get("type"), "settings": {key: item for key, item in data.items() if key != "type"}}
+        settings = {key: item for key, item in data.items() if key != "type"}
+        if settings.get("path") is not None:
+            settings["path"] = local_path(settings["path"], base_dir_of(info), at="path")
+        return {"type": data.get("type"), "settings": settings}
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options as written."""
+        """The options as written, `path` made absolute."""
         return dict(self.settings)
 
 

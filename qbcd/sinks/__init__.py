@@ -7,11 +7,13 @@ A new one is a file here, a line in :data:`SINKS` and a page in docs; third part
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
-from qbcd.errors import ConfigError, NotBuilt
+from qbcd.config.document import did_you_mean, quoted
+from qbcd.errors import ConfigError, NotBuilt, QbcdError
 from qbcd.sinks.base import Sink, SinkBatch
 from qbcd.sinks.console import ConsoleSink
 from qbcd.sinks.jsonl import JsonlSink
@@ -42,10 +44,7 @@ def sink_class(kind: str) -> type[Sink]:
         return SINKS[kind]
     for entry in entry_points(group=GROUP):
         if entry.name == kind:
-            found = entry.load()
-            if isinstance(found, type) and issubclass(found, Sink):
-                return found
-            raise ConfigError(f"the entry point {entry.value} of sink type {kind} is no Sink class")
+            return _brought(entry)
     raise ConfigError(f"there is no sink type {kind}", remedy=f"one of {', '.join(sink_types())}")
 
 
@@ -55,30 +54,73 @@ def make_sink(name: str, kind: str, options: Mapping[str, Any]) -> Sink:
     Args:
         name: Its name in the configuration.
         kind: Its `type`.
-        options: Its other settings, given to the class by name; `path`, if any, is absolute or relative to the
-            working directory.
+        options: Its other settings, given to the class by name; a `path` that is relative, as none of a configuration
+            is, starts from the working directory.
 
     Raises:
         ConfigError: The type is unknown, or the settings are not the type's.
         NotBuilt: The path is not on a local or mounted file system.
     """
     settings = dict(options)
-    if "path" in settings:
-        settings["path"] = local_path(name, settings["path"])
+    if settings.get("path") is not None:
+        settings["path"] = local_path(settings["path"])
+    made = sink_class(kind)
+    _check_names(made, kind, settings)
     try:
-        return sink_class(kind)(name, **settings)
-    except TypeError as error:
+        return made(name, **settings)
+    except QbcdError:
+        raise
+    except Exception as error:
         raise ConfigError(
-            f"sinks.{name}: {error}", remedy=f"see the settings of sink type {kind} in docs/sinks.md"
+            f"sink type {kind} does not take its settings: {_told(error)}",
+            remedy="correct them; the documentation of the package that brings it says what they may be",
         ) from error
 
 
-def local_path(sink: str, path: str | Path) -> Path:
+def local_path(path: str | Path) -> Path:
     """An absolute local path.
 
     Raises:
         NotBuilt: It is a URL.
     """
     if "://" in str(path):
-        raise NotBuilt(f"sinks.{sink}: paths such as {path} are not built yet", remedy="use a local or mounted folder")
+        raise NotBuilt(f"paths such as {path} are not built yet", remedy="use a local or mounted folder")
     return Path(path).absolute()
+
+
+def _brought(entry: EntryPoint) -> type[Sink]:
+    """The class that a package offers."""
+    remedy = f"update or remove the package that brings it, or take another of {', '.join(sink_types())}"
+    try:
+        found = entry.load()
+    except Exception as error:
+        what = f"sink type {entry.name} ({entry.value}) cannot be loaded: {_told(error)}"
+        raise ConfigError(what, remedy=remedy) from error
+    if isinstance(found, type) and issubclass(found, Sink):
+        return found
+    raise ConfigError(f"the entry point {entry.value} of sink type {entry.name} is no Sink class", remedy=remedy)
+
+
+def _check_names(made: type[Sink], kind: str, settings: Mapping[str, Any]) -> None:
+    """Holds the names of settings against what the class takes after the sink's name.
+
+    Raises:
+        ConfigError: One is unknown, or one that must be there is missing.
+    """
+    takes = list(signature(made).parameters.values())[1:]
+    named = {p.name: p for p in takes if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)}
+    if not any(p.kind is Parameter.VAR_KEYWORD for p in takes):
+        for name in settings:
+            if name not in named:
+                otherwise = f"there are {', '.join(named)}" if named else "remove it"
+                remedy = did_you_mean(name, named, otherwise)
+                raise ConfigError(f"sink type {kind} has no setting {quoted(name)}", remedy=remedy)
+    for name, one in named.items():
+        if one.default is Parameter.empty and name not in settings:
+            raise ConfigError(f"sink type {kind} needs the setting {quoted(name)}", remedy="add it")
+
+
+def _told(error: Exception) -> str:
+    """An error of foreign code: its class and first line."""
+    lines = str(error).strip().splitlines()
+    return ": ".join([type(error).__name__, *lines[:1]])

@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from qbcd.connectors.base import JdbcDriver
 from qbcd.errors import ConfigError, EnvironmentMissing
@@ -23,6 +23,19 @@ from qbcd.spark.machine import Surroundings, last_line, one_line, resolve_maven
 
 Origin = Literal["configured", "cache", "system", "maven", "package"]
 MANIFEST = "META-INF/MANIFEST.MF"
+
+
+class Wanted(NamedTuple):
+    """A JDBC driver that sources need.
+
+    Attributes:
+        jar: The jar that the user named for it.
+        place: Where the configuration names that jar.
+    """
+
+    driver: JdbcDriver
+    jar: Path | None = None
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,7 +63,7 @@ def user_cache(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def find_driver(
-    driver: JdbcDriver, *, configured: Path | None, cache: Path, around: Surroundings | None = None
+    driver: JdbcDriver, *, configured: Path | None, cache: Path, around: Surroundings | None = None, place: str = ""
 ) -> DriverSource:
     """The jar of `driver`, from the first place that has a usable one.
 
@@ -59,6 +72,7 @@ def find_driver(
         configured: The path that the user named; nothing else is tried then.
         cache: The user's cache; jars are kept in its folder ``jars``, Maven's own files in ``ivy``.
         around: The machine, for tests.
+        place: Where the configuration names that path.
 
     Raises:
         ConfigError: The configured path is no usable jar.
@@ -68,9 +82,9 @@ def find_driver(
         problem = jar_problem(configured, driver)
         if problem:
             raise ConfigError(
-                f"the JDBC driver jar {configured} {problem}",
+                f"the JDBC driver jar {configured} {problem}", where=place,
                 remedy="correct the path, or remove it to have qbcd search",
-            )
+            )  # fmt: skip
         return DriverSource(configured, "configured")
     search = _Search(driver, cache, around or Surroundings())
     steps: tuple[tuple[Origin, Callable[[], Path | None]], ...] = (

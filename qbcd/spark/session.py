@@ -57,6 +57,16 @@ class SparkSettings(Protocol):
         """Further Spark settings, as the user wrote them."""
 
 
+def check_setting(name: str, value: str) -> None:
+    """Holds a setting of the user's against those that correctness rests on.
+
+    Raises:
+        ConfigError: It contradicts one.
+    """
+    if name in FIXED and value.lower() != FIXED[name].lower():
+        raise ConfigError(f"{name} is {value}, but qbcd needs {FIXED[name]}", remedy="remove it from spark.conf")
+
+
 def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores: int | None = None) -> dict[str, str]:
     """All settings of a new session.
 
@@ -69,11 +79,8 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
         ConfigError: The user contradicts a setting that correctness rests on.
     """
     user = {name: str(value) for name, value in settings.conf.items()}
-    for name, value in FIXED.items():
-        if name in user and user[name].lower() != value.lower():
-            raise ConfigError(
-                f"spark.conf: {name} is {user[name]}, but qbcd needs {value}", remedy=f"remove {name} from spark.conf"
-            )
+    for name, value in user.items():
+        check_setting(name, value)
     made = {
         "spark.app.name": "qbcd",
         "spark.master": settings.master,

@@ -13,6 +13,7 @@ import pytest
 from qbcd.check import check_machine
 from qbcd.config import SparkConfig
 from qbcd.connectors import PostgreSQL
+from qbcd.spark.drivers import Wanted
 from qbcd.spark.provider import SparkProvider
 from tests.support import connect, sql, wait_until
 from tests.support.cli import Cli, finished, spawn
@@ -345,7 +346,7 @@ def test_executors_are_asked_for_the_workdir(workspace: Path, spark: SparkSessio
     config = SparkConfig(master="spark://cluster:7077")
     provider = SparkProvider(config, list, session=spark)
     for workdir in (workspace, workspace / "new"):
-        found = check_machine([(PostgreSQL.driver, None)], workdir, config, provider)
+        found = check_machine([Wanted(PostgreSQL.driver)], workdir, config, provider)
         assert [(f.subject, f.level) for f in found][-1] == ("executors", "ok")
     assert provider.started
     assert names_in(workspace) == []

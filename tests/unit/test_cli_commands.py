@@ -253,4 +253,6 @@ def test_a_database_that_nobody_knows_has_its_place(cli: Cli, project: Path, old
 def test_a_spark_setting_that_polls_would_refuse_is_found_before(cli: Cli, project: Path) -> None:
     setting = "spark: {conf: {spark.sql.session.timeZone: CET}}\n"
     (project / "qbcd.yaml").write_text(CONFIG.replace("sinks:\n", f"{setting}sinks:\n", 1))
-    assert "error      Spark: spark.conf: spark.sql.session.timeZone is CET, but qbcd needs UTC" in cli("check").out
+    ran = cli("check")
+    assert "error      Spark: spark.sql.session.timeZone is CET, but qbcd needs UTC" in ran.out
+    assert 'qbcd.yaml:4: spark.conf."spark.sql.session.timeZone": spark.sql.session.timeZone is CET' in ran.err
