@@ -264,8 +264,16 @@ def staged_batch(site: DatabaseSite, session: Session, header: BatchHeader) -> S
     connector, schema, name = site.source.connector, site.source.schema, outbox_name(site.stream)
     table = connector.probe_table(session.connection, schema, name)
     if table is None:
-        raise StateConflict(f"its outbox {schema}.{name} is gone", stream=site.stream)
+        raise gone(site, "outbox", (schema, name))
     return StagedBatch(connector, schema, header, table)
+
+
+def gone(site: DatabaseSite, what: str, name: tuple[str, str]) -> StateConflict:
+    """The error for a table of the stream's own that somebody has dropped."""
+    return StateConflict(
+        f"its {what} {'.'.join(name)} is gone", stream=site.stream,
+        remedy=f"restore it, or qbcd reset {site.stream} --discard and prepare it again",
+    )  # fmt: skip
 
 
 def first_header(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from qbcd.catalog.meaning import Change
-from qbcd.errors import MissingPrivilege, SchemaChanged, StateConflict
+from qbcd.errors import MissingPrivilege, SchemaChanged
 from qbcd.marks import Window
 from qbcd.model import Statement, StreamPlan, Table
 from qbcd.sites import owned, resizing, stepping
@@ -74,7 +74,7 @@ def widen(site: DatabaseSite, plan: StreamPlan, held: Held, change: Change) -> N
         for table in site.strategy(plan).tables():
             standing = connector.probe_table(conn, *table.name)
             if standing is None:
-                raise StateConflict(f"its table {'.'.join(table.name)} is gone", stream=site.stream)
+                raise stepping.gone(site, "table", table.name)
             statements += _missing(site, plan, table, standing, change)
     _altered(site, held, statements)
 

@@ -119,7 +119,9 @@ class ProjectState(StateDatabase):
             try:
                 self._acknowledge(conn, stream, sink, header)
             except IntegrityError as error:
-                raise StateConflict("another process publishes to this sink", stream=stream) from error
+                raise StateConflict(
+                    "another process publishes to this sink", stream=stream, remedy="let it, or end it, and poll again"
+                ) from error
 
     def _acknowledge(self, conn: Connection, stream: str, sink: str, header: BatchHeader) -> None:
         here = (ACK.c.stream == stream) & (ACK.c.sink == sink)

@@ -76,7 +76,10 @@ def _plan(header: BatchHeader, outbox: Table, limit: int) -> StreamPlan:
     for name, travel in header.columns:
         column = outbox.column(prefixed("b_", name, limit))
         if column is None:
-            raise StateConflict(f"outbox {outbox.name} has lost column {name!r}", stream=header.stream)
+            raise StateConflict(
+                f"outbox {outbox.name} has lost column {name!r}", stream=header.stream,
+                remedy=f"restore it, or qbcd reset {header.stream} --discard and prepare it again",
+            )  # fmt: skip
         captured.append(replace(column, name=name, travel=travel))
     keys = len(header.key)
     return StreamPlan(

@@ -213,6 +213,24 @@ def test_what_a_sink_does_not_take_waits(cli: Cli, workspace: Path, database: st
     assert cli("reset", "customers", "-y").code == 0
 
 
+@pytest.mark.usefixtures("spark")
+def test_an_outbox_that_somebody_dropped(cli: Cli, workspace: Path, database: str) -> None:
+    assert cli("prepare", "customers").code == 0
+    sql(database, "UPDATE customers SET name = 'x' WHERE id = 1")
+    (workspace / "out").write_text("in the way")
+    assert cli("run", "--once", "customers").code == 1
+    (workspace / "out").unlink()
+    [(outbox,)] = sql(database, "SELECT tablename FROM pg_tables WHERE schemaname = 'qbcd' AND tablename ~ '^outbox'")
+    sql(database, f"DROP TABLE qbcd.{outbox}")
+    ran = cli("run", "--once", "customers")
+    assert ran.code == 3
+    remedy = "restore it, or qbcd reset customers --discard and prepare it again"
+    assert f"its outbox qbcd.{outbox} is gone ({remedy})" in ran.err
+    assert cli("reset", "customers", "-y", "--discard").code == 0
+    assert cli("prepare", "customers").code == 0
+    assert cli("run", "--once", "customers").code == 0
+
+
 @pytest.mark.parametrize(
     ("where", "said"),
     [("a = 1; drop table x", "semicolon"), ("select 1", "expression"), ("id = 1 --", "comment"),

@@ -83,8 +83,19 @@ def _family(message: str, stream: str, source: str) -> QbcdError:
     return ConfigError(f"source {source} is another kind of server than its url says: {message}", remedy=remedy)
 
 
+def _full(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "make room on the server's disk; the next poll begins from what was committed"
+    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
+def _read_only(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "the server takes no writes: poll the primary, or use a strategy that only reads, such as id_rcs"
+    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
 def _other(message: str, stream: str, source: str) -> QbcdError:
-    return SourceError(f"source {source}: {message}", stream=stream)
+    remedy = "the words are the server's, and its log may say more; the next poll tries again"
+    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
 _NUMBERS: dict[int, _Maker] = {
@@ -95,7 +106,8 @@ _NUMBERS: dict[int, _Maker] = {
     1040: _unreachable, 1129: _unreachable, 1130: _unreachable, 1053: _unreachable, 1203: _unreachable,
     1146: _schema, 1054: _schema, 1051: _schema, 1412: _schema, 1356: _schema,
     1969: _timeout, 3024: _timeout, 1317: _timeout,
-    1205: _lock, 1213: _lock, 1099: _lock,
+    1205: _lock, 1213: _lock, 1099: _lock, 1020: _lock,
+    1021: _full, 1026: _full, 1114: _full, 1290: _read_only, 1792: _read_only, 1836: _read_only,
     1193: _family, 1690: _out_of_range, 1665: _binlog,
     1118: _wide, 1117: _wide, 1071: _wide, 1153: _packet, 1301: _packet,
 }  # fmt: skip
@@ -106,7 +118,8 @@ _WORDS: tuple[tuple[str, _Maker], ...] = (
     (r"Unknown database", _database),
     (r"doesn't exist|Unknown column|Unknown table|definition has changed", _schema),
     (r"max_statement_time|maximum statement execution time|execution was interrupted|time.?out.*statement", _timeout),
-    (r"Lock wait timeout|Deadlock found", _lock),
+    (r"Lock wait timeout|Deadlock found|Record has changed since last read", _lock),
+    (r"Disk full|The table '.*' is full|No space left on device", _full),
     (r"packet bigger|max_allowed_packet", _packet),
     (r"onnect|ocket|ommunications|unknown host|timed? ?out|SSL|certificate|closed", _unreachable),
 )

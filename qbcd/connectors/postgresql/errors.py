@@ -65,7 +65,7 @@ def _timeout(message: str, stream: str, source: str) -> QbcdError:
 
 
 def _lock(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "another session holds the table, for instance for DDL; the next poll tries again"
+    remedy = "another session holds the table or its rows, for instance for DDL; the next poll tries again"
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
@@ -74,8 +74,19 @@ def _standby(message: str, stream: str, source: str) -> QbcdError:
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
+def _full(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "make room on the server's disk; the next poll begins from what was committed"
+    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
+def _read_only(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "the server takes no writes: poll the primary, or use a strategy that only reads, such as id_rcs"
+    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
 def _other(message: str, stream: str, source: str) -> QbcdError:
-    return SourceError(f"source {source}: {message}", stream=stream)
+    remedy = "the words are the server's, and its log may say more; the next poll tries again"
+    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
 # SQLSTATE, or a class of them, to message; first match wins.
@@ -89,6 +100,10 @@ _STATES: tuple[tuple[str, _Maker], ...] = (
     ("3F000", _schema),
     ("57014", _timeout),
     ("55P03", _lock),
+    ("40P01", _lock),
+    ("40001", _lock),
+    ("25006", _read_only),
+    ("53100", _full),
     ("57P", _unreachable),
     ("53300", _unreachable),
 )
@@ -106,7 +121,8 @@ _WORDS: tuple[tuple[str, _Maker], ...] = (
     (r"permission denied", _privilege),
     (r"(column|relation|schema) .* does not exist", _schema),
     (r"canceling statement due to (statement timeout|user request)", _timeout),
-    (r"canceling statement due to lock timeout", _lock),
+    (r"canceling statement due to lock timeout|deadlock detected|could not serialize access", _lock),
+    (r"No space left on device", _full),
     (r"connection|could not translate host name|timeout expired|timed out|SSL|certificate", _unreachable),
 )
 

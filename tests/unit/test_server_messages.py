@@ -1,0 +1,51 @@
+"""What a server complains of comes with what to do about it, whichever driver tells it."""
+
+from __future__ import annotations
+
+import pytest
+
+from qbcd.connectors import CONNECTORS
+from qbcd.errors import SourceError
+
+LOCK = "another session holds the table or its rows, for instance for DDL; the next poll tries again"
+FULL = "make room on the server's disk; the next poll begins from what was committed"
+READ_ONLY = "the server takes no writes: poll the primary, or use a strategy that only reads, such as id_rcs"
+OTHER = "the words are the server's, and its log may say more; the next poll tries again"
+
+
+class Coded(Exception):
+    """As psycopg2 raises: the text, and a SQLSTATE beside it."""
+
+    def __init__(self, state: str, text: str) -> None:
+        super().__init__(text)
+        self.pgcode = state
+
+
+def jdbc(text: str) -> Exception:
+    return Exception(f"x: org.postgresql.util.PSQLException: ERROR: {text}\n  Detail: y")
+
+
+@pytest.mark.parametrize(
+    ("which", "error", "said", "remedy"),
+    [
+        ("postgresql", Coded("40P01", "deadlock detected\nDETAIL: x"), "deadlock detected", LOCK),
+        ("postgresql", jdbc("deadlock detected"), "deadlock detected", LOCK),
+        ("postgresql", Coded("40001", "could not serialize access due to concurrent update"), "could not ser", LOCK),
+        ("postgresql", Coded("53100", 'could not extend file "base/1": No space left on device'), "extend file", FULL),
+        ("postgresql", jdbc("could not write to file: No space left on device"), "could not write", FULL),
+        ("postgresql", Coded("25006", "cannot execute INSERT in a read-only transaction"), "INSERT in", READ_ONLY),
+        ("postgresql", Coded("22012", "division by zero"), "division by zero", OTHER),
+        ("mariadb", Exception(1213, "Deadlock found when trying to get lock"), "Deadlock found", LOCK),
+        ("mariadb", Exception(1020, "Record has changed since last read in table 't'"), "Record has changed", LOCK),
+        ("mysql", Exception(1114, "The table 'replica_t' is full"), "is full", FULL),
+        ("mysql", Exception("java.sql.SQLException: (conn=7) The table 'x' is full"), "is full", FULL),
+        ("mysql", Exception(1290, "running with the --read-only option"), "--read-only", READ_ONLY),
+        ("mariadb", Exception(1365, "Division by 0"), "Division by 0", OTHER),
+    ],
+)
+def test_a_message_has_a_remedy(which: str, error: Exception, said: str, remedy: str) -> None:
+    told = CONNECTORS[which]().explain_error(error, stream="s", source="shop (h:1)")
+    assert type(told) is SourceError
+    assert said in told.what
+    assert "Detail" not in str(told)
+    assert told.remedy == remedy
