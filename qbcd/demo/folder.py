@@ -31,11 +31,24 @@ tables:
   - {{source: nyc, table: planes, strategy: mds}}
   - {{source: nyc, table: weather, strategy: id}}
   - {{source: nyc, table: airports, strategy: tlcs}}
-  # tdi reads what a time-stamp says is new; deleted rows carry a flag.
+  # tdi reads what a time-stamp says is new; deleted rows carry a flag. atdi
+  # does so from an index alone. To ts rows with the flag are out of its
+  # restriction; rows that are really deleted it would find by a sweep.
   - source: nyc
     table: airlines
     columns: [name]
     strategy: {{type: tdi, timestamp: updated_at, delete_flag: is_deleted, margin: 10ms}}
+  - source: nyc
+    table: airlines
+    name: airlines-atdi
+    columns: [name]
+    strategy: {{type: atdi, timestamp: updated_at, delete_flag: is_deleted, margin: 10ms, create_index: true}}
+  - source: nyc
+    table: airlines
+    name: airlines-ts
+    columns: [name]
+    where: NOT is_deleted
+    strategy: {{type: ts, timestamp: updated_at, margin: 10ms}}
   # vbd captures the result of a query: only its changes leave the source.
   - source: nyc
     name: {STREAM}

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from qbcd.cli.output import Output
 
 SAMPLE = 3
+NAME_WIDTH = 15  # of a stream's name in lists
 
 
 class Demo:
@@ -83,7 +84,7 @@ class Demo:
             with self._step("qbcd prepare: take the baseline, as it is today"):
                 self._prepare(project)
             with self._step("A day passes in the database"):
-                applied = self._apply(server)
+                applied = _by_stream(project, self._apply(server))
             with self._step("qbcd run --once: what happened?"):
                 reports = self._poll(project)
                 good = self._compare(reports, applied)
@@ -119,7 +120,7 @@ class Demo:
                 report = handle.prepare()
             _raise_failures(report)
             self._show(
-                f"{handle.name:<9}{handle.config.strategy:<7} {words.counted(report.cost.rows_scanned, 'row'):>12} "
+                f"{handle.name:<{NAME_WIDTH}}{handle.config.strategy:<7} {words.counted(report.cost.rows_scanned, 'row'):>12} "
                 f"[dim]in {words.duration(report.cost.seconds)}[/]"
             )
 
@@ -173,7 +174,7 @@ class Demo:
                 found = handle.verify()
             good = good and not found
             said = "equal" if not found else f"[bold red]{words.counted(len(found), 'difference')}[/]"
-            self._show(f"{handle.name:<9}{said}")
+            self._show(f"{handle.name:<{NAME_WIDTH}}{said}")
         self._summary["verified"] = good
         return good
 
@@ -197,7 +198,8 @@ class Demo:
             self._show(f"{escape(str(self.folder.lake))} [dim]the events of flights as Parquet[/]")
             self._summary |= {"files": [str(path) for path in files], "good": good, "seconds": seconds}
         verdict = "[bold green]everything matches[/]" if good else "[bold red]not everything matches[/]"
-        self._print(f"\n{verdict} [dim]({words.duration(seconds)}, server and replicas are removed)[/]")
+        left = "" if self.keep else "; server and replicas are removed, these files stay"
+        self._print(f"\n{verdict} [dim]({words.duration(seconds)}{left})[/]")
 
     def _wait(self) -> None:
         config = escape(str(self.folder.config))
@@ -205,7 +207,7 @@ class Demo:
         try:
             signal.pause()
         except KeyboardInterrupt:
-            self.output.say("stopping the server")
+            self.output.say("stopping the server and removing the replicas")
 
     # -- helpers -----------------------------------------------------------------------------------------------------
     @contextmanager
@@ -226,6 +228,12 @@ class Demo:
     def _print(self, thing: RenderableType) -> None:
         if not self.output.as_json:
             self.output.out.print(thing)
+
+
+def _by_stream(project: Project, applied: Mapping[str, TableChanges]) -> dict[str, TableChanges]:
+    """What was applied to each stream: to its table, or by its own name to the result of its query."""
+    streams = [handle.config for handle in project.streams]
+    return {one.name: applied[one.name if one.query else one.table_name] for one in streams}
 
 
 @contextmanager

@@ -381,5 +381,8 @@ def test_the_demo_finds_what_was_applied(workspace: Path) -> None:
         assert ran.data["found"]["flights"] == {"d": 62, "u": 719, "c": 760}
         assert ran.data["unchanged_poll"]["spark_jobs"] == 0
         assert ran.data["found"]["delays"] == {"d": 316, "u": 509, "c": 14}
-        assert {Path(file).parent.name for file in ran.data["files"]} == {"airlines", "delays", "flights", "planes"}
+        assert ran.data["found"]["airlines-ts"] == ran.data["found"]["airlines-atdi"] == {"d": 1, "u": 1}
+        assert {Path(file).parent.name for file in ran.data["files"]} == {
+            "airlines", "airlines-atdi", "airlines-ts", "delays", "flights", "planes",
+        }  # fmt: skip
         assert names_in(workspace / "qbcd-demo") == ["events", "lake", "qbcd.yaml"]

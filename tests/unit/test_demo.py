@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from qbcd.config import load_config
+from qbcd.config.options import BUILT_STRATEGIES
 from qbcd.demo.flights import TableChanges
 from qbcd.demo.folder import Folder
 from qbcd.demo.tables import compared
@@ -20,6 +22,12 @@ def test_what_was_applied_beside_what_was_found() -> None:
         table, good = compared(found, applied)
         assert not good
         assert "[bold red]differ[/]" in list(table.columns[-1].cells)
+
+
+def test_it_polls_by_each_strategy(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.configure("postgresql://postgres@127.0.0.1/db")
+    assert {stream.strategy for stream in load_config(folder.config).streams} == set(BUILT_STRATEGIES)
 
 
 def test_a_folder_is_emptied_only_after_a_demonstration(tmp_path: Path) -> None:
