@@ -119,8 +119,9 @@ class Demo:
             with self._working(project, handle.name):
                 report = handle.prepare()
             _raise_failures(report)
+            rows = words.counted(report.cost.rows_scanned, "row")
             self._show(
-                f"{handle.name:<{NAME_WIDTH}}{handle.config.strategy:<7} {words.counted(report.cost.rows_scanned, 'row'):>12} "
+                f"{handle.name:<{NAME_WIDTH}}{handle.config.strategy:<7} {rows:>12} "
                 f"[dim]in {words.duration(report.cost.seconds)}[/]"
             )
 

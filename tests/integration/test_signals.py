@@ -1,0 +1,86 @@
+"""What a signal makes of `qbcd run --once`, and of a command that does not wait for its step."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support import connect, sql, wait_until
+from tests.support.cli import Cli, Ran, finished, spawn
+
+CONFIG = """\
+version: 1
+sources:
+  shop: {{url: "{url}"}}
+defaults: {{strategy: mds}}
+tables:
+  - {{source: shop, table: public.a}}
+  - {{source: shop, table: public.b}}
+  - {{source: shop, table: public.c}}
+"""
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, workspace: Path, database: str) -> Cli:
+    monkeypatch.chdir(workspace)
+    for table in "abc":
+        sql(database, f"CREATE TABLE {table} (id int PRIMARY KEY, n int); INSERT INTO {table} VALUES (1, 1)")
+    (workspace / "qbcd.yaml").write_text(CONFIG.format(url=database))
+    return Cli(capsys)
+
+
+@contextmanager
+def waiting_for_b(folder: Path, database: str, *command: str) -> Iterator[subprocess.Popen[str]]:
+    """A command that waits for a lock on table b, which goes when the block ends."""
+    with connect(database) as lock, lock.cursor() as cursor:
+        cursor.execute("LOCK TABLE b IN ACCESS EXCLUSIVE MODE")
+        process = spawn(folder, *command)
+        try:
+            wait_until(lambda: sql(database, WAITING) == [(1,)], what="the poll that waits for the lock")
+            yield process
+        except BaseException:
+            process.kill()
+            raise
+
+
+def stopped(folder: Path, database: str, number: signal.Signals) -> Ran:
+    """`run --once` of all streams, to which the signal came while the poll of b was in hand."""
+    with waiting_for_b(folder, database, "run", "--once", "--json") as process:
+        process.send_signal(number)
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        while "stopping after the step in hand" not in said:
+            said = process.stderr.readline()
+    return finished(process)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_step_in_hand_is_finished_and_the_rest_left_out(
+    cli: Cli, workspace: Path, database: str, number: signal.Signals
+) -> None:
+    assert cli("prepare").code == 0
+    ran = stopped(workspace, database, number)
+    assert [(line["stream"], line["outcome"]) for line in ran.lines] == [("a", "empty"), ("b", "empty")]
+    assert ran.code == 0, ran.err
+
+
+def test_what_was_refused_before_still_counts(cli: Cli, workspace: Path, database: str) -> None:
+    assert cli("prepare", "b", "c").code == 0
+    ran = stopped(workspace, database, signal.SIGTERM)
+    assert [(line["stream"], line["outcome"]) for line in ran.lines] == [("a", "refused"), ("b", "empty")]
+    assert ran.code == 3
+
+
+def test_other_commands_end_at_once(cli: Cli, workspace: Path, database: str) -> None:
+    assert cli("prepare").code == 0
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)):
+        with waiting_for_b(workspace, database, "verify", "b") as process:
+            process.send_signal(number)
+            assert finished(process).code == code
+        wait_until(lambda: sql(database, WAITING) == [(0,)], what="the server's end of that session")
