@@ -140,7 +140,9 @@ class TsOptions(WatermarkOptions):
 
     @property
     def without_old_values(self) -> str:
-        """With less than a full replica."""
+        """With less than a full replica, which a look for deletes alone needs none of."""
+        if self.options["deletes"] == ONLY:
+            return "`deletes: only` keeps keys"
         kept = {"keys": "the replica holds keys only", "none": "there is no replica"}
         return kept.get(self.replica, "")
 

@@ -12,6 +12,7 @@ from qbcd.config.models import DEFAULT_EVERY, ProjectConfig, TableConfig
 from qbcd.config.query_options import VbdOptions
 from qbcd.config.strategy_base import StrategyConfig
 from qbcd.config.strategy_options import FlagOptions, IdRcsOptions, TlcsOptions, TsOptions
+from qbcd.config.strategy_values import ONLY
 
 # How much longer than the longest time between two looks a flagged row must stay (a poll may fail, or be late)
 RETENTION_FACTOR = 3
@@ -75,8 +76,16 @@ def _pairing(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig
     if key_change == "pair" and reason:
         what = f"a change of key cannot be paired by strategy {strategy.type}: deleted rows have no values ({reason})"
         own = "remove `key_change`" if table.key_change else "write `key_change: off` for this table"
-        full = ", or `replica: source`" if isinstance(strategy, TsOptions) else ", or take another strategy"
-        yield Problem((*here, "key_change"), what, own + full)
+        yield Problem((*here, "key_change"), what, f"{own}, or {_with_old_values(strategy)}")
+
+
+def _with_old_values(strategy: StrategyConfig) -> str:
+    """What would keep them."""
+    if isinstance(strategy, IdRcsOptions):
+        return "`replica: rows`"
+    if not isinstance(strategy, TsOptions):
+        return "take another strategy"
+    return "write how often under `deletes`" if strategy.options["deletes"] == ONLY else "`replica: source`"
 
 
 def _audit(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, here: KeyPath) -> Iterator[Problem]:

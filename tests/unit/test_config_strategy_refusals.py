@@ -248,7 +248,12 @@ def test_a_retention_that_all_tables_inherit_is_told_once(tmp_path: Path) -> Non
     [
         ("tlcs", "tlcs: deleted rows have no values (keys and checksums are all that it keeps) (remove `key_"),
         ("{type: ts, timestamp: t, replica: keys}", "ts: deleted rows have no values (the replica holds keys only) ("),
+        ("{type: ts, timestamp: t, deletes: only}", "ts: deleted rows have no values (`deletes: only` keeps keys) (remo"
+         "ve `key_change`, or write how often under `deletes`)"),
+        ("{type: id_rcs, replica: digest}", "id_rcs: deleted rows have no values (keys and digests are all that it kee"
+         "ps) (remove `key_change`, or `replica: rows`)"),
         ("{type: ts, timestamp: t}", ""),
+        ("{type: ts, timestamp: t, deletes: {every: 1h}}", ""),
         (TDI, ""),
         ("id", ""),
     ],

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from qbcd.catalog.resolve import RESERVED
 from qbcd.cli.commands import app
 from qbcd.config import GuardsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
 from qbcd.config.fields import Section
@@ -67,6 +68,14 @@ def test_every_key_is_explained(section: type[Section]) -> None:
     listed = re.findall(r"^\| (.+?) \|", text_of("docs/configuration.md"), re.MULTILINE)
     words = set(re.findall(r"\w+", " ".join(listed)))
     assert set(section.keys()) - {"tables"} <= words  # which is a list of its own
+
+
+def test_names_that_no_column_may_have_are_listed() -> None:
+    page, names = text_of("docs/types.md"), RESERVED.pattern.partition("(")[2].rstrip(")").split("|")
+    assert len(names) > 10
+    for name in names:
+        spelled = {r"k?\d+": ("qbcd_<number>", "qbcd_k<number>")}.get(name, (f"qbcd_{name}",))
+        assert all(f"`{one}`" in page for one in spelled), name
 
 
 def test_strategies_and_sinks_are_told_apart_from_plans() -> None:
