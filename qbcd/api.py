@@ -215,6 +215,8 @@ class Project(Assembly):
     def check(self, streams: Iterable[str] = ()) -> list[Finding]:
         """What ``qbcd check`` does: looks at everything that polls rest on and changes nothing.
 
+        A JDBC driver that is not there yet may be fetched into the user's cache.
+
         Args:
             streams: Names; none means all.
         """

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -224,7 +225,7 @@ def _writable(workdir: Path) -> None:
 
 def _shared(workdir: Path, spark: SparkProvider) -> None:
     """Has an executor look for a file that this process made."""
-    made = not workdir.exists()
+    made = [folder for folder in (workdir, *workdir.parents) if not folder.exists()]
     workdir.mkdir(mode=0o700, parents=True, exist_ok=True)
     marker = workdir / f".qbcd-check-{uuid.uuid4().hex}"
     marker.touch()
@@ -235,8 +236,9 @@ def _shared(workdir: Path, spark: SparkProvider) -> None:
         looked = context.parallelize(range(tasks), tasks).map(lambda _: os.path.exists(path)).collect()
     finally:
         marker.unlink()
-        if made:
-            workdir.rmdir()
+        with suppress(OSError):  # somebody has put something there meanwhile
+            for folder in made:
+                folder.rmdir()
     if not all(looked):
         raise Refused(
             f"executors do not see the workdir {workdir}", remedy="mount the same folder on every Spark worker"

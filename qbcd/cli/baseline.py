@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the DDL for a DBA, run nothing.")]
 SinkName = Annotated[str, typer.Argument(metavar="SINK", help="The sink's name, or python.")]
 Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")]
-Discard = Annotated[bool, typer.Option("--discard", help="Drop batches that no sink has yet.")]
+Discard = Annotated[bool, typer.Option("--discard", help="Drop batches that some sink lacks.")]
 
 
 def prepare(output: Output, streams: StreamNames = None, dry_run: DryRun = False) -> int:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
-from qbcd.cli.app import StreamNames
+from qbcd.cli.app import DEFAULT_CONFIG, StreamNames
 from qbcd.cli.output import Output, problems, worst
+from qbcd.errors import ConfigError
 
 if TYPE_CHECKING:
     from qbcd.check import Finding
@@ -19,17 +21,21 @@ _MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]
 
 def init(
     output: Output,
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to; default: here.")] = Path("."),
+    directory: Annotated[Path | None, typer.Argument(metavar="DIR", help="Where to; default: here.")] = None,
 ) -> int:
-    """Write a commented qbcd.yaml."""
+    """Write a commented qbcd.yaml, into DIR or as the file that -c names."""
     from qbcd.config import write_template
 
-    path = write_template(directory)
+    named = output.config
+    if directory is not None and named != DEFAULT_CONFIG:
+        raise ConfigError("init takes a folder or -c FILE, and not both", remedy="leave one of them out")
+    path = write_template(directory or named.parent, named.name)
     if output.as_json:
         output.data({"file": str(path)})
         return 0
     output.show(f"wrote {escape(str(path))}")
-    output.say("[dim]fill in the source and the tables, then: qbcd check[/]")
+    which = "" if path == DEFAULT_CONFIG else f" -c {shlex.quote(str(path))}"
+    output.say(f"[dim]fill in the source and the tables, then: qbcd{escape(which)} check[/]")
     return 0
 
 
@@ -42,7 +48,7 @@ def schema(output: Output) -> int:
 
 
 def check(output: Output, streams: StreamNames = None) -> int:
-    """Check file, sources, keys, rights and machine; change nothing."""
+    """Check file, sources, keys, rights and machine; change nothing, but for a JDBC driver fetched into the cache."""
     with output.project() as project, output.working("checking"):
         found = project.check(streams or ())
     errors = [finding.error for finding in found if finding.error is not None]

@@ -26,9 +26,9 @@ workdir: .qbcd                 # stages and replicas, local or mounted
 
 sources:
   shop:
-    # dialect://user@host:port/database, as SQLAlchemy spells it
+    # dialect://user@host:port/database, here without the password: postgresql://reader@db.example:5432/shop
     url: ${env:SHOP_URL}
-    # A password never stands in this file, unless the host is local: take it from the environment or a file.
+    # The password never stands in this file, unless the host is local: take it from the environment or a file.
     password: ${env:SHOP_PASSWORD}
     # password: ${file:/run/secrets/shop}
     # schema: qbcd             # where qbcd may create tables, for strategies that work inside the source
@@ -72,8 +72,8 @@ tables:
 """
 
 
-def write_template(directory: str | os.PathLike[str] = ".") -> Path:
-    """Writes :data:`TEMPLATE` as ``qbcd.yaml`` into a folder, which is made when missing.
+def write_template(directory: str | os.PathLike[str] = ".", name: str = FILE_NAME) -> Path:
+    """Writes :data:`TEMPLATE` into a folder, which is made when missing.
 
     Returns:
         The file written.
@@ -82,14 +82,14 @@ def write_template(directory: str | os.PathLike[str] = ".") -> Path:
         ConfigError: There is such a file already, or it cannot be written.
     """
     folder = Path(directory)
-    path = folder / FILE_NAME
+    path = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # "x" refuses an existing file, a dangling link too, without a gap between look and write
         with path.open("x", encoding="utf-8") as stream:
             stream.write(TEMPLATE)
     except FileExistsError:
-        remedy = "remove it, or name another folder"
+        remedy = "remove it, or name another folder or file"
         raise ConfigError(f"{path} exists and is not overwritten", remedy=remedy) from None
     except (OSError, ValueError) as error:
         remedy = "check the folder and its permissions"

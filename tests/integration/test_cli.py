@@ -363,7 +363,7 @@ def test_the_demo_leaves_other_folders_alone(workspace: Path, capsys: pytest.Cap
 def test_executors_are_asked_for_the_workdir(workspace: Path, spark: SparkSession) -> None:
     config = SparkConfig(master="spark://cluster:7077")
     provider = SparkProvider(config, list, session=spark)
-    for workdir in (workspace, workspace / "new"):
+    for workdir in (workspace, workspace / "new", workspace / "far" / "below" / "new"):
         found = check_machine([Wanted(PostgreSQL.driver)], workdir, config, provider)
         assert [(f.subject, f.level) for f in found][-1] == ("executors", "ok")
     assert provider.started

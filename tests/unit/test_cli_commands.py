@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import qbcd.config
-from qbcd.config import json_schema
+from qbcd.config import TEMPLATE, json_schema
 from qbcd.errors import MissingPrivilege
 from tests.support.cli import Cli, finished, spawn
 
@@ -95,6 +96,32 @@ def test_schema_is_json(cli: Cli) -> None:
     assert (ran.code, ran.data, ran.err) == (0, json_schema(), "")
 
 
+def test_init_writes_where_it_is_told_and_says_how_to_go_on(cli: Cli, workspace: Path) -> None:
+    said = []
+    for command, file in (
+        (["init"], "qbcd.yaml"), (["init", "a b"], "a b/qbcd.yaml"), (["init", "-c", "sub/my.yaml"], "sub/my.yaml"),
+    ):  # fmt: skip
+        ran = cli(*command)
+        assert (ran.code, ran.out) == (0, f"wrote {file}\n")
+        assert (workspace / file).read_text() == TEMPLATE
+        said.append(ran.err.partition("then: ")[2].strip())
+    assert said == ["qbcd check", "qbcd -c 'a b/qbcd.yaml' check", "qbcd -c sub/my.yaml check"]
+    both = cli("init", "there", "-c", "my.yaml")
+    assert both.code == 2
+    assert "init takes a folder or -c FILE, and not both" in both.err
+    assert not (workspace / "there").exists()
+
+
+def test_the_template_asks_for_a_url_without_the_password(
+    cli: Cli, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli("init").code == 0
+    [url] = re.findall(r"# .*(postgresql://\S+)", TEMPLATE)
+    monkeypatch.setenv("SHOP_URL", url)
+    monkeypatch.setenv("SHOP_PASSWORD", "x")
+    assert cli("status").code == 0
+
+
 def test_advise_says_that_it_is_not_built(cli: Cli) -> None:
     ran = cli("advise")
     assert ran.code == 2
@@ -158,7 +185,7 @@ def test_a_source_that_cannot_be_reached(cli: Cli, project: Path) -> None:
 
 
 def test_an_error_is_one_message_with_its_remedy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(directory: Path) -> Path:
+    def refuse(directory: Path, name: str) -> Path:
         raise MissingPrivilege("no right to write", remedy="GRANT it", stream="orders")
 
     monkeypatch.setattr(qbcd.config, "write_template", refuse)
@@ -175,7 +202,7 @@ def test_an_error_is_one_message_with_its_remedy(cli: Cli, monkeypatch: pytest.M
 
 
 def test_a_bug_is_one_line_and_shows_its_traceback_on_request(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    def break_down(directory: Path) -> Path:
+    def break_down(directory: Path, name: str) -> Path:
         raise ZeroDivisionError("no [bold]zero[/] at postgresql://u:s3cret@h/d\nsecond line")
 
     monkeypatch.setattr(qbcd.config, "write_template", break_down)
@@ -193,7 +220,7 @@ def test_a_bug_is_one_line_and_shows_its_traceback_on_request(cli: Cli, monkeypa
 
 
 def test_an_interrupt_exits_130(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(directory: Path) -> Path:
+    def interrupt(directory: Path, name: str) -> Path:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(qbcd.config, "write_template", interrupt)
