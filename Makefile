@@ -14,6 +14,12 @@ TEST_TIME ?= 1200
 # Processes that share the tests' files out among them, each with servers and a Spark session of its own.
 TEST_PROCESSES ?= 2
 BOUND := $(if $(shell command -v timeout),timeout --kill-after=30 --foreground $(TEST_TIME),)
+# Sets as_root to what runs apt-get with root's rights and this account's proxies, or to none where that may not be.
+PROXIES := $(foreach name,http_proxy https_proxy no_proxy,$${$(name):+$(name)=$$$(name)})
+AS_ROOT = if [ "$$(id -u)" = 0 ]; then as_root=env; \
+    elif sudo -n true 2>/dev/null; then as_root="sudo -n env $(PROXIES)"; else as_root=none; fi; \
+    command -v apt-get >/dev/null || as_root=none
+INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends
 
 .DEFAULT_GOAL := help
 .PHONY: help venv java mariadb demo test campaign floor lint fmt clean
@@ -26,20 +32,28 @@ venv: $(STAMP) ## create .venv with qbcd and all that the demo and the tests nee
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 	    { echo "qbcd needs Python 3.10 or newer: make PYTHON=/path/to/python3 $(MAKECMDGOALS)" >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
-	    { echo "$(PYTHON) cannot create virtual environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@able() { $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; }; \
+	able && exit 0; $(AS_ROOT); \
+	named=$$($(PYTHON) -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2] if sys.prefix == "/usr" else "")'); \
+	if [ -n "$$named" ] && [ "$$as_root" != none ]; then \
+	    $$as_root apt-get update -qq || true; \
+	    for package in $$named python3-venv; do \
+	        $$as_root $(INSTALL) $$package >&2; \
+	        able && exit 0; \
+	    done; \
+	fi; \
+	echo "$(PYTHON) cannot create virtual environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,dev]'
 	@touch $@
 
 java: ## install Java 17 or newer where it is missing and this account may
 	@new_enough() { "$(JAVA)" -version 2>&1 | awk -F '"' '/version/ {split($$2, v, "."); found = v[1] >= 17} END {exit !found}'; }; \
-	new_enough && exit 0; \
-	if [ "$$(id -u)" = 0 ]; then as_root=""; else as_root="sudo -n"; $$as_root true 2>/dev/null || as_root=none; fi; \
-	if [ -z "$$JAVA_HOME" ] && [ "$$as_root" != none ] && command -v apt-get >/dev/null; then \
+	new_enough && exit 0; $(AS_ROOT); \
+	if [ -z "$$JAVA_HOME" ] && [ "$$as_root" != none ]; then \
 	    $$as_root apt-get update -qq || true; \
 	    for package in default-jre-headless openjdk-21-jre-headless openjdk-17-jre-headless; do \
-	        $$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$package >&2; \
+	        $$as_root $(INSTALL) $$package >&2; \
 	        new_enough && exit 0; \
 	    done; \
 	fi; \
@@ -48,12 +62,10 @@ java: ## install Java 17 or newer where it is missing and this account may
 mariadb: ## install MariaDB's programs and driver for the tests where they are missing and this account may
 	@server() { [ -n "$$QBCD_TEST_MARIADB_BIN" ] || { PATH="$$PATH:/usr/sbin:/usr/bin" && \
 	    command -v mariadbd && command -v mariadb-install-db && command -v my_print_defaults; } >/dev/null; }; \
-	server && ls /usr/share/java/mariadb-java-client*.jar >/dev/null 2>&1 && exit 0; \
-	if [ "$$(id -u)" = 0 ]; then as_root=""; else as_root="sudo -n"; $$as_root true 2>/dev/null || as_root=none; fi; \
-	if [ "$$as_root" != none ] && command -v apt-get >/dev/null; then \
+	server && ls /usr/share/java/mariadb-java-client*.jar >/dev/null 2>&1 && exit 0; $(AS_ROOT); \
+	if [ "$$as_root" != none ]; then \
 	    $$as_root apt-get update -qq || true; \
-	    $$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends --no-remove \
-	        $(MARIADB) >&2; \
+	    $$as_root $(INSTALL) --no-remove $(MARIADB) >&2; \
 	fi; \
 	server || echo "MariaDB's tests will be skipped: install $(MARIADB), or name its folder in QBCD_TEST_MARIADB_BIN" >&2
 
@@ -61,7 +73,10 @@ demo: venv java ## poll real flights in an embedded PostgreSQL and show what was
 	@$(BIN)/qbcd demo
 
 test: venv java mariadb ## run the tests, but for the campaign
-	$(BOUND) $(BIN)/python -m pytest -n $(TEST_PROCESSES)
+	@$(BOUND) $(BIN)/python -m pytest -n $(TEST_PROCESSES); code=$$?; \
+	case "$(BOUND) $$code" in timeout*\ 124|timeout*\ 137) \
+	    echo "the tests were stopped after $(TEST_TIME) s; to give them more: make test TEST_TIME=3600" >&2;; esac; \
+	exit $$code
 
 campaign: venv java mariadb ## run the tests that take minutes
 	$(BIN)/python -m pytest -m campaign

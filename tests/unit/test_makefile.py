@@ -1,0 +1,66 @@
+"""What the Makefile says where something is missing or takes too long; nothing is installed here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("make") and shutil.which("timeout")), reason="there is no make(1) or timeout(1)"
+)
+
+
+def program(folder: Path, name: str, text: str) -> Path:
+    """A shell script that stands for a program."""
+    folder.mkdir(exist_ok=True)
+    file = folder / name
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+    return file
+
+
+def make(*arguments: str, path: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
+    """A run of make in the repository, with `path` before the PATH."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    found = {**own, "PATH": f"{path}:{own['PATH']}", **environ}
+    command = ["make", "--no-print-directory", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=found, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_tests_that_take_too_long_say_how_to_give_them_time(tmp_path: Path) -> None:
+    program(tmp_path, "python", "exec sleep 20")
+    ran = make("test", "-o", "venv", "-o", "java", "-o", "mariadb", f"BIN={tmp_path}", "TEST_TIME=1")
+    assert ran.returncode == 2
+    assert "stopped after 1 s; to give them more: make test TEST_TIME=3600" in ran.stderr
+    program(tmp_path, "python", "exit 1")
+    ran = make("test", "-o", "venv", "-o", "java", "-o", "mariadb", f"BIN={tmp_path}")
+    assert ran.returncode == 2
+    assert "stopped" not in ran.stderr
+
+
+def test_what_venv_lacks_is_installed_where_that_may_be(tmp_path: Path) -> None:
+    """A python without venv, sudo without a password, and an apt-get that notes what it is called with."""
+    noted, there = tmp_path / "noted", tmp_path / "there"
+    program(tmp_path / "bin", "id", "echo 1000")
+    program(tmp_path / "bin", "sudo", '[ "$1" = -n ] && shift; env -u http_proxy "$@"')
+    program(tmp_path / "bin", "apt-get", f'echo "$http_proxy $*" >> {noted}; [ "$1" = update ] || touch {there}')
+    python = program(
+        tmp_path / "bin", "python9",
+        f"""case "$*" in *ensurepip*) [ -e {there} ];; *sys.prefix*) echo python9.9-venv;; -c*) exit 0;;
+        *"-m venv"*) mkdir -p {tmp_path}/venv/bin; ln -s $0 {tmp_path}/venv/bin/python;; esac""",
+    )  # fmt: skip
+    ran = make("venv", f"PYTHON={python}", f"VENV={tmp_path}/venv", path=f"{tmp_path}/bin", http_proxy="http://p:1")
+    assert ran.returncode == 0, ran.stderr
+    install = "install -y -qq --no-install-recommends python9.9-venv"
+    assert noted.read_text().splitlines() == ["http://p:1 update -qq", f"http://p:1 {install}"]
+
+    there.unlink()
+    program(tmp_path / "bin", "sudo", "exit 1")
+    ran = make("venv", f"PYTHON={python}", f"VENV={tmp_path}/other", path=f"{tmp_path}/bin")
+    assert ran.returncode == 2
+    assert "cannot create virtual environments; on Debian and Ubuntu: apt-get install python3-venv" in ran.stderr
