@@ -26,7 +26,7 @@ workdir: .qbcd                 # stages and replicas, local or mounted
 
 sources:
   shop:
-    # dialect://user@host:port/database, here without the password: postgresql://reader@db.example:5432/shop
+    # dialect://user@host:port/database, as SQLAlchemy spells it; here without the password, which stands below
     url: ${env:SHOP_URL}
     # The password never stands in this file, unless the host is local: take it from the environment or a file.
     password: ${env:SHOP_PASSWORD}

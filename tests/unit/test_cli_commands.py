@@ -116,8 +116,8 @@ def test_the_template_asks_for_a_url_without_the_password(
     cli: Cli, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert cli("init").code == 0
-    [url] = re.findall(r"# .*(postgresql://\S+)", TEMPLATE)
-    monkeypatch.setenv("SHOP_URL", url)
+    [url] = re.findall(r"# (dialect://\S+),", TEMPLATE)
+    monkeypatch.setenv("SHOP_URL", url.replace("dialect", "postgresql").replace("host:port", "db.example:5432"))
     monkeypatch.setenv("SHOP_PASSWORD", "x")
     assert cli("status").code == 0
 
