@@ -1,0 +1,90 @@
+"""Who had a look at a range that was cut or joined, and when: a pass may leave out nothing (protocol.md 11)."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from qbcd import rotation
+from qbcd.rotation import Pass
+from qbcd.sites import resizing
+from qbcd.sites.resizing import joined_as
+from qbcd.sites.turns import Turn
+from qbcd.state import StoredRange
+
+NOW = 100.0
+
+
+def ranges(*visited: float, rows: int = 2) -> list[StoredRange]:
+    """Adjoining ranges 1, 2, .. that were seen then; the first and the last are open."""
+    edges = [None, *((str(i),) for i in range(1, len(visited))), None]
+    return [
+        StoredRange(i, edges[i - 1], edges[i], rows, 10**i, last_visited=seen) for i, seen in enumerate(visited, 1)
+    ]
+
+
+# -- joined ------------------------------------------------------------------------------------------------------------
+def test_a_joined_range_has_the_older_visit_whoever_comes_first() -> None:
+    for older, newer in ((3.0, 8.0), (8.0, 3.0)):
+        (one,) = joined_as([ranges(older, newer)], 7)
+        assert one == StoredRange(7, None, None, 4, 110, last_visited=3.0)
+
+
+def test_who_is_not_joined_stays_as_he_is() -> None:
+    first, second, third, fourth = ranges(5.0, 6.0, 4.0, 0.0)
+    after = joined_as([[first], [second, third], [fourth]], 9)
+    assert after == [first, StoredRange(9, ("1",), ("3",), 4, 1100, last_visited=4.0), fourth]
+    assert [r.range_id for r in joined_as([[first, second], [third, fourth]], 9)] == [9, 10], "an id is used twice"
+
+
+def test_a_pass_sees_what_was_joined_to_a_range_that_it_saw_before() -> None:
+    """The pass began at 5, saw the first range at 6, and the second never; neither the rows of that may be left out."""
+    known, state = ranges(6.0, 4.0), Pass(began=5.0)
+    (one,) = joined_as([known], 3)
+    assert rotation.chosen({3: one.last_visited}, state, now=9, per_poll=None, overdue=None) == [3]
+    assert not rotation.finished({3: one.last_visited}, state)
+
+
+# -- cut, where the replica is in the source ---------------------------------------------------------------------------
+def cut(known: list[StoredRange], usual: float, *bounds: str) -> tuple[list[StoredRange], int]:
+    """`known` with outgrown ranges cut at `bounds`, and the next free id after 8."""
+    strategy: Any = SimpleNamespace(keeps="nothing", bounds=lambda within: within)
+    strategy.plan = SimpleNamespace(table=SimpleNamespace(rows=90))
+    session: Any = SimpleNamespace(rows=lambda asked: [(bound,) for bound in bounds])
+    site: Any = SimpleNamespace(progress=lambda what: None)
+    return resizing._split(session, site, strategy, known, usual, 8)
+
+
+def test_parts_inherit_the_visit_of_their_range() -> None:
+    first, second, third = ranges(6.0, 4.0, 5.0)
+    large = StoredRange(2, second.lo, second.hi, rows=90, last_visited=4.0)
+    after, next_id = cut([first, large, third], 30.0, "1.3", "1.6")
+    assert [r.range_id for r in after] == [1, 8, 9, 10, 3]
+    assert [(r.lo, r.hi) for r in after[1:4]] == [(("1",), ("1.3",)), (("1.3",), ("1.6",)), (("1.6",), ("2",))]
+    assert [r.last_visited for r in after] == [6.0, 4.0, 4.0, 4.0, 5.0], "seen as long ago as their range, no later"
+    assert next_id == 11
+    visits = {r.range_id: r.last_visited for r in after}
+    assert rotation.chosen(visits, Pass(began=5.0), now=9, per_poll=None, overdue=None) == [8, 9, 10]
+
+
+def test_a_range_that_cannot_be_cut_keeps_id_and_visit() -> None:
+    known = ranges(6.0, rows=90)
+    assert cut(known, 30.0) == (known, 8)
+
+
+# -- read and cut under Spark ------------------------------------------------------------------------------------------
+def test_a_turn_leaves_its_visit_with_all_that_it_saw() -> None:
+    """Ranges that moved, that did not, and the parts of one that was cut, all of which it has read."""
+    first, second, third = ranges(6.0, 4.0, 5.0)
+    turn = Turn([first, second, third], state=Pass(began=5.0), now=NOW)
+    moved = StoredRange(1, first.lo, first.hi, 7, 70, last_visited=6.0)
+    after = turn.visited([moved], gone=[second])
+    assert [(r.range_id, r.rows, r.last_visited) for r in after] == [(1, 7, NOW), (3, 2, NOW)]
+    assert [r.last_visited for r in turn.seen(ranges(0.0, 0.0))] == [NOW, NOW]
+
+
+def test_without_a_pass_nobody_notes_visits() -> None:
+    first, second = ranges(6.0, 4.0)
+    turn = Turn([first, second])
+    assert turn.visited([second]) == [second]
+    assert turn.seen([first]) == [first]
