@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # pytest-xdist tells its processes how wide the terminal is, by which ours would fit its tables.
 os.environ.pop("COLUMNS", None)
 
-MYSQL_VARIABLE = "QBCD_TEST_MYSQL_URL"
+MYSQL_VARIABLE, ICU_VARIABLE = "QBCD_TEST_MYSQL_URL", "QBCD_TEST_ICU_URL"
 NO_SERVER = "no {} server: "  # how the reasons begin that the summary counts
 
 
@@ -67,11 +67,20 @@ def mysql() -> GivenServer:
     return GivenServer(url)
 
 
+@pytest.fixture(scope="session")
+def icu() -> GivenServer:
+    """The PostgreSQL with ICU that `QBCD_TEST_ICU_URL` names, since the embedded one has none; skips without."""
+    url = os.environ.get(ICU_VARIABLE)
+    if not url:
+        pytest.skip(NO_SERVER.format("ICU") + f"set {ICU_VARIABLE} to the URL of a PostgreSQL that has its collations")
+    return GivenServer(url)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
     """Says last of all, for each server that is not there, how many tests were skipped for it."""
     yield
-    beginnings = tuple(NO_SERVER.format(product) for product in ("MariaDB", "MySQL"))
+    beginnings = tuple(NO_SERVER.format(product) for product in ("MariaDB", "MySQL", "ICU"))
     skips = [report.longrepr for report in terminalreporter.stats.get("skipped", [])]
     reasons = [skip[2].removeprefix("Skipped: ") for skip in skips if isinstance(skip, tuple)]
     for reason, number in Counter(r for r in reasons if r.startswith(beginnings)).items():

@@ -1,17 +1,18 @@
 """Collations of ICU: keys ordered by them, and ones that equate different bytes. Needs a server that has ICU.
 
-The embedded server has none, so this runs in the campaign, against the server that `QBCD_TEST_ICU_URL` names.
+The embedded server has none, so this runs in the campaign, against the server that `QBCD_TEST_ICU_URL` names; where it
+names none, all of it is skipped.
 """
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterator
 
 import pytest
 
 from qbcd.connectors.postgresql import types
+from tests.conftest import GivenServer
 from tests.integration.test_connector_ranges import check_cover, key_of, ranges_of
 from tests.support import sql
 from tests.support.pg_source import PG, digest, named, probe, reading, text
@@ -63,9 +64,9 @@ def collated(server_url: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def server_url() -> str:
+def server_url(icu: GivenServer) -> str:
     """URL of a superuser's database on a server with ICU."""
-    return os.environ["QBCD_TEST_ICU_URL"]
+    return icu.url
 
 
 @pytest.mark.parametrize(

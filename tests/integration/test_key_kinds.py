@@ -6,7 +6,6 @@ a reader holds its batch over later polls, which may not take its files away (pr
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -107,7 +106,6 @@ QUICK = [("bigint", "key"), ("mixed", "key")]
 BRIEF = [(0.9, 0.2), (0.1, 0.9)]
 LONG = [(0.9, 0.2), (0.1, 0.9), (0.9, 0.1), (0.2, 0.8), (0.9, 0.3)]
 MANY = 60  # keys of several columns
-ICU_VARIABLE = "QBCD_TEST_ICU_URL"
 
 
 class Keyed:
@@ -203,12 +201,10 @@ def test_replay_equals_the_source(
 @pytest.mark.parametrize("how", ["key", "hash"])
 @pytest.mark.parametrize("kind", IN_ICU)
 def test_collations_of_icu(
-    kind: str, how: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    kind: str, how: str, icu: GivenServer, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if ICU_VARIABLE not in os.environ:
-        pytest.skip(f"no PostgreSQL with ICU: set {ICU_VARIABLE} to the URL of one")
     monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
-    with new_place(GivenServer(os.environ[ICU_VARIABLE]), "postgresql") as place:
+    with new_place(icu, "postgresql") as place:
         run(place, kind, how, workspace, spark, LONG)
 
 
