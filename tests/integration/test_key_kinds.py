@@ -1,7 +1,8 @@
 """ID/RCS over keys of every kind, by ranges of the key and of its hash: replay of the events gives the source, typed.
 
 Ranges are small, so that growth cuts them; batches are folded in all the time, by which small ranges are joined; and
-a reader holds its batch over later polls, which may not take its files away (protocol.md 11, 22, 23).
+a reader with a pin holds the first batch and all rows of the replica over later polls, which may not take its files
+away although every sink has what it wants and nothing names them any more (protocol.md 11, 23).
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 import qbcd
-from qbcd.sites import upkeep
+from qbcd.run import plan_of
+from qbcd.sinks import SinkBatch
+from qbcd.sites import SparkSite, upkeep
 from tests.conftest import GivenServer
 from tests.support.oracle import batches, copy_of
 from tests.support.places import Place, new_place, over
 from tests.support.project import config, opened, poll
+from tests.support.watched import at_nth
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 ENGLISH = "CREATE COLLATION english (provider = icu, locale = 'en-US')"
 WORDS = [
@@ -178,6 +182,53 @@ class Keyed:
         return found
 
 
+class Reader:
+    """Reads the replica's rows and the oldest batch as they are when it begins, and takes its time with their files."""
+
+    def __init__(self, project: qbcd.Project) -> None:
+        stream = project.work("s")
+        assert isinstance(stream.site, SparkSite)
+        self.site = stream.site
+        self.plan, _ = plan_of(stream, self.site.row())
+
+    def begin(self) -> None:
+        """Registers a pin, and reads the manifest after it."""
+        site = self.site
+        with site.writing() as conn:
+            self.pin = site.store.add_pin(conn, "s", 600.0)
+        with site.reading() as conn:
+            known = site.store.ranges(conn, "s")
+            self._rows = site.replica.rows(conn, self.plan, site.strategy(self.plan).kept, known)
+        self._batch = SinkBatch(site.batches()[0], lambda: site.staged(site.batches()[0]))
+        assert self._batch.events.columns, "its files are known from here on"
+        self.parts = self.named()
+
+    def named(self) -> set[str]:
+        """The parts that the manifest names now."""
+        with self.site.reading() as conn:
+            segments = {s.segment_id for s in self.site.store.segments(conn, "s")}
+        return segments | {str(h.location["part"]) for h in self.site.batches()}
+
+    def standing(self) -> set[str]:
+        """The parts that stand in the stream's folder."""
+        return {path.name for path in self.site.files.root.iterdir()}
+
+    def values(self) -> set[int]:
+        """The replica's rows by their value, which none shares with another."""
+        place = [c.name for c in self.plan.captured].index("a")
+        return {int(row[0]) for row in self._rows.select(f"c{place}").collect()}
+
+    def told(self) -> dict[str, str]:
+        """Op by event."""
+        return {row["event_id"]: row["op"] for row in self._batch.events.collect()}
+
+    def end(self) -> None:
+        """Gives the pin back, which must not have ended before."""
+        with self.site.writing() as conn:
+            self.site.store.check_pin(conn, self.pin)
+            self.site.store.drop_pin(conn, self.pin)
+
+
 def range_ids(project: qbcd.Project) -> set[int]:
     """Ids of the stream's ranges; the store refuses gaps and overlaps itself."""
     site = project.work("s").site
@@ -217,25 +268,30 @@ def run(
     with opened(table.config, folder, spark) as project:
         project.stream("s").prepare()
         table.copy.take_baseline()
-        seen, reader = Counter[str](), project.stream("s").poll()
-        before = len(range_ids(project))
-        held: DataFrame | None = None
+        seen, before = Counter[str](), len(range_ids(project))
+        reader, found = Reader(project), set[int]()
         for grown, shrunk in rounds:
             table.update(0.2)
             table.delete(shrunk)
             table.insert(grown)
-            if held is None:
-                held = next(reader).events
-            else:
+            if found:
                 poll(project, "s")
+            else:  # it begins while the batch of the first poll stands there, which that very poll folds in
+                found = {int(row[0]) for row in place.sql("SELECT a FROM t")}
+                with at_nth("after_commit", 1, reader.begin):
+                    poll(project, "s")
             seen += table.replay()
             now = len(range_ids(project))
             seen["cut"], seen["joined"], before = seen["cut"] + (now > before), seen["joined"] + (now < before), now
-        assert held is not None
-        told = {row["event_id"]: row["op"] for row in held.collect()}  # its files were not taken away meanwhile
+        assert reader.site.batches() == [], "all are delivered, folded in and let go"
+        assert not reader.parts & reader.named(), "the replica's files are others by now"
+        assert reader.parts <= reader.standing()
+        assert reader.values() == found
         (_, first), *_ = batches(folder / "out/changes", "s")
-        assert told == {event["event_id"]: event["op"] for event in first}
+        assert reader.told() == {event["event_id"]: event["op"] for event in first}
         assert project.stream("s").verify() == []
+        reader.end()
         assert [o.report and o.report.header for o in poll(project, "s")] == [None]
+        assert reader.standing() == reader.named()
     assert min(seen["c"], seen["d"]) > 0, seen
     assert min(seen["cut"], seen["joined"]) > 0 or kind == "boolean", seen
