@@ -1,7 +1,8 @@
 """A digest of eight bits, or of none: what counts tell all the same, what sums then miss, and what finds it again.
 
 No row is lost or made up by it: what is missed stays as the replica had it, until its digest differs or values are
-compared (pitfalls D1).
+compared (pitfalls D1). `verify` of ID/RCS compares digests as its polls do, so that it cannot see a change which these
+miss; nor can an audit of a replica under Spark. An audit in the source compares values, and needs no digest.
 """
 
 from __future__ import annotations
@@ -14,13 +15,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlglot import exp
 
+import qbcd
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.model import ServerIdentity
 from qbcd.sql.compile import _expanded
+from qbcd.state import StoredRange
 from tests.support import sql
 from tests.support.oracle import batches, copy_of
 from tests.support.pg_source import digest, probe, reading
+from tests.support.places import Place
 from tests.support.project import config, opened, poll
+from tests.support.stamped_scene import StampedScene
+from tests.support.watched import Watched, stamped
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,10 +56,10 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
     _expanded.cache_clear()
 
 
-def alike(database: str) -> list[int]:
-    """Rows whose digest has the same eight bits before and after their change."""
+def alike(database: str, *names: str) -> list[int]:
+    """Rows whose digest, of all columns or these, has the same eight bits before and after their change."""
     with reading(database) as session:
-        columns = probe(session, "t").columns
+        columns = [c for c in probe(session, "t").columns if not names or c.name in names]
         found = session.rows(
             f"SELECT o.id FROM public.t AS n JOIN public.o AS o USING (id) "
             f"WHERE o.v <> n.v AND ({digest('o', *columns)} & 255) = ({digest('n', *columns)} & 255) ORDER BY o.id"
@@ -89,7 +95,85 @@ def test_counts_tell_and_what_is_missed_is_found_by_its_values(
         assert 0 < len(missed) < 30
         assert polled() == {"u": rows - len(missed)}
         assert len(copy.differences()) == len(missed), "these rows are as they were, and no others"
+        assert project.stream("s").verify() == [], "it asks for the same digests"
         cut(64)
         assert polled(accept_source=True) == {"u": len(missed)}
         assert copy.differences() == []
         assert project.stream("s").verify() == []
+
+
+def test_counts_alone_tell_inserts_and_deletes(
+    database: str, workspace: Path, spark: SparkSession, cut: Callable[[int], None]
+) -> None:
+    """Without a bit of a digest all sums are 0. A range that grew or shrank is read, and told by its keys."""
+    sql(database, "CREATE TABLE t AS SELECT i AS id, 'v' || i AS v FROM generate_series(1, 100) AS i")
+    sql(database, "ALTER TABLE t ADD PRIMARY KEY (id)")
+    strategy = {"type": "id_rcs", "rows_per_range": 10, "buckets": "key"}
+    data = config(database, {"name": "s", "table": "public.t", "strategy": strategy})
+    copy = copy_of(database, "public.t", ["id"])
+    cut(0)
+    with opened(data, workspace, spark) as project:
+        project.stream("s").prepare()
+        copy.take_baseline()
+        checksums = {(r.rows, r.checksum) for r in ranges_of(project)}
+        assert checksums == {(10, 0)}
+
+        def polled(changes: str) -> list[tuple[str, int]]:
+            sql(database, changes)
+            poll(project, "s")
+            return sorted((e["op"], e["key"]["id"]) for e in copy.replay(batches(workspace / "out/changes", "s")))
+
+        grown = "DELETE FROM t WHERE id IN (13, 15, 66); INSERT INTO t SELECT i, 'n' FROM generate_series(101, 103) i"
+        assert polled(grown) == [("c", 101), ("c", 102), ("c", 103), ("d", 13), ("d", 15), ("d", 66)]
+        assert copy.differences() == []
+        assert polled("UPDATE t SET v = 'other' WHERE id IN (14, 42)") == [], "an update moves no count"
+        # what comes and goes in one range moves none either, until it grows by another row
+        assert polled("DELETE FROM t WHERE id = 14; INSERT INTO t VALUES (13, 'back')") == []
+        assert len(project.stream("s").verify()) == 0 < len(copy.differences()) == 3
+        assert polled("INSERT INTO t VALUES (15, 'back')") == [("c", 13), ("c", 15), ("d", 14)]
+        assert [row[0] for row in copy.differences()] == ["u"], "42, which nothing but its values can tell"
+
+
+def ranges_of(project: qbcd.Project) -> list[StoredRange]:
+    site = project.work("s").site
+    with site.reading() as conn:
+        return site.store.ranges(conn, "s")
+
+
+OLD = "'2001-01-01 00:00:00'"  # before every watermark
+
+
+def test_an_audit_in_the_source_needs_no_digest(place: Place, workspace: Path, cut: Callable[[int], None]) -> None:
+    """An update, a delete and an insert that no time-stamp tells of."""
+    cut(0)
+    with Watched(place, workspace, {"s": stamped(place, "ts")}, audit={"every": "1ms"}) as seen:
+        seen.fill()
+        seen.poll()
+        seen.run(f"UPDATE t SET v = 'by hand' WHERE id = 5; INSERT INTO t (id, v, at) VALUES (300, 'restored', {OLD})")
+        seen.delete(7)
+        found = [[(e.op, e.key, e.reason) for e in batch] for batch in seen.poll()]
+        assert found == [[("u", 5, "audit"), ("c", 300, "audit")], [("d", 7, "audit")]]
+        seen.check()
+
+
+@pytest.mark.campaign
+def test_an_audit_under_spark_has_counts_and_the_digest_that_there_is(
+    place: Place, workspace: Path, spark: SparkSession, cut: Callable[[int], None]
+) -> None:
+    """Of updates that no time-stamp tells of it finds those whose digest of eight bits differs, and no others."""
+    cut(8)
+    with StampedScene(place.url, workspace, "ts_spark", spark, audit={"every": "1ms"}) as scene:
+        scene.make_table()
+        place.sql(f"INSERT INTO t (id, v, at) SELECT i, 'v' || i, {scene.now} FROM generate_series(1001, 1600) AS i")
+        scene.prepare()
+        scene.poll()
+        place.sql("CREATE TABLE o AS SELECT * FROM t; UPDATE t SET v = v || '!' WHERE id > 1000")
+        place.sql(f"INSERT INTO t (id, v, at) VALUES (300, 'restored', {OLD}); DELETE FROM t WHERE id = 7")
+        missed = alike(place.url, "id", "v", "n")
+        assert 0 < len(missed) < 15
+        before = len(scene.seen())
+        scene.poll()
+        told = {(e["op"], e["key"]["id"], e["reason"]) for b in list(scene.seen().values())[before:] for e in b}
+        updated = {("u", key, "audit") for key in range(1001, 1601) if key not in missed}
+        assert told == {("d", 7, None), ("c", 300, "audit")} | updated
+        assert scene.project.stream("s").verify() == []
