@@ -6,13 +6,14 @@ They have a class path, files and a clock of their own, as on a cluster; the wor
 from __future__ import annotations
 
 import multiprocessing
+import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.sites import narrow, upkeep
+from qbcd.sites import SparkSite, narrow, upkeep
 from tests.support.oracle import events, net
 from tests.support.places import Place, new_place, place_of, server_of
 from tests.support.project import config, opened, poll
@@ -29,34 +30,51 @@ WAYS: dict[str, dict[str, Any]] = {
     "digest": {"strategy": {**SMALL, "replica": "digest"}},
     "none": {"strategy": SMALL, "key": "none"},
     "tlcs": {"strategy": {"type": "tlcs", "checksums": "remote", "rows_per_range": 20}},
-}
+    "ts": {"strategy": {"type": "ts", "replica": "spark", "timestamp": "written", "margin": "1ms",
+                        "deletes": {"every": "1ms"}, "rows_per_range": 20}},
+}  # fmt: skip
+NARROW = {"key", "hash", "digest", "tlcs"}  # which ask for keys and digests first
 SINKS = {"changes": {"type": "jsonl", "path": "out/changes"}, "lake": {"type": "parquet", "path": "out/lake"}}
 TABLE = """
-CREATE TABLE t (id bigint PRIMARY KEY, v text, at timestamptz, amount numeric(12, 2), doc jsonb, raw bytea);
-INSERT INTO t SELECT i, 'v' || i, timestamptz '2024-03-10 02:30:00+00' + i * interval '1 s', i / 7.0, to_jsonb(i),
-  decode(md5(i::text), 'hex') FROM generate_series(1, 400) AS i
+CREATE TABLE t (id bigint PRIMARY KEY, v text, at timestamptz, amount numeric(12, 2), doc jsonb, raw bytea,
+  written timestamptz NOT NULL DEFAULT clock_timestamp());
+INSERT INTO t SELECT i, 'v' || i, timestamptz '2024-03-10 02:30:00+00' + i * interval '1 s', i / 7.0,
+  to_jsonb(repeat('wide ', 30) || i), decode(md5(i::text), 'hex') FROM generate_series(1, 400) AS i;
+ANALYZE t
 """
 CHANGES = (
-    "UPDATE t SET v = 'changed' WHERE id % 90 = 0; DELETE FROM t WHERE id BETWEEN 100 AND 130",
-    "INSERT INTO t (id, v) SELECT i, 'new' FROM generate_series(1000, 1100) AS i; UPDATE t SET v = NULL WHERE id = 7",
+    "UPDATE t SET v = 'changed', written = clock_timestamp() WHERE id % 90 = 0; "
+    "DELETE FROM t WHERE id BETWEEN 100 AND 130",
+    "INSERT INTO t (id, v) SELECT i, 'new' FROM generate_series(1000, 1100) AS i; "
+    "UPDATE t SET v = NULL, written = clock_timestamp() WHERE id = 7",
     "DELETE FROM t WHERE id > 30; INSERT INTO t (id) VALUES (0)",
 )
+PAST_THE_MARGIN = 0.02  # seconds
 
 
 def history(url: str, folder: Path, spark: SparkSession | None, master: str = "") -> None:
     """A table, its baseline and its changes, polled in every way."""
-    place = place_of(url)
+    place, fetch, ran = place_of(url), narrow.fetch, set[str]()
     place.sql(TABLE)
+
+    def watched(site: SparkSite, *args: Any) -> narrow.Moved | None:
+        found = fetch(site, *args)
+        ran.update([site.stream] if found else [])
+        return found
+
     # both rounds of the narrow path, and foldings, among so few rows
-    narrow.SAVED_BYTES, upkeep.COMPACT_BATCHES = 1_000, 2
-    tables = [{"name": n, "table": place.table("t"), "baseline": "events", **way} for n, way in WAYS.items()]
+    narrow.SAVED_BYTES, upkeep.COMPACT_BATCHES, narrow.fetch = 1_000, 2, watched
+    fixed = {"table": place.table("t"), "baseline": "events", "exclude": ["written"]}
+    tables = [{"name": name, **fixed, **way} for name, way in WAYS.items()]
     own = {"spark": {"master": master}} if master else {}
     with opened(config(url, *tables, sinks=SINKS, **own), folder, spark) as project:
         for name in WAYS:
             project.stream(name).prepare()
         for change in CHANGES:
             place.sql(change)
+            time.sleep(PAST_THE_MARGIN)
             poll(project)
+        assert ran == NARROW
         assert {name: project.stream(name).verify() for name in WAYS} == {name: [] for name in WAYS}
 
 
@@ -68,7 +86,7 @@ def _alone(url: str, folder: Path, master: str) -> None:
 def test_the_same_events(
     request: pytest.FixtureRequest, place: Place, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name in ((narrow, "SAVED_BYTES"), (upkeep, "COMPACT_BATCHES")):
+    for module, name in ((narrow, "SAVED_BYTES"), (narrow, "fetch"), (upkeep, "COMPACT_BATCHES")):
         monkeypatch.setattr(module, name, getattr(module, name))  # put back afterwards
     threads, cluster = (tmp_path / name for name in ("threads", "cluster"))
     for folder in (threads, cluster):
