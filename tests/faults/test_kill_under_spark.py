@@ -1,6 +1,8 @@
-"""kill -9 at every step of ID/RCS in its other ways: by buckets, with digests alone, without a key; exact on restart.
+"""kill -9 at every step of ID/RCS in its other ways: by buckets, with digests alone, without a key, or under one of
+several columns and types; exact on restart.
 
-And of all its ways while ranges are cut anew, and while batches are folded into the replica (protocol.md 11, 23).
+And of all its ways while ranges are cut anew, and while batches are folded into the replica (protocol.md 11, 23). TLCS
+with its checksums under Spark is the way of digests alone by another name, and is killed around its commits.
 """
 
 from __future__ import annotations
@@ -12,17 +14,23 @@ import pytest
 
 from tests.faults.child import kill_at
 from tests.faults.stage import Stage, range_ids, rubbish
-from tests.faults.test_kill import POINTS, SINKS, killed_and_restarted
+from tests.faults.test_kill import AROUND_THE_COMMIT, POINTS, SINKS, killed_and_restarted
 from tests.support.places import over
-from tests.support.scene import STREAM, WAYS, Scene, same_events
+from tests.support.scene import STREAM, WAYS, same_events
+from tests.support.stamped_scene import scene_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-OTHERS = tuple(way for way in WAYS if way != "id_rcs")
+REMOTE = "tlcs_remote"
+OTHERS = tuple(way for way in WAYS if way not in ("id_rcs", REMOTE))
 CASES = [(point, way, reverted) for point in POINTS for way in OTHERS for reverted in (False, True)]
-CHOSEN = [("after_stage", "id_rcs_hash", False), ("after_commit", "id_rcs_no_key", True)]
-COMMITS = [(way, point) for way in WAYS for point in ("before_commit", "after_commit")]
+CASES += [("before_commit", REMOTE, False), ("after_commit", REMOTE, True)]
+CHOSEN = [
+    ("after_stage", "id_rcs_hash", False), ("after_commit", "id_rcs_no_key", True),
+    ("after_commit", "id_rcs_mixed", True),
+]  # fmt: skip
+COMMITS = [(way, point) for way in WAYS for point in AROUND_THE_COMMIT]
 MORE = 40  # rows: ranges outgrow their size
 
 
@@ -37,10 +45,10 @@ def test_kill(kind: str, point: str, way: str, reverted: bool, stage: Stage) -> 
 @over("way, point", COMMITS)
 def test_kill_while_ranges_are_cut(way: str, point: str, database: str, workspace: Path, spark: SparkSession) -> None:
     """Either all ranges are new or none, and every row is told once."""
-    with Scene(database, workspace, way, spark) as scene:
+    with scene_of(database, workspace, way, spark) as scene:
         scene.begin()
         known = range_ids(scene)
-        scene.place.insert("t", [(i, f"more {i}", 0) for i in range(200, 200 + MORE)])
+        scene.more(range(200, 200 + MORE))
         kill_at(point, scene.data, workspace, spark)
         now, seen = range_ids(scene), scene.seen()
         assert (now == known) is (point == "before_commit")
@@ -60,7 +68,7 @@ def test_kill_while_batches_are_folded_in(
     way: str, point: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:
     """The replica is the old segment with its batches or the new one without, and has the same rows."""
-    with Scene(database, workspace, way, spark, retain="0s") as scene:
+    with scene_of(database, workspace, way, spark, retain="0s") as scene:
         scene.begin()
         scene.change()
         # the first visit is the poll's own commit, the second one that of the folding

@@ -7,7 +7,7 @@ the rows that stood there at the baseline must give the source.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -42,6 +42,8 @@ WAYS: Mapping[str, dict[str, Any]] = {
     "id_rcs_hash": {"strategy": {**_SMALL, "buckets": "hash"}},
     "id_rcs_digest": {"strategy": {**_SMALL, "replica": "digest"}},
     "id_rcs_no_key": {"strategy": _SMALL, "key": "none"},
+    "id_rcs_mixed": {"strategy": {**_SMALL, "buckets": "key"}},  # over the table of a `MixedScene`
+    "tlcs_remote": {"strategy": {"type": "tlcs", "checksums": "remote", "rows_per_range": 4}},
 }
 
 Seen = dict[tuple[int, int], list[dict[str, Any]]]  # (epoch, batch_seq) -> events
@@ -54,7 +56,12 @@ class Scene:
         strategy: A name in :data:`WAYS`, or as configuration.
         sinks: By name, as configuration; by default one jsonl sink ``changes``.
         more: Further keys of the table's configuration.
+
+    Attributes:
+        key: The columns that tell its rows apart.
     """
+
+    key: tuple[str, ...] = ("id",)
 
     def __init__(
         self, url: str, folder: Path, strategy: str | dict[str, Any], spark: SparkSession, *,
@@ -85,6 +92,10 @@ class Scene:
         """Inserts, updates, deletes and changes a key, in one transaction."""
         self.changes += 1
         self.place.sql(CHANGE.format(n=self.changes))
+
+    def more(self, numbers: Iterable[int]) -> None:
+        """Inserts rows under other keys than those of `change`, in one transaction."""
+        self.place.insert("t", [(i, f"more {i}", 0) for i in numbers])
 
     def source(self) -> list[tuple[Any, ...]]:
         """The table's rows, by key."""
@@ -179,34 +190,41 @@ class Scene:
         assert numbers == list(range(1, 1 + len(numbers))) or last > min(seen)[0], f"{sink}: a gap in {numbers}"
         assert numbers == list(range(min(numbers, default=0), 1 + max(numbers, default=-1))), f"{sink}: {numbers}"
         assert self.acks().get(sink) == max(seen, default=None), f"{sink}: acknowledged is {self.acks()}"
-        rows = replay(self.base, [seen[last, number] for number in numbers])
+        rows = replay(self.base, [seen[last, number] for number in numbers], self.key)
         assert rows == {row[0]: row for row in self.source()}, f"{sink}: replay of {numbers} does not give the source"
         return seen
 
 
-def replay(base: list[tuple[Any, ...]], found: list[list[dict[str, Any]]]) -> dict[int, tuple[Any, ...]]:
+def replay(
+    base: list[tuple[Any, ...]], found: list[list[dict[str, Any]]], key: Sequence[str] = ("id",)
+) -> dict[Any, tuple[Any, ...]]:
     """The rows that batches of events make of `base`, each batch applied as a set.
 
     Every old row must be there, as its image says, and a key stands at most once in a batch (protocol.md 14).
     """
     rows = {row[0]: row for row in base}
     for events in found:
-        keys = [event["key"]["id"] for event in events if event["key"]]
+        keys = [_name(event["key"], key) for event in events if event["key"]]
         assert len(keys) == len(set(keys)), f"a key stands twice in a batch: {sorted(keys)}"
         for event in (e for e in events if e["op"] in "ud"):
             gone = event["key"] or event["before"]  # a table without a key has rows that go and rows that come
-            old = rows.pop(gone["id"], None)
+            old = rows.pop(_name(gone, key), None)
             assert old is not None, f"the consumer has no row {gone}"
             told = event["before"]  # None where the strategy keeps no old values
-            assert told is None or _row(told) == old, f"old image {told} is not what the consumer has"
-        for image in (_row(event["after"]) for event in events if event["after"] is not None):
+            assert told is None or _row(told, key) == old, f"old image {told} is not what the consumer has"
+        for image in (_row(event["after"], key) for event in events if event["after"] is not None):
             assert image[0] not in rows, f"key {image[0]} is there already"
             rows[image[0]] = image
     return rows
 
 
-def _row(image: dict[str, Any]) -> tuple[Any, ...]:
-    return image["id"], image.get("v"), image.get("n")
+def _name(image: dict[str, Any], key: Sequence[str]) -> Any:
+    """What a row is known by: its key, or the texts of a key of several columns."""
+    return image[key[0]] if len(key) == 1 else tuple(str(image[name]) for name in key)
+
+
+def _row(image: dict[str, Any], key: Sequence[str]) -> tuple[Any, ...]:
+    return _name(image, key), image.get("v"), image.get("n")
 
 
 def same_events(earlier: Seen, later: Seen) -> None:

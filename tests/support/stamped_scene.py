@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.support.mixed_scene import MixedScene
 from tests.support.scene import ROWS, Scene
 
 if TYPE_CHECKING:
@@ -109,4 +110,5 @@ class StampedScene(Scene):
 
 def scene_of(url: str, folder: Path, strategy: str, spark: SparkSession, **more: Any) -> Scene:
     """A scene for any strategy that tests know by a name."""
-    return (StampedScene if strategy in STAMPED else Scene)(url, folder, strategy, spark, **more)
+    kind = StampedScene if strategy in STAMPED else MixedScene if strategy.endswith("mixed") else Scene
+    return kind(url, folder, strategy, spark, **more)
