@@ -5,14 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from qbcd.errors import Refused
 from tests.support import wait_until
 from tests.support.places import Place, over
+from tests.support.scene import STREAM, Scene
 from tests.support.watched import Watched, at_nth, someone_waits
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 COLUMN = {"checksums": "column", "checksum_column": "chk"}
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -151,3 +155,22 @@ def test_a_table_that_changes_when_its_checksum_is_written(place: Place, workspa
         assert seen.place.sql("SELECT count(chk) FROM t") == [(0,)]
         seen.prepare("beside")
         assert seen.poll("beside") == []
+
+
+# Where the checksums are under Spark and deletes are not told, keys that are gone stay in the replica, and are nothing
+# that `verify` could list; what else differs is.
+def test_verify_lists_no_deletes_that_are_not_told(place: Place, workspace: Path, spark: SparkSession) -> None:
+    remote = {"type": "tlcs", "checksums": "remote", "deletes": False, "rows_per_range": 4}
+    with Scene(place.url, workspace, remote, spark) as scene:
+        scene.begin()
+        verify = scene.project.stream(STREAM).verify
+        assert verify() == []
+        place.sql("DELETE FROM t WHERE id IN (2, 8)")
+        for _ in range(2):
+            report = scene.poll().report
+            assert report is not None
+            assert report.header is None
+        assert verify() == []
+        place.sql("DELETE FROM t WHERE id = 9; UPDATE t SET v = 'not polled' WHERE id = 7")
+        place.insert("t", [(500, "not polled", 0)])
+        assert sorted((d.op, d.key) for d in verify()) == [("c", "500"), ("u", "7")]
