@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd import status
+from qbcd import job, status
 from qbcd.errors import DeliveryError, GuardTripped, StateConflict
 from qbcd.sites import DatabaseSite, Files, SparkSite, upkeep
 from qbcd.strategies.outbox import outbox_name
+from qbcd.stream import Stream
 from tests.faults.child import kill_at
+from tests.faults.stage import rubbish
 from tests.support import sql
 from tests.support.places import over
 from tests.support.scene import STREAM, Scene
@@ -297,3 +299,52 @@ def test_a_batch_goes_while_it_is_read(
         looks = [[second], [first, second]]  # the last one is before it has gone
         monkeypatch.setattr(DatabaseSite, "batches", lambda of, after=None: looks.pop())
         assert scene.project.stream(STREAM).latest() == whole[1:]
+
+
+def polled(stream: Stream) -> None:
+    """One poll of a stream that is kept from poll to poll, as a job keeps it."""
+    outcome = job.poll(stream)
+    assert outcome.error is None
+
+
+# Rule 23: a process that goes on polling sweeps what was let go while a pin stood, though it lets nothing go then.
+def test_what_is_let_go_under_a_pin_is_swept_without_it(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
+    with Scene(database, workspace, "id_rcs", spark, retain="0s") as scene:
+        scene.make_table()
+        scene.prepare()
+        stream = scene.work()
+        polled(stream)  # which sweeps, as the first poll of a process does
+        pinned = {path.name for path in files_of(scene).root.iterdir()}
+        with stream.site.writing() as conn:
+            pin = stream.site.store.add_pin(conn, STREAM, 600.0)
+        scene.change()
+        polled(stream)
+        polled(stream)
+        assert pinned < set(rubbish(scene)), "its files, and the batch that was folded in"
+        with stream.site.writing() as conn:
+            stream.site.store.drop_pin(conn, pin)
+        polled(stream)
+        assert rubbish(scene) == []
+        scene.change()
+        polled(stream)
+        scene.check()
+        assert rubbish(scene) == []
+
+
+# Rule 23: so does a poll that cuts ranges anew, by which the segment of all that were before is let go.
+def test_a_segment_that_is_let_go_by_cuts_is_swept(database: str, workspace: Path, spark: SparkSession) -> None:
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.make_table()
+        sql(database, "UPDATE t SET id = id * 100")
+        scene.prepare()
+        stream = scene.work()
+        polled(stream)
+        (before,) = files_of(scene).root.iterdir()
+        sql(database, "INSERT INTO t SELECT i, 'more', 0 FROM generate_series(10, 1290, 20) AS i WHERE i % 100 <> 0")
+        polled(stream)
+        assert not before.exists()
+        assert rubbish(scene) == []
+        scene.check()
