@@ -63,7 +63,8 @@ def history(url: str, folder: Path, spark: SparkSession | None, master: str = ""
         return found
 
     # both rounds of the narrow path, and foldings, among so few rows
-    narrow.SAVED_BYTES, upkeep.COMPACT_BATCHES, narrow.fetch = 1_000, 2, watched
+    narrow.SAVED_BYTES, upkeep.COMPACT_BATCHES = 1_000, 2
+    setattr(narrow, "fetch", watched)  # noqa: B010 -- mypy takes a function for what it is
     fixed = {"table": place.table("t"), "baseline": "events", "exclude": ["written"]}
     tables = [{"name": name, **fixed, **way} for name, way in WAYS.items()]
     own = {"spark": {"master": master}} if master else {}

@@ -16,7 +16,7 @@ from qbcd.strategies.base import table_name
 from tests.support import no_sessions, wait_until
 from tests.support.places import Place
 from tests.support.project import config, opened, poll
-from tests.support.query_streams import detect, replica_differs
+from tests.support.query_streams import checkpoint, detect, replica_differs
 
 NOW = "clock_timestamp()"
 TABLES = f"""
@@ -419,7 +419,7 @@ def test_an_audit_while_a_transaction_is_prepared(tables: Place, workspace: Path
     data["tables"][0] |= {"audit": {"every": "1ms"}}
     with opened(data, workspace) as project:
         project.stream("q").prepare()
-        before = project.work("q").site.row().checkpoint["marks"]
+        before = checkpoint(project, "q")["marks"]
         with tables.connect(autocommit=True) as conn:
             for text in (
                 "BEGIN", f"UPDATE orders SET region = 'south', at = {NOW} WHERE id = 3",
@@ -429,7 +429,7 @@ def test_an_audit_while_a_transaction_is_prepared(tables: Place, workspace: Path
         try:
             tables.sql("UPDATE orders SET region = 'north', at = '2001-01-01' WHERE id = 5")
             assert [json.loads(line)["reason"] for line in told(project, workspace)] == ["audit", "audit"]
-            assert project.work("q").site.row().checkpoint["marks"] == before
+            assert checkpoint(project, "q")["marks"] == before
         finally:
             with tables.connect(autocommit=True) as conn:
                 tables.run(conn, f"COMMIT PREPARED '{tables.name}'")

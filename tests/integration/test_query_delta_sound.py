@@ -12,7 +12,7 @@ from qbcd.sites import deltas
 from tests.integration.test_query_delta_cases import found
 from tests.support.places import Place
 from tests.support.project import config, opened
-from tests.support.query_streams import delta, replica_differs
+from tests.support.query_streams import checkpoint, delta, replica_differs
 
 V1 = "SELECT x.id, y.id AS yid FROM public.x LEFT JOIN public.y ON y.xid = x.id"
 V2 = "SELECT z.id, w.id AS wid FROM public.z LEFT JOIN public.w ON w.zid = z.id"
@@ -249,9 +249,9 @@ def test_what_a_query_does_not_read_may_be_altered(
         with monkeypatch.context() as earlier:
             earlier.setattr(deltas, "marks_before", lambda *_: {"marks": {}})
             project.stream("q").prepare()
-        assert "bases" not in project.work("q").site.row().checkpoint
+        assert "bases" not in checkpoint(project, "q")
         assert found(project) == {}
-        assert project.work("q").site.row().checkpoint["bases"]["public.orders"]["key"] == ["id"]
+        assert checkpoint(project, "q")["bases"]["public.orders"]["key"] == ["id"]
         place.sql("ALTER TABLE orders DROP note, ALTER other TYPE integer, ADD more integer; DROP INDEX other_key")
         assert found(project) == {}
         place.sql("ALTER TABLE orders ALTER amount TYPE numeric(10,0)")

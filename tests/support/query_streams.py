@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -40,6 +40,13 @@ def detect(project: qbcd.Project, name: str) -> list[Detection]:
     with work.site.hold() as held:
         plan, _ = plan_of(work, held.row)
         return list(work.site.detect(plan, work.settings, held))
+
+
+def checkpoint(project: qbcd.Project, name: str) -> Mapping[str, Any]:
+    """What a stream remembers."""
+    row = project.work(name).site.row()
+    assert row is not None
+    return row.checkpoint
 
 
 def replica_differs(place: Place, name: str, query: str) -> str:

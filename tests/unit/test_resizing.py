@@ -18,9 +18,7 @@ NOW = 100.0
 def ranges(*visited: float, rows: int = 2) -> list[StoredRange]:
     """Adjoining ranges 1, 2, .. that were seen then; the first and the last are open."""
     edges = [None, *((str(i),) for i in range(1, len(visited))), None]
-    return [
-        StoredRange(i, edges[i - 1], edges[i], rows, 10**i, last_visited=seen) for i, seen in enumerate(visited, 1)
-    ]
+    return [StoredRange(i, edges[i - 1], edges[i], rows, 10**i, last_visited=seen) for i, seen in enumerate(visited, 1)]
 
 
 # -- joined ------------------------------------------------------------------------------------------------------------
