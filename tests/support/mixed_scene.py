@@ -37,9 +37,8 @@ class MixedScene(Scene):
 
     def change(self) -> None:
         self.changes += 1
-        n, known = self.changes, [number_of(row[0]) for row in self.source()]
-        gone = min(i for i in known if i > 2 and i != 7)
-        moved = max(i for i in known if i < 1000 and i != gone)
+        n, known = self.changes, {number_of(row[0]) for row in self.source()}
+        gone, moved, *_ = sorted(known - {2, 7})
         with self.place.connect() as conn:
             self.place.run(conn, "INSERT INTO t (a, b, c, v) VALUES (%s, %s, %s, %s)", [*key(100 + n), f"new {n}"])
             for i in (2, 7):
