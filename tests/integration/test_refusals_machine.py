@@ -76,7 +76,7 @@ def test_a_configured_jar_that_is_none(place: Place, tmp_path: Path, monkeypatch
     with opened(place, spark={"driver_jar": str(jar)}) as project:
         assert project.state.project_id
         assert place.refused(project.stream("id_rcs").prepare, ConfigError, 2) == (
-            f"the JDBC driver jar {jar} cannot be read as a jar: File is not a zip file "
+            f"spark.driver_jar: the JDBC driver jar {jar} cannot be read as a jar: File is not a zip file "
             "(correct the path, or remove it to have qbcd search)"
         )
 
