@@ -253,7 +253,7 @@ def test_files_are_durable_before_they_are_named(
         def named(self: StreamStore, conn: Any, header: Any, token: int, **more: Any) -> None:
             nonlocal checked
             root = next(p for p in workspace.rglob(header.location["part"]) if p.is_dir()).parent
-            wanted = {root, *(root / header.location["part"] / name for name, _ in header.location["files"])}
+            wanted = {root, *(root / header.location["part"] / name for name, *_ in header.location["files"])}
             wanted.add(root / header.location["part"])
             assert {str(path) for path in wanted} <= synced
             checked += 1
