@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from qbcd.connectors.troubles import full, other, read_only
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SchemaChanged, SourceError
 
 _Maker = Callable[[str, str, str], QbcdError]
@@ -75,27 +76,12 @@ def _packet(message: str, stream: str, source: str) -> QbcdError:
 def _out_of_range(message: str, stream: str, source: str) -> QbcdError:
     if "exp(" in message:  # how a statement of ours stops where the server made NULL of a value (`forms`)
         return _packet("a value is longer than max_allowed_packet lets the server work on", stream, source)
-    return _other(message, stream, source)
+    return other(message, stream, source)
 
 
 def _family(message: str, stream: str, source: str) -> QbcdError:
     remedy = "begin the source's url with mariadb:// for MariaDB, with mysql:// for MySQL"
     return ConfigError(f"source {source} is another kind of server than its url says: {message}", remedy=remedy)
-
-
-def _full(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "make room on the server's disk; the next poll begins from what was committed"
-    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
-
-
-def _read_only(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "the server takes no writes: poll the primary, or use a strategy that only reads, such as id_rcs"
-    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
-
-
-def _other(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "the words are the server's, and its log may say more; the next poll tries again"
-    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
 _NUMBERS: dict[int, _Maker] = {
@@ -107,7 +93,7 @@ _NUMBERS: dict[int, _Maker] = {
     1146: _schema, 1054: _schema, 1051: _schema, 1412: _schema, 1356: _schema,
     1969: _timeout, 3024: _timeout, 1317: _timeout,
     1205: _lock, 1213: _lock, 1099: _lock, 1020: _lock,
-    1021: _full, 1026: _full, 1114: _full, 1290: _read_only, 1792: _read_only, 1836: _read_only,
+    1021: full, 1026: full, 1114: full, 1290: read_only, 1792: read_only, 1836: read_only,
     1193: _family, 1690: _out_of_range, 1665: _binlog,
     1118: _wide, 1117: _wide, 1071: _wide, 1153: _packet, 1301: _packet,
 }  # fmt: skip
@@ -119,7 +105,7 @@ _WORDS: tuple[tuple[str, _Maker], ...] = (
     (r"doesn't exist|Unknown column|Unknown table|definition has changed", _schema),
     (r"max_statement_time|maximum statement execution time|execution was interrupted|time.?out.*statement", _timeout),
     (r"Lock wait timeout|Deadlock found|Record has changed since last read", _lock),
-    (r"Disk full|The table '.*' is full|No space left on device", _full),
+    (r"Disk full|The table '.*' is full|No space left on device", full),
     (r"packet bigger|max_allowed_packet", _packet),
     (r"onnect|ocket|ommunications|unknown host|timed? ?out|SSL|certificate|closed", _unreachable),
 )
@@ -142,13 +128,13 @@ def explain_error(error: BaseException, *, stream: str, source: str) -> QbcdErro
     for pattern, maker in _WORDS:
         if not number and re.search(pattern, message, re.IGNORECASE):
             return maker(message, stream, source)
-    return _other(message, stream, source)
+    return other(message, stream, source)
 
 
 def is_of_text(error: BaseException) -> bool:
     """Whether the server says that a statement's text is at fault; drivers file such errors under several classes."""
     number, _ = _said(getattr(error, "orig", None) or error)
-    return number > 0 and _NUMBERS.get(number, _other) in (_other, _schema)
+    return number > 0 and _NUMBERS.get(number, other) in (other, _schema)
 
 
 def _said(error: BaseException) -> tuple[int, str]:

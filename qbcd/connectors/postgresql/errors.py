@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from qbcd.connectors.troubles import full, other, read_only
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SchemaChanged, SourceError
 
 _SECRET = re.compile(r"(?i)(password\s*=\s*)('[^']*'|\S+)|(://[^\s:/@]*:)[^\s@]*(@)")
@@ -74,21 +75,6 @@ def _standby(message: str, stream: str, source: str) -> QbcdError:
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
-def _full(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "make room on the server's disk; the next poll begins from what was committed"
-    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
-
-
-def _read_only(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "the server takes no writes: poll the primary, or use a strategy that only reads, such as id_rcs"
-    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
-
-
-def _other(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "the words are the server's, and its log may say more; the next poll tries again"
-    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
-
-
 # SQLSTATE, or a class of them, to message; first match wins.
 _STATES: tuple[tuple[str, _Maker], ...] = (
     ("28", _login),
@@ -102,8 +88,8 @@ _STATES: tuple[tuple[str, _Maker], ...] = (
     ("55P03", _lock),
     ("40P01", _lock),
     ("40001", _lock),
-    ("25006", _read_only),
-    ("53100", _full),
+    ("25006", read_only),
+    ("53100", full),
     ("57P", _unreachable),
     ("53300", _unreachable),
 )
@@ -122,7 +108,7 @@ _WORDS: tuple[tuple[str, _Maker], ...] = (
     (r"(column|relation|schema) .* does not exist", _schema),
     (r"canceling statement due to (statement timeout|user request)", _timeout),
     (r"canceling statement due to lock timeout|deadlock detected|could not serialize access", _lock),
-    (r"No space left on device", _full),
+    (r"No space left on device", full),
     (r"connection|could not translate host name|timeout expired|timed out|SSL|certificate", _unreachable),
 )
 
@@ -149,7 +135,7 @@ def explain_error(error: BaseException, *, stream: str, source: str) -> QbcdErro
     for pattern, maker in _WORDS:
         if not state and re.search(pattern, message, re.IGNORECASE):
             return maker(message, stream, source)
-    return _other(message, stream, source)
+    return other(message, stream, source)
 
 
 def primary_message(error: BaseException) -> str:
