@@ -153,8 +153,8 @@ def check_server(
 
     Raises:
         SourceChanged: Another server or database, an older state of it, or a clock that was seen to be set back; not
-            with `accept`. What it means by equality
-            may change, and so may the encoder: values are compared then, and nobody has to be asked (protocol.md 16).
+            with `accept`. What it means by equality may change, and so may the encoder: values are compared then, and
+            nobody has to be asked (protocol.md 16).
     """
     now, then = source.connector.server_identity(session.connection), checkpoint["server"]
     encoder = source.connector.encoder_version

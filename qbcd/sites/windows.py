@@ -151,7 +151,8 @@ def _passed_by_all(site: DatabaseSite, session: Session, plan: StreamPlan, held:
         return None
     server = held.row.checkpoint["server"]["identity"]
     rows = [r for r in (*own, *others) if r.prepared and r.checkpoint["server"]["identity"] == server]
-    return min(at for r in rows for at in _reached(plan, r.checkpoint))
+    reached = [at for r in rows for at in _reached(plan, r.checkpoint)]
+    return min(reached, default=str(held.row.checkpoint["mark"]["at"]))
 
 
 def _reached(plan: StreamPlan, checkpoint: Mapping[str, Any]) -> list[str]:
