@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from qbcd import buckets
+from qbcd.leaves import LEAVES, tails
 from qbcd.model import KeyRange
 
 
@@ -33,17 +34,32 @@ class Words:
 
 def bucket_sums(words: Words, sums: Mapping[str, str], relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
     """See :meth:`~qbcd.connectors.base.Connector.bucket_sums`."""
-    asked, depth = _ordered(ranges)
-    inner = ", ".join(f"{sql} AS {name}" for name, sql in sums.items())
+    inner = [f"{sql} AS {name}" for name, sql in sums.items()]
     outer = ", ".join(f"SUM(g.{name}) AS {name}" for name in sums)
+    of_range, groups = grouped(words, inner, relation, hashed, ranges)
+    return f"SELECT {of_range} AS range_id, {outer}\nFROM {groups} AS g\nGROUP BY 1"
+
+
+def grouped(
+    words: Words, sums: Sequence[str], relation: str, hashed: str, ranges: Sequence[KeyRange], *, beside: str = ""
+) -> tuple[str, str]:
+    """(SQL of the range that a row ``g`` is of, FROM item of such rows): `sums` of each bucket.
+
+    Args:
+        words: The database's.
+        sums: SQL of aggregates over alias ``t``, each with its name.
+        relation: As in `bucket_sums`.
+        hashed: As in `bucket_sums`.
+        ranges: As in `bucket_sums`.
+        beside: A column of ``t`` by which rows of one bucket are told apart.
+    """
+    asked, depth = _ordered(ranges)
     by_number = [replace(one, lo=(str(buckets.numbers(one, depth).start),)) for one in asked]
-    of_range = words.choice("g.qbcd_bucket", by_number)
     bucket = words.bucket(f"t.{hashed}", depth) if depth else "0"
-    return (
-        f"SELECT {of_range} AS range_id, {outer}\nFROM (SELECT {bucket} AS qbcd_bucket, {inner}\n"
-        f"FROM (SELECT r.* FROM {relation} AS r{_where(words, f'r.{hashed}', asked, depth)} {words.summed_once}) AS t\n"
-        "GROUP BY 1) AS g\nGROUP BY 1"
-    )
+    outputs = ", ".join([f"{bucket} AS qbcd_bucket", *([beside] if beside else []), *sums])
+    rows = f"(SELECT r.* FROM {relation} AS r{_where(words, f'r.{hashed}', asked, depth)} {words.summed_once}) AS t"
+    groups = f"(SELECT {outputs}\nFROM {rows}\nGROUP BY 1{', 2' if beside else ''})"
+    return words.choice("g.qbcd_bucket", by_number), groups
 
 
 def bucket_rows(words: Words, select: Sequence[str], relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
@@ -75,7 +91,16 @@ def _ordered(ranges: Sequence[KeyRange]) -> tuple[list[KeyRange], int]:
 
 
 def _where(words: Words, hashed: str, asked: Sequence[KeyRange], depth: int) -> str:
-    """The condition that a row lies in one of the ranges: on the hash where they adjoin, else on its bucket."""
+    """The condition that a row lies in one of the ranges: on the hash where they adjoin, else on its bucket.
+
+    Where some range asks for some of its leaves only, it is on bucket and leaf together.
+    """
+    if any(one.only for one in asked):
+        bucket = words.bucket(hashed, depth) if depth else "0"
+        listed = ", ".join(
+            str(n * LEAVES + leaf) for one in asked for n in buckets.numbers(one, depth) for leaf in tails(one)
+        )
+        return f" WHERE {bucket} * {LEAVES} + {hashed.partition('.')[0]}.qbcd_leaf IN ({listed})"
     lo, hi = asked[0].lo, asked[-1].hi
     if any(one.hi != other.lo for one, other in pairwise(asked)):
         listed = ", ".join(str(n) for one in asked for n in buckets.numbers(one, depth))

@@ -110,6 +110,34 @@ class OptionalPrimitives:
         """
         raise UnsupportedPrimitive(self.name, "of_keys")
 
+    # -- leaves of a range ---------------------------------------------------------------------------------------------
+    def key_leaf(self, last: Column, value: exp.Expression) -> exp.Expression:
+        """The last byte of a key's identity, by the value of its `last` column; 0 for an identity without bytes.
+
+        Asked of connectors that export snapshots, as all of this section.
+        """
+        raise UnsupportedPrimitive(self.name, "key_leaf")
+
+    def range_leaves(self, relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]) -> str:
+        """One statement for what the leaves of many ranges add up to: ``range_id, n, digests, checksum, leaves``.
+
+        Args:
+            relation: SQL of a FROM item without alias, with ``qbcd_digest`` and ``qbcd_leaf``.
+            key: Key columns.
+            ranges: As in `per_range`; each of them has an answer.
+        """
+        raise UnsupportedPrimitive(self.name, "range_leaves")
+
+    def bucket_leaves(self, relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
+        """As `range_leaves`, of hash buckets, by one scan; one without rows may have no answer.
+
+        Args:
+            relation: As in `range_leaves`.
+            hashed: The relation's column of hashes.
+            ranges: As in `bucket_sums`. In what is told of one a leaf may stand more than once.
+        """
+        raise UnsupportedPrimitive(self.name, "bucket_leaves")
+
     # -- how far a watermark may go ------------------------------------------------------------------------------------
     def high_water(self, conn: Connection) -> HighWater:
         """How far time-stamps are complete; in a transaction of its own, that ends before the rows are read.

@@ -5,7 +5,7 @@ Nothing here opens a connection, reads a clock or imports Spark.
 
 from qbcd.model.batches import BatchHeader, Consistency, Cost, digest_of
 from qbcd.model.columns import Column, Comparison, ServerIdentity, Table, Travel, TravelKind, names, travel_from_json
-from qbcd.model.plans import KeyRange, Statement, StreamPlan
+from qbcd.model.plans import KeyRange, Leaves, Statement, StreamPlan
 
 __all__ = [
     "BatchHeader",
@@ -14,6 +14,7 @@ __all__ = [
     "Consistency",
     "Cost",
     "KeyRange",
+    "Leaves",
     "ServerIdentity",
     "Statement",
     "StreamPlan",

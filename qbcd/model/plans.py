@@ -85,10 +85,26 @@ class StreamPlan:
 
 
 @dataclass(frozen=True)
+class Leaves:
+    """Some of a range's leaves (`qbcd.leaves`), and the count and checksum of the rows in them.
+
+    Attributes:
+        bits: A bit for each leaf, the least of the first byte for leaf 0.
+    """
+
+    bits: bytes
+    rows: int
+    checksum: int
+
+
+@dataclass(frozen=True)
 class KeyRange:
     """Half-open key interval ``[lo, hi)``; None is an open end. Bounds are the source's own text of each key column.
 
     Of ranges of the key's hash (`qbcd.buckets`) a bound is one number.
+
+    Attributes:
+        only: The leaves of which rows are asked for; None for all.
     """
 
     range_id: int
@@ -96,6 +112,12 @@ class KeyRange:
     hi: tuple[str, ...] | None
     rows: int = 0
     checksum: int = 0
+    only: Leaves | None = field(default=None, kw_only=True)
+
+    @property
+    def asked(self) -> tuple[int, int]:
+        """(count, checksum) of the rows that are asked for."""
+        return (self.rows, self.checksum) if self.only is None else (self.only.rows, self.only.checksum)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ONE_TASK_ROWS = 500_000  # rows that one task sorts and numbers; beyond them the work is cut by range
-FEW_ROWS = 100_000  # up to which one task compares, since it exchanges nothing with others
+FEW_ROWS = 200_000  # up to which one task compares, since it exchanges nothing with others
 _RANK = {"d": 0, "u": 1, "c": 2, "r": 3}
 
 
@@ -252,5 +252,6 @@ def _batch_rows(changes: DataFrame, ordinal: str, seq: int) -> DataFrame:
         *(f"a_{i}" for i in range(width)),
         *IDENTITY,
         "digest",
-        f"CAST({seq:d} AS BIGINT) AS batch_seq",
+        # the first of an array: a number alone would become a part of generated code, which is new at every poll then
+        f"element_at(array(CAST({seq:d} AS BIGINT)), length(op)) AS batch_seq",
     )

@@ -16,7 +16,7 @@ from qbcd import hooks
 from qbcd.catalog.meaning import plan_before
 from qbcd.errors import TornRead
 from qbcd.model import BatchHeader, Cost, StreamPlan
-from qbcd.sites import compare, narrow
+from qbcd.sites import compare, leaves, narrow
 from qbcd.sites.auditing import AUDIT
 from qbcd.sites.files import Part
 from qbcd.sites.guards import ACCEPTED_SOURCE
@@ -42,7 +42,7 @@ def poll(
     moves: Mapping[str, Any] | None = None,
 ) -> Detection:  # fmt: skip
     """Compares every range whose checksum says that it differs; `moves` goes into the checkpoint."""
-    started = time.monotonic()
+    started, before = time.monotonic(), held.row.checkpoint
     with site.reading() as conn:
         known, now = site.store.ranges(conn, site.stream), site.store.now(conn)
     turn = turn_of(plan, settings, held.row.checkpoint, known, now)
@@ -56,19 +56,21 @@ def poll(
             wanted = look(site, strategy, snapshot, turn, settings, held)
             if not wanted.asked:
                 _nothing_found(site, plan, settings, held, snapshot, turn)
+                leaves.forget(site.files, before, held)
                 return Detection(None, Cost(wanted.scanned, 0, 0, len(turn.due), 0, time.monotonic() - started))
             if not narrow.is_better_uncut(strategy, snapshot, wanted, _density(held), settings.rows_per_range):
                 wanted = cut_anew(site, strategy, snapshot, settings, held, wanted)
-            jobs.enter_context(site.spark.for_rows(wanted.rows))
+            jobs.enter_context(site.spark.for_rows(wanted.passed))
             fetched = _fetch(site, strategy, snapshot, wanted, settings, held)
         hooks.reach("after_fetch")
         if isinstance(fetched, narrow.Moved):
             header = _compare_moved(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn)
         else:
             header = _compare(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn, moves or {})
+    leaves.forget(site.files, before, held)
     dirty, seconds = (*wanted.kept, *wanted.parents), time.monotonic() - started
     # where all was read anew, the ranges of before say nothing of how much that was
-    rows = int(held.row.checkpoint["rows"]) if snapshot.anew else sum(r.rows for r in dirty)
+    rows = int(held.row.checkpoint["rows"]) if snapshot.anew else sum(r.asked[0] for r in dirty)
     cost = Cost(max(wanted.scanned, rows), rows, fetched.size, len(turn.due), len(dirty), seconds, spark=True)
     return Detection(header, cost, (*held.notes, *((ACCEPTED_SOURCE,) if snapshot.rebase else ())))
 
@@ -76,11 +78,11 @@ def poll(
 def _nothing_found(
     site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, snapshot: Snapshot, turn: Turn
 ) -> None:
-    """Commits the visit of a pass, and another meaning that changed no row; else there is nothing to commit."""
-    if not turn.state and not snapshot.change:
+    """Commits the visit of a pass, another meaning that changed no row, leaves that were of no use; or nothing."""
+    if not turn.state and not snapshot.change and leaves.LEAVES not in held.row.checkpoint:
         return
     fresh = site.checkpoint(plan, settings, snapshot, int(held.row.checkpoint["rows"])) if snapshot.change else {}
-    checkpoint = {**held.row.checkpoint, **fresh, **turn.follow(held, {})}
+    checkpoint = {**leaves.unused(held), **fresh, **turn.follow(held, {})}
     switch(site, settings, held, None, checkpoint, turn.visited(()))
 
 
@@ -112,11 +114,15 @@ def _is_whole(snapshot: Snapshot) -> bool:
     return snapshot.name is not None and not snapshot.anew
 
 
-def _noted(strategy: IdRcs, snapshot: Snapshot, wanted: Look, held: Held, found: Found) -> dict[str, float]:
-    """How densely changes lay in what was fetched, by which the next poll chooses its path."""
+def _noted(
+    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, wanted: Look, held: Held, found: Found
+) -> dict[str, Any]:
+    """How densely changes lay, and what leaves add up to: by them the next poll chooses its path."""
+    events = sum(found.counts.values())
+    moves = leaves.noted(site.files, held, wanted, events) if leaves.may_be_asked(strategy, snapshot, turn) else {}
     if narrow.is_open(strategy, snapshot, wanted):
-        return {DENSITY: round(narrow.density_of(wanted, sum(found.counts.values())), 4)}
-    return {DENSITY: held.row.checkpoint[DENSITY]} if DENSITY in held.row.checkpoint else {}
+        return {**moves, DENSITY: round(narrow.density_of(wanted, events), 4)}
+    return {**moves, **({DENSITY: held.row.checkpoint[DENSITY]} if DENSITY in held.row.checkpoint else {})}
 
 
 def _compare(
@@ -148,7 +154,9 @@ def _compare_stage(
     changes = _differences(site, plan, strategy, held, snapshot, stage, wanted)
     changes = changes if strategy.deletes else changes.where("op <> 'd'")
     found = write_batch(site, plan, settings, held, changes, wanted.rows, turn.state)
-    moves = {**moves, **turn.found(site, plan, held, found), **_noted(strategy, snapshot, wanted, held, found)}
+    moves = {
+        **moves, **turn.found(site, plan, held, found), **_noted(site, strategy, snapshot, turn, wanted, held, found)
+    }  # fmt: skip
     header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")
     recut = None
@@ -189,7 +197,9 @@ def _counted(
     """Counts and checksums of the rows that were read; the source's own, where all of its state is one."""
     if _is_whole(snapshot) and not wanted.children:
         return {r.range_id: r for r in wanted.kept}
-    return {r.range_id: r for r in filled(site.stream, wanted.asked, compare.sums(stage, strategy.summed))}
+    counted = filled(site.stream, wanted.asked, compare.sums(stage, strategy.summed))
+    # of a range of which some leaves were read, the source said what all of it is
+    return {r.range_id: one if one.only else r for one, r in zip(wanted.asked, counted, strict=True)}
 
 
 def _compare_moved(
@@ -210,7 +220,8 @@ def _compare_moved(
         changes = compare.differences(old, stage, plan, by_value=False).persist()
         try:
             header, found, grown = stage_changes(site, plan, settings, held, snapshot, changes, moved.about, turn.state)
-            moves = {**turn.found(site, plan, held, found), **_noted(strategy, snapshot, wanted, held, found)}
+            noted = _noted(site, strategy, snapshot, turn, wanted, held, found)
+            moves = {**turn.found(site, plan, held, found), **noted}
         finally:
             changes.unpersist()
             site.files.discard(*moved.old, moved.rows)

@@ -177,6 +177,28 @@ class Files:
         paths = (to_read(folder / file.name) for folder, file in named)
         return spark.read.options(**_CHECKED).schema(ddl(fields)).parquet(*paths)
 
+    def keep(self, kind: str, content: bytes, held: Held) -> str:
+        """Writes bytes that are no rows into a folder of their own, durably, and returns its name."""
+        self.create()
+        folder = self.root / f"{kind}-{held.row.fencing_token}-{uuid.uuid4().hex}"
+        folder.mkdir(mode=0o700)
+        with (folder / kind).open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        _fsync(folder)
+        _fsync(self.root)
+        return folder.name
+
+    def kept(self, name: str) -> bytes:
+        """What `keep` wrote; nothing where it is not there any more."""
+        path = self.root / name / name.partition("-")[0]
+        return path.read_bytes() if path.is_file() else b""
+
+    def drop(self, name: str) -> None:
+        """Removes what `keep` wrote."""
+        shutil.rmtree(self.root / name, ignore_errors=True)
+
     def discard(self, *parts: Part, unless: bool = False) -> None:
         """Removes parts of this attempt that no commit names."""
         for part in () if unless else parts:

@@ -2,43 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from qbcd import leaves
+from qbcd.model import KeyRange
 from qbcd.sites import compare
 from qbcd.sites.compare import gathered, shared, value_columns
 from qbcd.sites.shapes import IDENTITY
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 NO_RANGE = -1
 
 
 def merged(
-    base: DataFrame, deltas: DataFrame | None, ids: Sequence[int], about: int, *, changed: int = 0, one: bool = False,
-    alone: bool = False,
+    base: DataFrame, deltas: DataFrame | None, asked: Sequence[KeyRange], about: int, *, changed: int = 0,
+    one: bool = False, alone: bool = False,
 ) -> DataFrame:  # fmt: skip
     """The replica's rows in some ranges: the base segment with later batches on top.
 
     Args:
         base: The segment's rows.
         deltas: Those of later batches, if there are any.
-        ids: The ranges.
-        about: How many rows they have.
+        asked: The ranges, or some of their leaves.
+        about: How many rows these have.
         changed: How many rows there are in the batches.
         one: There is one batch, so no key stands twice.
         alone: They are for one task, though they may be many.
     """
     names = [*IDENTITY, "digest", *(f"c{i}" for i in range(value_columns(base)))]
-    inside, alone = one_of(ids), alone or about <= compare.FEW_ROWS
+    inside, alone = one_of([r.range_id for r in asked]), alone or about <= compare.FEW_ROWS
     rows = base.selectExpr(*names).where(inside)
-    rows = rows.coalesce(1) if alone else rows
-    if deltas is None:
+    latest = None if deltas is None else deltas.where(inside)
+    if any(r.only for r in asked):
+        some = leaves_of(base.sparkSession, asked)
+        rows, latest = in_leaves(rows, some), None if latest is None else in_leaves(latest, some)
+        rows = rows.repartition(1) if alone else rows  # all of them are read to find these few, by all tasks
+    elif alone:
+        rows = rows.coalesce(1)
+    if latest is None:
         return rows
-    latest = gathered(deltas.where(inside), min(about, changed))
+    latest = gathered(latest, min(about, changed))
     if not one:
         newest = f"row_number() OVER (PARTITION BY {', '.join(IDENTITY)} ORDER BY batch_seq DESC) AS nth"
         latest = latest.selectExpr("*", newest).where("nth = 1")
@@ -63,6 +71,32 @@ def _in_many(rows: DataFrame, latest: DataFrame, names: Sequence[str], changed: 
     """`rows` with `latest` on top: the replica stays where it is, and what lies on it goes to every task."""
     untouched = rows.join(shared(latest.selectExpr(*IDENTITY), changed), list(IDENTITY), "left_anti")
     return untouched.selectExpr(*names).unionByName(latest.where("NOT gone").selectExpr(*names))
+
+
+def leaves_of(spark: SparkSession, asked: Sequence[KeyRange]) -> DataFrame:
+    """The leaves that ranges ask for, as rows (range_id, tail): the byte that the identities of keys in them end with.
+
+    An identity without bytes is in leaf 0.
+    """
+    # one text, which Spark takes apart: a list of values would take it longer to read than all the rest
+    listed = " ".join(f"{r.range_id:d}:{','.join(_tails(r))}" for r in asked)
+    ranges = spark.range(1).selectExpr(f"explode(split('{listed}', ' ')) AS one")
+    tails = ranges.selectExpr(
+        "CAST(substring_index(one, ':', 1) AS BIGINT) AS range_id",
+        "explode(split(substring_index(one, ':', -1), ',')) AS leaf",
+    )
+    return tails.selectExpr("range_id", "unhex(leaf) AS tail")
+
+
+def _tails(one: KeyRange) -> Iterator[str]:
+    for leaf in leaves.tails(one):
+        yield from ("", "00") if leaf == 0 else (f"{leaf:02x}",)
+
+
+def in_leaves(rows: DataFrame, some: DataFrame) -> DataFrame:
+    """Those of `rows` that stand in `some` leaves."""
+    here = F.expr("r.range_id = l.range_id AND substring(r.key_id, -1, 1) = l.tail")
+    return rows.alias("r").join(F.broadcast(some).alias("l"), here, "left_semi")
 
 
 def one_of(ids: Sequence[int]) -> str:

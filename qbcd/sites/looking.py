@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from qbcd import hooks, ranges
 from qbcd.errors import TornRead
 from qbcd.model import KeyRange
 from qbcd.sites.guards import check_pass
+from qbcd.sites.leaves import Remembered, are_asked, read, restricted
 from qbcd.sites.reading import Snapshot, checksums, without_digest
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
     from qbcd.sites.base import Site
+    from qbcd.sites.spark import SparkSite
     from qbcd.sites.turns import Turn
     from qbcd.sites.values import Held, Settings
 
@@ -34,6 +36,8 @@ class Look:
         children: What they are cut into; their rows are an estimate.
         old: The ranges to fetch as the replica has them, before they are cut.
         scanned: Rows that the source has now in the ranges that were looked at.
+        leaves: What the leaves of all ranges add up to now, by range; empty where that was not asked for.
+        leaf_share: The share of the rows that stands in leaves that differ, of the ranges whose leaves were remembered.
     """
 
     asked: tuple[StoredRange, ...]
@@ -41,11 +45,28 @@ class Look:
     children: tuple[StoredRange, ...]
     old: tuple[StoredRange, ...]
     scanned: int
+    leaves: Mapping[int, Remembered] = field(default_factory=dict)
+    leaf_share: float | None = None
 
     @property
     def rows(self) -> int:
         """About how many rows there are to compare, on both sides together."""
-        return sum(r.rows for r in (*self.asked, *self.old))
+        return sum(r.asked[0] for r in (*self.asked, *self.old))
+
+    @property
+    def fetched(self) -> int:
+        """About how many rows the source is asked for."""
+        return sum(r.asked[0] for r in self.asked)
+
+    @property
+    def in_leaves(self) -> bool:
+        """Rows of some leaves alone are asked for."""
+        return any(r.only for r in self.asked)
+
+    @property
+    def passed(self) -> int:
+        """About how many rows of the replica have to be gone through, and come from the source."""
+        return self.fetched + sum(r.rows for r in self.old)
 
     @property
     def lost(self) -> int:
@@ -64,7 +85,7 @@ class Look:
         return [r for r in self.kept if r.rows > SPLIT_AT * rows_per_range]
 
 
-def look(site: Site, strategy: IdRcs, snapshot: Snapshot, turn: Turn, settings: Settings, held: Held) -> Look:
+def look(site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, settings: Settings, held: Held) -> Look:
     """What has to be fetched of the ranges that are due: those that differ, as they are.
 
     After a change of meaning every row is read, and the bounds may have lost their order: everything is cut anew.
@@ -74,14 +95,17 @@ def look(site: Site, strategy: IdRcs, snapshot: Snapshot, turn: Turn, settings: 
         new = tuple(cut(site, strategy, snapshot, settings, first_id))
         return Look(new, tuple(known), new, tuple(known), before)
     site.progress(f"checksums of {len(known):,} ranges")
-    now = checksums(site.source, strategy, snapshot, known, settings.connections, site.rest)
+    texts: dict[int, str] | None = {} if are_asked(strategy, snapshot, turn, held) else None
+    now = checksums(site.source, strategy, snapshot, known, settings.connections, site.rest, texts)
     hooks.reach("after_checksums")
     dirty, scanned = ranges.differing(known, now), sum(r.rows for r in now)
     if dirty and snapshot.name is not None and strategy.deletes:
         # Counts of one state tell now what the rows would. Of several they may miss rows that moved: the rows decide.
         lost = sum(max(0, old.rows - new.rows) for old, new in ranges.pairs(known, dirty))
         check_pass(site.project, settings, held, turn.state, deletes=lost, after=scanned + turn.rest)
-    return Look(tuple(dirty), (), (), tuple(old for old, _ in ranges.pairs(known, dirty)), scanned)
+    told = {r.range_id: Remembered(r.rows, r.checksum, texts[r.range_id]) for r in now} if texts else {}
+    found = Look(tuple(dirty), (), (), tuple(old for old, _ in ranges.pairs(known, dirty)), scanned, told)
+    return restricted(found, read(site.files, held.row.checkpoint)) if told and dirty else found
 
 
 def cut_anew(site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings, held: Held, wanted: Look) -> Look:
@@ -94,14 +118,19 @@ def cut_anew(site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings
         own: list[StoredRange] = []
         if one.range_id in outgrown:
             first_id = held.row.next_range_id + len(children)
-            own = cut(site, strategy, snapshot, settings, first_id, within=one, total=wanted.scanned)
+            whole = replace(one, only=None)
+            own = cut(site, strategy, snapshot, settings, first_id, within=whole, total=wanted.scanned)
         if len(own) <= 1:  # bounds may be of another state than counts, and rows of one hash stay together
             asked.append(one)
             continue
-        parents.append(one)
+        parents.append(whole)
         children += own
         asked += own
-    return replace(wanted, asked=tuple(asked), parents=tuple(parents), children=tuple(children)) if children else wanted
+    if not children:
+        return wanted
+    gone = {r.range_id for r in parents}
+    old = tuple(replace(r, only=None) if r.range_id in gone else r for r in wanted.old)
+    return replace(wanted, asked=tuple(asked), parents=tuple(parents), children=tuple(children), old=old)
 
 
 def cut(
@@ -139,9 +168,9 @@ def check_torn(stream: str, asked: Look, rows: int, checksum: int | None) -> Non
         TornRead: They are others, or one of them has no digest.
     """
     counted = (*asked.kept, *asked.parents)
-    if (rows, checksum) != (sum(r.rows for r in counted), sum(r.checksum for r in counted)):
+    if (rows, checksum) != (sum(r.asked[0] for r in counted), sum(r.asked[1] for r in counted)):
         raise TornRead(
             f"{len(asked.asked)} ranges from {asked.asked[0].range_id} on brought {rows} rows where the checksums "
-            f"counted {sum(r.rows for r in counted)}, or others: the readers did not see one snapshot",
+            f"counted {sum(r.asked[0] for r in counted)}, or others: the readers did not see one snapshot",
             stream=stream, remedy="poll again",
         )  # fmt: skip

@@ -67,7 +67,7 @@ def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
     shared = shared and strategy.plan.on(snapshot.table).key_is_proven  # marks of rows with one key are not counted
     plain = shared and strategy.deletes and strategy.summed == "digest" and not wanted.children
     plain = plain and all(r.rows <= LARGEST_RANGE for r in wanted.asked)
-    return plain and saved(strategy.plan, _rows_of(wanted), 0) >= SAVED_BYTES
+    return plain and saved(strategy.plan, wanted.fetched, 0) >= SAVED_BYTES
 
 
 def saved(plan: StreamPlan, rows: int, moved: float) -> float:
@@ -87,38 +87,36 @@ def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float) 
     Args:
         density: The share of rows that had moved in the last ranges of which this was asked.
     """
-    moved = density * _rows_of(wanted)
-    enough = saved(strategy.plan, _rows_of(wanted), moved) >= SAVED_BYTES
+    moved = density * wanted.fetched
+    enough = saved(strategy.plan, wanted.fetched, moved) >= SAVED_BYTES
     return is_open(strategy, snapshot, wanted) and enough and moved <= MOST_KEYS
 
 
 def is_better_uncut(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float, rows_per_range: int) -> bool:
     """Whether what outgrew its size waits: parts of a range need whole rows, and little of that is not worth those."""
-    outgrown = sum(r.rows for r in wanted.outgrown(rows_per_range))
-    return outgrown <= WAITING_SHARE * _rows_of(wanted) and is_worth(strategy, snapshot, wanted, density)
+    outgrown, rows = sum(r.rows for r in wanted.outgrown(rows_per_range)), sum(r.rows for r in wanted.asked)
+    if outgrown > WAITING_SHARE * rows:
+        return False
+    return wanted.in_leaves or is_worth(strategy, snapshot, wanted, density)
 
 
 def density_of(wanted: Look, events: int) -> float:
     """The share of rows that moved."""
-    return min(1.0, events / max(1, _rows_of(wanted)))
-
-
-def _rows_of(wanted: Look) -> int:
-    return sum(r.rows for r in wanted.asked)
+    return min(1.0, events / max(1, wanted.fetched))
 
 
 def fetch(
     site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
 ) -> Moved | None:
     """Compares the marks of the ranges, then reads the rows that moved; None where these are too many for that."""
-    site.progress(f"fetching keys and digests of about {_rows_of(wanted):,} rows")
+    site.progress(f"fetching keys and digests of about {wanted.fetched:,} rows")
     old = _differing(site, strategy, snapshot, wanted, settings, held)
     moved = None
     try:
         asked = _asked(site, strategy, old)
         if len(asked) <= MOST_KEYS:
             rows = _rows(site, strategy, snapshot, asked, settings, held)
-            size = mark_bytes(strategy.plan) * _rows_of(wanted) + rows.size
+            size = mark_bytes(strategy.plan) * wanted.fetched + rows.size
             moved = Moved(old, rows, 2 * len(asked) + wanted.lost, size)
         return moved
     finally:
@@ -143,7 +141,7 @@ def _differing(
     Raises:
         TornRead: Others came than the checksums counted.
     """
-    tasks = math.ceil(_rows_of(wanted) * settings.connections / HELD_ROWS)
+    tasks = math.ceil(wanted.fetched * settings.connections / HELD_ROWS)
     shares = ranges.shares(wanted.asked, max(tasks, ranges.readers(wanted.asked, settings.connections)))
     before, parts, totals = {r.range_id: r for r in wanted.old}, list[Part](), list[Totals]()
     with _marks(site, strategy, snapshot, wanted, settings, held) as marks:

@@ -23,6 +23,7 @@ from qbcd.catalog.remembered import check_server, check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.catalog.views import check_views
 from qbcd.errors import TornRead
+from qbcd.leaves import added
 from qbcd.model import Column, KeyRange, ServerIdentity, Statement, StreamPlan, Table
 from qbcd.spark.source import source_rows
 from qbcd.strategies import IdRcs, Query
@@ -106,23 +107,25 @@ def snapshot_of(
 
 def checksums(
     source: Source, strategy: IdRcs, snapshot: Snapshot, known: Sequence[Range], connections: int,
-    rest: Callable[[float], None] = time.sleep,
+    rest: Callable[[float], None] = time.sleep, texts: dict[int, str] | None = None,
 ) -> list[Range]:  # fmt: skip
     """Count and checksum of every range as the source has it, each connection's share in as few statements as it takes.
 
     Where the stream has a pace, statements are sized by how long the last one took, and `rest` waits between them.
+    Where `texts` are wanted, they are asked for what the leaves of each range add up to (`qbcd.leaves`).
 
     Raises:
         TornRead: A digest was NULL, or a range was not answered.
     """
     stream, cut = strategy.plan.stream, strategy.cut
     found = {r.range_id: (0, 0) for r in known}
-    answered = set()
+    told: dict[int, list[str]] = {r.range_id: [] for r in known}
+    answered, of_leaves = set(), texts is not None
     target: timedelta | None = strategy.plan.option("target")
     if target is None:
-        rows = _gather(source, stream, snapshot, cut.passes(known, connections), _all_rows)
+        rows = _gather(source, stream, snapshot, cut.passes(known, connections, leaves=of_leaves), _all_rows)
     else:
-        in_steps = partial(_in_steps, strategy, target.total_seconds(), rest)
+        in_steps = partial(_in_steps, strategy, target.total_seconds(), rest, of_leaves)
         rows = _gather(source, stream, snapshot, ranges.shares(known, connections), in_steps)
     for row in rows:
         if row.n != row.digests:
@@ -130,8 +133,12 @@ def checksums(
         count, checksum = found[row.range_id]
         found[row.range_id] = count + int(row.n), checksum + int(row.checksum)
         answered.add(row.range_id)
+        if of_leaves:
+            told[row.range_id].append(row.leaves)
     if cut.answers_all and len(answered) != len(known):
         raise TornRead(f"{len(answered)} of {len(known)} ranges were answered", stream=stream)
+    if texts is not None:
+        texts |= {range_id: " ".join(own) if cut.answers_all else added(own) for range_id, own in told.items()}
     return [replace(r, rows=found[r.range_id][0], checksum=found[r.range_id][1]) for r in known]
 
 
@@ -167,15 +174,16 @@ def _all_rows(session: Session, share: Sequence[Statement]) -> list[Any]:
 
 
 def _in_steps(
-    strategy: IdRcs, target: float, rest: Callable[[float], None], session: Session, share: Sequence[KeyRange]
-) -> list[Any]:
+    strategy: IdRcs, target: float, rest: Callable[[float], None], of_leaves: bool, session: Session,
+    share: Sequence[KeyRange],
+) -> list[Any]:  # fmt: skip
     """Checksums of one connection's share, by statements of about `target` seconds."""
     left, wanted, found = list(share), FIRST_ROWS, list[Any]()
     while left:
         step = ranges.first(left, wanted, strategy.cut.per_statement)
         left = left[len(step) :]
         began = time.monotonic()
-        found += session.rows(strategy.cut.checksums(step))
+        found += session.rows(strategy.cut.checksums(step, leaves=of_leaves))
         spent = time.monotonic() - began
         wanted = rotation.paced(float(max(1, sum(r.rows for r in step))), seconds=spent, target=target)
         if left:

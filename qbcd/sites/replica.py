@@ -85,11 +85,11 @@ class Replica:
         alone: bool,
     ) -> DataFrame:
         on_top = [h for h in later if h.seq > segment.folded_through]
-        ids, about = [r.range_id for r in own], sum(r.rows for r in own)
+        about = sum(r.asked[0] for r in own)
         deltas = self.batch_rows(plan, *(Part.of_location(h.location) for h in on_top)) if on_top else None
         changed = sum(h.size for h in on_top)
         base = self.part_rows(kept, Part.of_segment(segment))
-        return layers.merged(base, deltas, ids, about, changed=changed, one=len(on_top) == 1, alone=alone)
+        return layers.merged(base, deltas, own, about, changed=changed, one=len(on_top) == 1, alone=alone)
 
     def replace_all(
         self, conn: Connection, row: StreamRow, part: Part, *, epoch: int, rows: int, folded: int,

@@ -23,7 +23,7 @@ from qbcd.errors import SourceChanged
 from qbcd.model import BatchHeader, Cost, KeyRange, StreamPlan
 from qbcd.sites import audit, compare, comparing, copies, fitness, remote, upkeep
 from qbcd.sites.base import Site, checkpoint_of, new_epoch
-from qbcd.sites.files import Files, Part
+from qbcd.sites.files import PASSING, Files, Part
 from qbcd.sites.guards import key_error, untravelled_error
 from qbcd.sites.looking import cut, filled
 from qbcd.sites.reading import Snapshot, range_frame, snapshot_of
@@ -182,7 +182,8 @@ class SparkSite(Site):
         frame = copies.identified(frame, strategy.plan)
         frame = totals.of(frame) if totals else frame
         fields = row_fields(travels_of(strategy.plan), typed=settings.typed, extra=strategy.extra)
-        return self.files.write(frame, fields, "fetch", held, source=self.source)
+        kind = PASSING if any(r.only for r in asked) else "fetch"
+        return self.files.write(frame, fields, kind, held, source=self.source)
 
     def stage(self, strategy: IdRcs, fetched: Part, settings: Settings) -> DataFrame:
         """The rows of a fetch."""

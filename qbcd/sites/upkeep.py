@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from qbcd import hooks
 from qbcd.model import BatchHeader, StreamPlan
-from qbcd.sites import layers
+from qbcd.sites import layers, leaves
 from qbcd.sites.files import Part
 from qbcd.sites.resizing import joined_as
 from qbcd.sites.shapes import row_fields
@@ -46,6 +46,7 @@ def collect(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
         store.expire_pins(conn, stream)
         pins = store.pins(conn, stream)
         named = {s.segment_id for s in store.segments(conn, stream)}
+        named |= {leaves.part_of(held.row.checkpoint) or ""}
         named |= {Part.of_location(h.location).part_id for h in store.batches(conn, stream)}
     if not pins:
         site.files.sweep(named, held)

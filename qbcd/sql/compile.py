@@ -9,6 +9,7 @@ Primitives of canonical SQL (all expand through the connector):
 ``QBCD_DIGEST_OF('c', x, ..)``  the digest of values x .. as those of columns c ..
 ``QBCD_KEY_ID()``             the key's binary identity
 ``QBCD_KEY_HASH()``           an even 64-bit hash of that identity
+``QBCD_KEY_LEAF()``           the last byte of that identity, a whole number
 ``QBCD_SHARE(i, n)``          the row stands in part i of n of the table's storage
 ``QBCD_TRAVEL('c', x)``       value x of column c in wire form
 ``QBCD_TEXT('c', x)``         value x of column c as text that casts back to it
@@ -164,6 +165,8 @@ class _Expansion:
             return self._connector.row_digest([(_column(plan, name.name), value) for name, value in named])
         if primitive == "QBCD_KEY_ID":
             return self._connector.key_identity([(c, exp.column(c.name, quoted=True)) for c in plan.key])
+        if primitive == "QBCD_KEY_LEAF":
+            return self._connector.key_leaf(plan.key[-1], exp.column(plan.key[-1].name, quoted=True))
         if primitive == "QBCD_KEY_HASH":
             return self._connector.key_hash([(c, exp.column(c.name, quoted=True)) for c in plan.key])
         if primitive == "QBCD_SHARE":

@@ -27,6 +27,11 @@ UNEVEN = 3  # levels that a bucket may be deeper than its table needs
 _SUMS = {"n": "COUNT(*)", "digests": "COUNT(t.qbcd_digest)", "checksum": "COALESCE(SUM(t.qbcd_digest), 0)"}
 
 
+def in_leaves(asked: Sequence[KeyRange]) -> bool:
+    """Whether some of the ranges ask for some of their leaves only."""
+    return any(one.only for one in asked)
+
+
 class Cut(ABC):
     """Ranges of one stream and the statements that ask for them.
 
@@ -79,8 +84,11 @@ class Cut(ABC):
         """All ranges, in order, as groups that had better be one range each, since some of them have become small."""
 
     @abstractmethod
-    def checksums(self, asked: Sequence[KeyRange]) -> Statement:
-        """Rows (range_id, n, digests, checksum) of `asked`; n = digests or a digest was NULL."""
+    def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
+        """Rows (range_id, n, digests, checksum) of `asked`; n = digests or a digest was NULL.
+
+        With `leaves` there is also ``leaves``, in which one may stand twice where a pass has several statements.
+        """
 
     @abstractmethod
     def rows(
@@ -96,10 +104,13 @@ class Cut(ABC):
             extra: What else the template takes.
         """
 
-    def passes(self, known: Sequence[KeyRange], connections: int) -> list[list[Statement]]:
-        """By connection, the statements of a checksum pass; what several say of one range adds up."""
+    def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
+        """By connection, the statements of a checksum pass; what several say of one range adds up.
+
+        With `leaves` rows have what the range's leaves add up to as well (`qbcd.leaves`).
+        """
         asked = ranges.statements(known, connections, self.per_statement)
-        return [[self.checksums(part) for part in own] for own in asked]
+        return [[self.checksums(part, leaves=leaves) for part in own] for own in asked]
 
     def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
         """`query` over `asked` by statements that so many readers share; each range is read by one of them.
@@ -113,9 +124,9 @@ class Cut(ABC):
         shares = ranges.statements(asked, readers, self.per_statement, rows)
         return [query(some, WHOLE) for own in shares for some in own]
 
-    def digests(self, part: Share = WHOLE) -> str:
+    def digests(self, part: Share = WHOLE, *, leaves: bool = False) -> str:
         """The captured rows as a FROM item with key or hash and `qbcd_digest`; or those of a part of the storage."""
-        return self.relation(self.sums_of, part)
+        return self.relation(self.sums_of, part, leaves=leaves)
 
     def relation(self, template: str, part: Share = WHOLE, **extra: Any) -> str:
         """A template's rows, or those of a part of the storage, as a FROM item."""
@@ -126,6 +137,7 @@ class Cut(ABC):
             "windowed": False,
             "settled": False,
             "keyed": False,
+            "leaves": False,
             "was": (),
             **extra,
         }
@@ -165,8 +177,10 @@ class KeyCut(Cut):
         """Neighbours."""
         return ranges.joined(known, rows_per_range)
 
-    def checksums(self, asked: Sequence[KeyRange]) -> Statement:
+    def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
         """Each range by the index of the key."""
+        if leaves:
+            return Statement(self.connector.range_leaves(self.digests(leaves=True), self.plan.key, asked))
         select = [f"{sql} AS {name}" for name, sql in _SUMS.items()]
         return Statement(self.connector.per_range(select, self.digests(), self.plan.key, asked, aggregate=True))
 
@@ -174,7 +188,7 @@ class KeyCut(Cut):
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
     ) -> Statement:
         """Each range by the index of the key."""
-        relation = self.relation(template, **extra)
+        relation = self.relation(template, leaves=in_leaves(asked), **extra)
         return Statement(self.connector.per_range(select, relation, self.plan.key, asked, aggregate=False))
 
 
@@ -215,22 +229,23 @@ class HashCut(Cut):
         """Halves of one bucket."""
         return buckets.joined(known, lambda rows, others: ranges.better_one(rows, others, rows_per_range))
 
-    def checksums(self, asked: Sequence[KeyRange]) -> Statement:
+    def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
         """All of them by one scan."""
-        return self._sums(asked, self.digests())
+        return self._sums(asked, WHOLE, leaves=leaves)
 
-    def passes(self, known: Sequence[KeyRange], connections: int) -> list[list[Statement]]:
+    def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
         """One scan: where connections see one snapshot, each reads its part of the storage, else one of them all."""
         parts = self._parts(connections)
         if len(parts) == 1:
-            return super().passes(known, 1)
-        return [[self._sums(known, self.digests(part))] for part in parts]
+            return super().passes(known, 1, leaves=leaves)
+        return [[self._sums(known, part, leaves=leaves)] for part in parts]
 
     def rows(
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
     ) -> Statement:
         """All of them by one scan."""
-        return Statement(self.connector.bucket_rows(select, self.relation(template, part, **extra), self._hash, asked))
+        relation = self.relation(template, part, leaves=in_leaves(asked), **extra)
+        return Statement(self.connector.bucket_rows(select, relation, self._hash, asked))
 
     def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
         """One scan where readers see one snapshot, each of its part of the storage; else one for each of them."""
@@ -246,5 +261,8 @@ class HashCut(Cut):
         number = min(wanted, table.pages) if apart else 1
         return [(i, number) for i in range(number)]
 
-    def _sums(self, asked: Sequence[KeyRange], relation: str) -> Statement:
+    def _sums(self, asked: Sequence[KeyRange], part: Share, *, leaves: bool) -> Statement:
+        relation = self.digests(part, leaves=leaves)
+        if leaves:
+            return Statement(self.connector.bucket_leaves(relation, self._hash, asked))
         return Statement(self.connector.bucket_sums(_SUMS, relation, self._hash, asked))

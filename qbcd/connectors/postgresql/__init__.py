@@ -18,6 +18,7 @@ from qbcd.connectors.postgresql import (
     forms,
     functions,
     highwater,
+    leaves,
     marks,
     queried,
     session,
@@ -245,6 +246,15 @@ class PostgreSQL(Connector):
     ) -> str:
         names = [self.quote(c.name) for c in key]
         return statements.per_range(select, relation, key, ranges, names, aggregate=aggregate)
+
+    def key_leaf(self, last: Column, value: exp.Expression) -> exp.Expression:
+        return forms.key_leaf(last, value)
+
+    def range_leaves(self, relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]) -> str:
+        return leaves.range_leaves(relation, key, ranges, [self.quote(c.name) for c in key])
+
+    def bucket_leaves(self, relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
+        return leaves.bucket_leaves(relation, hashed, ranges)
 
     def has_shares(self, table: Table) -> bool:
         # a child table may be a foreign one, whose rows stand nowhere

@@ -165,6 +165,14 @@ def key_hash(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression
     return call("hash_record_extended", call("ROW", key_identity(columns)), number(BUCKET_SEED))
 
 
+def key_leaf(last: Column, value: exp.Expression) -> exp.Expression:
+    """The last byte of a key's identity. That of a record ends with its last column's, or with a length that is 0."""
+    if last.base_type in types.INTEGERS:
+        return cast(exp.BitwiseAnd(this=value, expression=number(255)), "int")
+    padded = exp.DPipe(this=fragment("'\\x00'::bytea"), expression=_identity(last, value))
+    return call("get_byte", padded, call("octet_length", _identity(last, value)))
+
+
 def page_share(pages: int, number_of: int, shares: int) -> exp.Expression:
     """The rows of one of some parts of a table; the last one goes on as far as the table does."""
     first, last = (pages * n // shares for n in (number_of, number_of + 1))

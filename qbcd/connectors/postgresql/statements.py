@@ -14,6 +14,7 @@ from sqlglot import exp
 from qbcd.connectors.buckets import Words
 from qbcd.connectors.halving import by_halving
 from qbcd.connectors.postgresql import forms, types
+from qbcd.leaves import EVERY_LEAF
 from qbcd.model import Column, KeyRange
 
 KNOWN_BOUNDS = 20_000  # each poll spells the same ones, and each of them twice
@@ -71,8 +72,6 @@ def per_range(
     Raises:
         ValueError: There are no ranges, ids repeat, or a bound has another width than the key.
     """
-    _check(key, ranges)
-    columns = [f"t.{name}" for name in key_names]
 
     def body(condition: str) -> str:
         outputs = ", ".join(select)
@@ -81,8 +80,23 @@ def per_range(
         # OFFSET 0 keeps the relation's columns from being computed anew by every aggregate that takes them.
         return f"SELECT {outputs} FROM (SELECT t.* FROM {relation} AS t WHERE {condition} OFFSET 0) AS t"
 
+    return arms_of(body, key, ranges, key_names)
+
+
+def arms_of(
+    body: Callable[[str], str], key: Sequence[Column], ranges: Sequence[KeyRange], key_names: Sequence[str]
+) -> str:
+    """`body` of the condition that a row of ``t`` is asked for, for each of many ranges, with their ``range_id``.
+
+    Where some range asks for some of its leaves only, ``t`` has ``qbcd_leaf``.
+
+    Raises:
+        ValueError: As `per_range`.
+    """
+    _check(key, ranges)
+    columns, in_leaves = [f"t.{name}" for name in key_names], any(r.only for r in ranges)
     closed = [r for r in ranges if r.lo is not None and r.hi is not None]
-    arms = [_closed_arm(body, key, columns, closed)] if closed else []
+    arms = [_closed_arm(body, key, columns, closed, in_leaves=in_leaves)] if closed else []
     for r in ranges:
         if r.lo is not None and r.hi is not None:
             continue
@@ -91,6 +105,8 @@ def per_range(
             condition = _compare(key, columns, ">=", _literals(key, r.lo))
         elif r.hi is not None:
             condition = _compare(key, columns, "<", _literals(key, r.hi))
+        if r.only:
+            condition += f" AND {leaf_in(leaf_bits(r))}"
         arms.append(f"SELECT CAST({r.range_id} AS BIGINT) AS range_id, q.* FROM ({body(condition)}) AS q")
     return "\nUNION ALL\n".join(arms)
 
@@ -207,19 +223,33 @@ def _check(key: Sequence[Column], ranges: Sequence[KeyRange]) -> None:
 
 
 def _closed_arm(
-    body: Callable[[str], str], key: Sequence[Column], columns: Sequence[str], ranges: Sequence[KeyRange]
-) -> str:
+    body: Callable[[str], str], key: Sequence[Column], columns: Sequence[str], ranges: Sequence[KeyRange], *,
+    in_leaves: bool,
+) -> str:  # fmt: skip
     lows = [f"lo{i}" for i in range(len(key))]
     highs = [f"hi{i}" for i in range(len(key))]
     rows = ",\n".join(
-        f"(CAST({r.range_id} AS BIGINT), {', '.join(_literals(key, (r.lo or ()) + (r.hi or ())))})" for r in ranges
+        f"(CAST({r.range_id} AS BIGINT), "
+        f"{', '.join([*_literals(key, (r.lo or ()) + (r.hi or ())), *([leaf_bits(r)] if in_leaves else [])])})"
+        for r in ranges
     )
+    names = [*lows, *highs, *(["leaves"] if in_leaves else [])]
     low = _compare(key, columns, ">=", [f"r.{n}" for n in lows])
     high = _compare(key, columns, "<", [f"r.{n}" for n in highs])
     return (
-        f"SELECT r.range_id, q.* FROM (VALUES\n{rows}\n) AS r(range_id, {', '.join(lows + highs)})\n"
-        f"CROSS JOIN LATERAL ({body(f'{low} AND {high}')}) AS q"
+        f"SELECT r.range_id, q.* FROM (VALUES\n{rows}\n) AS r(range_id, {', '.join(names)})\n"
+        f"CROSS JOIN LATERAL ({body(' AND '.join([low, high, *([leaf_in('r.leaves')] if in_leaves else [])]))}) AS q"
     )
+
+
+def leaf_in(bits: str, relation: str = "t") -> str:
+    """The condition that a row's leaf is one of those in the SQL `bits`."""
+    return f"get_bit({bits}, {relation}.qbcd_leaf) = 1"
+
+
+def leaf_bits(one: KeyRange) -> str:
+    """The leaves that a range asks for."""
+    return f"'\\x{(one.only.bits if one.only else EVERY_LEAF).hex()}'::bytea"
 
 
 def _literals(key: Sequence[Column], values: Sequence[str]) -> list[str]:

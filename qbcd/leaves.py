@@ -1,0 +1,62 @@
+"""Leaves: the rows of a range by the last byte of their key's identity, 256 of them; the lowest level of checksums.
+
+What a range's leaves add up to travels as one text, ``leaf:rows:checksum`` for each that has rows, with blanks between.
+The byte means nothing to qbcd but that a key always has the same one, here and in the source.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from qbcd.model import KeyRange, Leaves
+
+LEAVES = 256
+EVERY_LEAF = bytes([255] * (LEAVES // 8))
+
+
+def differing(before: str, now: str) -> tuple[Leaves, Leaves]:
+    """The leaves whose count or checksum is another one now: what they held before, and what they hold now."""
+    old, new = set(before.split()), set(now.split())
+    gone, come = old - new, new - old
+    bits = _bits(int(token.partition(":")[0]) for token in gone | come)
+    return _leaves(bits, gone), _leaves(bits, come)
+
+
+def added(texts: Iterable[str]) -> str:
+    """What several scans, each of a part of the rows, say of one range; also where a leaf stands in a text twice."""
+    rows: defaultdict[int, int] = defaultdict(int)
+    checksums: defaultdict[int, int] = defaultdict(int)
+    for token in " ".join(texts).split():
+        leaf, number, checksum = map(int, token.split(":"))
+        rows[leaf] += number
+        checksums[leaf] += checksum
+    return " ".join(f"{leaf}:{rows[leaf]}:{checksums[leaf]}" for leaf in rows)
+
+
+def tails(one: KeyRange) -> Iterator[int]:
+    """The leaves that a range asks for, as numbers: the bytes that they stand for."""
+    bits = int.from_bytes(one.only.bits if one.only else EVERY_LEAF, "little")
+    return (leaf for leaf in range(LEAVES) if bits >> leaf & 1)
+
+
+def share_of(density: float, rows: float) -> float:
+    """The share of leaves that changes all over a range are likely to be in.
+
+    Args:
+        density: The share of its rows that changed.
+        rows: How many of them a leaf holds.
+    """
+    return 1.0 - float((1 - density) ** max(1.0, rows))
+
+
+def _bits(leaves: Iterable[int]) -> bytes:
+    bits = 0
+    for leaf in leaves:
+        bits |= 1 << leaf
+    return bits.to_bytes(LEAVES // 8, "little")
+
+
+def _leaves(bits: bytes, tokens: Iterable[str]) -> Leaves:
+    counted = [token.split(":") for token in tokens]
+    return Leaves(bits, sum(int(rows) for _, rows, _ in counted), sum(int(checksum) for _, _, checksum in counted))
