@@ -183,6 +183,7 @@ class Stamped(Ranged):
             "hashed": False,
             "settled": False,
             "keyed": True,
+            "leaves": False,
             "was": (),
             "typed": typed,
         }
@@ -200,6 +201,7 @@ class Stamped(Ranged):
             "settled": True,
             "hashed": False,
             "keyed": True,
+            "leaves": False,
             "was": (),
         }
         return self._compiled("row_images", self._bounds(window), **context, typed=typed)
