@@ -6,6 +6,7 @@ that a kill costs a second and not a start of Spark. `own_spark` starts one of i
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import os
 import signal
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbcd import hooks
-from qbcd.sites import upkeep
 from tests.support.project import opened, poll
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def kill_at(
     Args:
         nth: The visit to `point` at which it dies.
         own_spark: The child starts its own Java machine.
-        constants: Of :mod:`qbcd.sites.upkeep`, by name, to be set in the child.
+        constants: Of modules of :mod:`qbcd.sites`, as ``module.NAME``, to be set in the child.
 
     Returns:
         The dead process's id.
@@ -87,7 +87,8 @@ def _doomed(
     constants: dict[str, int],
 ) -> None:  # fmt: skip
     for name, value in constants.items():
-        setattr(upkeep, name, value)
+        module, _, constant = name.partition(".")
+        setattr(importlib.import_module(f"qbcd.sites.{module}"), constant, value)
     visits = 0
 
     def die() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd.sites import Files, SparkSite
+from qbcd.sites import Files, SparkSite, leaves
 from qbcd.state import Owner
 from tests.support.places import new_place, server_of
 from tests.support.scene import STREAM, Scene
@@ -64,6 +64,8 @@ def rubbish(scene: Scene) -> list[str]:
         with site.reading() as conn:
             named = {s.segment_id for s in site.store.segments(conn, STREAM)}
         named |= {h.location["part"] for h in scene.sealed()}
+        row = site.row()
+        named |= {leaves.part_of(row.checkpoint)} if row else set()
         files: Files = site.files
         left += [p.name for p in files.root.iterdir() if p.name not in named]
     return left

@@ -72,7 +72,7 @@ def test_kill_while_batches_are_folded_in(
         scene.begin()
         scene.change()
         # the first visit is the poll's own commit, the second one that of the folding
-        kill_at(point, scene.data, workspace, spark, nth=2, constants={"COMPACT_BATCHES": 1})
+        kill_at(point, scene.data, workspace, spark, nth=2, constants={"upkeep.COMPACT_BATCHES": 1})
         assert scene.project.stream(STREAM).verify() == []
         for _ in range(2):
             scene.change()

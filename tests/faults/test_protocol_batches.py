@@ -194,7 +194,7 @@ def test_compaction_killed_before_its_commit(
         old_segment, _ = parts(scene)
         scene.change()
         # the first visit is the poll's own commit, the second one the compaction's
-        kill_at("before_commit", scene.data, workspace, spark, nth=2, constants={"COMPACT_BATCHES": 1})
+        kill_at("before_commit", scene.data, workspace, spark, nth=2, constants={"upkeep.COMPACT_BATCHES": 1})
         assert parts(scene)[0] == old_segment
         assert len(list(files_of(scene).root.glob("segment-*"))) == 1
         scene.change()

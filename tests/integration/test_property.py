@@ -14,6 +14,7 @@ from qbcd.sites import narrow
 from tests.support.captured import Captured, prepare, told
 from tests.support.drawing import draw_tables
 from tests.support.histories import EVERY_STEP, History
+from tests.support.leafy import force
 from tests.support.places import FIRST, Place, over
 from tests.support.project import config, opened, poll
 
@@ -98,6 +99,17 @@ def test_names_that_statements_use_are_refused(name: str, strategy: str, place: 
     wanted = rf"column '{name}' has a name that.*exclude: \[{name}\]"
     with opened(data, workspace) as project, pytest.raises(UnsupportedType, match=wanted):
         project.stream("s").prepare()
+
+
+@over("seed", [3, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(210, 220))], elsewhere=[])
+def test_replay_of_what_single_leaves_brought(
+    seed: int, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys of any type, ranges cut and joined, batches folded in, while polls go by the leaves that they remember."""
+    looks = force(monkeypatch)
+    ops, _ = run(seed, place, workspace, spark, rounds=4, count=2 if seed == 3 else TABLES)
+    assert ops["u"] > 0, ops
+    assert True in looks
 
 
 @pytest.mark.campaign

@@ -1,0 +1,34 @@
+"""Polls that go by leaves find what whole ranges would, where a snapshot can be shared; elsewhere none are asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from qbcd.connectors import connector_for
+from qbcd.sites import narrow
+from tests.conformance.test_histories import BOTH, BY_KEY, FEW, HOSTILE, run
+from tests.support.leafy import force
+from tests.support.places import Place, over
+from tests.support.variants import VARIANTS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SPARK = [v for v in VARIANTS if v.name in ("id_rcs", *BY_KEY)]
+
+
+@over("seed, two_rounds", [(1, True), *(pytest.param(seed, seed % 2 == 0, marks=pytest.mark.campaign)
+                                        for seed in range(2, 8))], elsewhere=[])  # fmt: skip
+def test_single_leaves_are_asked_for(
+    seed: int, two_rounds: bool, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `two_rounds`, of the leaves that differ keys and digests come first."""
+    looks = force(monkeypatch)
+    if two_rounds:
+        monkeypatch.setattr(narrow, "SAVED_BYTES", -(10**12))
+    wheres = {v: BOTH[i % 2 : i % 2 + 1] for i, v in enumerate(SPARK)}
+    run(place, workspace, spark, seed, 4, names=HOSTILE, shapes=FEW, wheres=wheres, silent=seed % 2 == 1)
+    assert (True in looks) is connector_for(place.url).exports_snapshots

@@ -1,0 +1,65 @@
+"""Leaves of ranges: which of them differ, and what several scans say of one range."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from qbcd import leaves
+from qbcd.model import KeyRange, Leaves
+
+
+def _text(sums: dict[int, tuple[int, int]]) -> str:
+    return " ".join(f"{leaf}:{rows}:{checksum}" for leaf, (rows, checksum) in sums.items())
+
+
+def _in(found: Leaves) -> list[int]:
+    return list(leaves.tails(KeyRange(1, None, None, only=found)))
+
+
+def test_leaves_that_moved_came_and_went() -> None:
+    before = {0: (2, 30), 7: (1, -5), 9: (4, 2**70), 255: (1, 1)}
+    now = {9: (4, 2**70), 255: (1, 2), 0: (3, 30), 8: (1, 0)}
+    old, new = leaves.differing(_text(before), _text(now))
+    assert _in(old) == _in(new) == [0, 7, 8, 255]
+    assert (old.rows, old.checksum) == (4, 26)
+    assert (new.rows, new.checksum) == (5, 32)
+
+
+@pytest.mark.parametrize("before", ["", "3:1:5"])
+def test_a_range_that_was_or_becomes_empty(before: str) -> None:
+    old, new = leaves.differing(before, "3:2:6 200:1:1")
+    assert _in(old) == _in(new) == [3, 200]
+    assert (old.rows, new.rows) == (len(before) // 5, 3)
+    assert leaves.differing("3:2:6 200:1:1", before) == (new, old)
+
+
+def test_nothing_differs_in_another_order() -> None:
+    old, new = leaves.differing("1:1:1 2:2:2", "2:2:2 1:1:1")
+    assert old == new == Leaves(bytes(32), 0, 0)
+
+
+def test_all_leaves_where_none_are_named() -> None:
+    assert list(leaves.tails(KeyRange(1, None, None))) == list(range(leaves.LEAVES))
+
+
+def test_what_several_scans_say_adds_up() -> None:
+    rng = Random(5)
+    parts = [{leaf: (rng.randrange(9), rng.randrange(-(2**63), 2**63)) for leaf in rng.sample(range(256), 40)}
+             for _ in range(3)]  # fmt: skip
+    whole: dict[int, tuple[int, int]] = {}
+    for part in parts:
+        for leaf, (rows, checksum) in part.items():
+            known = whole.get(leaf, (0, 0))
+            whole[leaf] = known[0] + rows, known[1] + checksum
+    once = leaves.added([_text(whole)])
+    assert leaves.differing(once, leaves.added(map(_text, parts))) == leaves.differing(once, once)
+    assert leaves.differing(once, leaves.added(map(_text, parts[:2]))) != leaves.differing(once, once)
+    assert leaves.added([]) == ""
+
+
+def test_the_share_of_leaves_that_changes_are_in() -> None:
+    assert leaves.share_of(0.01, 8) == pytest.approx(1 - 0.99**8)
+    assert leaves.share_of(0.01, 0.1) == pytest.approx(0.01)  # a leaf that has a row has one at least
+    assert leaves.share_of(1.0, 8) == 1
