@@ -11,8 +11,18 @@ from collections.abc import Iterable, Iterator
 
 from qbcd.model import KeyRange, Leaves
 
-LEAVES = 256
-EVERY_LEAF = bytes([255] * (LEAVES // 8))
+NUMBER = 256
+EVERY = bytes([255] * (NUMBER // 8))
+
+
+def are_some(asked: Iterable[KeyRange]) -> bool:
+    """Whether some of the ranges ask for some of their leaves only."""
+    return any(one.only for one in asked)
+
+
+def bits_of(one: KeyRange) -> bytes:
+    """The leaves that a range asks for, a bit for each."""
+    return one.only.bits if one.only else EVERY
 
 
 def differing(before: str, now: str) -> tuple[Leaves, Leaves]:
@@ -36,8 +46,8 @@ def added(texts: Iterable[str]) -> str:
 
 def tails(one: KeyRange) -> Iterator[int]:
     """The leaves that a range asks for, as numbers: the bytes that they stand for."""
-    bits = int.from_bytes(one.only.bits if one.only else EVERY_LEAF, "little")
-    return (leaf for leaf in range(LEAVES) if bits >> leaf & 1)
+    bits = int.from_bytes(bits_of(one), "little")
+    return (leaf for leaf in range(NUMBER) if bits >> leaf & 1)
 
 
 def share_of(density: float, rows: float) -> float:
@@ -54,7 +64,7 @@ def _bits(leaves: Iterable[int]) -> bytes:
     bits = 0
     for leaf in leaves:
         bits |= 1 << leaf
-    return bits.to_bytes(LEAVES // 8, "little")
+    return bits.to_bytes(NUMBER // 8, "little")
 
 
 def _leaves(bits: bytes, tokens: Iterable[str]) -> Leaves:

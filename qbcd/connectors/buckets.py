@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from qbcd import buckets
-from qbcd.leaves import LEAVES, tails
+from qbcd import buckets, leaves
 from qbcd.model import KeyRange
 
 
@@ -24,12 +23,14 @@ class Words:
         choice: SQL of the id of the last of some ranges in order that does not begin above a whole number.
         summed_once: What follows a subquery whose columns aggregates take, so that each is computed once a row.
         read_once: The same of a subquery whose rows travel; empty where that would write them down first.
+        among: SQL of the condition that the bit of a whole number is set; None of a database that knows no leaves.
     """
 
     bucket: Callable[[str, int], str]
     choice: Callable[[str, Sequence[KeyRange]], str]
     summed_once: str
     read_once: str
+    among: Callable[[str, bytes], str] | None = None
 
 
 def bucket_sums(words: Words, sums: Mapping[str, str], relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
@@ -95,12 +96,12 @@ def _where(words: Words, hashed: str, asked: Sequence[KeyRange], depth: int) -> 
 
     Where some range asks for some of its leaves only, it is on bucket and leaf together.
     """
-    if any(one.only for one in asked):
+    if words.among and leaves.are_some(asked):
+        asked_for = {n: leaves.bits_of(one) for one in asked for n in buckets.numbers(one, depth)}
+        none = bytes(leaves.NUMBER // 8)
         bucket = words.bucket(hashed, depth) if depth else "0"
-        listed = ", ".join(
-            str(n * LEAVES + leaf) for one in asked for n in buckets.numbers(one, depth) for leaf in tails(one)
-        )
-        return f" WHERE {bucket} * {LEAVES} + {hashed.partition('.')[0]}.qbcd_leaf IN ({listed})"
+        bits = b"".join(asked_for.get(n, none) for n in range(1 << depth))
+        return f" WHERE {words.among(f'{bucket} * {leaves.NUMBER} + r.qbcd_leaf', bits)}"
     lo, hi = asked[0].lo, asked[-1].hi
     if any(one.hi != other.lo for one, other in pairwise(asked)):
         listed = ", ".join(str(n) for one in asked for n in buckets.numbers(one, depth))

@@ -111,6 +111,8 @@ class OptionalPrimitives:
         raise UnsupportedPrimitive(self.name, "of_keys")
 
     # -- leaves of a range ---------------------------------------------------------------------------------------------
+    has_leaves = False  # the primitives of this section are there
+
     def key_leaf(self, last: Column, value: exp.Expression) -> exp.Expression:
         """The last byte of a key's identity, by the value of its `last` column; 0 for an identity without bytes.
 

@@ -10,6 +10,7 @@ from qbcd.errors import SourceChanged
 from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
 from qbcd.sites import compare, settled
 from qbcd.sites.described import next_window
+from qbcd.sites.leaves import Note
 from qbcd.sites.reading import Snapshot
 from qbcd.sites.turns import turn_of
 from qbcd.sites.values import LISTED, Difference, Differences, Held, Settings, Step
@@ -46,7 +47,9 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
     steps.append(Step("settings of every session", place, Statement("; ".join(site.source.connector.session_pins()))))
     if not isinstance(strategy, RemoteTs):
         fetched = strategy.images(known[:1], typed=settings.typed)
-        return [*steps, *_checksums(strategy, known, settings, place), _fetch(strategy, "rows", fetched, place)]
+        of_leaves = row is not None and Note.of(row.checkpoint).left > 0
+        steps += _checksums(strategy, known, settings, place, of_leaves=of_leaves)
+        return [*steps, _fetch(strategy, "rows", fetched, place)]
     window = next_window(strategy.stamp, row if row and row.prepared else None)
     steps += [
         Step("ask whether anything lies in the window", place, strategy.stamp.any_row(window)),
@@ -65,10 +68,13 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
     return steps
 
 
-def _checksums(strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str) -> list[Step]:
-    shares = strategy.cut.passes(known, settings.connections)
+def _checksums(
+    strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str, *, of_leaves: bool = False
+) -> list[Step]:
+    shares = strategy.cut.passes(known, settings.connections, leaves=of_leaves)
     title = "key sums of a sweep" if isinstance(strategy, RemoteTs) else "checksums"
     title += " of rows, for an audit" if not isinstance(strategy, RemoteTs) and strategy.plan.strategy == "ts" else ""
+    title += " of ranges and of their leaves" if of_leaves else ""
     if strategy.plan.option("per_poll"):
         title = f"checksums of the {len(known):,} ranges whose turn it is"
     if strategy.plan.option("target"):

@@ -18,7 +18,7 @@ from qbcd.errors import TornRead
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sites import compare, leaves, narrow
 from qbcd.sites.auditing import AUDIT
-from qbcd.sites.files import Part
+from qbcd.sites.files import PASSING, Part
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.looking import Look, check_torn, cut_anew, filled, look
 from qbcd.sites.reading import Snapshot
@@ -42,7 +42,7 @@ def poll(
     moves: Mapping[str, Any] | None = None,
 ) -> Detection:  # fmt: skip
     """Compares every range whose checksum says that it differs; `moves` goes into the checkpoint."""
-    started, before = time.monotonic(), held.row.checkpoint
+    started = time.monotonic()
     with site.reading() as conn:
         known, now = site.store.ranges(conn, site.stream), site.store.now(conn)
     turn = turn_of(plan, settings, held.row.checkpoint, known, now)
@@ -55,8 +55,7 @@ def poll(
             check_size(site, snapshot.session, strategy, settings, held, turn)
             wanted = look(site, strategy, snapshot, turn, settings, held)
             if not wanted.asked:
-                _nothing_found(site, plan, settings, held, snapshot, turn)
-                leaves.forget(site.files, before, held)
+                _nothing_found(site, plan, settings, held, snapshot, turn, wanted)
                 return Detection(None, Cost(wanted.scanned, 0, 0, len(turn.due), 0, time.monotonic() - started))
             if not narrow.is_better_uncut(strategy, snapshot, wanted, _density(held), settings.rows_per_range):
                 wanted = cut_anew(site, strategy, snapshot, settings, held, wanted)
@@ -67,7 +66,6 @@ def poll(
             header = _compare_moved(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn)
         else:
             header = _compare(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn, moves or {})
-    leaves.forget(site.files, before, held)
     dirty, seconds = (*wanted.kept, *wanted.parents), time.monotonic() - started
     # where all was read anew, the ranges of before say nothing of how much that was
     rows = int(held.row.checkpoint["rows"]) if snapshot.anew else sum(r.asked[0] for r in dirty)
@@ -76,13 +74,13 @@ def poll(
 
 
 def _nothing_found(
-    site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, snapshot: Snapshot, turn: Turn
+    site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, snapshot: Snapshot, turn: Turn, wanted: Look
 ) -> None:
     """Commits the visit of a pass, another meaning that changed no row, leaves that were of no use; or nothing."""
-    if not turn.state and not snapshot.change and leaves.LEAVES not in held.row.checkpoint:
+    if not turn.state and not snapshot.change and not leaves.is_noted(held):
         return
     fresh = site.checkpoint(plan, settings, snapshot, int(held.row.checkpoint["rows"])) if snapshot.change else {}
-    checkpoint = {**leaves.unused(held), **fresh, **turn.follow(held, {})}
+    checkpoint = {**leaves.quiet(site.files, held, wanted), **fresh, **turn.follow(held, {})}
     switch(site, settings, held, None, checkpoint, turn.visited(()))
 
 
@@ -95,7 +93,8 @@ def _fetch(
     if moved:
         return moved
     totals = Totals()
-    fetched = site.fetch(strategy, snapshot, wanted.asked, settings, held, totals)
+    kind = PASSING if wanted.in_leaves and not wanted.children else "fetch"
+    fetched = site.fetch(strategy, snapshot, wanted.asked, settings, held, totals, kind)
     if _is_whole(snapshot):
         try:
             check_torn(site.stream, wanted, *totals.read())
@@ -119,7 +118,7 @@ def _noted(
 ) -> dict[str, Any]:
     """How densely changes lay, and what leaves add up to: by them the next poll chooses its path."""
     events = sum(found.counts.values())
-    moves = leaves.noted(site.files, held, wanted, events) if leaves.may_be_asked(strategy, snapshot, turn) else {}
+    moves = leaves.found(site.files, held, wanted, events) if leaves.may_be_asked(strategy, snapshot, turn) else {}
     if narrow.is_open(strategy, snapshot, wanted):
         return {**moves, DENSITY: round(narrow.density_of(wanted, events), 4)}
     return {**moves, **({DENSITY: held.row.checkpoint[DENSITY]} if DENSITY in held.row.checkpoint else {})}

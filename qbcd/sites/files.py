@@ -191,13 +191,11 @@ class Files:
         return folder.name
 
     def kept(self, name: str) -> bytes:
-        """What `keep` wrote; nothing where it is not there any more."""
-        path = self.root / name / name.partition("-")[0]
-        return path.read_bytes() if path.is_file() else b""
-
-    def drop(self, name: str) -> None:
-        """Removes what `keep` wrote."""
-        shutil.rmtree(self.root / name, ignore_errors=True)
+        """What `keep` wrote; nothing where that cannot be read any more."""
+        try:
+            return (self.root / name / name.partition("-")[0]).read_bytes()
+        except OSError:  # whatever it is, what is kept so can be had anew
+            return b""
 
     def discard(self, *parts: Part, unless: bool = False) -> None:
         """Removes parts of this attempt that no commit names."""

@@ -38,9 +38,9 @@ def merged(
     inside, alone = one_of([r.range_id for r in asked]), alone or about <= compare.FEW_ROWS
     rows = base.selectExpr(*names).where(inside)
     latest = None if deltas is None else deltas.where(inside)
-    if any(r.only for r in asked):
+    if leaves.are_some(asked):
         some = leaves_of(base.sparkSession, asked)
-        rows, latest = in_leaves(rows, some), None if latest is None else in_leaves(latest, some)
+        rows, latest = of_leaves(rows, some), None if latest is None else of_leaves(latest, some)
         rows = rows.repartition(1) if alone else rows  # all of them are read to find these few, by all tasks
     elif alone:
         rows = rows.coalesce(1)
@@ -93,7 +93,7 @@ def _tails(one: KeyRange) -> Iterator[str]:
         yield from ("", "00") if leaf == 0 else (f"{leaf:02x}",)
 
 
-def in_leaves(rows: DataFrame, some: DataFrame) -> DataFrame:
+def of_leaves(rows: DataFrame, some: DataFrame) -> DataFrame:
     """Those of `rows` that stand in `some` leaves."""
     here = F.expr("r.range_id = l.range_id AND substring(r.key_id, -1, 1) = l.tail")
     return rows.alias("r").join(F.broadcast(some).alias("l"), here, "left_semi")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from qbcd import leaves
@@ -25,12 +25,39 @@ if TYPE_CHECKING:
     from qbcd.sites.looking import Look
     from qbcd.sites.values import Held
 
-LEAVES = "leaves"  # in the checkpoint, and the kind of their files
+NOTED = "leaves"  # in the checkpoint, and the kind of their files
 LEAST_ROWS = 100_000  # in ranges that differ, below which whole ranges are as well
 LEAST_SHARE = 0.1  # of the rows looked at, in ranges that differ: below it the dearer pass costs more than it saves
-MOST_SHARE = 0.5  # of the rows in these ranges, in leaves that differ: beyond it little is saved
-MOST_ROWS = 20_000_000  # of a table: a poll holds four bytes a row, about, of what its leaves add up to
-STAYS = 2  # polls in a row that had no use for leaves, after which none are asked for
+LEAST_IN_LEAF = 4  # rows, below which there would be too many leaves for what they save
+MOST_LEAVES = 2_500_000  # of a table: of each the driver holds some thirty bytes while it polls
+MOST_SHARE = 0.5  # of the rows in ranges that differ, in leaves that differ: beyond it little is saved
+STAYS = 10  # polls in a row that found nothing, after which none are asked for
+USELESS = 5  # as many such polls as one counts for that found something, and had no use for leaves
+PAUSE = 50  # polls that find something until they are tried again where rows keep to few leaves
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a checkpoint says of leaves.
+
+    Attributes:
+        left: For how many more polls without use they are asked for.
+        pause: In how many polls that find something they are not thought of.
+        part: The file in which they are remembered.
+    """
+
+    left: int = 0
+    pause: int = 0
+    part: str = ""
+
+    @classmethod
+    def of(cls, checkpoint: Mapping[str, Any]) -> Note:
+        """That of a checkpoint; a blank one where it says nothing."""
+        return cls(**checkpoint.get(NOTED, {}))
+
+    def moves(self) -> dict[str, Any]:
+        """What it puts into the checkpoint; a blank one nothing."""
+        return {NOTED: asdict(self)} if self.left or self.pause else {}
 
 
 @dataclass(frozen=True)
@@ -49,12 +76,13 @@ class Remembered:
 def may_be_asked(strategy: IdRcs, snapshot: Snapshot, turn: Turn) -> bool:
     """Whether leaves can be asked for: all is read of one state, all ranges are looked at, sums are those of rows."""
     whole = snapshot.name is not None and not snapshot.anew and turn.state is None
-    return whole and bool(strategy.plan.key) and strategy.deletes and strategy.summed == "digest"
+    rows = bool(strategy.plan.key) and strategy.deletes and strategy.summed == "digest"
+    return whole and rows and strategy.connector.has_leaves
 
 
 def are_asked(strategy: IdRcs, snapshot: Snapshot, turn: Turn, held: Held) -> bool:
     """Whether this poll asks for them."""
-    return LEAVES in held.row.checkpoint and may_be_asked(strategy, snapshot, turn)
+    return Note.of(held.row.checkpoint).left > 0 and may_be_asked(strategy, snapshot, turn)
 
 
 def restricted(wanted: Look, known: Mapping[int, Remembered]) -> Look:
@@ -67,70 +95,74 @@ def restricted(wanted: Look, known: Mapping[int, Remembered]) -> Look:
             was, now = leaves.differing(before.text, wanted.leaves[one.range_id].text)
             asked[one.range_id] = replace(one, only=now)
             old[one.range_id] = replace(old[one.range_id], only=was)
+    if not asked:
+        return wanted
     share = sum(r.asked[0] for r in asked.values()) / max(1, sum(r.rows for r in asked.values()))
-    if not asked or share > MOST_SHARE:
-        return replace(wanted, leaf_share=share if asked else None)
+    if share > MOST_SHARE:
+        return replace(wanted, leaf_share=share)
     return replace(
         wanted, leaf_share=share,
         asked=tuple(asked.get(r.range_id, r) for r in wanted.asked), old=tuple(old[r.range_id] for r in wanted.old),
     )  # fmt: skip
 
 
-def is_worth(wanted: Look, events: int) -> bool:
-    """Whether a poll that finds `events` as this one did is better off with leaves."""
+def found(files: Files, held: Held, wanted: Look, events: int) -> dict[str, Any]:
+    """What the checkpoint says of leaves after a look that found `events`; what it remembers is written."""
+    note = Note.of(held.row.checkpoint)
+    if note.pause:
+        return Note(pause=note.pause - 1).moves()
+    likely = _likely_share(wanted, events)
+    if likely <= MOST_SHARE < (wanted.leaf_share or 0.0):  # keys end with few different bytes
+        return Note(pause=PAUSE).moves()
+    left = STAYS if likely <= MOST_SHARE else note.left - USELESS
+    return _asking(files, held, wanted, left).moves()
+
+
+def quiet(files: Files, held: Held, wanted: Look) -> dict[str, Any]:
+    """The checkpoint after a look that found nothing; what it remembers is written, unless it is remembered already."""
+    others = {name: value for name, value in held.row.checkpoint.items() if name != NOTED}
+    note = Note.of(held.row.checkpoint)
+    if not note.left:
+        return {**others, **note.moves()}
+    less = replace(note, left=note.left - 1) if note.part else _asking(files, held, wanted, note.left - 1)
+    return {**others, **less.moves()}
+
+
+def is_noted(held: Held) -> bool:
+    """Whether a poll that finds nothing has anything to note of leaves."""
+    return Note.of(held.row.checkpoint).left > 0
+
+
+def _likely_share(wanted: Look, events: int) -> float:
+    """The share of rows, in ranges that differ, that so many changes all over them put leaves in; 1 if that is useless.
+
+    It is reckoned as if keys ended with any byte.
+    """
     dirty = [*wanted.kept, *wanted.parents]
     rows = sum(r.rows for r in dirty)
-    if rows < max(LEAST_ROWS, LEAST_SHARE * wanted.scanned) or wanted.scanned > MOST_ROWS:
-        return False
-    share = wanted.leaf_share
-    if share is None:
-        share = leaves.share_of(min(1.0, events / rows), rows / len(dirty) / leaves.LEAVES)
-    return share <= MOST_SHARE
+    in_leaf = rows / len(dirty) / leaves.NUMBER
+    few = rows < max(LEAST_ROWS, LEAST_SHARE * wanted.scanned)
+    if not rows or few or in_leaf < LEAST_IN_LEAF or wanted.scanned > MOST_LEAVES * max(1.0, in_leaf):
+        return 1.0
+    return leaves.share_of(min(1.0, events / rows), in_leaf)
 
 
-def noted(files: Files, held: Held, wanted: Look, events: int) -> dict[str, Any]:
-    """What the checkpoint says of leaves after a look that found `events`."""
-    known = held.row.checkpoint.get(LEAVES)
-    left = STAYS if is_worth(wanted, events) else _left(known) - 1
+def _asking(files: Files, held: Held, wanted: Look, left: int) -> Note:
     if left <= 0:
-        return {}
-    return {LEAVES: {"left": left, **({"part": write(files, held, wanted.leaves)} if wanted.leaves else {})}}
+        return Note()
+    return Note(left, part=_write(files, held, wanted.leaves) if wanted.leaves else "")
 
 
-def unused(held: Held) -> dict[str, Any]:
-    """The checkpoint after a look that found nothing."""
-    others = {name: value for name, value in held.row.checkpoint.items() if name != LEAVES}
-    known = held.row.checkpoint.get(LEAVES)
-    return {**others, LEAVES: {**known, "left": _left(known) - 1}} if known and _left(known) > 1 else others
-
-
-def forget(files: Files, before: Mapping[str, Any], held: Held) -> None:
-    """Lets go of what the checkpoint `before` remembered, where that of now remembers something else."""
-    part = part_of(before)
-    if part and part != part_of(held.row.checkpoint):
-        files.drop(part)
-
-
-def _left(known: Mapping[str, Any] | None) -> int:
-    return int(known["left"]) if known else 0
-
-
-def part_of(checkpoint: Mapping[str, Any]) -> str | None:
-    """The folder of what a checkpoint remembers, if it does."""
-    known: Mapping[str, str] = checkpoint.get(LEAVES, {})
-    return known.get("part")
-
-
-def write(files: Files, held: Held, known: Mapping[int, Remembered]) -> str:
+def _write(files: Files, held: Held, known: Mapping[int, Remembered]) -> str:
     """Remembers what leaves add up to; no commit names it yet."""
     lines = [f"{range_id} {one.rows} {one.checksum} {one.text}" for range_id, one in known.items()]
     content = "\n".join(lines).encode()
-    return files.keep(LEAVES, hashlib.sha256(content).hexdigest().encode() + b"\n" + content, held)
+    return files.keep(NOTED, hashlib.sha256(content).hexdigest().encode() + b"\n" + content, held)
 
 
 def read(files: Files, checkpoint: Mapping[str, Any]) -> dict[int, Remembered]:
     """What is remembered, by range: nothing of a file that is not there or not as it was, since nothing hangs on it."""
-    part = part_of(checkpoint)
+    part = Note.of(checkpoint).part
     digest, _, content = (files.kept(part) if part else b"").partition(b"\n")
     if hashlib.sha256(content).hexdigest().encode() != digest:
         return {}

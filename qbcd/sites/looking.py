@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from qbcd import hooks, ranges
 from qbcd.errors import TornRead
+from qbcd.leaves import are_some
 from qbcd.model import KeyRange
+from qbcd.sites import leaves
 from qbcd.sites.guards import check_pass
-from qbcd.sites.leaves import Remembered, are_asked, read, restricted
 from qbcd.sites.reading import Snapshot, checksums, without_digest
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
@@ -45,7 +46,7 @@ class Look:
     children: tuple[StoredRange, ...]
     old: tuple[StoredRange, ...]
     scanned: int
-    leaves: Mapping[int, Remembered] = field(default_factory=dict)
+    leaves: Mapping[int, leaves.Remembered] = field(default_factory=dict)
     leaf_share: float | None = None
 
     @property
@@ -61,7 +62,7 @@ class Look:
     @property
     def in_leaves(self) -> bool:
         """Rows of some leaves alone are asked for."""
-        return any(r.only for r in self.asked)
+        return are_some(self.asked)
 
     @property
     def passed(self) -> int:
@@ -95,7 +96,7 @@ def look(site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, setti
         new = tuple(cut(site, strategy, snapshot, settings, first_id))
         return Look(new, tuple(known), new, tuple(known), before)
     site.progress(f"checksums of {len(known):,} ranges")
-    texts: dict[int, str] | None = {} if are_asked(strategy, snapshot, turn, held) else None
+    texts: dict[int, str] | None = {} if leaves.are_asked(strategy, snapshot, turn, held) else None
     now = checksums(site.source, strategy, snapshot, known, settings.connections, site.rest, texts)
     hooks.reach("after_checksums")
     dirty, scanned = ranges.differing(known, now), sum(r.rows for r in now)
@@ -103,9 +104,9 @@ def look(site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, setti
         # Counts of one state tell now what the rows would. Of several they may miss rows that moved: the rows decide.
         lost = sum(max(0, old.rows - new.rows) for old, new in ranges.pairs(known, dirty))
         check_pass(site.project, settings, held, turn.state, deletes=lost, after=scanned + turn.rest)
-    told = {r.range_id: Remembered(r.rows, r.checksum, texts[r.range_id]) for r in now} if texts else {}
+    told = {r.range_id: leaves.Remembered(r.rows, r.checksum, texts[r.range_id]) for r in now} if texts else {}
     found = Look(tuple(dirty), (), (), tuple(old for old, _ in ranges.pairs(known, dirty)), scanned, told)
-    return restricted(found, read(site.files, held.row.checkpoint)) if told and dirty else found
+    return leaves.restricted(found, leaves.read(site.files, held.row.checkpoint)) if told and dirty else found
 
 
 def cut_anew(site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings, held: Held, wanted: Look) -> Look:

@@ -87,22 +87,22 @@ def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float) 
     Args:
         density: The share of rows that had moved in the last ranges of which this was asked.
     """
-    moved = density * wanted.fetched
+    moved = density * sum(r.rows for r in wanted.asked)
     enough = saved(strategy.plan, wanted.fetched, moved) >= SAVED_BYTES
     return is_open(strategy, snapshot, wanted) and enough and moved <= MOST_KEYS
 
 
 def is_better_uncut(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float, rows_per_range: int) -> bool:
     """Whether what outgrew its size waits: parts of a range need whole rows, and little of that is not worth those."""
-    outgrown, rows = sum(r.rows for r in wanted.outgrown(rows_per_range)), sum(r.rows for r in wanted.asked)
-    if outgrown > WAITING_SHARE * rows:
+    outgrown = sum(r.rows for r in wanted.outgrown(rows_per_range))
+    if outgrown > WAITING_SHARE * wanted.fetched:
         return False
     return wanted.in_leaves or is_worth(strategy, snapshot, wanted, density)
 
 
 def density_of(wanted: Look, events: int) -> float:
-    """The share of rows that moved."""
-    return min(1.0, events / max(1, wanted.fetched))
+    """The share of the ranges' rows that moved."""
+    return min(1.0, events / max(1, sum(r.rows for r in wanted.asked)))
 
 
 def fetch(

@@ -71,7 +71,7 @@ class Replica:
         whole = frames[0]
         for frame in frames[1:]:
             whole = whole.unionByName(frame)
-        few = alone or sum(r.rows for r in asked) <= compare.FEW_ROWS
+        few = alone or sum(r.asked[0] for r in asked) <= compare.FEW_ROWS
         return whole.coalesce(1) if few and frames[1:] else whole
 
     def _segment_rows(

@@ -23,7 +23,7 @@ from qbcd.errors import SourceChanged
 from qbcd.model import BatchHeader, Cost, KeyRange, StreamPlan
 from qbcd.sites import audit, compare, comparing, copies, fitness, remote, upkeep
 from qbcd.sites.base import Site, checkpoint_of, new_epoch
-from qbcd.sites.files import PASSING, Files, Part
+from qbcd.sites.files import Files, Part
 from qbcd.sites.guards import key_error, untravelled_error
 from qbcd.sites.looking import cut, filled
 from qbcd.sites.reading import Snapshot, range_frame, snapshot_of
@@ -171,10 +171,10 @@ class SparkSite(Site):
 
     def fetch(
         self, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange], settings: Settings, held: Held,
-        totals: Totals | None = None,
+        totals: Totals | None = None, kind: str = "fetch",
     ) -> Part:  # fmt: skip
-        """Reads `asked` once into the stage; `totals` are taken on the way."""
-        self.progress(f"fetching about {sum(r.rows for r in asked):,} rows of {len(asked):,} ranges")
+        """Reads `asked` once into the stage, a part of `kind`; `totals` are taken on the way."""
+        self.progress(f"fetching about {sum(r.asked[0] for r in asked):,} rows of {len(asked):,} ranges")
         frame = range_frame(
             self.source, self.spark.get(), strategy, snapshot, asked,
             lambda some, part: strategy.images(some, part, typed=settings.typed), settings.connections,
@@ -182,7 +182,6 @@ class SparkSite(Site):
         frame = copies.identified(frame, strategy.plan)
         frame = totals.of(frame) if totals else frame
         fields = row_fields(travels_of(strategy.plan), typed=settings.typed, extra=strategy.extra)
-        kind = PASSING if any(r.only for r in asked) else "fetch"
         return self.files.write(frame, fields, kind, held, source=self.source)
 
     def stage(self, strategy: IdRcs, fetched: Part, settings: Settings) -> DataFrame:

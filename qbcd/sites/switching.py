@@ -14,6 +14,7 @@ from qbcd.sites import compare
 from qbcd.sites.base import new_header
 from qbcd.sites.files import Part
 from qbcd.sites.guards import check_pass, confirm, untravelled_error
+from qbcd.sites.leaves import Note
 from qbcd.sites.pairing import paired
 from qbcd.sites.reading import Snapshot
 from qbcd.sites.replica import travels_of
@@ -156,7 +157,7 @@ def switch(
         moved: Ranges that stay, with their new counts and checksums.
         recut: Ranges that do not.
     """
-    folded = header.seq if header else held.row.last_batch_seq
+    folded, before = header.seq if header else held.row.last_batch_seq, Note.of(held.row.checkpoint).part
     hooks.reach("before_commit")
     with site.writing() as conn:
         row = held.row
@@ -168,5 +169,6 @@ def switch(
         confirm(site.project, settings, held, conn)
         row = site.commit(conn, row, held, header, dict(checkpoint))
     held.row = row
-    site.swept = site.swept and not recut  # segments may have been let go
+    remembered = Note.of(row.checkpoint).part == before
+    site.swept = site.swept and not recut and remembered  # else segments, or what leaves added up to, were let go
     hooks.reach("after_commit")

@@ -46,7 +46,7 @@ def collect(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
         store.expire_pins(conn, stream)
         pins = store.pins(conn, stream)
         named = {s.segment_id for s in store.segments(conn, stream)}
-        named |= {leaves.part_of(held.row.checkpoint) or ""}
+        named |= {leaves.Note.of(held.row.checkpoint).part}
         named |= {Part.of_location(h.location).part_id for h in store.batches(conn, stream)}
     if not pins:
         site.files.sweep(named, held)

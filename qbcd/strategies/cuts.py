@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 from qbcd import buckets, ranges
 from qbcd.connectors.base import Connector
+from qbcd.leaves import are_some
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
 
@@ -25,11 +26,6 @@ HASH, DIGEST = "qbcd_hash", "qbcd_digest"  # the relations' columns of the key's
 UNEVEN = 3  # levels that a bucket may be deeper than its table needs
 # n and digests are the same, or a digest was NULL
 _SUMS = {"n": "COUNT(*)", "digests": "COUNT(t.qbcd_digest)", "checksum": "COALESCE(SUM(t.qbcd_digest), 0)"}
-
-
-def in_leaves(asked: Sequence[KeyRange]) -> bool:
-    """Whether some of the ranges ask for some of their leaves only."""
-    return any(one.only for one in asked)
 
 
 class Cut(ABC):
@@ -188,7 +184,7 @@ class KeyCut(Cut):
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
     ) -> Statement:
         """Each range by the index of the key."""
-        relation = self.relation(template, leaves=in_leaves(asked), **extra)
+        relation = self.relation(template, leaves=are_some(asked), **extra)
         return Statement(self.connector.per_range(select, relation, self.plan.key, asked, aggregate=False))
 
 
@@ -244,7 +240,7 @@ class HashCut(Cut):
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
     ) -> Statement:
         """All of them by one scan."""
-        relation = self.relation(template, part, leaves=in_leaves(asked), **extra)
+        relation = self.relation(template, part, leaves=are_some(asked), **extra)
         return Statement(self.connector.bucket_rows(select, relation, self._hash, asked))
 
     def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:

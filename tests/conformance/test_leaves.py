@@ -1,4 +1,4 @@
-"""Polls that go by leaves find what whole ranges would, where a snapshot can be shared; elsewhere none are asked for."""
+"""Polls that go by leaves find what whole ranges would; none are asked for where no snapshot can be shared."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def rubbish(scene: Scene) -> list[str]:
             named = {s.segment_id for s in site.store.segments(conn, STREAM)}
         named |= {h.location["part"] for h in scene.sealed()}
         row = site.row()
-        named |= {leaves.part_of(row.checkpoint)} if row else set()
+        named |= {leaves.Note.of(row.checkpoint).part} if row else set()
         files: Files = site.files
         left += [p.name for p in files.root.iterdir() if p.name not in named]
     return left

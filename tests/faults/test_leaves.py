@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import pytest
 from qbcd import hooks
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.errors import QbcdError, TornRead, UnsafeKey
-from qbcd.sites import leaves, looking
+from qbcd.sites import looking
 from tests.faults.child import kill_at
 from tests.faults.stage import rubbish
 from tests.support import sql
@@ -80,7 +81,7 @@ def _of_another_state(path: Path) -> None:
     lines = path.read_bytes().partition(b"\n")[2].decode().splitlines()
     moved = [f"{a} {int(b) + 1} {c} {d}" for a, b, c, d in (line.split(" ", 3) for line in lines)]
     content = "\n".join(moved).encode()
-    path.write_bytes(leaves.hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+    path.write_bytes(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
 
 
 @pytest.mark.parametrize("harm", [_gone, _damaged, _of_another_state])

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pytest
 
 # Of :mod:`qbcd.sites.leaves`: every poll that found something asks for them from then on, and goes by them.
-FORCED = {"LEAST_ROWS": 0, "LEAST_SHARE": 0, "MOST_SHARE": 1}
+FORCED = {"LEAST_ROWS": 0, "LEAST_SHARE": 0, "LEAST_IN_LEAF": 0, "MOST_SHARE": 1}
 
 
 def force(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
@@ -26,7 +26,7 @@ def force(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
     for name, value in FORCED.items():
         monkeypatch.setattr(leaves, name, value)
-    monkeypatch.setattr(looking, "restricted", watched)
+    monkeypatch.setattr(leaves, "restricted", watched)
     return looks
 
 
@@ -34,4 +34,4 @@ def remembered(project: qbcd.Project, stream: str) -> dict[str, Any] | None:
     """What the checkpoint says of leaves."""
     row = project.work(stream).site.row()
     assert row is not None
-    return row.checkpoint.get(leaves.LEAVES)
+    return row.checkpoint.get(leaves.NOTED)

@@ -41,7 +41,7 @@ def test_nothing_differs_in_another_order() -> None:
 
 
 def test_all_leaves_where_none_are_named() -> None:
-    assert list(leaves.tails(KeyRange(1, None, None))) == list(range(leaves.LEAVES))
+    assert list(leaves.tails(KeyRange(1, None, None))) == list(range(leaves.NUMBER))
 
 
 def test_what_several_scans_say_adds_up() -> None:

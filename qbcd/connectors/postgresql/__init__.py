@@ -50,7 +50,7 @@ class PostgreSQL(Connector):
     wipe = "DISCARD ALL"
     bare_names = False  # the pins leave the database's own catalog alone on the search path
     exports_snapshots = True
-    full_join = True
+    full_join = has_leaves = True
     scattered = frozenset({"uuid"})
     bucket_words = statements.BUCKETS
     ranges_per_statement = 100_000

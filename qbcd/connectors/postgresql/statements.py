@@ -14,7 +14,7 @@ from sqlglot import exp
 from qbcd.connectors.buckets import Words
 from qbcd.connectors.halving import by_halving
 from qbcd.connectors.postgresql import forms, types
-from qbcd.leaves import EVERY_LEAF
+from qbcd.leaves import are_some, bits_of
 from qbcd.model import Column, KeyRange
 
 KNOWN_BOUNDS = 20_000  # each poll spells the same ones, and each of them twice
@@ -31,8 +31,12 @@ def _choice(value: str, ranges: Sequence[KeyRange]) -> str:
     return f"CAST({by_halving(ranges, lambda lo: f'{value} < {lo[0]}')} AS BIGINT)"
 
 
+def _among(number: str, bits: bytes) -> str:
+    return f"get_bit('\\x{bits.hex()}'::bytea, {number}) = 1"
+
+
 # OFFSET 0 also keeps the planner from taking each key for a group of its own, and sorting.
-BUCKETS = Words(_bucket, _choice, summed_once="OFFSET 0", read_once="OFFSET 0")
+BUCKETS = Words(_bucket, _choice, summed_once="OFFSET 0", read_once="OFFSET 0", among=_among)
 
 
 def bound(column: Column, text: str) -> exp.Expression:
@@ -94,7 +98,7 @@ def arms_of(
         ValueError: As `per_range`.
     """
     _check(key, ranges)
-    columns, in_leaves = [f"t.{name}" for name in key_names], any(r.only for r in ranges)
+    columns, in_leaves = [f"t.{name}" for name in key_names], are_some(ranges)
     closed = [r for r in ranges if r.lo is not None and r.hi is not None]
     arms = [_closed_arm(body, key, columns, closed, in_leaves=in_leaves)] if closed else []
     for r in ranges:
@@ -242,14 +246,14 @@ def _closed_arm(
     )
 
 
-def leaf_in(bits: str, relation: str = "t") -> str:
+def leaf_in(bits: str) -> str:
     """The condition that a row's leaf is one of those in the SQL `bits`."""
-    return f"get_bit({bits}, {relation}.qbcd_leaf) = 1"
+    return f"get_bit({bits}, t.qbcd_leaf) = 1"
 
 
 def leaf_bits(one: KeyRange) -> str:
     """The leaves that a range asks for."""
-    return f"'\\x{(one.only.bits if one.only else EVERY_LEAF).hex()}'::bytea"
+    return f"'\\x{bits_of(one).hex()}'::bytea"
 
 
 def _literals(key: Sequence[Column], values: Sequence[str]) -> list[str]:
