@@ -1,7 +1,8 @@
 """How large the ranges of ID/RCS had better be, and what a further level of a checksum tree would save.
 
 Nothing travels but sums. Which ranges differ after a change tells, by their size, how many rows would travel whole, or
-as keys and digests first; and of sums of 64 ranges each, how much of the table would be scanned a second time.
+as keys and digests first, or of the leaves that differ alone; and of sums of 64 ranges each, how much of the table
+would be scanned a second time.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 from benchmarks.id_rcs_poll import _digest_scan
 from benchmarks.measure import Table, in_turns
 from benchmarks.places import Place
-from qbcd import ranges
+from qbcd import leaves, ranges
 from qbcd.api import Project
 from qbcd.model import KeyRange, Statement
 from qbcd.strategies import IdRcs
@@ -52,24 +53,30 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
         sums: dict[str, Callable[[], object]] = {
             str(size): partial(ask, strategy.cut.checksums(known)) for size, known in cut.items()
         }
-        seconds = in_turns({"scan": lambda: place.one(_digest_scan(project)), **sums}, repeats)
+        of_leaves: dict[str, Callable[[], object]] = {
+            f"leaves {size}": partial(ask, strategy.cut.checksums(known, leaves=True)) for size, known in cut.items()
+        }
+        seconds = in_turns({"scan": lambda: place.one(_digest_scan(project)), **sums, **of_leaves}, repeats)
         sample = cut[SIZES[-1]][:2]
         wide = _width(ask(strategy.images(sample, typed=False)))
         narrow = _width(ask(strategy.marks(sample)))
         table = Table(
             ("change", "rows of a range", "ranges", "seconds for their sums, x digest scan", "differ", "sums, MB",
-             "whole ranges, MB", "keys and digests, then rows, MB", "sums of 64 first: sums, MB", "scanned again"),
+             "whole ranges, MB", "keys and digests, then rows, MB", "sums of 64 first: sums, MB", "scanned again",
+             "seconds with leaves, x digest scan", "their sums, MB", "rows of leaves that differ, MB"),
             f"{place.version()}, rows of {wide:.0f} bytes, keys and digests of {narrow:.0f}",
         )  # fmt: skip
         for name, statements in CHANGES.items():
             before = {size: _summed(strategy, ask, known) for size, known in cut.items()}
+            in_leaves = {size: _leaves(strategy, ask, known) for size, known in cut.items()}
             moved = sum(_change(place, *one, rows) for one in statements)
             for size, known in before.items():
-                time = f"{seconds[str(size)] / seconds['scan']:.2f}"
-                after = _summed(strategy, ask, known)
-                table.rows.append(
-                    (name, f"{size:,}", f"{len(known):,}", time, *_told(known, after, wide, narrow, moved))
-                )
+                time, longer = (f"{seconds[one] / seconds['scan']:.2f}" for one in (str(size), f"leaves {size}"))
+                after, texts = _summed(strategy, ask, known), _leaves(strategy, ask, known)
+                moved_leaves = sum(leaves.differing(in_leaves[size][one], text)[1].rows for one, text in texts.items())
+                told = _told(known, after, wide, narrow, moved)
+                sizes = _mb(sum(map(len, texts.values()))), _mb(moved_leaves * wide)
+                table.rows.append((name, f"{size:,}", f"{len(known):,}", time, *told, longer, *sizes))
     return table
 
 
@@ -86,6 +93,10 @@ def _cut(strategy: IdRcs, ask: Callable[[Statement], list[Any]], size: int) -> l
 def _summed(strategy: IdRcs, ask: Callable[[Statement], list[Any]], known: Sequence[KeyRange]) -> list[KeyRange]:
     found = {int(r.range_id): r for r in ask(strategy.cut.checksums(known))}
     return [replace(r, rows=int(found[r.range_id].n), checksum=int(found[r.range_id].checksum)) for r in known]
+
+
+def _leaves(strategy: IdRcs, ask: Callable[[Statement], list[Any]], known: Sequence[KeyRange]) -> dict[int, str]:
+    return {int(r.range_id): r.leaves for r in ask(strategy.cut.checksums(known, leaves=True))}
 
 
 def _width(found: Sequence[Sequence[Any]]) -> float:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from qbcd import buckets
 from qbcd.connectors.base import Connector
-from qbcd.model import KeyRange, Statement, StreamPlan
+from qbcd.model import KeyRange, Leaves, Statement, StreamPlan
 from qbcd.strategies import IdRcs
 
 
@@ -28,7 +28,14 @@ def by_hash(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:
         return
     for i, statement in enumerate(strategy.cut.shared(strategy.marks, mixed, 2), 1):
         yield f"id_rcs by hash: keys and digests, reader {i}", statement
+    yield "id_rcs by hash: checksums of ranges and leaves", strategy.cut.checksums(mixed, leaves=True)
+    yield "id_rcs by hash: images of some leaves", strategy.images([mixed[1], in_leaves(mixed[3])], typed=False)
     yield "id_rcs by hash: images by key", strategy.images_of([("1",) * len(strategy.plan.key)], typed=False)
+
+
+def in_leaves(one: KeyRange) -> KeyRange:
+    """The range, of which the first and the last leaf are asked for."""
+    return replace(one, only=Leaves(b"\x01" + bytes(30) + b"\x80", 2, 0))
 
 
 def without_key(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Statement]]:

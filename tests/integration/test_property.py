@@ -89,6 +89,7 @@ def test_replay_equals_the_source_and_strategies_agree(
         "qbcd_untravelled",
         "qbcd_0",
         "qbcd_key_digest",
+        "qbcd_leaf",
         "qbcd_k0",
     ],
     elsewhere=["qbcd_row"],

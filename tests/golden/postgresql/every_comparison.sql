@@ -3814,6 +3814,460 @@ FROM "public"."mixed"
 WHERE
   TRUE) AS t WHERE TRUE) AS q
 
+-- id_rcs: checksums of ranges and leaves
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('it''s' AS text) COLLATE public.ci, CAST('A' AS public.citext), CAST('1.0' AS numeric), CAST('-0' AS double precision), CAST('10% \ :x' AS text) COLLATE public.ci, CAST('b?' AS public.citext), CAST('NaN' AS numeric), CAST('Infinity' AS double precision))
+) AS r(range_id, lo0, lo1, lo2, lo3, hi0, hi1, hi2, hi3)
+CROSS JOIN LATERAL (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum FROM (SELECT t.* FROM (SELECT
+  "region",
+  "code",
+  "level",
+  "weight",
+  GET_BYTE(
+    CAST('\x00' AS BYTEA) || CASE
+      WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+      THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+      ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+    END,
+    OCTET_LENGTH(
+      CASE
+        WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+        THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+        ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+      END
+    )
+  ) AS qbcd_leaf,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "region" COLLATE "C",
+        CAST("code" AS text) COLLATE "C",
+        NUMERIC_SEND(TRIM_SCALE("level")),
+        "weight",
+        "yes",
+        "small",
+        BPCHARSEND("pad"),
+        CHARSEND("letter"),
+        "raw",
+        "day",
+        TIME_SEND("clock"),
+        TIMESTAMP_SEND("stamp"),
+        "who",
+        "host",
+        CAST("mood" AS text) COLLATE "C",
+        CAST("place" AS oid),
+        CAST("doc" AS text) COLLATE "C",
+        CAST("pair" AS text) COLLATE "C",
+        CAST("numbers" AS text) COLLATE "C",
+        CAST("prices" AS text) COLLATE "C",
+        CAST("blobs" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."mixed"
+WHERE
+  TRUE) AS t WHERE (t."region" >= r.lo0 AND ((t."region" > r.lo0) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.>) r.lo1) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.=) r.lo1 AND t."level" > r.lo2) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.=) r.lo1 AND t."level" = r.lo2 AND t."weight" >= r.lo3))) AND (t."region" <= r.hi0 AND ((t."region" < r.hi0) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.<) r.hi1) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.=) r.hi1 AND t."level" < r.hi2) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.=) r.hi1 AND t."level" = r.hi2 AND t."weight" < r.hi3))) OFFSET 0) AS t GROUP BY t.qbcd_leaf) AS g) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum FROM (SELECT t.* FROM (SELECT
+  "region",
+  "code",
+  "level",
+  "weight",
+  GET_BYTE(
+    CAST('\x00' AS BYTEA) || CASE
+      WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+      THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+      ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+    END,
+    OCTET_LENGTH(
+      CASE
+        WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+        THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+        ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+      END
+    )
+  ) AS qbcd_leaf,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "region" COLLATE "C",
+        CAST("code" AS text) COLLATE "C",
+        NUMERIC_SEND(TRIM_SCALE("level")),
+        "weight",
+        "yes",
+        "small",
+        BPCHARSEND("pad"),
+        CHARSEND("letter"),
+        "raw",
+        "day",
+        TIME_SEND("clock"),
+        TIMESTAMP_SEND("stamp"),
+        "who",
+        "host",
+        CAST("mood" AS text) COLLATE "C",
+        CAST("place" AS oid),
+        CAST("doc" AS text) COLLATE "C",
+        CAST("pair" AS text) COLLATE "C",
+        CAST("numbers" AS text) COLLATE "C",
+        CAST("prices" AS text) COLLATE "C",
+        CAST("blobs" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."mixed"
+WHERE
+  TRUE) AS t WHERE (t."region" <= CAST('it''s' AS text) COLLATE public.ci AND ((t."region" < CAST('it''s' AS text) COLLATE public.ci) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.<) CAST('A' AS public.citext)) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('A' AS public.citext) AND t."level" < CAST('1.0' AS numeric)) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('A' AS public.citext) AND t."level" = CAST('1.0' AS numeric) AND t."weight" < CAST('-0' AS double precision)))) OFFSET 0) AS t GROUP BY t.qbcd_leaf) AS g) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum FROM (SELECT t.* FROM (SELECT
+  "region",
+  "code",
+  "level",
+  "weight",
+  GET_BYTE(
+    CAST('\x00' AS BYTEA) || CASE
+      WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+      THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+      ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+    END,
+    OCTET_LENGTH(
+      CASE
+        WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+        THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+        ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+      END
+    )
+  ) AS qbcd_leaf,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "region" COLLATE "C",
+        CAST("code" AS text) COLLATE "C",
+        NUMERIC_SEND(TRIM_SCALE("level")),
+        "weight",
+        "yes",
+        "small",
+        BPCHARSEND("pad"),
+        CHARSEND("letter"),
+        "raw",
+        "day",
+        TIME_SEND("clock"),
+        TIMESTAMP_SEND("stamp"),
+        "who",
+        "host",
+        CAST("mood" AS text) COLLATE "C",
+        CAST("place" AS oid),
+        CAST("doc" AS text) COLLATE "C",
+        CAST("pair" AS text) COLLATE "C",
+        CAST("numbers" AS text) COLLATE "C",
+        CAST("prices" AS text) COLLATE "C",
+        CAST("blobs" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."mixed"
+WHERE
+  TRUE) AS t WHERE (t."region" >= CAST('10% \ :x' AS text) COLLATE public.ci AND ((t."region" > CAST('10% \ :x' AS text) COLLATE public.ci) OR (t."region" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."code" OPERATOR(public.>) CAST('b?' AS public.citext)) OR (t."region" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('b?' AS public.citext) AND t."level" > CAST('NaN' AS numeric)) OR (t."region" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('b?' AS public.citext) AND t."level" = CAST('NaN' AS numeric) AND t."weight" >= CAST('Infinity' AS double precision)))) OFFSET 0) AS t GROUP BY t.qbcd_leaf) AS g) AS q
+
+-- id_rcs: images of some leaves
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('it''s' AS text) COLLATE public.ci, CAST('A' AS public.citext), CAST('1.0' AS numeric), CAST('-0' AS double precision), CAST('10% \ :x' AS text) COLLATE public.ci, CAST('b?' AS public.citext), CAST('NaN' AS numeric), CAST('Infinity' AS double precision), '\x0100000000000000000000000000000000000000000000000000000000000080'::bytea)
+) AS r(range_id, lo0, lo1, lo2, lo3, hi0, hi1, hi2, hi3, leaves)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_8 AS c8, t.qbcd_9 AS c9, t.qbcd_10 AS c10, t.qbcd_11 AS c11, t.qbcd_12 AS c12, t.qbcd_13 AS c13, t.qbcd_14 AS c14, t.qbcd_15 AS c15, t.qbcd_16 AS c16, t.qbcd_17 AS c17, t.qbcd_18 AS c18, t.qbcd_19 AS c19, t.qbcd_20 AS c20 FROM (SELECT
+  "region",
+  "code",
+  "level",
+  "weight",
+  GET_BYTE(
+    CAST('\x00' AS BYTEA) || CASE
+      WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+      THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+      ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+    END,
+    OCTET_LENGTH(
+      CASE
+        WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+        THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+        ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+      END
+    )
+  ) AS qbcd_leaf,
+  RECORD_SEND(
+    ROW(
+      INT8SEND(HASHTEXTEXTENDED(CAST("region" AS text), 4417276706812531889)) || INT8SEND(HASHTEXTEXTENDED(CAST("region" AS text), 2971215073598465231)),
+      TEXTSEND(LOWER(CAST("code" AS text) COLLATE "default")),
+      NUMERIC_SEND(TRIM_SCALE("level")),
+      CASE
+        WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+        THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+        ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+      END
+    )
+  ) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "region" COLLATE "C",
+        CAST("code" AS text) COLLATE "C",
+        NUMERIC_SEND(TRIM_SCALE("level")),
+        "weight",
+        "yes",
+        "small",
+        BPCHARSEND("pad"),
+        CHARSEND("letter"),
+        "raw",
+        "day",
+        TIME_SEND("clock"),
+        TIMESTAMP_SEND("stamp"),
+        "who",
+        "host",
+        CAST("mood" AS text) COLLATE "C",
+        CAST("place" AS oid),
+        CAST("doc" AS text) COLLATE "C",
+        CAST("pair" AS text) COLLATE "C",
+        CAST("numbers" AS text) COLLATE "C",
+        CAST("prices" AS text) COLLATE "C",
+        CAST("blobs" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("region" AS text) AS qbcd_0,
+  CAST("code" AS text) AS qbcd_1,
+  CAST("level" AS text) AS qbcd_2,
+  "weight" AS qbcd_3,
+  "yes" AS qbcd_4,
+  CAST("small" AS smallint) AS qbcd_5,
+  CONVERT_FROM(BPCHARSEND("pad"), 'UTF8') AS qbcd_6,
+  CAST("letter" AS text) AS qbcd_7,
+  "raw" AS qbcd_8,
+  CAST("day" AS text) AS qbcd_9,
+  TO_CHAR("clock", 'HH24:MI:SS.US') AS qbcd_10,
+  CASE
+    WHEN "stamp" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
+    THEN TO_CHAR("stamp", 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    ELSE CAST("stamp" AS TEXT)
+  END AS qbcd_11,
+  CAST("who" AS text) AS qbcd_12,
+  CAST("host" AS text) AS qbcd_13,
+  CAST("mood" AS text) AS qbcd_14,
+  CAST("place" AS text) AS qbcd_15,
+  CAST("doc" AS text) AS qbcd_16,
+  CAST("pair" AS text) AS qbcd_17,
+  CASE
+    WHEN "numbers" IS NULL
+    THEN NULL
+    WHEN COALESCE(
+      ARRAY_NDIMS("numbers") = 1 AND ARRAY_LOWER("numbers", 1) = 1,
+      ARRAY_NDIMS("numbers") IS NULL
+    )
+    THEN (
+      SELECT
+        '[' || COALESCE(STRING_AGG(COALESCE(CAST(e.x AS text), 'null'), ','
+        ORDER BY
+          e.n), '') || ']'
+      FROM UNNEST("numbers") WITH ORDINALITY AS e(x, n)
+    )
+    ELSE CAST(TO_JSON(CAST("numbers" AS TEXT)) AS TEXT)
+  END AS qbcd_18,
+  CASE
+    WHEN "prices" IS NULL
+    THEN NULL
+    WHEN COALESCE(
+      ARRAY_NDIMS("prices") = 1 AND ARRAY_LOWER("prices", 1) = 1,
+      ARRAY_NDIMS("prices") IS NULL
+    )
+    THEN (
+      SELECT
+        '[' || COALESCE(
+          STRING_AGG(COALESCE(CAST(TO_JSON(CAST(e.x AS text)) AS TEXT), 'null'), ','
+          ORDER BY
+            e.n),
+          ''
+        ) || ']'
+      FROM UNNEST("prices") WITH ORDINALITY AS e(x, n)
+    )
+    ELSE CAST(TO_JSON(CAST("prices" AS TEXT)) AS TEXT)
+  END AS qbcd_19,
+  CASE
+    WHEN "blobs" IS NULL
+    THEN NULL
+    WHEN COALESCE(
+      ARRAY_NDIMS("blobs") = 1 AND ARRAY_LOWER("blobs", 1) = 1,
+      ARRAY_NDIMS("blobs") IS NULL
+    )
+    THEN (
+      SELECT
+        '[' || COALESCE(
+          STRING_AGG(
+            
+              COALESCE(CAST(TO_JSON(REPLACE(ENCODE(e.x, 'base64'), CHR(  10), '')) AS TEXT), 'null'),
+              ','
+            
+            ORDER BY
+              e.n
+          ),
+          ''
+        ) || ']'
+      FROM UNNEST("blobs") WITH ORDINALITY AS e(x, n)
+    )
+    ELSE CAST(TO_JSON(CAST("blobs" AS TEXT)) AS TEXT)
+  END AS qbcd_20
+FROM "public"."mixed"
+WHERE
+  TRUE) AS t WHERE (t."region" >= r.lo0 AND ((t."region" > r.lo0) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.>) r.lo1) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.=) r.lo1 AND t."level" > r.lo2) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.=) r.lo1 AND t."level" = r.lo2 AND t."weight" >= r.lo3))) AND (t."region" <= r.hi0 AND ((t."region" < r.hi0) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.<) r.hi1) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.=) r.hi1 AND t."level" < r.hi2) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.=) r.hi1 AND t."level" = r.hi2 AND t."weight" < r.hi3))) AND get_bit(r.leaves, t.qbcd_leaf) = 1) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_8 AS c8, t.qbcd_9 AS c9, t.qbcd_10 AS c10, t.qbcd_11 AS c11, t.qbcd_12 AS c12, t.qbcd_13 AS c13, t.qbcd_14 AS c14, t.qbcd_15 AS c15, t.qbcd_16 AS c16, t.qbcd_17 AS c17, t.qbcd_18 AS c18, t.qbcd_19 AS c19, t.qbcd_20 AS c20 FROM (SELECT
+  "region",
+  "code",
+  "level",
+  "weight",
+  GET_BYTE(
+    CAST('\x00' AS BYTEA) || CASE
+      WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+      THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+      ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+    END,
+    OCTET_LENGTH(
+      CASE
+        WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+        THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+        ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+      END
+    )
+  ) AS qbcd_leaf,
+  RECORD_SEND(
+    ROW(
+      INT8SEND(HASHTEXTEXTENDED(CAST("region" AS text), 4417276706812531889)) || INT8SEND(HASHTEXTEXTENDED(CAST("region" AS text), 2971215073598465231)),
+      TEXTSEND(LOWER(CAST("code" AS text) COLLATE "default")),
+      NUMERIC_SEND(TRIM_SCALE("level")),
+      CASE
+        WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+        THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+        ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+      END
+    )
+  ) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "region" COLLATE "C",
+        CAST("code" AS text) COLLATE "C",
+        NUMERIC_SEND(TRIM_SCALE("level")),
+        "weight",
+        "yes",
+        "small",
+        BPCHARSEND("pad"),
+        CHARSEND("letter"),
+        "raw",
+        "day",
+        TIME_SEND("clock"),
+        TIMESTAMP_SEND("stamp"),
+        "who",
+        "host",
+        CAST("mood" AS text) COLLATE "C",
+        CAST("place" AS oid),
+        CAST("doc" AS text) COLLATE "C",
+        CAST("pair" AS text) COLLATE "C",
+        CAST("numbers" AS text) COLLATE "C",
+        CAST("prices" AS text) COLLATE "C",
+        CAST("blobs" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("region" AS text) AS qbcd_0,
+  CAST("code" AS text) AS qbcd_1,
+  CAST("level" AS text) AS qbcd_2,
+  "weight" AS qbcd_3,
+  "yes" AS qbcd_4,
+  CAST("small" AS smallint) AS qbcd_5,
+  CONVERT_FROM(BPCHARSEND("pad"), 'UTF8') AS qbcd_6,
+  CAST("letter" AS text) AS qbcd_7,
+  "raw" AS qbcd_8,
+  CAST("day" AS text) AS qbcd_9,
+  TO_CHAR("clock", 'HH24:MI:SS.US') AS qbcd_10,
+  CASE
+    WHEN "stamp" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
+    THEN TO_CHAR("stamp", 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    ELSE CAST("stamp" AS TEXT)
+  END AS qbcd_11,
+  CAST("who" AS text) AS qbcd_12,
+  CAST("host" AS text) AS qbcd_13,
+  CAST("mood" AS text) AS qbcd_14,
+  CAST("place" AS text) AS qbcd_15,
+  CAST("doc" AS text) AS qbcd_16,
+  CAST("pair" AS text) AS qbcd_17,
+  CASE
+    WHEN "numbers" IS NULL
+    THEN NULL
+    WHEN COALESCE(
+      ARRAY_NDIMS("numbers") = 1 AND ARRAY_LOWER("numbers", 1) = 1,
+      ARRAY_NDIMS("numbers") IS NULL
+    )
+    THEN (
+      SELECT
+        '[' || COALESCE(STRING_AGG(COALESCE(CAST(e.x AS text), 'null'), ','
+        ORDER BY
+          e.n), '') || ']'
+      FROM UNNEST("numbers") WITH ORDINALITY AS e(x, n)
+    )
+    ELSE CAST(TO_JSON(CAST("numbers" AS TEXT)) AS TEXT)
+  END AS qbcd_18,
+  CASE
+    WHEN "prices" IS NULL
+    THEN NULL
+    WHEN COALESCE(
+      ARRAY_NDIMS("prices") = 1 AND ARRAY_LOWER("prices", 1) = 1,
+      ARRAY_NDIMS("prices") IS NULL
+    )
+    THEN (
+      SELECT
+        '[' || COALESCE(
+          STRING_AGG(COALESCE(CAST(TO_JSON(CAST(e.x AS text)) AS TEXT), 'null'), ','
+          ORDER BY
+            e.n),
+          ''
+        ) || ']'
+      FROM UNNEST("prices") WITH ORDINALITY AS e(x, n)
+    )
+    ELSE CAST(TO_JSON(CAST("prices" AS TEXT)) AS TEXT)
+  END AS qbcd_19,
+  CASE
+    WHEN "blobs" IS NULL
+    THEN NULL
+    WHEN COALESCE(
+      ARRAY_NDIMS("blobs") = 1 AND ARRAY_LOWER("blobs", 1) = 1,
+      ARRAY_NDIMS("blobs") IS NULL
+    )
+    THEN (
+      SELECT
+        '[' || COALESCE(
+          STRING_AGG(
+            
+              COALESCE(CAST(TO_JSON(REPLACE(ENCODE(e.x, 'base64'), CHR(  10), '')) AS TEXT), 'null'),
+              ','
+            
+            ORDER BY
+              e.n
+          ),
+          ''
+        ) || ']'
+      FROM UNNEST("blobs") WITH ORDINALITY AS e(x, n)
+    )
+    ELSE CAST(TO_JSON(CAST("blobs" AS TEXT)) AS TEXT)
+  END AS qbcd_20
+FROM "public"."mixed"
+WHERE
+  TRUE) AS t WHERE (t."region" <= CAST('it''s' AS text) COLLATE public.ci AND ((t."region" < CAST('it''s' AS text) COLLATE public.ci) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.<) CAST('A' AS public.citext)) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('A' AS public.citext) AND t."level" < CAST('1.0' AS numeric)) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('A' AS public.citext) AND t."level" = CAST('1.0' AS numeric) AND t."weight" < CAST('-0' AS double precision)))) AND get_bit('\x0100000000000000000000000000000000000000000000000000000000000080'::bytea, t.qbcd_leaf) = 1) AS q
+
 -- id_rcs by hash: rows
 SELECT
   COUNT(*) AS n
@@ -4418,6 +4872,236 @@ FROM (SELECT r.* FROM (SELECT
 FROM "public"."mixed"
 WHERE
   TRUE AND ctid >= '(50,0)'::tid) AS r OFFSET 0) AS t
+
+-- id_rcs by hash: checksums of ranges and leaves
+SELECT CAST(CASE WHEN g.qbcd_bucket < 2 THEN CASE WHEN g.qbcd_bucket < 1 THEN 7 ELSE 8 END ELSE CASE WHEN g.qbcd_bucket < 4 THEN 4 ELSE CASE WHEN g.qbcd_bucket < 6 THEN 5 ELSE 6 END END END AS BIGINT) AS range_id, coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0), ' '), '') AS leaves
+FROM (SELECT ((t.qbcd_hash >> 61) + 4) AS qbcd_bucket, t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum
+FROM (SELECT r.* FROM (SELECT
+  HASH_RECORD_EXTENDED(
+    ROW(
+      RECORD_SEND(
+        ROW(
+          INT8SEND(HASHTEXTEXTENDED(CAST("region" AS text), 4417276706812531889)) || INT8SEND(HASHTEXTEXTENDED(CAST("region" AS text), 2971215073598465231)),
+          TEXTSEND(LOWER(CAST("code" AS text) COLLATE "default")),
+          NUMERIC_SEND(TRIM_SCALE("level")),
+          CASE
+            WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+            THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+            ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+          END
+        )
+      )
+    ),
+    2862933555777941757
+  ) AS qbcd_hash,
+  GET_BYTE(
+    CAST('\x00' AS BYTEA) || CASE
+      WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+      THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+      ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+    END,
+    OCTET_LENGTH(
+      CASE
+        WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+        THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+        ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+      END
+    )
+  ) AS qbcd_leaf,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "region" COLLATE "C",
+        CAST("code" AS text) COLLATE "C",
+        NUMERIC_SEND(TRIM_SCALE("level")),
+        "weight",
+        "yes",
+        "small",
+        BPCHARSEND("pad"),
+        CHARSEND("letter"),
+        "raw",
+        "day",
+        TIME_SEND("clock"),
+        TIMESTAMP_SEND("stamp"),
+        "who",
+        "host",
+        CAST("mood" AS text) COLLATE "C",
+        CAST("place" AS oid),
+        CAST("doc" AS text) COLLATE "C",
+        CAST("pair" AS text) COLLATE "C",
+        CAST("numbers" AS text) COLLATE "C",
+        CAST("prices" AS text) COLLATE "C",
+        CAST("blobs" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."mixed"
+WHERE
+  TRUE) AS r OFFSET 0) AS t
+GROUP BY 1, 2) AS g
+GROUP BY 1
+
+-- id_rcs by hash: images of some leaves
+SELECT CAST(CASE WHEN t.qbcd_hash < 0 THEN 8 ELSE 5 END AS BIGINT) AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_8 AS c8, t.qbcd_9 AS c9, t.qbcd_10 AS c10, t.qbcd_11 AS c11, t.qbcd_12 AS c12, t.qbcd_13 AS c13, t.qbcd_14 AS c14, t.qbcd_15 AS c15, t.qbcd_16 AS c16, t.qbcd_17 AS c17, t.qbcd_18 AS c18, t.qbcd_19 AS c19, t.qbcd_20 AS c20
+FROM (SELECT r.* FROM (SELECT
+  HASH_RECORD_EXTENDED(
+    ROW(
+      RECORD_SEND(
+        ROW(
+          INT8SEND(HASHTEXTEXTENDED(CAST("region" AS text), 4417276706812531889)) || INT8SEND(HASHTEXTEXTENDED(CAST("region" AS text), 2971215073598465231)),
+          TEXTSEND(LOWER(CAST("code" AS text) COLLATE "default")),
+          NUMERIC_SEND(TRIM_SCALE("level")),
+          CASE
+            WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+            THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+            ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+          END
+        )
+      )
+    ),
+    2862933555777941757
+  ) AS qbcd_hash,
+  GET_BYTE(
+    CAST('\x00' AS BYTEA) || CASE
+      WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+      THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+      ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+    END,
+    OCTET_LENGTH(
+      CASE
+        WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+        THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+        ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+      END
+    )
+  ) AS qbcd_leaf,
+  RECORD_SEND(
+    ROW(
+      INT8SEND(HASHTEXTEXTENDED(CAST("region" AS text), 4417276706812531889)) || INT8SEND(HASHTEXTEXTENDED(CAST("region" AS text), 2971215073598465231)),
+      TEXTSEND(LOWER(CAST("code" AS text) COLLATE "default")),
+      NUMERIC_SEND(TRIM_SCALE("level")),
+      CASE
+        WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+        THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+        ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+      END
+    )
+  ) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "region" COLLATE "C",
+        CAST("code" AS text) COLLATE "C",
+        NUMERIC_SEND(TRIM_SCALE("level")),
+        "weight",
+        "yes",
+        "small",
+        BPCHARSEND("pad"),
+        CHARSEND("letter"),
+        "raw",
+        "day",
+        TIME_SEND("clock"),
+        TIMESTAMP_SEND("stamp"),
+        "who",
+        "host",
+        CAST("mood" AS text) COLLATE "C",
+        CAST("place" AS oid),
+        CAST("doc" AS text) COLLATE "C",
+        CAST("pair" AS text) COLLATE "C",
+        CAST("numbers" AS text) COLLATE "C",
+        CAST("prices" AS text) COLLATE "C",
+        CAST("blobs" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("region" AS text) AS qbcd_0,
+  CAST("code" AS text) AS qbcd_1,
+  CAST("level" AS text) AS qbcd_2,
+  "weight" AS qbcd_3,
+  "yes" AS qbcd_4,
+  CAST("small" AS smallint) AS qbcd_5,
+  CONVERT_FROM(BPCHARSEND("pad"), 'UTF8') AS qbcd_6,
+  CAST("letter" AS text) AS qbcd_7,
+  "raw" AS qbcd_8,
+  CAST("day" AS text) AS qbcd_9,
+  TO_CHAR("clock", 'HH24:MI:SS.US') AS qbcd_10,
+  CASE
+    WHEN "stamp" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
+    THEN TO_CHAR("stamp", 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    ELSE CAST("stamp" AS TEXT)
+  END AS qbcd_11,
+  CAST("who" AS text) AS qbcd_12,
+  CAST("host" AS text) AS qbcd_13,
+  CAST("mood" AS text) AS qbcd_14,
+  CAST("place" AS text) AS qbcd_15,
+  CAST("doc" AS text) AS qbcd_16,
+  CAST("pair" AS text) AS qbcd_17,
+  CASE
+    WHEN "numbers" IS NULL
+    THEN NULL
+    WHEN COALESCE(
+      ARRAY_NDIMS("numbers") = 1 AND ARRAY_LOWER("numbers", 1) = 1,
+      ARRAY_NDIMS("numbers") IS NULL
+    )
+    THEN (
+      SELECT
+        '[' || COALESCE(STRING_AGG(COALESCE(CAST(e.x AS text), 'null'), ','
+        ORDER BY
+          e.n), '') || ']'
+      FROM UNNEST("numbers") WITH ORDINALITY AS e(x, n)
+    )
+    ELSE CAST(TO_JSON(CAST("numbers" AS TEXT)) AS TEXT)
+  END AS qbcd_18,
+  CASE
+    WHEN "prices" IS NULL
+    THEN NULL
+    WHEN COALESCE(
+      ARRAY_NDIMS("prices") = 1 AND ARRAY_LOWER("prices", 1) = 1,
+      ARRAY_NDIMS("prices") IS NULL
+    )
+    THEN (
+      SELECT
+        '[' || COALESCE(
+          STRING_AGG(COALESCE(CAST(TO_JSON(CAST(e.x AS text)) AS TEXT), 'null'), ','
+          ORDER BY
+            e.n),
+          ''
+        ) || ']'
+      FROM UNNEST("prices") WITH ORDINALITY AS e(x, n)
+    )
+    ELSE CAST(TO_JSON(CAST("prices" AS TEXT)) AS TEXT)
+  END AS qbcd_19,
+  CASE
+    WHEN "blobs" IS NULL
+    THEN NULL
+    WHEN COALESCE(
+      ARRAY_NDIMS("blobs") = 1 AND ARRAY_LOWER("blobs", 1) = 1,
+      ARRAY_NDIMS("blobs") IS NULL
+    )
+    THEN (
+      SELECT
+        '[' || COALESCE(
+          STRING_AGG(
+            
+              COALESCE(CAST(TO_JSON(REPLACE(ENCODE(e.x, 'base64'), CHR(  10), '')) AS TEXT), 'null'),
+              ','
+            
+            ORDER BY
+              e.n
+          ),
+          ''
+        ) || ']'
+      FROM UNNEST("blobs") WITH ORDINALITY AS e(x, n)
+    )
+    ELSE CAST(TO_JSON(CAST("blobs" AS TEXT)) AS TEXT)
+  END AS qbcd_20
+FROM "public"."mixed"
+WHERE
+  TRUE) AS r WHERE get_bit('\x0000000000000000000000000000000000000000000000000000000000000000ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000100000000000000000000000000000000000000000000000000000000000080010000000000000000000000000000000000000000000000000000000000008000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000'::bytea, ((r.qbcd_hash >> 61) + 4) * 256 + r.qbcd_leaf) = 1 OFFSET 0) AS t
 
 -- id_rcs by hash: images by key
 SELECT q.* FROM (VALUES

@@ -991,6 +991,80 @@ FROM "public"."members"
 WHERE
   TRUE) AS t WHERE TRUE) AS q
 
+-- id_rcs: checksums of ranges and leaves
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('-5' AS integer), CAST('-5' AS integer), CAST('7' AS integer), CAST('7' AS integer))
+) AS r(range_id, lo0, lo1, hi0, hi1)
+CROSS JOIN LATERAL (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum FROM (SELECT t.* FROM (SELECT
+  "team",
+  "person",
+  CAST("person" & 255 AS int) AS qbcd_leaf,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW("team", "person"), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."members"
+WHERE
+  TRUE) AS t WHERE (t."team", t."person") >= (r.lo0, r.lo1) AND (t."team", t."person") < (r.hi0, r.hi1) OFFSET 0) AS t GROUP BY t.qbcd_leaf) AS g) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum FROM (SELECT t.* FROM (SELECT
+  "team",
+  "person",
+  CAST("person" & 255 AS int) AS qbcd_leaf,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW("team", "person"), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."members"
+WHERE
+  TRUE) AS t WHERE (t."team", t."person") < (CAST('-5' AS integer), CAST('-5' AS integer)) OFFSET 0) AS t GROUP BY t.qbcd_leaf) AS g) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum FROM (SELECT t.* FROM (SELECT
+  "team",
+  "person",
+  CAST("person" & 255 AS int) AS qbcd_leaf,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW("team", "person"), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."members"
+WHERE
+  TRUE) AS t WHERE (t."team", t."person") >= (CAST('7' AS integer), CAST('7' AS integer)) OFFSET 0) AS t GROUP BY t.qbcd_leaf) AS g) AS q
+
+-- id_rcs: images of some leaves
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('-5' AS integer), CAST('-5' AS integer), CAST('7' AS integer), CAST('7' AS integer), '\x0100000000000000000000000000000000000000000000000000000000000080'::bytea)
+) AS r(range_id, lo0, lo1, hi0, hi1, leaves)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1 FROM (SELECT
+  "team",
+  "person",
+  CAST("person" & 255 AS int) AS qbcd_leaf,
+  RECORD_SEND(ROW(INT4SEND("team"), INT4SEND("person"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW("team", "person"), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "team" AS qbcd_0,
+  "person" AS qbcd_1
+FROM "public"."members"
+WHERE
+  TRUE) AS t WHERE (t."team", t."person") >= (r.lo0, r.lo1) AND (t."team", t."person") < (r.hi0, r.hi1) AND get_bit(r.leaves, t.qbcd_leaf) = 1) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1 FROM (SELECT
+  "team",
+  "person",
+  CAST("person" & 255 AS int) AS qbcd_leaf,
+  RECORD_SEND(ROW(INT4SEND("team"), INT4SEND("person"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW("team", "person"), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "team" AS qbcd_0,
+  "person" AS qbcd_1
+FROM "public"."members"
+WHERE
+  TRUE) AS t WHERE (t."team", t."person") < (CAST('-5' AS integer), CAST('-5' AS integer)) AND get_bit('\x0100000000000000000000000000000000000000000000000000000000000080'::bytea, t.qbcd_leaf) = 1) AS q
+
 -- restriction, for EXPLAIN
 SELECT
   1

@@ -1830,6 +1830,152 @@ FROM "My ""Schema"""."a.b % :c"
 WHERE
   TRUE) AS t WHERE TRUE) AS q
 
+-- id_rcs: checksums of ranges and leaves
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('-5' AS integer), CAST('0044-03-15 BC' AS date), CAST('7' AS integer), CAST('infinity' AS date))
+) AS r(range_id, lo0, lo1, hi0, hi1)
+CROSS JOIN LATERAL (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum FROM (SELECT t.* FROM (SELECT
+  "se""lect",
+  "%(x)s",
+  GET_BYTE(CAST('\x00' AS BYTEA) || DATE_SEND("%(x)s"), OCTET_LENGTH(DATE_SEND("%(x)s"))) AS qbcd_leaf,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "se""lect",
+        "%(x)s",
+        ":epoch" COLLATE "C",
+        "back`tick" COLLATE "C",
+        "it's \",
+        "{{ jinja }}",
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+        "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "My ""Schema"""."a.b % :c"
+WHERE
+  TRUE) AS t WHERE (t."se""lect", t."%(x)s") >= (r.lo0, r.lo1) AND (t."se""lect", t."%(x)s") < (r.hi0, r.hi1) OFFSET 0) AS t GROUP BY t.qbcd_leaf) AS g) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum FROM (SELECT t.* FROM (SELECT
+  "se""lect",
+  "%(x)s",
+  GET_BYTE(CAST('\x00' AS BYTEA) || DATE_SEND("%(x)s"), OCTET_LENGTH(DATE_SEND("%(x)s"))) AS qbcd_leaf,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "se""lect",
+        "%(x)s",
+        ":epoch" COLLATE "C",
+        "back`tick" COLLATE "C",
+        "it's \",
+        "{{ jinja }}",
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+        "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "My ""Schema"""."a.b % :c"
+WHERE
+  TRUE) AS t WHERE (t."se""lect", t."%(x)s") < (CAST('-5' AS integer), CAST('0044-03-15 BC' AS date)) OFFSET 0) AS t GROUP BY t.qbcd_leaf) AS g) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum FROM (SELECT t.* FROM (SELECT
+  "se""lect",
+  "%(x)s",
+  GET_BYTE(CAST('\x00' AS BYTEA) || DATE_SEND("%(x)s"), OCTET_LENGTH(DATE_SEND("%(x)s"))) AS qbcd_leaf,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "se""lect",
+        "%(x)s",
+        ":epoch" COLLATE "C",
+        "back`tick" COLLATE "C",
+        "it's \",
+        "{{ jinja }}",
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+        "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "My ""Schema"""."a.b % :c"
+WHERE
+  TRUE) AS t WHERE (t."se""lect", t."%(x)s") >= (CAST('7' AS integer), CAST('infinity' AS date)) OFFSET 0) AS t GROUP BY t.qbcd_leaf) AS g) AS q
+
+-- id_rcs: images of some leaves
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('-5' AS integer), CAST('0044-03-15 BC' AS date), CAST('7' AS integer), CAST('infinity' AS date), '\x0100000000000000000000000000000000000000000000000000000000000080'::bytea)
+) AS r(range_id, lo0, lo1, hi0, hi1, leaves)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7 FROM (SELECT
+  "se""lect",
+  "%(x)s",
+  GET_BYTE(CAST('\x00' AS BYTEA) || DATE_SEND("%(x)s"), OCTET_LENGTH(DATE_SEND("%(x)s"))) AS qbcd_leaf,
+  RECORD_SEND(ROW(INT4SEND("se""lect"), DATE_SEND("%(x)s"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "se""lect",
+        "%(x)s",
+        ":epoch" COLLATE "C",
+        "back`tick" COLLATE "C",
+        "it's \",
+        "{{ jinja }}",
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+        "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "se""lect" AS qbcd_0,
+  CAST("%(x)s" AS text) AS qbcd_1,
+  CAST(":epoch" AS text) AS qbcd_2,
+  CAST("back`tick" AS text) AS qbcd_3,
+  "it's \" AS qbcd_4,
+  "{{ jinja }}" AS qbcd_5,
+  "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" AS qbcd_6,
+  "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz" AS qbcd_7
+FROM "My ""Schema"""."a.b % :c"
+WHERE
+  TRUE) AS t WHERE (t."se""lect", t."%(x)s") >= (r.lo0, r.lo1) AND (t."se""lect", t."%(x)s") < (r.hi0, r.hi1) AND get_bit(r.leaves, t.qbcd_leaf) = 1) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7 FROM (SELECT
+  "se""lect",
+  "%(x)s",
+  GET_BYTE(CAST('\x00' AS BYTEA) || DATE_SEND("%(x)s"), OCTET_LENGTH(DATE_SEND("%(x)s"))) AS qbcd_leaf,
+  RECORD_SEND(ROW(INT4SEND("se""lect"), DATE_SEND("%(x)s"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "se""lect",
+        "%(x)s",
+        ":epoch" COLLATE "C",
+        "back`tick" COLLATE "C",
+        "it's \",
+        "{{ jinja }}",
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+        "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "se""lect" AS qbcd_0,
+  CAST("%(x)s" AS text) AS qbcd_1,
+  CAST(":epoch" AS text) AS qbcd_2,
+  CAST("back`tick" AS text) AS qbcd_3,
+  "it's \" AS qbcd_4,
+  "{{ jinja }}" AS qbcd_5,
+  "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" AS qbcd_6,
+  "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz" AS qbcd_7
+FROM "My ""Schema"""."a.b % :c"
+WHERE
+  TRUE) AS t WHERE (t."se""lect", t."%(x)s") < (CAST('-5' AS integer), CAST('0044-03-15 BC' AS date)) AND get_bit('\x0100000000000000000000000000000000000000000000000000000000000080'::bytea, t.qbcd_leaf) = 1) AS q
+
 -- restriction, for EXPLAIN
 SELECT
   1

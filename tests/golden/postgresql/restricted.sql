@@ -1700,6 +1700,153 @@ name LIKE '100%' AND doc ?? 'a:b'
   AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
 )) AS t WHERE TRUE) AS q
 
+-- id_rcs: checksums of ranges and leaves
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer), CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer))
+) AS r(range_id, lo0, lo1, hi0, hi1)
+CROSS JOIN LATERAL (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum FROM (SELECT t.* FROM (SELECT
+  "tenant",
+  "id",
+  CAST("id" & 255 AS int) AS qbcd_leaf,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "tenant",
+        "id",
+        "name" COLLATE "C",
+        "note" COLLATE "C",
+        "n",
+        CAST("doc" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)) AS t WHERE (t."tenant", t."id") >= (r.lo0, r.lo1) AND (t."tenant", t."id") < (r.hi0, r.hi1) OFFSET 0) AS t GROUP BY t.qbcd_leaf) AS g) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum FROM (SELECT t.* FROM (SELECT
+  "tenant",
+  "id",
+  CAST("id" & 255 AS int) AS qbcd_leaf,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "tenant",
+        "id",
+        "name" COLLATE "C",
+        "note" COLLATE "C",
+        "n",
+        CAST("doc" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)) AS t WHERE (t."tenant", t."id") < (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)) OFFSET 0) AS t GROUP BY t.qbcd_leaf) AS g) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum FROM (SELECT t.* FROM (SELECT
+  "tenant",
+  "id",
+  CAST("id" & 255 AS int) AS qbcd_leaf,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "tenant",
+        "id",
+        "name" COLLATE "C",
+        "note" COLLATE "C",
+        "n",
+        CAST("doc" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)) AS t WHERE (t."tenant", t."id") >= (CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer)) OFFSET 0) AS t GROUP BY t.qbcd_leaf) AS g) AS q
+
+-- id_rcs: images of some leaves
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer), CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer), '\x0100000000000000000000000000000000000000000000000000000000000080'::bytea)
+) AS r(range_id, lo0, lo1, hi0, hi1, leaves)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5 FROM (SELECT
+  "tenant",
+  "id",
+  CAST("id" & 255 AS int) AS qbcd_leaf,
+  RECORD_SEND(ROW(UUID_SEND("tenant"), INT4SEND("id"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "tenant",
+        "id",
+        "name" COLLATE "C",
+        "note" COLLATE "C",
+        "n",
+        CAST("doc" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("tenant" AS text) AS qbcd_0,
+  "id" AS qbcd_1,
+  CAST("name" AS text) AS qbcd_2,
+  CAST("note" AS text) AS qbcd_3,
+  "n" AS qbcd_4,
+  CAST("doc" AS text) AS qbcd_5
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)) AS t WHERE (t."tenant", t."id") >= (r.lo0, r.lo1) AND (t."tenant", t."id") < (r.hi0, r.hi1) AND get_bit(r.leaves, t.qbcd_leaf) = 1) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5 FROM (SELECT
+  "tenant",
+  "id",
+  CAST("id" & 255 AS int) AS qbcd_leaf,
+  RECORD_SEND(ROW(UUID_SEND("tenant"), INT4SEND("id"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "tenant",
+        "id",
+        "name" COLLATE "C",
+        "note" COLLATE "C",
+        "n",
+        CAST("doc" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("tenant" AS text) AS qbcd_0,
+  "id" AS qbcd_1,
+  CAST("name" AS text) AS qbcd_2,
+  CAST("note" AS text) AS qbcd_3,
+  "n" AS qbcd_4,
+  CAST("doc" AS text) AS qbcd_5
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)) AS t WHERE (t."tenant", t."id") < (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)) AND get_bit('\x0100000000000000000000000000000000000000000000000000000000000080'::bytea, t.qbcd_leaf) = 1) AS q
+
 -- vbd, compare: baseline 1
 INSERT INTO "qbcd"."replica_restricted_7a0d9159" (
   "tenant",

@@ -1664,6 +1664,127 @@ FROM "public"."orders"
 WHERE
   TRUE) AS t WHERE TRUE) AS q
 
+-- id_rcs: checksums of ranges and leaves
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  CAST("order_id" & 255 AS int) AS qbcd_leaf,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0 OFFSET 0) AS t GROUP BY t.qbcd_leaf) AS g) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  CAST("order_id" & 255 AS int) AS qbcd_leaf,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE t."order_id" < CAST('10' AS bigint) OFFSET 0) AS t GROUP BY t.qbcd_leaf) AS g) AS q
+UNION ALL
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  CAST("order_id" & 255 AS int) AS qbcd_leaf,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE t."order_id" >= CAST('20' AS bigint) OFFSET 0) AS t GROUP BY t.qbcd_leaf) AS g) AS q
+
+-- id_rcs: images of some leaves
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint), '\x0100000000000000000000000000000000000000000000000000000000000080'::bytea)
+) AS r(range_id, lo0, hi0, leaves)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3 FROM (SELECT
+  "order_id",
+  CAST("order_id" & 255 AS int) AS qbcd_leaf,
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CAST("amount" AS text) AS qbcd_2,
+  CASE
+    WHEN "placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("placed" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("placed" AS TEXT)
+  END AS qbcd_3
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0 AND get_bit(r.leaves, t.qbcd_leaf) = 1) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3 FROM (SELECT
+  "order_id",
+  CAST("order_id" & 255 AS int) AS qbcd_leaf,
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CAST("amount" AS text) AS qbcd_2,
+  CASE
+    WHEN "placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("placed" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("placed" AS TEXT)
+  END AS qbcd_3
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE t."order_id" < CAST('10' AS bigint) AND get_bit('\x0100000000000000000000000000000000000000000000000000000000000080'::bytea, t.qbcd_leaf) = 1) AS q
+
 -- id_rcs by hash: rows
 SELECT
   COUNT(*) AS n
@@ -1841,6 +1962,60 @@ FROM (SELECT r.* FROM (SELECT
 FROM "public"."orders"
 WHERE
   TRUE AND ctid >= '(50,0)'::tid) AS r OFFSET 0) AS t
+
+-- id_rcs by hash: checksums of ranges and leaves
+SELECT CAST(CASE WHEN g.qbcd_bucket < 2 THEN CASE WHEN g.qbcd_bucket < 1 THEN 7 ELSE 8 END ELSE CASE WHEN g.qbcd_bucket < 4 THEN 4 ELSE CASE WHEN g.qbcd_bucket < 6 THEN 5 ELSE 6 END END END AS BIGINT) AS range_id, coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0), ' '), '') AS leaves
+FROM (SELECT ((t.qbcd_hash >> 61) + 4) AS qbcd_bucket, t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum
+FROM (SELECT r.* FROM (SELECT
+  HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 2862933555777941757) AS qbcd_hash,
+  CAST("order_id" & 255 AS int) AS qbcd_leaf,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."orders"
+WHERE
+  TRUE) AS r OFFSET 0) AS t
+GROUP BY 1, 2) AS g
+GROUP BY 1
+
+-- id_rcs by hash: images of some leaves
+SELECT CAST(CASE WHEN t.qbcd_hash < 0 THEN 8 ELSE 5 END AS BIGINT) AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3
+FROM (SELECT r.* FROM (SELECT
+  HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 2862933555777941757) AS qbcd_hash,
+  CAST("order_id" & 255 AS int) AS qbcd_leaf,
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CAST("amount" AS text) AS qbcd_2,
+  CASE
+    WHEN "placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("placed" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("placed" AS TEXT)
+  END AS qbcd_3
+FROM "public"."orders"
+WHERE
+  TRUE) AS r WHERE get_bit('\x0000000000000000000000000000000000000000000000000000000000000000ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000100000000000000000000000000000000000000000000000000000000000080010000000000000000000000000000000000000000000000000000000000008000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000'::bytea, ((r.qbcd_hash >> 61) + 4) * 256 + r.qbcd_leaf) = 1 OFFSET 0) AS t
 
 -- id_rcs by hash: images by key
 SELECT q.* FROM (VALUES
