@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS, RANGE = 8_000, 2_000
-WAYS = [{"type": "id_rcs", "rows_per_range": RANGE, "buckets": how} for how in ("key", "hash")]
+WAYS = [{"type": "id_rcs", "rows_per_range": RANGE, **how} for how in
+        ({"buckets": "key"}, {"buckets": "hash"}, {"buckets": "key", "pace": {"target": "20ms"}})]  # fmt: skip
 # By name: the key's columns, and keys of which the identities of some have no byte, or end with the same ones.
 KEYS = {
     "int2": (["int2"], "i - 200"),
@@ -120,7 +121,7 @@ def _kept(folder: Path) -> list[str]:
     return [p.parent.name for p in folder.rglob("leaves") if p.is_file()]
 
 
-@pytest.mark.parametrize("strategy", WAYS, ids=["key", "hash"])
+@pytest.mark.parametrize("strategy", WAYS, ids=["key", "hash", "pace"])
 def test_what_is_asked_follows_what_polls_find(
     strategy: dict[str, Any], database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
