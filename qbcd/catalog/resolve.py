@@ -17,7 +17,9 @@ from qbcd.model import Column, StreamPlan, Table
 from qbcd.queries import parse_query
 
 # Names that statements give to columns of their own, beside captured ones.
-RESERVED = re.compile(r"qbcd_(present|row|digest|key_id|untravelled|in|gone|stored|op|flag|mark|key_digest|leaf|one|k?\d+)")
+RESERVED = re.compile(
+    r"qbcd_(present|row|digest|key_id|untravelled|in|gone|stored|op|flag|mark|key_digest|leaf|one|k?\d+)"
+)
 
 
 def requested(config: StreamConfig) -> dict[str, Any]:

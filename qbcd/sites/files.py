@@ -33,9 +33,11 @@ Fields = Sequence[tuple[str, str]]
 PASSING = "passing"  # the kind of parts that are read once and let go
 _USUAL = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false", "parquet.page.write-checksum.enabled": "true"}
 _PLAIN = {**_USUAL, "compression": "uncompressed", "parquet.enable.dictionary": "false"}  # such parts, written fast
-# Whatever the session says.
-_CHECKED = {
+# Whatever the session says. Vectored reads take direct memory for a whole row group at once, which each thread that
+# reads keeps; once there is none left, the thread dies and the task waits for it for ever.
+_READ = {
     "ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "parquet.page.verify-checksum.enabled": "true",
+    "parquet.hadoop.vectored.io.enabled": "false",
 }  # fmt: skip
 END = 1 << 18  # bytes of a file's end that are hashed: its footer and, unless they are many, the indexes of its pages
 
@@ -175,7 +177,7 @@ class Files:
                     f"it, or qbcd reset {self.stream} --discard",
                 )  # fmt: skip
         paths = (to_read(folder / file.name) for folder, file in named)
-        return spark.read.options(**_CHECKED).schema(ddl(fields)).parquet(*paths)
+        return spark.read.options(**_READ).schema(ddl(fields)).parquet(*paths)
 
     def keep(self, kind: str, content: bytes, held: Held) -> str:
         """Writes bytes that are no rows into a folder of their own, durably, and returns its name."""

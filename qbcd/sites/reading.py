@@ -138,7 +138,8 @@ def checksums(
     if cut.answers_all and len(answered) != len(known):
         raise TornRead(f"{len(answered)} of {len(known)} ranges were answered", stream=stream)
     if texts is not None:
-        texts |= {range_id: " ".join(own) if cut.answers_all else added(own) for range_id, own in told.items()}
+        once = cut.tells_leaves_once(known)
+        texts |= {range_id: " ".join(own) if once else added(own) for range_id, own in told.items()}
     return [replace(r, rows=found[r.range_id][0], checksum=found[r.range_id][1]) for r in known]
 
 

@@ -71,3 +71,18 @@ def test_a_turned_bit_in_the_end_is_seen_before_spark_reads(
     path.write_bytes(content)
     with pytest.raises(StateConflict, match=f"file {path} is missing or was changed; the replica cannot be trusted"):
         files.read(spark, FIELDS, part)
+
+
+# A row group may be larger than all direct memory: a thread that cannot have it dies, and the task waits for ever.
+def test_reading_takes_no_direct_memory_for_a_row_group(workspace: Path, spark: SparkSession) -> None:
+    """Threads keep such memory, so that it shows after the read."""
+    files = Files(workspace, "p", "s")
+    part, path = written(files, spark)
+    jvm: Any = spark.sparkContext._jvm
+    pools = jvm.java.lang.management.ManagementFactory.getPlatformMXBeans(
+        jvm.java.lang.Class.forName("java.lang.management.BufferPoolMXBean")
+    )
+    (direct,) = [pool for pool in pools if pool.getName() == "direct"]
+    before = direct.getTotalCapacity()
+    files.read(spark, FIELDS, part).write.format("noop").mode("overwrite").save()
+    assert direct.getTotalCapacity() - before < path.stat().st_size / 2
