@@ -102,7 +102,8 @@ def test_names_that_statements_use_are_refused(name: str, strategy: str, place: 
         project.stream("s").prepare()
 
 
-@over("seed", [3, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(210, 220))], elsewhere=[])
+@pytest.mark.campaign
+@over("seed", [3, *range(210, 220)], elsewhere=[])
 def test_replay_of_what_single_leaves_brought(
     seed: int, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

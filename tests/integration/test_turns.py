@@ -128,9 +128,9 @@ def test_short_statements_and_no_state_kept(
     asked, rests, kept = list[int](), list[float](), list[tuple[Any, ...]]()
     checksums = KeyCut.checksums
 
-    def counted(cut: KeyCut, some: Sequence[KeyRange]) -> Statement:
+    def counted(cut: KeyCut, some: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
         asked.append(len(some))
-        return checksums(cut, some)
+        return checksums(cut, some, leaves=leaves)
 
     pace = {"target": "1m", "nice_ratio": 3}
     with opened(data(place, per_poll=None, consistency="range", pace=pace), workspace, spark) as project:

@@ -22,9 +22,9 @@ tables:
 """
 LISTED = """\
 [qbcd.sinks]
-folder = other_sinks:Folder
-strict = other_sinks:Strict
-bad = other_sinks:NAME
+folder = packaged_sinks:Folder
+strict = packaged_sinks:Strict
+bad = packaged_sinks:NAME
 gone = no_such_module:Sink
 """
 PACKAGE = """\
@@ -61,7 +61,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(LISTED)
-    (tmp_path / "site" / "other_sinks.py").write_text(PACKAGE)
+    (tmp_path / "site" / "packaged_sinks.py").write_text(PACKAGE)
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     folder = tmp_path / "project"
     folder.mkdir()
@@ -100,7 +100,7 @@ def test_a_packages_sink_shares_its_path_with_none(package: Path, kind: str) -> 
         ),
         (
             "{type: bad}",
-            "changes: the entry point other_sinks:NAME of sink type bad is no Sink class (update or remove",
+            "changes: the entry point packaged_sinks:NAME of sink type bad is no Sink class (update or remove",
         ),
         ("{type: gone}", "changes: sink type gone (no_such_module:Sink) cannot be loaded: ModuleNotFoundError: No mod"),
     ],
