@@ -95,8 +95,13 @@ def _where(words: Words, hashed: str, asked: Sequence[KeyRange], depth: int) -> 
     """The condition that a row lies in one of the ranges: on the hash where they adjoin, else on its bucket.
 
     Where some range asks for some of its leaves only, it is on bucket and leaf together.
+
+    Raises:
+        ValueError: The database knows no leaves.
     """
-    if words.among and leaves.are_some(asked):
+    if leaves.are_some(asked):
+        if words.among is None:
+            raise ValueError("leaves are asked for of a database that knows none")
         asked_for = {n: leaves.bits_of(one) for one in asked for n in buckets.numbers(one, depth)}
         none = bytes(leaves.NUMBER // 8)
         bucket = words.bucket(hashed, depth) if depth else "0"

@@ -138,8 +138,7 @@ def checksums(
     if cut.answers_all and len(answered) != len(known):
         raise TornRead(f"{len(answered)} of {len(known)} ranges were answered", stream=stream)
     if texts is not None:
-        once = cut.tells_leaves_once(known)
-        texts |= {range_id: " ".join(own) if once else added(own) for range_id, own in told.items()}
+        texts |= {range_id: added(own) if cut.hashed else " ".join(own) for range_id, own in told.items()}
     return [replace(r, rows=found[r.range_id][0], checksum=found[r.range_id][1]) for r in known]
 
 

@@ -83,7 +83,7 @@ class Cut(ABC):
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
         """Rows (range_id, n, digests, checksum) of `asked`; n = digests or a digest was NULL.
 
-        With `leaves` there is also ``leaves``, in which one may stand twice (see `tells_leaves_once`).
+        With `leaves` there is also ``leaves``; of a bucket, one may stand in it twice.
         """
 
     @abstractmethod
@@ -107,10 +107,6 @@ class Cut(ABC):
         """
         asked = ranges.statements(known, connections, self.per_statement)
         return [[self.checksums(part, leaves=leaves) for part in own] for own in asked]
-
-    def tells_leaves_once(self, known: Sequence[KeyRange]) -> bool:
-        """Whether no leaf stands twice in what a pass tells of one of these ranges."""
-        return True
 
     def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
         """`query` over `asked` by statements that so many readers share; each range is read by one of them.
@@ -234,20 +230,11 @@ class HashCut(Cut):
         return self._sums(asked, WHOLE, leaves=leaves)
 
     def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
-        """One scan: where connections see one snapshot, each reads its part of the storage, else one of them all.
-
-        For leaves each reads all of it for buckets of its own: that is half of the groups for each, and none is told
-        by two, which is dearer than to hash every key twice.
-        """
+        """One scan: where connections see one snapshot, each reads its part of the storage, else one of them all."""
         parts = self._parts(connections)
-        if len(parts) == 1 or leaves:
-            return super().passes(known, len(parts), leaves=leaves)
-        return [[self._sums(known, part, leaves=False)] for part in parts]
-
-    def tells_leaves_once(self, known: Sequence[KeyRange]) -> bool:
-        """Where all of them are of one width: groups are those of the finest."""
-        depth = buckets.depth_of(known)
-        return all(len(buckets.numbers(one, depth)) == 1 for one in known)
+        if len(parts) == 1:
+            return super().passes(known, 1, leaves=leaves)
+        return [[self._sums(known, part, leaves=leaves)] for part in parts]
 
     def rows(
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any

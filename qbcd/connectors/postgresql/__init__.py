@@ -14,6 +14,7 @@ from qbcd.connectors.facts import Counter, HighWater, Index, JdbcDriver, Privile
 from qbcd.connectors.postgresql import (
     access,
     catalog,
+    ddl,
     errors,
     forms,
     functions,
@@ -50,7 +51,8 @@ class PostgreSQL(Connector):
     wipe = "DISCARD ALL"
     bare_names = False  # the pins leave the database's own catalog alone on the search path
     exports_snapshots = True
-    full_join = has_leaves = True
+    full_join = True
+    has_leaves = True
     scattered = frozenset({"uuid"})
     bucket_words = statements.BUCKETS
     ranges_per_statement = 100_000
@@ -179,7 +181,7 @@ class PostgreSQL(Connector):
 
     def create_index(self, name: str, table: Table, columns: Sequence[str], included: Sequence[str]) -> str:
         quoted, beside = [self.quote(c) for c in columns], [self.quote(c) for c in included]
-        return statements.create_index(self.quote(name), self._named(table), quoted, beside)
+        return ddl.create_index(self.quote(name), self._named(table), quoted, beside)
 
     def index_only(self, conn: Connection, table: Table, sql: str) -> str:
         return access.index_only(conn, table, sql)
@@ -236,14 +238,9 @@ class PostgreSQL(Connector):
         return statements.bound(column, text)
 
     def per_range(
-        self,
-        select: Sequence[str],
-        relation: str,
-        key: Sequence[Column],
-        ranges: Sequence[KeyRange],
-        *,
+        self, select: Sequence[str], relation: str, key: Sequence[Column], ranges: Sequence[KeyRange], *,
         aggregate: bool,
-    ) -> str:
+    ) -> str:  # fmt: skip
         names = [self.quote(c.name) for c in key]
         return statements.per_range(select, relation, key, ranges, names, aggregate=aggregate)
 
@@ -297,4 +294,4 @@ class PostgreSQL(Connector):
         self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str], *, written_over: bool = False
     ) -> str:
         quoted = [(self.quote(column), sql_type) for column, sql_type in columns]
-        return statements.create_table(name, quoted, [self.quote(c) for c in primary_key], written_over=written_over)
+        return ddl.create_table(name, quoted, [self.quote(c) for c in primary_key], written_over=written_over)

@@ -31,5 +31,5 @@ def range_leaves(relation: str, key: Sequence[Column], ranges: Sequence[KeyRange
 def bucket_leaves(relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
     """See :meth:`~qbcd.connectors.optional.OptionalPrimitives.bucket_leaves`."""
     words, sums = statements.BUCKETS, list(_OF_LEAF)
-    of_range, groups = buckets.grouped(words, sums, relation, hashed, ranges, beside="t.qbcd_leaf")
+    of_range, groups = buckets.grouped(words, sums, relation, hashed, ranges, beside=statements.LEAF)
     return f"SELECT {of_range} AS range_id, {_OF_RANGE}\nFROM {groups} AS g\nGROUP BY 1"

@@ -1,4 +1,4 @@
-"""The statement primitives of PostgreSQL: many key ranges in one statement, range bounds, DDL of qbcd's own tables.
+"""The statement primitives of PostgreSQL: many key ranges or buckets in one statement, range bounds, rows by key.
 
 Bounds are literals, cast to the key column's own type, so the server compares them exactly as it orders the column.
 """
@@ -18,9 +18,9 @@ from qbcd.leaves import are_some, bits_of
 from qbcd.model import Column, KeyRange
 
 KNOWN_BOUNDS = 20_000  # each poll spells the same ones, and each of them twice
-FILLED = 90  # percent of the pages of a table whose rows are written over
 _PLAIN = re.compile(r"[0-9A-Za-z .:+-]*")
 _TEXT = "the text"
+LEAF = "t.qbcd_leaf"
 
 
 def _bucket(value: str, depth: int) -> str:
@@ -31,8 +31,16 @@ def _choice(value: str, ranges: Sequence[KeyRange]) -> str:
     return f"CAST({by_halving(ranges, lambda lo: f'{value} < {lo[0]}')} AS BIGINT)"
 
 
+def _bytes(bits: bytes) -> str:
+    return f"'\\x{bits.hex()}'::bytea"
+
+
+def _is_set(number: str, bits: str) -> str:
+    return f"get_bit({bits}, {number}) = 1"
+
+
 def _among(number: str, bits: bytes) -> str:
-    return f"get_bit('\\x{bits.hex()}'::bytea, {number}) = 1"
+    return _is_set(number, _bytes(bits))
 
 
 # OFFSET 0 also keeps the planner from taking each key for a group of its own, and sorting.
@@ -110,7 +118,7 @@ def arms_of(
         elif r.hi is not None:
             condition = _compare(key, columns, "<", _literals(key, r.hi))
         if r.only:
-            condition += f" AND {leaf_in(leaf_bits(r))}"
+            condition += f" AND {_among(LEAF, bits_of(r))}"
         arms.append(f"SELECT CAST({r.range_id} AS BIGINT) AS range_id, q.* FROM ({body(condition)}) AS q")
     return "\nUNION ALL\n".join(arms)
 
@@ -194,27 +202,6 @@ def of_keys(
     )
 
 
-def create_index(name: str, table: str, columns: Sequence[str], included: Sequence[str]) -> str:
-    """CREATE INDEX IF NOT EXISTS; all names are quoted SQL, and the index goes to the table's schema."""
-    beside = f" INCLUDE ({', '.join(included)})" if included else ""
-    return f"CREATE INDEX IF NOT EXISTS {name} ON {table} USING btree ({', '.join(columns)}){beside}"
-
-
-def create_table(
-    name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str], *, written_over: bool
-) -> str:
-    """CREATE TABLE IF NOT EXISTS; `name` and column names are quoted SQL.
-
-    A row that is updated stays in its page, and the indexes as they are, where the page has room for another version.
-    """
-    lines = [f"{column} {sql_type}" for column, sql_type in columns]
-    if primary_key:
-        lines.append(f"PRIMARY KEY ({', '.join(primary_key)})")
-    body = ",\n  ".join(lines)
-    room = f" WITH (fillfactor = {FILLED})" if written_over else ""
-    return f"CREATE TABLE IF NOT EXISTS {name} (\n  {body}\n){room}"
-
-
 def _check(key: Sequence[Column], ranges: Sequence[KeyRange]) -> None:
     if not ranges:
         raise ValueError("no ranges to ask for")
@@ -234,26 +221,17 @@ def _closed_arm(
     highs = [f"hi{i}" for i in range(len(key))]
     rows = ",\n".join(
         f"(CAST({r.range_id} AS BIGINT), "
-        f"{', '.join([*_literals(key, (r.lo or ()) + (r.hi or ())), *([leaf_bits(r)] if in_leaves else [])])})"
+        f"{', '.join([*_literals(key, (r.lo or ()) + (r.hi or ())), *([_bytes(bits_of(r))] if in_leaves else [])])})"
         for r in ranges
     )
     names = [*lows, *highs, *(["leaves"] if in_leaves else [])]
     low = _compare(key, columns, ">=", [f"r.{n}" for n in lows])
     high = _compare(key, columns, "<", [f"r.{n}" for n in highs])
+    condition = " AND ".join([low, high, *([_is_set(LEAF, "r.leaves")] if in_leaves else [])])
     return (
         f"SELECT r.range_id, q.* FROM (VALUES\n{rows}\n) AS r(range_id, {', '.join(names)})\n"
-        f"CROSS JOIN LATERAL ({body(' AND '.join([low, high, *([leaf_in('r.leaves')] if in_leaves else [])]))}) AS q"
+        f"CROSS JOIN LATERAL ({body(condition)}) AS q"
     )
-
-
-def leaf_in(bits: str) -> str:
-    """The condition that a row's leaf is one of those in the SQL `bits`."""
-    return f"get_bit({bits}, t.qbcd_leaf) = 1"
-
-
-def leaf_bits(one: KeyRange) -> str:
-    """The leaves that a range asks for."""
-    return f"'\\x{bits_of(one).hex()}'::bytea"
 
 
 def _literals(key: Sequence[Column], values: Sequence[str]) -> list[str]:
