@@ -7,6 +7,8 @@ from random import Random
 import pytest
 
 from qbcd import leaves
+from qbcd.connectors.buckets import bucket_rows
+from qbcd.connectors.mariadb import MariaDB
 from qbcd.model import KeyRange, Leaves
 
 
@@ -63,3 +65,12 @@ def test_the_share_of_leaves_that_changes_are_in() -> None:
     assert leaves.share_of(0.01, 8) == pytest.approx(1 - 0.99**8)
     assert leaves.share_of(0.01, 0.1) == pytest.approx(0.01)  # a leaf that has a row has one at least
     assert leaves.share_of(1.0, 8) == 1
+
+
+def test_a_database_without_leaves_refuses_them() -> None:
+    """Nothing is asked of all leaves instead: the replica's rows would be those of some."""
+    words = MariaDB.bucket_words
+    whole, some = KeyRange(1, None, None), KeyRange(1, None, None, only=Leaves(bytes(32), 0, 0))
+    assert "FROM" in bucket_rows(words, ["1 AS one"], "(t)", "h", [whole])
+    with pytest.raises(ValueError, match="knows none"):
+        bucket_rows(words, ["1 AS one"], "(t)", "h", [some])
