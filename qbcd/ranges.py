@@ -50,6 +50,17 @@ def joined(known: Sequence[Range], size: float) -> list[list[Range]]:
     return groups
 
 
+def runs(known: Sequence[Range]) -> list[list[Range]]:
+    """`known`, in key order, where some may be left out, as runs of neighbours."""
+    found: list[list[Range]] = []
+    for one in known:
+        if found and found[-1][-1].hi == one.lo:
+            found[-1].append(one)
+        else:
+            found.append([one])
+    return found
+
+
 def better_one(rows: int, others: int, size: float) -> bool:
     """Whether neighbours with so many rows had better be one: either is small, and together they are not too large."""
     return min(rows, others) < SMALL * size and rows + others <= size

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from qbcd.model import Column, StreamPlan
 from qbcd.sites import copies
 from qbcd.sites.shapes import IDENTITY
+from qbcd.spark.words import number
 from qbcd.state import StoredRange
 
 if TYPE_CHECKING:
@@ -252,6 +253,5 @@ def _batch_rows(changes: DataFrame, ordinal: str, seq: int) -> DataFrame:
         *(f"a_{i}" for i in range(width)),
         *IDENTITY,
         "digest",
-        # the first of an array: a number alone would become a part of generated code, which is new at every poll then
-        f"element_at(array(CAST({seq:d} AS BIGINT)), length(op)) AS batch_seq",
+        f"{number(seq, 'length(op)')} AS batch_seq",
     )

@@ -16,13 +16,13 @@ from qbcd import hooks
 from qbcd.catalog.meaning import plan_before
 from qbcd.errors import TornRead
 from qbcd.model import BatchHeader, Cost, StreamPlan
-from qbcd.sites import compare, leaves, narrow
+from qbcd.sites import compare, leaves, narrow, upkeep
 from qbcd.sites.auditing import AUDIT
 from qbcd.sites.files import PASSING, Part
 from qbcd.sites.guards import ACCEPTED_SOURCE
-from qbcd.sites.looking import Look, check_torn, cut_anew, filled, look
+from qbcd.sites.looking import Look, check_torn, cut_anew, filled, join_small, look
 from qbcd.sites.reading import Snapshot
-from qbcd.sites.switching import Found, Recut, new_batch, stage_changes, switch, write_batch
+from qbcd.sites.switching import Found, Taken, new_batch, stage_changes, switch, write_batch
 from qbcd.sites.tallies import Totals
 from qbcd.sites.turns import Turn, check_size, everything, turn_of
 from qbcd.sites.values import Detection, Held, Settings
@@ -59,6 +59,7 @@ def poll(
                 return Detection(None, Cost(wanted.scanned, 0, 0, len(turn.due), 0, time.monotonic() - started))
             if not narrow.is_better_uncut(strategy, snapshot, wanted, _density(held), settings.rows_per_range):
                 wanted = cut_anew(site, strategy, snapshot, settings, held, wanted)
+                wanted = join_small(strategy, settings, held, turn, wanted)
             jobs.enter_context(site.spark.for_rows(wanted.passed))
             fetched = _fetch(site, strategy, snapshot, wanted, settings, held)
         hooks.reach("after_fetch")
@@ -137,15 +138,15 @@ def _compare(
     try:  # from here on what was fetched may be the replica's, whether or not the commit's answer comes
         switch(site, settings, held, *step)
     finally:
-        site.files.discard(fetched, unless=bool(wanted.children) and strategy.keeps == "rows")
+        site.files.discard(fetched, unless=step[3] is not None and step[3].segment == fetched)
     return step[0]
 
 
 def _compare_stage(
     site: SparkSite, plan: StreamPlan, strategy: IdRcs, settings: Settings, held: Held, snapshot: Snapshot,
     fetched: Part, wanted: Look, turn: Turn, moves: Mapping[str, Any],
-) -> tuple[BatchHeader | None, dict[str, Any], list[StoredRange], Recut | None]:  # fmt: skip
-    """What `switch` commits: batch, checkpoint, ranges that stay, ranges that others take the place of."""
+) -> tuple[BatchHeader | None, dict[str, Any], list[StoredRange], Taken | None]:  # fmt: skip
+    """What `switch` commits: batch, checkpoint, ranges that stay where they are, those that do not."""
     site.progress(f"comparing {len(wanted.asked):,} ranges with the replica")
     stage = compare.gathered(site.stage(strategy, fetched, settings), wanted.rows)
     site.check_values(stage, plan, settings)
@@ -158,13 +159,27 @@ def _compare_stage(
     }  # fmt: skip
     header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")
-    recut = None
-    if wanted.children:
-        segment = site.kept(strategy, fetched, stage, held)
-        recut = Recut(segment, wanted.parents, turn.seen(read[r.range_id] for r in wanted.children))
+    taken = _taken(site, strategy, wanted, read)
+    segment = site.kept(strategy, fetched, stage, held) if taken else None
     rows = int(held.row.checkpoint["rows"]) + found.net
     checkpoint = {**site.checkpoint(plan, settings, snapshot, rows), **moves}
-    return header, checkpoint, list(turn.visited((read[r.range_id] for r in wanted.kept), wanted.parents)), recut
+    elsewhere = {r.range_id for r in taken}
+    stay = [read[r.range_id] for r in wanted.kept if r.range_id not in elsewhere]
+    visited = turn.visited(stay, (*wanted.parents, *taken))
+    moved = Taken(segment, turn.seen(taken), wanted.parents, alone=not stay) if segment else None
+    return header, checkpoint, list(visited), moved
+
+
+def _taken(site: SparkSite, strategy: IdRcs, wanted: Look, read: Mapping[int, StoredRange]) -> list[StoredRange]:
+    """The ranges that what was fetched becomes the segment of: new ones, and all others where that is worth it."""
+    new = [read[r.range_id] for r in wanted.children]
+    kept = [read[r.range_id] for r in wanted.kept]
+    written = strategy.keeps == "rows" or bool(new)  # in the form of a segment
+    if not written or wanted.in_leaves or not strategy.deletes or not kept:
+        return new
+    with site.reading() as conn:
+        segments, known = site.store.segments(conn, site.stream), site.store.ranges(conn, site.stream)
+    return [*new, *kept] if upkeep.may_take(segments, known, kept) else new
 
 
 def _differences(
@@ -194,8 +209,8 @@ def _counted(
     site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, stage: DataFrame
 ) -> dict[int, StoredRange]:
     """Counts and checksums of the rows that were read; the source's own, where all of its state is one."""
-    if _is_whole(snapshot) and not wanted.children:
-        return {r.range_id: r for r in wanted.kept}
+    if _is_whole(snapshot) and len(wanted.children) == len(wanted.joined):
+        return {r.range_id: r for r in (*wanted.kept, *wanted.joined)}
     counted = filled(site.stream, wanted.asked, compare.sums(stage, strategy.summed))
     # of a range of which some leaves were read, the source said what all of it is
     return {r.range_id: one if one.only else r for one, r in zip(wanted.asked, counted, strict=True)}

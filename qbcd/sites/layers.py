@@ -23,10 +23,10 @@ def merged(
     base: DataFrame, deltas: DataFrame | None, asked: Sequence[KeyRange], about: int, *, changed: int = 0,
     one: bool = False, alone: bool = False,
 ) -> DataFrame:  # fmt: skip
-    """The replica's rows in some ranges: the base segment with later batches on top.
+    """The replica's rows in some ranges: base segments with later batches on top.
 
     Args:
-        base: The segment's rows.
+        base: The rows of the segments.
         deltas: Those of later batches, if there are any.
         asked: The ranges, or some of their leaves.
         about: How many rows these have.
@@ -71,6 +71,14 @@ def _in_many(rows: DataFrame, latest: DataFrame, names: Sequence[str], changed: 
     """`rows` with `latest` on top: the replica stays where it is, and what lies on it goes to every task."""
     untouched = rows.join(shared(latest.selectExpr(*IDENTITY), changed), list(IDENTITY), "left_anti")
     return untouched.selectExpr(*names).unionByName(latest.where("NOT gone").selectExpr(*names))
+
+
+def together(frames: Sequence[DataFrame], *, alone: bool = False) -> DataFrame:
+    """The rows of all `frames`, one at least; for one task where they are to be `alone`."""
+    whole = frames[0]
+    for frame in frames[1:]:
+        whole = whole.unionByName(frame)
+    return whole.coalesce(1) if alone and frames[1:] else whole
 
 
 def leaves_of(spark: SparkSession, asked: Sequence[KeyRange]) -> DataFrame:

@@ -13,6 +13,7 @@ from qbcd.model import KeyRange
 from qbcd.sites import leaves
 from qbcd.sites.guards import check_pass
 from qbcd.sites.reading import Snapshot, checksums, without_digest
+from qbcd.sites.resizing import joined_as
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
 
@@ -39,6 +40,7 @@ class Look:
         scanned: Rows that the source has now in the ranges that were looked at.
         leaves: What the leaves of all ranges add up to now, by range; empty where that was not asked for.
         leaf_share: The share of the rows that stands in leaves that differ, of the ranges whose leaves were remembered.
+        joined: Those of the children that whole ranges were made of: what they hold is no estimate.
     """
 
     asked: tuple[StoredRange, ...]
@@ -48,6 +50,7 @@ class Look:
     scanned: int
     leaves: Mapping[int, leaves.Remembered] = field(default_factory=dict)
     leaf_share: float | None = None
+    joined: tuple[StoredRange, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -132,6 +135,28 @@ def cut_anew(site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings
     gone = {r.range_id for r in parents}
     old = tuple(replace(r, only=None) if r.range_id in gone else r for r in wanted.old)
     return replace(wanted, asked=tuple(asked), parents=tuple(parents), children=tuple(children), old=old)
+
+
+def join_small(strategy: IdRcs, settings: Settings, held: Held, turn: Turn, wanted: Look) -> Look:
+    """The same look, where neighbours that had better be one range, one at least of them asked for, are fetched as one.
+
+    What is fetched is then what the replica has of it; else they wait to be joined until the replica is written anew.
+    """
+    if wanted.in_leaves or strategy.keeps != "rows":
+        return wanted
+    now, gone = {r.range_id: r for r in wanted.kept}, {r.range_id for r in wanted.parents}
+    due = [now.get(r.range_id, r) for r in turn.due if r.range_id not in gone]  # what is not asked for has not changed
+    groups = [g for run in ranges.runs(due) for g in strategy.cut.joined(run, settings.rows_per_range)]
+    small = [g for g in groups if len(g) > 1 and any(r.range_id in now for r in g)]
+    new = [replace(r, last_visited=0.0) for r in joined_as(small, held.row.next_range_id + len(wanted.children))]
+    place = {r.range_id: one for one, group in zip(new, small, strict=True) for r in group}
+    asked = list(dict.fromkeys(place.get(r.range_id, r) for r in wanted.asked))
+    parents = [r for group in small for r in group]
+    beside = [r for r in parents if r.range_id not in now]
+    return replace(
+        wanted, asked=tuple(asked), parents=(*wanted.parents, *parents), children=(*wanted.children, *new),
+        joined=tuple(new), old=(*wanted.old, *beside),
+    )  # fmt: skip
 
 
 def cut(

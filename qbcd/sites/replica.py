@@ -64,31 +64,28 @@ class Replica:
         used = {r.segment: segments[r.segment] for r in asked if r.segment is not None}
         oldest = min((s.epoch, s.folded_through) for s in used.values())
         later = self.store.batches(conn, self.stream, oldest)
+        levels = sorted({s.folded_through for s in used.values()})  # mostly one: what lies on them is the same then
         frames = []
-        for segment_id, segment in used.items():
-            own = [r for r in asked if r.segment == segment_id]
-            frames.append(self._segment_rows(plan, kept, segment, later, own, alone=alone))
-        whole = frames[0]
-        for frame in frames[1:]:
-            whole = whole.unionByName(frame)
+        for level in levels:
+            on_top = [h for h in later if h.seq > level]
+            some = {i: s for i, s in used.items() if s.folded_through == level}
+            own = [r for r in asked if r.segment in some]
+            frames.append(self._merged(plan, kept, list(some.values()), on_top, own, alone=alone))
         few = alone or sum(r.asked[0] for r in asked) <= compare.FEW_ROWS
-        return whole.coalesce(1) if few and frames[1:] else whole
+        return layers.together(frames, alone=few)
 
-    def _segment_rows(
-        self,
-        plan: StreamPlan,
-        kept: Sequence[Column],
-        segment: Segment,
-        later: Sequence[BatchHeader],
-        own: Sequence[StoredRange],
-        *,
-        alone: bool,
-    ) -> DataFrame:
-        on_top = [h for h in later if h.seq > segment.folded_through]
+    def _merged(
+        self, plan: StreamPlan, kept: Sequence[Column], segments: Sequence[Segment], on_top: Sequence[BatchHeader],
+        own: Sequence[StoredRange], *, alone: bool,
+    ) -> DataFrame:  # fmt: skip
         about = sum(r.asked[0] for r in own)
         deltas = self.batch_rows(plan, *(Part.of_location(h.location) for h in on_top)) if on_top else None
         changed = sum(h.size for h in on_top)
-        base = self.part_rows(kept, Part.of_segment(segment))
+        bases = []
+        for segment in segments:  # each has rows of ranges that stand in another one now
+            here = layers.one_of([r.range_id for r in own if r.segment == segment.segment_id])
+            bases.append(self.part_rows(kept, Part.of_segment(segment)).where(here))
+        base = layers.together(bases)
         return layers.merged(base, deltas, own, about, changed=changed, one=len(on_top) == 1, alone=alone)
 
     def replace_all(
@@ -107,19 +104,31 @@ class Replica:
         self.store.add_segments(conn, self.stream, [_segment(row, part, epoch, rows, folded)])
         return self.store.replace_ranges(conn, row, [replace(r, segment=part.part_id) for r in ranges])
 
-    def recut(
-        self, conn: Connection, row: StreamRow, part: Part, *, folded: int, kept: Sequence[StoredRange],
-        children: Sequence[StoredRange],
+    def take(
+        self, conn: Connection, row: StreamRow, part: Part, *, folded: int, gone: Sequence[StoredRange],
+        ranges: Sequence[StoredRange], alone: bool,
     ) -> StreamRow:  # fmt: skip
-        """Puts `children`, whose rows are in `part`, in the place of the ranges that are not `kept`."""
-        rows = sum(r.rows for r in children)
-        self.store.add_segments(conn, self.stream, [_segment(row, part, row.epoch, rows, folded)])
-        ranges = [*kept, *(replace(r, segment=part.part_id) for r in children)]
-        moved = self.store.replace_ranges(conn, row, ranges)
-        named = {r.segment for r in ranges}
-        gone = [s.segment_id for s in self.store.segments(conn, self.stream) if s.segment_id not in named]
-        self.store.delete_segments(conn, self.stream, gone)
-        return moved
+        """Makes `part` the segment of `ranges`, which are some of the stream's, or new ones in the place of `gone`.
+
+        Args:
+            folded: The batch of this commit, which is in `part` already.
+            gone: Ranges that others take the place of.
+            ranges: Those whose rows are in `part`.
+            alone: The batch has no changes of other ranges, so that segments that had all before it have it too.
+        """
+        taken, old = [replace(r, segment=part.part_id) for r in ranges], self.store.segments(conn, self.stream)
+        if gone:
+            left = {r.range_id for r in (*gone, *taken)}
+            stay = [r for r in self.store.ranges(conn, self.stream) if r.range_id not in left]
+            row = self.store.replace_ranges(conn, row, [*stay, *taken])
+        else:
+            self.store.update_ranges(conn, self.stream, taken)
+        named, last = self.store.named_segments(conn, self.stream), row.last_batch_seq
+        kept = [replace(s, folded_through=folded) if alone and s.folded_through == last else s for s in old]
+        self.store.delete_segments(conn, self.stream, [s.segment_id for s in old])
+        new = _segment(row, part, row.epoch, sum(r.rows for r in ranges), folded)
+        self.store.add_segments(conn, self.stream, [*(s for s in kept if s.segment_id in named), new])
+        return row
 
     def refold(
         self, conn: Connection, row: StreamRow, part: Part, *, folded: int, ranges: Sequence[StoredRange],

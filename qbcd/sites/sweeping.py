@@ -17,7 +17,7 @@ from qbcd.sites.files import Part
 from qbcd.sites.looking import Look, cut_anew, filled, look
 from qbcd.sites.reading import Snapshot, range_frame
 from qbcd.sites.shapes import row_fields
-from qbcd.sites.switching import Recut, new_batch, switch, write_batch
+from qbcd.sites.switching import Taken, new_batch, switch, write_batch
 from qbcd.sites.turns import Turn
 from qbcd.sites.values import Detection, Held, Settings
 from qbcd.state import StoredRange
@@ -81,20 +81,20 @@ def _compare(
     read = {r.range_id: r for r in filled(site.stream, wanted.asked, compare.sums(standing, strategy.summed))}
     header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")
-    recut = _recut(site, strategy, held, wanted, old, keys, read) if wanted.children else None
+    taken = _recut(site, strategy, held, wanted, old, keys, read) if wanted.children else None
     rows = int(held.row.checkpoint["rows"]) + found.net
     checkpoint = {**held.row.checkpoint, **site.checkpoint(plan, settings, snapshot, rows), "swept": began}
-    switch(site, settings, held, header, checkpoint, [read[r.range_id] for r in wanted.kept], recut)
+    switch(site, settings, held, header, checkpoint, [read[r.range_id] for r in wanted.kept], taken)
     return header
 
 
 def _recut(
     site: SparkSite, strategy: RemoteTs, held: Held, wanted: Look, old: DataFrame, keys: DataFrame,
     read: dict[int, StoredRange],
-) -> Recut:  # fmt: skip
+) -> Taken:  # fmt: skip
     """The replica's rows of ranges that have outgrown their size, under the ids that the source gives them now."""
     children = [r.range_id for r in wanted.children]
     ids = keys.where(keys.range_id.isin(children)).select("key_id", "range_id")
     rows = old.drop("range_id").join(ids, "key_id")
     segment = site.files.write(rows, row_fields([c.travel for c in strategy.kept]), "segment", held)
-    return Recut(segment, wanted.parents, [read[i] for i in children])
+    return Taken(segment, [read[i] for i in children], wanted.parents)

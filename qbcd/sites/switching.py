@@ -48,12 +48,18 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Recut:
-    """Ranges that others take the place of, whose rows are in a segment of their own."""
+class Taken:
+    """A segment that becomes that of some ranges, which has all of their rows.
+
+    Attributes:
+        gone: Ranges that others of them take the place of.
+        alone: No other range has changes in the batch.
+    """
 
     segment: Part
-    parents: Sequence[StoredRange]
-    children: Sequence[StoredRange]
+    ranges: Sequence[StoredRange]
+    gone: Sequence[StoredRange] = ()
+    alone: bool = False
 
 
 def write_batch(
@@ -144,7 +150,7 @@ def new_batch(
 
 def switch(
     site: SparkSite, settings: Settings, held: Held, header: BatchHeader | None, checkpoint: Mapping[str, Any],
-    moved: Sequence[StoredRange] = (), recut: Recut | None = None,
+    moved: Sequence[StoredRange] = (), taken: Taken | None = None,
 ) -> None:  # fmt: skip
     """Commits batch, ranges and checkpoint, by compare-and-set; the row in `held` has advanced when it returns.
 
@@ -154,21 +160,21 @@ def switch(
         held: The stream under its lease.
         header: The batch, if there is one.
         checkpoint: The next one.
-        moved: Ranges that stay, with their new counts and checksums.
-        recut: Ranges that do not.
+        moved: Ranges that stay where they are, with their new counts and checksums.
+        taken: Ranges that do not.
     """
     folded, before = header.seq if header else held.row.last_batch_seq, Note.of(held.row.checkpoint).part
     hooks.reach("before_commit")
     with site.writing() as conn:
         row = held.row
         site.store.update_ranges(conn, site.stream, moved)
-        if recut:
-            gone = {r.range_id for r in recut.parents}
-            stay = [r for r in site.store.ranges(conn, site.stream) if r.range_id not in gone]
-            row = site.replica.recut(conn, row, recut.segment, folded=folded, kept=stay, children=recut.children)
+        if taken:
+            row = site.replica.take(
+                conn, row, taken.segment, folded=folded, gone=taken.gone, ranges=taken.ranges, alone=taken.alone
+            )
         confirm(site.project, settings, held, conn)
         row = site.commit(conn, row, held, header, dict(checkpoint))
     held.row = row
     remembered = Note.of(row.checkpoint).part == before
-    site.swept = site.swept and not recut and remembered  # else segments, or what leaves added up to, were let go
+    site.swept = site.swept and not taken and remembered  # else segments, or what leaves added up to, were let go
     hooks.reach("after_commit")

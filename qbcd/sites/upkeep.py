@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 COMPACT_FRACTION = 0.1  # of the replica's rows, standing in batches, before they are folded in
 COMPACT_BATCHES = 50
 COMPACT_SEGMENTS = 20
-SOME_SEGMENTS = 5  # up to which another is made of ranges with changes: each is read by itself
+SOME_SEGMENTS = 5  # from which on the smaller ones are written anew, too: each is read by itself
+TAKEN_SEGMENTS = 5  # up to which another is made of what a poll fetched
 ANEW_AT_MOST = 0.5  # of the replica's rows, in ranges with changes, up to which only these are written anew
 WITH_UNREAD = 1.5  # times the replica's rows, up to which files may grow by rows that are read no more
 
@@ -51,6 +52,27 @@ def collect(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
     if not pins:
         site.files.sweep(named, held)
         site.swept = True
+
+
+def may_take(segments: Sequence[Segment], known: Sequence[StoredRange], fetched: Sequence[StoredRange]) -> bool:
+    """Whether rows that a poll fetched, all of some ranges, had better become their segment than lie in a layer on it.
+
+    It costs nothing: they are written already, and what is read next of these ranges is this alone. But their rows of
+    before stay, unread, where other ranges stand, and each segment is read by itself.
+
+    Args:
+        segments: Those that there are.
+        known: All ranges, as the replica has them.
+        fetched: Some of them as they are now.
+    """
+    ids = {r.range_id for r in fetched}
+    named = {r.segment for r in known if r.range_id not in ids}
+    left = [s for s in segments if s.segment_id in named]
+    return len(left) < TAKEN_SEGMENTS and _stored(left) + _stored(fetched) <= WITH_UNREAD * _stored(known)
+
+
+def _stored(pieces: Sequence[Segment] | Sequence[StoredRange]) -> int:
+    return sum(one.rows for one in pieces)
 
 
 def compact(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -> bool:
@@ -91,16 +113,29 @@ def _written_anew(
     site: SparkSite, plan: StreamPlan, pending: Sequence[BatchHeader], known: Sequence[StoredRange],
     segments: Sequence[Segment],
 ) -> Sequence[StoredRange]:  # fmt: skip
-    """The ranges that the batches have changes of, if they hold few enough of the rows; else all ranges."""
-    if len(segments) >= SOME_SEGMENTS or not pending:
-        return known
+    """The ranges that the batches have changes of, if they hold few enough of the rows; else all ranges.
+
+    And those of the smaller segments, once there are many segments.
+    """
+    ids, small = _changed(site, plan, pending), set[str | None]()
+    if len(segments) >= SOME_SEGMENTS:
+        largest = max(segments, key=lambda s: s.rows)
+        small = {s.segment_id for s in segments if s is not largest}
+    moved = [r for r in known if r.range_id in ids or r.segment in small]
+    chosen = {r.range_id for r in moved}
+    named = {r.segment for r in known if r.range_id not in chosen}
+    rows, anew, left = _stored(known), _stored(moved), _stored([s for s in segments if s.segment_id in named])
+    few = anew <= ANEW_AT_MOST * rows and left + anew <= WITH_UNREAD * rows
+    return moved if moved and few else known
+
+
+def _changed(site: SparkSite, plan: StreamPlan, pending: Sequence[BatchHeader]) -> set[int]:
+    """The ranges that batches have changes of."""
+    if not pending:
+        return set()
     with site.spark.for_rows(sum(h.size for h in pending)):
         batches = site.replica.batch_rows(plan, *(Part.of_location(h.location) for h in pending))
-        ids = {int(r["range_id"]) for r in batches.select("range_id").distinct().collect()}
-    moved = [r for r in known if r.range_id in ids]
-    rows, anew = sum(r.rows for r in known), sum(r.rows for r in moved)
-    few = anew <= ANEW_AT_MOST * rows and sum(s.rows for s in segments) + anew <= WITH_UNREAD * rows
-    return moved if moved and few else known
+        return {int(r["range_id"]) for r in batches.select("range_id").distinct().collect()}
 
 
 def _groups(cut: Cut, known: Sequence[StoredRange], chosen: set[int], size: int) -> list[list[StoredRange]]:
@@ -112,11 +147,9 @@ def _groups(cut: Cut, known: Sequence[StoredRange], chosen: set[int], size: int)
     return groups
 
 
-def _write(
-    site: SparkSite, plan: StreamPlan, held: Held, ranges: Sequence[StoredRange], ids: Mapping[int, int]
-) -> Part:
-    """The rows of `ranges`, as they are after all batches, under other `ids` where they have them."""
+def _write(site: SparkSite, plan: StreamPlan, held: Held, anew: Sequence[StoredRange], ids: Mapping[int, int]) -> Part:
+    """The rows of ranges, as they are after all batches, under other `ids` where they have them."""
     kept = site.strategy(plan).kept
     with site.reading() as conn:
-        rows = site.replica.rows(conn, plan, kept, ranges)
+        rows = site.replica.rows(conn, plan, kept, anew)
     return site.files.write(layers.moved_to(rows, ids), row_fields([c.travel for c in kept]), "segment", held)

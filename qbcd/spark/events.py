@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from qbcd.model import BatchHeader
 from qbcd.spark.jsontext import Field, joined, json_object, member, members, one_line, plain_object
 from qbcd.spark.typed import typed_value
-from qbcd.spark.words import structure, text, when
+from qbcd.spark.words import number, structure, text, when
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -85,7 +85,7 @@ def _event(header: BatchHeader, image: Callable[[Sequence[Field]], str]) -> list
         "pair_id": "pair_id",
         "source": _source(header),
         "event_id": f"concat({prefix}, CAST(CAST(ordinal AS BIGINT) AS STRING))",
-        "ts_ms": f"CAST({header.ts_ms:d} AS BIGINT)",
+        "ts_ms": number(header.ts_ms, "length(op)"),
     }
     return [(name, values[name]) for name in FIELDS]
 

@@ -38,7 +38,7 @@ SMALL: Mapping[str, str] = {
     "spark.sql.shuffle.partitions": "1",
     **ONE_TASK,
 }
-SMALL_ROWS = 80_000  # up to which rows are few in this sense
+SMALL_ROWS = 5_000  # up to which rows are few in this sense
 # For jobs whose size is known before: planning them anew after every exchange costs more than it finds out. Their
 # exchanges have a partition for each core.
 MIDDLE: Mapping[str, str] = {"spark.sql.adaptive.enabled": "false", **ONE_TASK}

@@ -89,6 +89,7 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
         "spark.sql.adaptive.enabled": "true",
         # Generated code must be the same at every poll, and be kept: compiling costs more than most polls' tasks do.
         "spark.sql.codegen.cache.maxEntries": "2000",
+        "spark.sql.codegen.useIdInClassName": "false",
         "spark.sql.optimizer.inSetConversionThreshold": "0",
         "spark.sql.optimizer.inSetSwitchThreshold": "0",
         **ONE_TASK,

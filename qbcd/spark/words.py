@@ -8,6 +8,16 @@ def text(value: str) -> str:
     return f"CAST(X'{value.encode().hex()}' AS STRING)"
 
 
+def number(value: int, one: str) -> str:
+    """A long whose value no generated code has in it, which is compiled anew at every poll else.
+
+    Args:
+        value: The number.
+        one: SQL that is 1 for every row, which Spark cannot know before.
+    """
+    return f"element_at(array(CAST({value:d} AS BIGINT)), {one})"
+
+
 def when(*cases: tuple[str, str], otherwise: str = "NULL") -> str:
     """The value of the first case whose condition holds."""
     listed = " ".join(f"WHEN {condition} THEN {value}" for condition, value in cases)

@@ -102,6 +102,12 @@ class Manifest(StreamRows):
         if ranges:
             conn.execute(insert(table), [seal(table, range_values(stream, item)) for item in ranges])
 
+    def named_segments(self, conn: Connection, stream: str) -> set[str]:
+        """The segments that ranges stand in."""
+        table = self.tables.range
+        query = select(table.c.segment).where(table.c.stream == stream, table.c.segment.is_not(None)).distinct()
+        return set(conn.execute(query).scalars())
+
     # -- segments ----------------------------------------------------------------------------------------------------
     def segments(self, conn: Connection, stream: str) -> list[Segment]:
         """The base segments of the stream's replica, by id.

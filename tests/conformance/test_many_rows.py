@@ -10,6 +10,7 @@ import pytest
 from qbcd.sites import compare, layers, upkeep
 from qbcd.spark import provider
 from tests.conformance.test_histories import BOTH, FEW, HOSTILE, run
+from tests.support import layered
 from tests.support.places import Place, over
 from tests.support.variants import VARIANTS
 
@@ -30,6 +31,7 @@ def test_many_rows(
     monkeypatch.setattr(compare, "ONE_TASK_ROWS", 40)
     monkeypatch.setattr(provider, "_SIZES", provider._SIZES[1:])
     monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 2)
+    layered.at_times(monkeypatch)
 
     def watched(*args: object) -> DataFrame:
         merged.append(True)

@@ -15,6 +15,7 @@ import pytest
 from tests.faults.child import kill_at
 from tests.faults.stage import Stage, range_ids, rubbish
 from tests.faults.test_kill import AROUND_THE_COMMIT, POINTS, SINKS, killed_and_restarted
+from tests.support import layered
 from tests.support.places import over
 from tests.support.scene import STREAM, WAYS, same_events
 from tests.support.stamped_scene import scene_of
@@ -72,7 +73,7 @@ def test_kill_while_batches_are_folded_in(
         scene.begin()
         scene.change()
         # the first visit is the poll's own commit, the second one that of the folding
-        kill_at(point, scene.data, workspace, spark, nth=2, constants={"upkeep.COMPACT_BATCHES": 1})
+        kill_at(point, scene.data, workspace, spark, nth=2, constants={"upkeep.COMPACT_BATCHES": 1, **layered.ALWAYS})
         assert scene.project.stream(STREAM).verify() == []
         for _ in range(2):
             scene.change()

@@ -15,7 +15,7 @@ from qbcd.strategies.outbox import outbox_name
 from qbcd.stream import Stream
 from tests.faults.child import kill_at
 from tests.faults.stage import rubbish
-from tests.support import sql
+from tests.support import layered, sql
 from tests.support.places import over
 from tests.support.scene import STREAM, Scene
 
@@ -50,7 +50,10 @@ def parts(scene: Scene) -> tuple[Path, Path]:
 @pytest.mark.parametrize(
     "damage", ["missing", "flipped", *(pytest.param(how, marks=pytest.mark.campaign) for how in ("longer", "shorter"))]
 )
-def test_a_damaged_replica_is_refused(damage: str, database: str, workspace: Path, spark: SparkSession) -> None:
+def test_a_damaged_replica_is_refused(
+    damage: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layered.always(monkeypatch)
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
         for folder in parts(scene):
@@ -189,12 +192,20 @@ def test_staged_batches_go_out_while_a_guard_holds(
 def test_compaction_killed_before_its_commit(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    layered.always(monkeypatch)
     with Scene(database, workspace, "id_rcs", spark, retain="0s") as scene:
         scene.begin()
         old_segment, _ = parts(scene)
         scene.change()
         # the first visit is the poll's own commit, the second one the compaction's
-        kill_at("before_commit", scene.data, workspace, spark, nth=2, constants={"upkeep.COMPACT_BATCHES": 1})
+        kill_at(
+            "before_commit",
+            scene.data,
+            workspace,
+            spark,
+            nth=2,
+            constants={"upkeep.COMPACT_BATCHES": 1, **layered.ALWAYS},
+        )
         assert parts(scene)[0] == old_segment
         assert len(list(files_of(scene).root.glob("segment-*"))) == 1
         scene.change()

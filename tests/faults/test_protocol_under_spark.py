@@ -13,7 +13,7 @@ from qbcd.errors import StateConflict, TornRead, UnsafeKey
 from qbcd.sites import comparing, narrow, remote, upkeep
 from qbcd.state import LeaseKeeper
 from tests.faults.stage import rubbish
-from tests.support import sql
+from tests.support import layered, sql
 from tests.support.pausing import Paused
 from tests.support.scene import STREAM, Scene
 from tests.support.stamped_scene import PAST_THE_MARGIN, scene_of
@@ -128,6 +128,7 @@ def test_a_compaction_that_was_overtaken(
     folds: int, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
+    layered.always(monkeypatch)
     with Scene(database, workspace, "id_rcs", spark, retain="0s") as scene, scene.again() as project:
         scene.make_table()
         scene.prepare()

@@ -14,7 +14,7 @@ from qbcd import buckets
 from qbcd.errors import SchemaChanged
 from qbcd.sites import narrow, upkeep
 from qbcd.state import StoredRange
-from tests.support import sql
+from tests.support import layered, sql
 from tests.support.captured import Captured, prepare, told
 from tests.support.drawing import draw_tables
 from tests.support.oracle import batches, copy_of, events
@@ -197,5 +197,6 @@ def test_replay_equals_the_source(
     seed: int, kind: str, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)  # small ranges are joined at every poll
+    layered.at_times(monkeypatch)
     seen = run(seed, place, workspace, spark, 6, kind)
     assert min(seen["c"], seen["cut"], seen["joined"]) > 0, seen

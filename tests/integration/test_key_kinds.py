@@ -21,6 +21,7 @@ from qbcd.run import plan_of
 from qbcd.sinks import SinkBatch
 from qbcd.sites import SparkSite, upkeep
 from tests.conftest import GivenServer
+from tests.support import layered
 from tests.support.oracle import batches, copy_of
 from tests.support.places import Place, new_place, over
 from tests.support.project import config, opened, poll
@@ -245,6 +246,7 @@ def test_replay_equals_the_source(
     kind: str, how: str, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
+    layered.at_times(monkeypatch)
     run(place, kind, how, workspace, spark, BRIEF if (kind, how) in QUICK else LONG)
 
 
@@ -255,6 +257,7 @@ def test_collations_of_icu(
     kind: str, how: str, icu: GivenServer, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
+    layered.at_times(monkeypatch)
     with new_place(icu, "postgresql") as place:
         run(place, kind, how, workspace, spark, LONG)
 

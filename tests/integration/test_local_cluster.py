@@ -63,7 +63,7 @@ def history(url: str, folder: Path, spark: SparkSession | None, master: str = ""
         return found
 
     # both rounds of the narrow path, and foldings, among so few rows
-    narrow.SAVED_BYTES, upkeep.COMPACT_BATCHES = 1_000, 2
+    narrow.SAVED_BYTES, upkeep.COMPACT_BATCHES, upkeep.TAKEN_SEGMENTS = 1_000, 2, 0
     setattr(narrow, "fetch", watched)  # noqa: B010 -- mypy takes a function for what it is
     fixed = {"table": place.table("t"), "baseline": "events", "exclude": ["written"]}
     tables = [{"name": name, **fixed, **way} for name, way in WAYS.items()]
@@ -87,7 +87,9 @@ def _alone(url: str, folder: Path, master: str) -> None:
 def test_the_same_events(
     request: pytest.FixtureRequest, place: Place, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name in ((narrow, "SAVED_BYTES"), (narrow, "fetch"), (upkeep, "COMPACT_BATCHES")):
+    for module, name in (
+        (narrow, "SAVED_BYTES"), (narrow, "fetch"), (upkeep, "COMPACT_BATCHES"), (upkeep, "TAKEN_SEGMENTS"),
+    ):  # fmt: skip
         monkeypatch.setattr(module, name, getattr(module, name))  # put back afterwards
     threads, cluster = (tmp_path / name for name in ("threads", "cluster"))
     for folder in (threads, cluster):

@@ -1,0 +1,27 @@
+"""Whether what polls fetch becomes a segment of the replica, or lies as a batch on top of it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from qbcd.sites import upkeep
+
+ALWAYS = {"upkeep.TAKEN_SEGMENTS": 0}  # for a process of its own: batches lie on the replica until they are folded in
+
+
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches lie on the replica until they are folded in."""
+    monkeypatch.setattr(upkeep, "TAKEN_SEGMENTS", 0)
+
+
+def at_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every other batch that need not do so lies on the replica."""
+    may_take, calls = upkeep.may_take, itertools.count()
+
+    def every_other(*args: Any) -> bool:
+        return bool(next(calls) % 2) and may_take(*args)
+
+    monkeypatch.setattr(upkeep, "may_take", every_other)
