@@ -48,7 +48,7 @@ def poll(
     turn = turn_of(plan, settings, held.row.checkpoint, known, now)
     with ExitStack() as jobs:
         with site.remembered(plan, held, settings) as snapshot:
-            plan, turn = plan.on(snapshot.table), everything(turn, known) if snapshot.anew else turn
+            plan, turn = plan.on(snapshot.table), everything(turn) if snapshot.anew else turn
             strategy = strategy.beside(snapshot.was) if snapshot.anew and snapshot.was else strategy
             if turn.begins:
                 site.check_null_keys(snapshot.session, strategy)
@@ -159,7 +159,7 @@ def _compare_stage(
     }  # fmt: skip
     header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")
-    taken = _taken(site, strategy, wanted, read)
+    taken = _taken(site, strategy, wanted, turn, read)
     segment = site.kept(strategy, fetched, stage, held) if taken else None
     rows = int(held.row.checkpoint["rows"]) + found.net
     checkpoint = {**site.checkpoint(plan, settings, snapshot, rows), **moves}
@@ -170,7 +170,9 @@ def _compare_stage(
     return header, checkpoint, list(visited), moved
 
 
-def _taken(site: SparkSite, strategy: IdRcs, wanted: Look, read: Mapping[int, StoredRange]) -> list[StoredRange]:
+def _taken(
+    site: SparkSite, strategy: IdRcs, wanted: Look, turn: Turn, read: Mapping[int, StoredRange]
+) -> list[StoredRange]:
     """The ranges that what was fetched becomes the segment of: new ones, and all others where that is worth it."""
     new = [read[r.range_id] for r in wanted.children]
     kept = [read[r.range_id] for r in wanted.kept]
@@ -178,8 +180,8 @@ def _taken(site: SparkSite, strategy: IdRcs, wanted: Look, read: Mapping[int, St
     if not written or wanted.in_leaves or not strategy.deletes or not kept:
         return new
     with site.reading() as conn:
-        segments, known = site.store.segments(conn, site.stream), site.store.ranges(conn, site.stream)
-    return [*new, *kept] if upkeep.may_take(segments, known, kept) else new
+        segments = site.store.segments(conn, site.stream)
+    return [*new, *kept] if upkeep.may_take(segments, turn.known, kept) else new
 
 
 def _differences(

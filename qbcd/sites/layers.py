@@ -26,7 +26,7 @@ def merged(
     """The replica's rows in some ranges: base segments with later batches on top.
 
     Args:
-        base: The rows of the segments.
+        base: The rows of these ranges in the segments.
         deltas: Those of later batches, if there are any.
         asked: The ranges, or some of their leaves.
         about: How many rows these have.
@@ -36,7 +36,7 @@ def merged(
     """
     names = [*IDENTITY, "digest", *(f"c{i}" for i in range(value_columns(base)))]
     inside, alone = one_of([r.range_id for r in asked]), alone or about <= compare.FEW_ROWS
-    rows = base.selectExpr(*names).where(inside)
+    rows = base.selectExpr(*names)
     latest = None if deltas is None else deltas.where(inside)
     if leaves.are_some(asked):
         some = leaves_of(base.sparkSession, asked)

@@ -39,7 +39,7 @@ def sweep(
     with site.reading() as conn:
         known = site.store.ranges(conn, site.stream)
     with site.remembered(plan, held, settings) as snapshot:
-        wanted = look(site, strategy, snapshot, Turn(known), settings, held)
+        wanted = look(site, strategy, snapshot, Turn(known, known), settings, held)
         wanted = cut_anew(site, strategy, snapshot, settings, held, wanted)
         with site.spark.for_rows(wanted.rows):
             fetched = _fetch(site, strategy, snapshot, wanted.asked, settings, held) if wanted.asked else None

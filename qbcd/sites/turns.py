@@ -32,6 +32,7 @@ class Turn:
 
     Attributes:
         due: They, in key order.
+        known: All ranges, as the replica has them.
         rest: Rows that the replica has in all others.
         state: The pass that the poll belongs to; None where every poll looks at all ranges.
         begins: The pass begins with it.
@@ -39,6 +40,7 @@ class Turn:
     """
 
     due: Sequence[StoredRange]
+    known: Sequence[StoredRange]
     rest: int = 0
     state: Pass | None = None
     begins: bool = True
@@ -81,7 +83,7 @@ def turn_of(
     """The turn of a poll that begins `now`."""
     per_poll: int | None = plan.option("per_poll")
     if per_poll is None:
-        return Turn(known)
+        return Turn(known, known)
     visits = rotation.seen_by({r.range_id: r.last_visited for r in known}, now)
     before = Pass.of(checkpoint.get("pass"))
     state = rotation.begun(before, visits, now=now, rows=int(checkpoint["rows"]))
@@ -89,12 +91,12 @@ def turn_of(
     ids = set(rotation.chosen(visits, state, now=now, per_poll=per_poll, overdue=late))
     due = [r for r in known if r.range_id in ids]
     rest = sum(r.rows for r in known if r.range_id not in ids)
-    return Turn(due, rest, state, state is not before, max(now, state.began))
+    return Turn(due, known, rest, state, state is not before, max(now, state.began))
 
 
-def everything(turn: Turn, known: Sequence[StoredRange]) -> Turn:
+def everything(turn: Turn) -> Turn:
     """The turn where all ranges have to be looked at."""
-    return replace(turn, due=known, rest=0)
+    return replace(turn, due=turn.known, rest=0)
 
 
 def check_size(site: SparkSite, session: Session, strategy: IdRcs, settings: Settings, held: Held, turn: Turn) -> None:

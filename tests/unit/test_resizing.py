@@ -74,7 +74,7 @@ def test_a_range_that_cannot_be_cut_keeps_id_and_visit() -> None:
 def test_a_turn_leaves_its_visit_with_all_that_it_saw() -> None:
     """Ranges that moved, that did not, and the parts of one that was cut, all of which it has read."""
     first, second, third = ranges(6.0, 4.0, 5.0)
-    turn = Turn([first, second, third], state=Pass(began=5.0), now=NOW)
+    turn = Turn([first, second, third], [first, second, third], state=Pass(began=5.0), now=NOW)
     moved = StoredRange(1, first.lo, first.hi, 7, 70, last_visited=6.0)
     after = turn.visited([moved], gone=[second])
     assert [(r.range_id, r.rows, r.last_visited) for r in after] == [(1, 7, NOW), (3, 2, NOW)]
@@ -83,6 +83,6 @@ def test_a_turn_leaves_its_visit_with_all_that_it_saw() -> None:
 
 def test_without_a_pass_nobody_notes_visits() -> None:
     first, second = ranges(6.0, 4.0)
-    turn = Turn([first, second])
+    turn = Turn([first, second], [first, second])
     assert turn.visited([second]) == [second]
     assert turn.seen([first]) == [first]
