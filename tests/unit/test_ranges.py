@@ -60,3 +60,12 @@ def test_small_neighbours_are_joined(counts: list[int], expected: list[int]) -> 
     groups = ranges.joined(known, 100)
     assert [r for group in groups for r in group] == known
     assert [len(group) for group in groups] == expected
+
+
+@pytest.mark.parametrize(
+    ("left_out", "expected"),
+    [((), [[1, 2, 3, 4, 5]]), ((3,), [[1, 2], [4, 5]]), ((1, 3, 5), [[2], [4]]), ((2, 3, 4), [[1], [5]])],
+)
+def test_runs_of_neighbours(left_out: tuple[int, ...], expected: list[list[int]]) -> None:
+    known = [r for r in ranges.build([(b,) for b in "abcd"], first_id=1) if r.range_id not in left_out]
+    assert [[r.range_id for r in run] for run in ranges.runs(known)] == expected
