@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
@@ -59,7 +60,8 @@ def poll(
                 return Detection(None, Cost(wanted.scanned, 0, 0, len(turn.due), 0, time.monotonic() - started))
             if not narrow.is_better_uncut(strategy, snapshot, wanted, _density(held), settings.rows_per_range):
                 wanted = cut_anew(site, strategy, snapshot, settings, held, wanted)
-                wanted = join_small(strategy, settings, held, turn, wanted)
+                if _is_taken(site, strategy, turn, wanted):
+                    wanted = join_small(strategy, settings, held, turn, replace(wanted, taken=True))
             jobs.enter_context(site.spark.for_rows(wanted.passed))
             fetched = _fetch(site, strategy, snapshot, wanted, settings, held)
         hooks.reach("after_fetch")
@@ -89,7 +91,7 @@ def _fetch(
     site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
 ) -> Part | narrow.Moved:
     moved = None
-    if narrow.is_worth(strategy, snapshot, wanted, _density(held)):
+    if not wanted.taken and narrow.is_worth(strategy, snapshot, wanted, _density(held)):
         moved = narrow.fetch(site, strategy, snapshot, wanted, settings, held)
     if moved:
         return moved
@@ -159,29 +161,27 @@ def _compare_stage(
     }  # fmt: skip
     header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")
-    taken = _taken(site, strategy, wanted, turn, read)
-    segment = site.kept(strategy, fetched, stage, held) if taken else None
+    stay = [] if wanted.taken else [read[r.range_id] for r in wanted.kept]
+    left = [read[r.range_id] for r in (wanted.asked if wanted.taken else wanted.children)]
+    taken = None
+    if left:
+        held_in = sum(r.asked[0] for r in read.values())
+        segment = site.kept(strategy, fetched, stage, held)
+        taken = Taken(segment, held_in, turn.seen(left), wanted.parents, alone=not stay)
     rows = int(held.row.checkpoint["rows"]) + found.net
     checkpoint = {**site.checkpoint(plan, settings, snapshot, rows), **moves}
-    elsewhere = {r.range_id for r in taken}
-    stay = [read[r.range_id] for r in wanted.kept if r.range_id not in elsewhere]
-    visited = turn.visited(stay, (*wanted.parents, *taken))
-    moved = Taken(segment, turn.seen(taken), wanted.parents, alone=not stay) if segment else None
-    return header, checkpoint, list(visited), moved
+    visited = turn.visited(stay, (*wanted.parents, *left))
+    return header, checkpoint, list(visited), taken
 
 
-def _taken(
-    site: SparkSite, strategy: IdRcs, wanted: Look, turn: Turn, read: Mapping[int, StoredRange]
-) -> list[StoredRange]:
-    """The ranges that what was fetched becomes the segment of: new ones, and all others where that is worth it."""
-    new = [read[r.range_id] for r in wanted.children]
-    kept = [read[r.range_id] for r in wanted.kept]
-    written = strategy.keeps == "rows" or bool(new)  # in the form of a segment
-    if not written or wanted.in_leaves or not strategy.deletes or not kept:
-        return new
+def _is_taken(site: SparkSite, strategy: IdRcs, turn: Turn, wanted: Look) -> bool:
+    """Whether what is fetched of `wanted` is to become the segment of its ranges: it holds all rows that they have."""
+    if wanted.in_leaves or strategy.keeps != "rows" or not strategy.deletes:
+        return False
+    moved = {r.range_id for r in (*wanted.asked, *wanted.parents)}
     with site.reading() as conn:
         segments = site.store.segments(conn, site.stream)
-    return [*new, *kept] if upkeep.may_take(segments, turn.known, kept) else new
+    return upkeep.may_take(segments, [r for r in turn.known if r.range_id not in moved], wanted.asked)
 
 
 def _differences(
@@ -211,7 +211,7 @@ def _counted(
     site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, stage: DataFrame
 ) -> dict[int, StoredRange]:
     """Counts and checksums of the rows that were read; the source's own, where all of its state is one."""
-    if _is_whole(snapshot) and len(wanted.children) == len(wanted.joined):
+    if _is_whole(snapshot) and not wanted.is_cut:
         return {r.range_id: r for r in (*wanted.kept, *wanted.joined)}
     counted = filled(site.stream, wanted.asked, compare.sums(stage, strategy.summed))
     # of a range of which some leaves were read, the source said what all of it is

@@ -41,6 +41,7 @@ class Look:
         leaves: What the leaves of all ranges add up to now, by range; empty where that was not asked for.
         leaf_share: The share of the rows that stands in leaves that differ, of the ranges whose leaves were remembered.
         joined: Those of the children that whole ranges were made of: what they hold is no estimate.
+        taken: What is fetched becomes the segment of all ranges that are asked for.
     """
 
     asked: tuple[StoredRange, ...]
@@ -51,6 +52,7 @@ class Look:
     leaves: Mapping[int, leaves.Remembered] = field(default_factory=dict)
     leaf_share: float | None = None
     joined: tuple[StoredRange, ...] = ()
+    taken: bool = False
 
     @property
     def rows(self) -> int:
@@ -61,6 +63,11 @@ class Look:
     def fetched(self) -> int:
         """About how many rows the source is asked for."""
         return sum(r.asked[0] for r in self.asked)
+
+    @property
+    def is_cut(self) -> bool:
+        """Some range is asked for in parts."""
+        return len(self.children) > len(self.joined)
 
     @property
     def in_leaves(self) -> bool:
@@ -140,10 +147,8 @@ def cut_anew(site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings
 def join_small(strategy: IdRcs, settings: Settings, held: Held, turn: Turn, wanted: Look) -> Look:
     """The same look, where neighbours that had better be one range, one at least of them asked for, are fetched as one.
 
-    What is fetched is then what the replica has of it; else they wait to be joined until the replica is written anew.
+    For a look of which a segment is made; else they wait to be joined until the replica is written anew.
     """
-    if wanted.in_leaves or strategy.keeps != "rows":
-        return wanted
     now, gone = {r.range_id: r for r in wanted.kept}, {r.range_id for r in wanted.parents}
     due = [now.get(r.range_id, r) for r in turn.due if r.range_id not in gone]  # what is not asked for has not changed
     groups = [g for run in ranges.runs(due) for g in strategy.cut.joined(run, settings.rows_per_range)]

@@ -105,12 +105,13 @@ class Replica:
         return self.store.replace_ranges(conn, row, [replace(r, segment=part.part_id) for r in ranges])
 
     def take(
-        self, conn: Connection, row: StreamRow, part: Part, *, folded: int, gone: Sequence[StoredRange],
+        self, conn: Connection, row: StreamRow, part: Part, *, rows: int, folded: int, gone: Sequence[StoredRange],
         ranges: Sequence[StoredRange], alone: bool,
     ) -> StreamRow:  # fmt: skip
         """Makes `part` the segment of `ranges`, which are some of the stream's, or new ones in the place of `gone`.
 
         Args:
+            rows: Of `part`.
             folded: The batch of this commit, which is in `part` already.
             gone: Ranges that others take the place of.
             ranges: Those whose rows are in `part`.
@@ -126,7 +127,7 @@ class Replica:
         named, last = self.store.named_segments(conn, self.stream), row.last_batch_seq
         kept = [replace(s, folded_through=folded) if alone and s.folded_through == last else s for s in old]
         self.store.delete_segments(conn, self.stream, [s.segment_id for s in old])
-        new = _segment(row, part, row.epoch, sum(r.rows for r in ranges), folded)
+        new = _segment(row, part, row.epoch, rows, folded)
         self.store.add_segments(conn, self.stream, [*(s for s in kept if s.segment_id in named), new])
         return row
 

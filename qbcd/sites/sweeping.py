@@ -97,4 +97,5 @@ def _recut(
     ids = keys.where(keys.range_id.isin(children)).select("key_id", "range_id")
     rows = old.drop("range_id").join(ids, "key_id")
     segment = site.files.write(rows, row_fields([c.travel for c in strategy.kept]), "segment", held)
-    return Taken(segment, [read[i] for i in children], wanted.parents)
+    cut = [read[i] for i in children]
+    return Taken(segment, sum(r.rows for r in cut), cut, wanted.parents)

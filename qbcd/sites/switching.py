@@ -52,11 +52,13 @@ class Taken:
     """A segment that becomes that of some ranges, which has all of their rows.
 
     Attributes:
+        rows: How many rows there are in it, those of other ranges counted.
         gone: Ranges that others of them take the place of.
         alone: No other range has changes in the batch.
     """
 
     segment: Part
+    rows: int
     ranges: Sequence[StoredRange]
     gone: Sequence[StoredRange] = ()
     alone: bool = False
@@ -170,8 +172,9 @@ def switch(
         site.store.update_ranges(conn, site.stream, moved)
         if taken:
             row = site.replica.take(
-                conn, row, taken.segment, folded=folded, gone=taken.gone, ranges=taken.ranges, alone=taken.alone
-            )
+                conn, row, taken.segment, rows=taken.rows, folded=folded, gone=taken.gone, ranges=taken.ranges,
+                alone=taken.alone,
+            )  # fmt: skip
         confirm(site.project, settings, held, conn)
         row = site.commit(conn, row, held, header, dict(checkpoint))
     held.row = row

@@ -54,7 +54,7 @@ def collect(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
         site.swept = True
 
 
-def may_take(segments: Sequence[Segment], known: Sequence[StoredRange], fetched: Sequence[StoredRange]) -> bool:
+def may_take(segments: Sequence[Segment], others: Sequence[StoredRange], fetched: Sequence[StoredRange]) -> bool:
     """Whether rows that a poll fetched, all of some ranges, had better become their segment than lie in a layer on it.
 
     It costs nothing: they are written already, and what is read next of these ranges is this alone. But their rows of
@@ -62,16 +62,15 @@ def may_take(segments: Sequence[Segment], known: Sequence[StoredRange], fetched:
 
     Args:
         segments: Those that there are.
-        known: All ranges, as the replica has them.
-        fetched: Some of them as they are now.
+        others: The ranges that were not fetched.
+        fetched: Those that were, as they are now.
     """
-    ids = {r.range_id for r in fetched}
-    named = {r.segment for r in known if r.range_id not in ids}
-    left = [s for s in segments if s.segment_id in named]
-    return len(left) < TAKEN_SEGMENTS and _stored(left) + _stored(fetched) <= WITH_UNREAD * _stored(known)
+    named = {r.segment for r in others}
+    stored = _rows([s for s in segments if s.segment_id in named]) + _rows(fetched)
+    return len(named) < TAKEN_SEGMENTS and stored <= WITH_UNREAD * (_rows(others) + _rows(fetched))
 
 
-def _stored(pieces: Sequence[Segment] | Sequence[StoredRange]) -> int:
+def _rows(pieces: Sequence[Segment] | Sequence[StoredRange]) -> int:
     return sum(one.rows for one in pieces)
 
 
@@ -117,25 +116,27 @@ def _written_anew(
 
     And those of the smaller segments, once there are many segments.
     """
-    ids, small = _changed(site, plan, pending), set[str | None]()
+    last, small = _last_changes(site, plan, pending), set[str | None]()
+    level = {s.segment_id: s.folded_through for s in segments}
     if len(segments) >= SOME_SEGMENTS:
         largest = max(segments, key=lambda s: s.rows)
         small = {s.segment_id for s in segments if s is not largest}
-    moved = [r for r in known if r.range_id in ids or r.segment in small]
+    moved = [r for r in known if last.get(r.range_id, -1) > level.get(r.segment or "", -1) or r.segment in small]
     chosen = {r.range_id for r in moved}
     named = {r.segment for r in known if r.range_id not in chosen}
-    rows, anew, left = _stored(known), _stored(moved), _stored([s for s in segments if s.segment_id in named])
+    rows, anew, left = _rows(known), _rows(moved), _rows([s for s in segments if s.segment_id in named])
     few = anew <= ANEW_AT_MOST * rows and left + anew <= WITH_UNREAD * rows
     return moved if moved and few else known
 
 
-def _changed(site: SparkSite, plan: StreamPlan, pending: Sequence[BatchHeader]) -> set[int]:
-    """The ranges that batches have changes of."""
+def _last_changes(site: SparkSite, plan: StreamPlan, pending: Sequence[BatchHeader]) -> dict[int, int]:
+    """The last batch that has changes of a range, by range."""
     if not pending:
-        return set()
+        return {}
     with site.spark.for_rows(sum(h.size for h in pending)):
         batches = site.replica.batch_rows(plan, *(Part.of_location(h.location) for h in pending))
-        return {int(r["range_id"]) for r in batches.select("range_id").distinct().collect()}
+        found = batches.groupBy("range_id").agg({"batch_seq": "max"}).toDF("range_id", "last").collect()
+        return {int(r["range_id"]): int(r["last"]) for r in found}
 
 
 def _groups(cut: Cut, known: Sequence[StoredRange], chosen: set[int], size: int) -> list[list[StoredRange]]:
