@@ -175,3 +175,16 @@ def test_a_replica_of_digests_is_not_written_for_it(database: str, spark: SparkS
         assert [s.segment_id for s in segments] == [s.segment_id for s in before]
         assert levels(segments) == [log.last - 2]
         assert project.stream(STREAM).verify() == []
+
+
+def test_parts_of_a_range_beside_one_on_which_a_batch_lies(
+    database: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layered.always(monkeypatch)
+    log = Log(database, workspace)
+    with opened(log.config, workspace, spark) as project:
+        project.stream(STREAM).prepare()
+        grown = "INSERT INTO log SELECT i, 'new' FROM generate_series(1001, 1200) i"
+        _, segments = log.poll(project, f"UPDATE log SET line = 'a' WHERE id = 5; {grown}")
+        assert levels(segments) == [log.last - 1, log.last], "only that of the parts has the batch"
+        assert project.stream(STREAM).verify() == []
