@@ -85,7 +85,7 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int, polls: int) 
             for number in range(WARM + polls):
                 _round(project, tables, which, kept=number >= WARM)
         for one in tables:
-            one.peak = _peak(partial(_poll, project, one, 0))
+            one.peak = peak(partial(_poll, project, one, 0))
     return _table(tables, polls, place.version())
 
 
@@ -93,12 +93,12 @@ def _round(project: Project, tables: Sequence[Sized], which: str, *, kept: bool)
     for one in tables:
         changed = one.change(which, one.rows)
         scan = seconds(lambda one=one: one.place.one(_digest_scan(project, one)))  # type: ignore[misc]
-        before = _received()
+        before = received()
         poll = seconds(partial(_poll, project, one, changed))
         if kept:
             one.scan.setdefault(which, []).append(scan)
             one.poll.setdefault(which, []).append(poll)
-            one.bytes.setdefault(which, []).append(_received() - before)
+            one.bytes.setdefault(which, []).append(received() - before)
 
 
 def _digest_scan(project: Project, one: Sized) -> str:
@@ -116,13 +116,14 @@ def _poll(project: Project, one: Sized, expected: int) -> None:
         raise AssertionError(f"{one.name}: {found} changes, not {expected}")
 
 
-def _received() -> int:
+def received() -> int:
     """Bytes that came in on the loopback interface since the machine started; 0 where Linux does not tell."""
     statistics_of = Path("/sys/class/net/lo/statistics/rx_bytes")
     return int(statistics_of.read_text()) if statistics_of.exists() else 0
 
 
-def _peak(action: Callable[[], object]) -> int:
+def peak(action: Callable[[], object]) -> int:
+    """The most bytes that Python's own allocations took at a time meanwhile."""
     tracemalloc.start()
     try:
         action()

@@ -114,7 +114,7 @@ class Assembly:
             retain=config.retain,
             every=config.every,
             key_change=config.key_change,
-            rows_per_range=int(config.options.get("rows_per_range") or 2000),
+            rows_per_range=config.options.get("rows_per_range"),
             connections=self.config.sources[config.source].connections,
             audit=config.audit,
             accept_deletes=accept_deletes,

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, model_validator
+from pydantic import BeforeValidator, Discriminator, model_validator
 
-from qbcd.config.fields import Count, Filled, Interval, Whole, wrong
+from qbcd.config.fields import Count, Filled, Interval, wrong
 from qbcd.config.query_options import VbdOptions
 from qbcd.config.strategy_base import StrategyConfig, VisitOptions
 from qbcd.config.strategy_values import ONLY, Columns, Deletes, FixedZone, Scalar
@@ -33,7 +33,7 @@ class IdRcsOptions(VisitOptions):
     """Options of the strategy that compares range checksums.
 
     Attributes:
-        rows_per_range: Rows that a range holds when ranges are built.
+        rows_per_range: Rows that a range holds when ranges are built; None where that goes by the table's size.
         buckets: Whether ranges are of the key or of its hash; None where the catalog decides.
         replica: What is kept of a row: its values, or key and digest.
         consistency: ``range`` where each range may be read in a state of its own; None for one state if it can be had.
@@ -42,7 +42,7 @@ class IdRcsOptions(VisitOptions):
     meaning = ("buckets", "replica")
 
     type: Literal["id_rcs"] = "id_rcs"
-    rows_per_range: Whole = Field(default=2000, ge=1, le=10_000_000)
+    rows_per_range: Count | None = None
     buckets: Literal["key", "hash"] | None = None
     replica: Literal["rows", "digest"] = "rows"
     consistency: Literal["snapshot", "range"] | None = None

@@ -34,6 +34,7 @@ def check_strategies(config: ProjectConfig) -> list[Problem]:
         found.update(dict.fromkeys(_audit(config, table, strategy, here)))
         found.update(dict.fromkeys(_retention(config, table, strategy, options)))
         found.update(dict.fromkeys(_checksum_column(table, strategy, options)))
+    found.update(dict.fromkeys(_shared_columns(config)))
     return list(found)
 
 
@@ -127,3 +128,20 @@ def _checksum_column(table: TableConfig, strategy: StrategyConfig, options: KeyP
         if strategy.checksum_column in (names or ()):
             what = f"the column of the checksums is listed in `{key}`: it would be part of its own checksum"
             yield Problem((*options, "checksum_column"), what, f"name another column, or take it out of `{key}`")
+
+
+def _shared_columns(config: ProjectConfig) -> Iterator[Problem]:
+    """Streams that write their checksums into one column: what one has seen no other would find any more."""
+    first: dict[tuple[str, str | None, str], int] = {}
+    for index, table in enumerate(config.tables):
+        strategy = table.strategy or config.defaults.strategy
+        if not isinstance(strategy, TlcsOptions) or strategy.checksum_column is None:
+            continue
+        place = (table.source, table.table, strategy.checksum_column)
+        if first.setdefault(place, index) != index:
+            what = (
+                f"tables[{first[place]}] has its checksums in column {strategy.checksum_column!r} of "
+                f"{table.table} too: what one of them has seen the other would not find"
+            )
+            options = ("tables", index, *(("strategy", "checksum_column") if table.strategy is not None else ()))
+            yield Problem(options, what, "name a column of its own for each")

@@ -21,7 +21,7 @@ from qbcd.sites import compare, leaves, narrow, upkeep
 from qbcd.sites.auditing import AUDIT
 from qbcd.sites.files import PASSING, Part
 from qbcd.sites.guards import ACCEPTED_SOURCE
-from qbcd.sites.looking import Look, check_torn, cut_anew, filled, join_small, look
+from qbcd.sites.looking import Look, check_torn, cut_anew, filled, join_small, look, total_of
 from qbcd.sites.reading import Snapshot
 from qbcd.sites.switching import Found, Taken, new_batch, stage_changes, switch, write_batch
 from qbcd.sites.tallies import Totals
@@ -58,7 +58,8 @@ def poll(
             if not wanted.asked:
                 _nothing_found(site, plan, settings, held, snapshot, turn, wanted)
                 return Detection(None, Cost(wanted.scanned, 0, 0, len(turn.due), 0, time.monotonic() - started))
-            if not narrow.is_better_uncut(strategy, snapshot, wanted, _density(held), settings.rows_per_range):
+            size = settings.range_size(total_of(held, wanted))
+            if not narrow.is_better_uncut(strategy, snapshot, wanted, _density(held), size):
                 wanted = cut_anew(site, strategy, snapshot, settings, held, wanted)
                 if _is_taken(site, strategy, turn, wanted):
                     wanted = join_small(strategy, settings, held, turn, replace(wanted, taken=True))

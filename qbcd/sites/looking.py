@@ -103,7 +103,7 @@ def look(site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, setti
     """
     before, first_id, known = int(held.row.checkpoint["rows"]), held.row.next_range_id, turn.due
     if snapshot.anew:
-        new = tuple(cut(site, strategy, snapshot, settings, first_id))
+        new = tuple(cut(site, strategy, snapshot, settings, first_id, before))
         return Look(new, tuple(known), new, tuple(known), before)
     site.progress(f"checksums of {len(known):,} ranges")
     texts: dict[int, str] | None = {} if leaves.are_asked(strategy, snapshot, turn, held) else None
@@ -119,9 +119,15 @@ def look(site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, setti
     return leaves.restricted(found, leaves.read(site.files, held.row.checkpoint)) if told and dirty else found
 
 
+def total_of(held: Held, wanted: Look) -> int:
+    """About how many rows the table has: those of the replica, or more where so many were counted."""
+    return max(int(held.row.checkpoint["rows"]), wanted.scanned)
+
+
 def cut_anew(site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings, held: Held, wanted: Look) -> Look:
     """The same look, with the ranges that outgrew their size cut anew; each is asked for its bounds by itself."""
-    outgrown = {r.range_id for r in wanted.outgrown(settings.rows_per_range)}
+    total = total_of(held, wanted)
+    outgrown = {r.range_id for r in wanted.outgrown(settings.range_size(total))}
     asked: list[StoredRange] = []
     parents: list[StoredRange] = []
     children: list[StoredRange] = []
@@ -130,7 +136,7 @@ def cut_anew(site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings
         if one.range_id in outgrown:
             first_id = held.row.next_range_id + len(children)
             whole = replace(one, only=None)
-            own = cut(site, strategy, snapshot, settings, first_id, within=whole, total=wanted.scanned)
+            own = cut(site, strategy, snapshot, settings, first_id, total, within=whole)
         if len(own) <= 1:  # bounds may be of another state than counts, and rows of one hash stay together
             asked.append(one)
             continue
@@ -151,7 +157,8 @@ def join_small(strategy: IdRcs, settings: Settings, held: Held, turn: Turn, want
     """
     now, gone = {r.range_id: r for r in wanted.kept}, {r.range_id for r in wanted.parents}
     due = [now.get(r.range_id, r) for r in turn.due if r.range_id not in gone]  # what is not asked for has not changed
-    groups = [g for run in ranges.runs(due) for g in strategy.cut.joined(run, settings.rows_per_range)]
+    size = settings.range_size(total_of(held, wanted))
+    groups = [g for run in ranges.runs(due) for g in strategy.cut.joined(run, size)]
     small = [g for g in groups if len(g) > 1 and any(r.range_id in now for r in g)]
     new = [replace(r, last_visited=0.0) for r in joined_as(small, held.row.next_range_id + len(wanted.children))]
     place = {r.range_id: one for one, group in zip(new, small, strict=True) for r in group}
@@ -165,16 +172,20 @@ def join_small(strategy: IdRcs, settings: Settings, held: Held, turn: Turn, want
 
 
 def cut(
-    site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings, first_id: int,
-    within: KeyRange | None = None, total: int = 0,
+    site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings, first_id: int, total: int,
+    within: KeyRange | None = None,
 ) -> list[StoredRange]:  # fmt: skip
-    """Ranges of about `rows_per_range` rows over the table (of `total` rows) or one range of it."""
+    """Ranges over the table, of about `total` rows, or over one range of it."""
     site.progress("building key ranges")
-    size = settings.rows_per_range
+    size = settings.range_size(total)
     asked = strategy.cut.bounds(size, within)
     found = snapshot.session.rows(asked) if asked else []
-    bare = strategy.cut.ranges(found, size, first_id, within, total)
-    return [StoredRange(r.range_id, r.lo, r.hi, rows=size) for r in bare]
+    if within is None:
+        bare = strategy.cut.ranges(found, size, first_id, settings.most_ranges)
+    else:
+        bare = strategy.cut.parts(found, size, first_id, within, total)
+    rows = size * -(-(len(found) + 1) // len(bare))  # of more than one of those that were asked for, where few may be
+    return [StoredRange(r.range_id, r.lo, r.hi, rows=rows) for r in bare]
 
 
 def filled(stream: str, asked: Sequence[StoredRange], sums: Mapping[int, tuple[int, int | None]]) -> list[StoredRange]:

@@ -108,7 +108,8 @@ class SparkSite(Site):
             now = self.store.now(conn)
         with snapshot_of(self.source, plan, None, one_state=strategy.cut.one_state) as snapshot:
             self.check_key(snapshot.session, plan)
-            bare = cut(self, strategy, snapshot, settings, held.row.next_range_id)
+            about = max(0, plan.table.rows)
+            bare = cut(self, strategy, snapshot, settings, held.row.next_range_id, about)
             fetched = self.fetch(strategy, snapshot, bare, settings, held)
         stage = self.stage(strategy, fetched, settings)
         self.check_values(stage, plan, settings)

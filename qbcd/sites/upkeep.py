@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 COMPACT_FRACTION = 0.1  # of the replica's rows, standing in batches, before they are folded in
 COMPACT_BATCHES = 50
 COMPACT_SEGMENTS = 20
+TOO_MANY = 2  # times the ranges that a table should have at most, beyond which all are written anew, and joined
 SOME_SEGMENTS = 5  # from which on the smaller ones are written anew, too: each is read by itself
 TAKEN_SEGMENTS = 5  # up to which another is made of what a poll fetched
 ANEW_AT_MOST = 0.5  # of the replica's rows, in ranges with changes, up to which only these are written anew
@@ -91,9 +92,10 @@ def compact(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
         if not large and len(segments) <= COMPACT_SEGMENTS:
             return False
         known = store.ranges(conn, stream)
-    anew = _written_anew(site, plan, pending, known, segments)
+    many = settings.most_ranges is not None and len(known) > TOO_MANY * settings.most_ranges
+    anew = known if many else _written_anew(site, plan, pending, known, segments)
     chosen = {r.range_id for r in anew}
-    groups = _groups(site.strategy(plan).cut, known, chosen, settings.rows_per_range)
+    groups = _groups(site.strategy(plan).cut, known, chosen, settings.range_size(rows))
     after = joined_as(groups, row.next_range_id)
     ids = {r.range_id: one.range_id for one, group in zip(after, groups, strict=True) for r in group if r != one}
     with site.spark.for_rows(sum(r.rows for r in anew) + grown):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from qbcd import ranges
 from qbcd.model import BatchHeader, Cost, Statement
 from qbcd.state import LeaseKeeper, Refusal, StreamRow
 
@@ -23,6 +24,7 @@ class Settings:
         key_change: Deletes and inserts of equal content are marked as a change of key.
         typed: Some sink needs every value in its type's range.
         requested: What the user wrote about the plan; a change needs `reset`.
+        rows_per_range: Rows of a range under Spark, None where that goes by the table's size.
         audit: How often replica and source are compared in full, None for never.
         accept_deletes: Lift the delete guard once.
         accept_source: Go on although the source is another server than remembered.
@@ -37,11 +39,20 @@ class Settings:
     retain: timedelta = timedelta(days=7)
     every: timedelta = timedelta(seconds=30)
     key_change: bool = False
-    rows_per_range: int = 2000
+    rows_per_range: int | None = None
     connections: int = 2
     audit: timedelta | None = None
     accept_deletes: bool = False
     accept_source: bool = False
+
+    def range_size(self, rows: int) -> int:
+        """How many rows a range under Spark should hold, in a table of `rows` rows."""
+        return self.rows_per_range or ranges.size_for(rows)
+
+    @property
+    def most_ranges(self) -> int | None:
+        """How many ranges a table should be cut into, at most; None where the user says how large they are."""
+        return None if self.rows_per_range else ranges.MOST_RANGES
 
 
 @dataclass(frozen=True)

@@ -62,17 +62,28 @@ class Cut(ABC):
         """What has to be asked before the table or one range is cut; None where that is nothing."""
 
     @abstractmethod
-    def ranges(
-        self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange | None = None, total: int = 0
+    def ranges(self, found: Sequence[Any], rows_per_range: int, first_id: int, most: int | None) -> list[KeyRange]:
+        """The ranges of the whole table.
+
+        Args:
+            found: Rows of `bounds`.
+            rows_per_range: How many rows a range should hold.
+            first_id: The first new id.
+            most: How many ranges there may be, or None.
+        """
+
+    @abstractmethod
+    def parts(
+        self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange, total: int
     ) -> list[KeyRange]:
-        """The new ranges.
+        """What one range is cut into.
 
         Args:
             found: Rows of `bounds`, none where there was nothing to ask.
             rows_per_range: How many rows a range should hold.
             first_id: The first new id.
-            within: The range to cut (its rows are those of now), or None for the table.
-            total: Rows of the table, where `within` is given.
+            within: The range, whose rows are those of now.
+            total: Rows of the table.
         """
 
     @abstractmethod
@@ -163,11 +174,18 @@ class KeyCut(Cut):
             columns = tuple(replace(c, name=f"qbcd_{i}") for i, c in enumerate(columns))
         return Statement(connector.range_bounds(keys, columns, rows_per_range=rows_per_range))
 
-    def ranges(
-        self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange | None = None, total: int = 0
+    def ranges(self, found: Sequence[Any], rows_per_range: int, first_id: int, most: int | None) -> list[KeyRange]:
+        """Between the keys that the source picked, or some of them."""
+        return ranges.build(self._keys(ranges.thinned(found, most)), first_id=first_id)
+
+    def parts(
+        self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange, total: int
     ) -> list[KeyRange]:
         """Between the keys that the source picked."""
-        return ranges.build([tuple(str(v) for v in row) for row in found], first_id=first_id, within=within)
+        return ranges.build(self._keys(found), first_id=first_id, within=within)
+
+    def _keys(self, found: Sequence[Any]) -> list[tuple[str, ...]]:
+        return [tuple(str(v) for v in row) for row in found]
 
     def joined(self, known: Sequence[Range], rows_per_range: int) -> list[list[Range]]:
         """Neighbours."""
@@ -208,12 +226,15 @@ class HashCut(Cut):
             return None
         return self.row_count()
 
-    def ranges(
-        self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange | None = None, total: int = 0
-    ) -> list[KeyRange]:
+    def ranges(self, found: Sequence[Any], rows_per_range: int, first_id: int, most: int | None) -> list[KeyRange]:
         """Halves, halves of halves, and so on."""
-        if within is None:
-            return buckets.divided(buckets.depth_for(int(found[0].n), rows_per_range), first_id=first_id)
+        depth = buckets.depth_for(int(found[0].n), rows_per_range)
+        return buckets.divided(min(depth, most.bit_length() - 1) if most else depth, first_id=first_id)
+
+    def parts(
+        self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange, total: int
+    ) -> list[KeyRange]:
+        """Its halves, halves of these, and so on."""
         # what is still large so deep down are rows of one hash, which no cut would part
         depth = buckets.depth_of([within]) + buckets.depth_for(within.rows, rows_per_range)
         depth = min(depth, buckets.depth_for(total, rows_per_range) + UNEVEN, buckets.DEEPEST)

@@ -8,10 +8,9 @@ from typing import ClassVar
 
 from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import Column, Consistency, KeyRange, Statement
+from qbcd.ranges import ROWS_PER_RANGE
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.in_source import InSource, Way, sql_name
-
-ROWS_PER_RANGE = 2000  # where pages cannot be counted
 
 
 class Ranged(InSource):

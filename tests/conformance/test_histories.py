@@ -156,7 +156,10 @@ TWINS = [variant for variant in VARIANTS if variant.name in ("mds", "id_rcs")]
 def of(place: Place, *, both: bool) -> dict[Variant, tuple[str, ...]]:
     """The variants that a database has, each with one restriction or `both`."""
     had = [variant for variant in VARIANTS if not variant.kinds or place.kind in variant.kinds]
-    return {v: BOTH[: 1 + v.restricted] if both else (BOTH[i % 2 * v.restricted],) for i, v in enumerate(had)}
+    return {
+        v: BOTH[: 1 + v.restricted] if both and not v.alone else (BOTH[i % 2 * v.restricted],)
+        for i, v in enumerate(had)
+    }
 
 
 def test_every_strategy_has_a_variant() -> None:

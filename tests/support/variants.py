@@ -163,6 +163,7 @@ class Variant:
         polls: After how many polls without a change in between it has told all.
         overlap: Where nobody shows who is at work, its watermark stands before the baseline, and rows are read again.
         restricted: A restriction is possible.
+        alone: Two streams of it on one table would be in each other's way.
         kinds: The databases that have it; empty for all.
     """
 
@@ -174,6 +175,7 @@ class Variant:
     polls: int = 1
     overlap: bool = False
     restricted: bool = True
+    alone: bool = False
     kinds: tuple[str, ...] = ()
 
     @property
@@ -232,10 +234,10 @@ VARIANTS = (
     Variant("tlcs-remote-no-deletes", {"type": "tlcs", "checksums": "remote", "deletes": False, "rows_per_range": 4},
             partial(summed, deletes=False, in_row=False), old=False),
     Variant("tlcs-in-row", {"type": "tlcs", "checksum_column": "sum_of_row", **_IN_ROW},
-            partial(summed, deletes=True, in_row=True), old=False),
+            partial(summed, deletes=True, in_row=True), old=False, alone=True),
     Variant("tlcs-in-row-no-deletes",
             {"type": "tlcs", "checksum_column": "sum_of_row_2", "deletes": False, **_IN_ROW},
-            partial(summed, deletes=False, in_row=True), old=False),
+            partial(summed, deletes=False, in_row=True), old=False, alone=True),
     Variant("ts", _ts(), stamped),
     Variant("ts-swept", _ts(**_SWEPT), partial(stamped, swept=True)),
     Variant("ts-spark", _ts(replica="spark"), stamped),

@@ -174,11 +174,11 @@ def test_a_range_is_cut_by_its_rows_and_not_for_ever() -> None:
     cut = IdRcs(connector_for("postgresql://localhost/any"), plan("uuid", None, buckets="hash")).cut
     (whole,) = buckets.divided(0, first_id=1)
     large = KeyRange(1, whole.lo, whole.hi, rows=950)
-    assert len(cut.ranges([], 100, 5, large, total=950)) == 16
-    alike = cut.ranges([], 100, 5, KeyRange(9, ("0",), None, rows=950), total=950)[0]
+    assert len(cut.parts([], 100, 5, large, 950)) == 16
+    alike = cut.parts([], 100, 5, KeyRange(9, ("0",), None, rows=950), 950)[0]
     seen = 0
     while True:  # rows of one hash: always all in one of the parts
-        parts = cut.ranges([], 100, 5, KeyRange(9, alike.lo, alike.hi, rows=950), total=950)
+        parts = cut.parts([], 100, 5, KeyRange(9, alike.lo, alike.hi, rows=950), 950)
         if len(parts) == 1:
             break
         alike, seen = parts[0], seen + 1

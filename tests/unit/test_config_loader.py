@@ -21,7 +21,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ID_RCS = {
-    "rows_per_range": 2000, "buckets": None, "replica": "rows", "consistency": None, "per_poll": None,
+    "rows_per_range": None, "buckets": None, "replica": "rows", "consistency": None, "per_poll": None,
     "max_staleness": None, "target": None, "per_second": None, "nice_ratio": 0.0,
 }  # fmt: skip
 

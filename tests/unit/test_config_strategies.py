@@ -24,7 +24,7 @@ RANGES: dict[str, Any] = {
     "nice_ratio": 0.0, "per_poll": None, "max_staleness": None,
 }  # fmt: skip
 RCS: dict[str, Any] = {
-    **{name: value for name, value in RANGES.items() if name != "pages_per_range"}, "rows_per_range": 2000,
+    **{name: value for name, value in RANGES.items() if name != "pages_per_range"}, "rows_per_range": None,
     "target": None, "buckets": None, "replica": "rows", "consistency": None,
 }  # fmt: skip
 MARKS: dict[str, Any] = {"timestamp": ("changed",), "zone": None, "margin": timedelta(seconds=1), "lag": None}

@@ -299,3 +299,15 @@ def test_rows_without_a_key_are_for_one_strategy(tmp_path: Path, strategy: str, 
         assert load(tmp_path, text).streams[0].key == ()
         assert load(tmp_path, text.replace("key: none", "key: [none]")).streams[0].key == ("none",)
         assert "tables[0].key: expected a list" in str(failure(tmp_path, text.replace("key: none", "key: no")))
+
+
+def test_two_streams_do_not_share_a_column_of_checksums(tmp_path: Path) -> None:
+    own = "{type: tlcs, checksums: column, checksum_column: mine}"
+    text = GOOD.replace("strategy: id_rcs", f"strategy: {own}")
+    again = f"  - {{name: again, source: shop, table: public.orders, key: [order_id], strategy: {own}}}\n"
+    told = str(failure(tmp_path, text.replace("tables:\n", f"tables:\n{again}"))).replace(f"{tmp_path}/", "")
+    assert told == (
+        "qbcd.yaml:21: tables[1].strategy.checksum_column: tables[0] has its checksums in column 'mine' of "
+        "public.orders too: what one of them has seen the other would not find (name a column of its own for each)"
+    )
+    load(tmp_path, text.replace("tables:\n", f"tables:\n{again.replace('mine', 'its_own')}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import pytest
 
@@ -69,3 +70,19 @@ def test_small_neighbours_are_joined(counts: list[int], expected: list[int]) -> 
 def test_runs_of_neighbours(left_out: tuple[int, ...], expected: list[list[int]]) -> None:
     known = [r for r in ranges.build([(b,) for b in "abcd"], first_id=1) if r.range_id not in left_out]
     assert [[r.range_id for r in run] for run in ranges.runs(known)] == expected
+
+
+@pytest.mark.parametrize(("rows", "size"), [(0, 2000), (8_192_000, 2000), (8_192_001, 2001), (100_000_000, 24_415)])
+def test_large_tables_have_larger_ranges(rows: int, size: int) -> None:
+    assert ranges.size_for(rows) == size
+    assert -(-rows // size) <= ranges.MOST_RANGES
+
+
+@pytest.mark.parametrize("bounds", [0, 1, 6, 7, 8, 13, 14, 100])
+def test_bounds_are_thinned_evenly(bounds: int) -> None:
+    kept = ranges.thinned(range(1, bounds + 1), 7)
+    edges = [0, *kept, bounds + 1]
+    widths = [hi - lo for lo, hi in pairwise(edges)]
+    assert len(widths) <= 7 and sum(widths) == bounds + 1
+    assert set(widths[:-1]) <= {max(widths)} and 1 <= widths[-1] <= max(widths)
+    assert list(ranges.thinned(range(bounds), None)) == list(range(bounds))

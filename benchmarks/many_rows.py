@@ -1,0 +1,70 @@
+"""What an unchanged poll of ID/RCS ships and holds in memory as a table grows to `--rows` rows, which are narrow ones.
+
+Taken first after the baseline, then while leaves are in use, which three polls of changes all over the table lead to.
+"""
+
+from __future__ import annotations
+
+import statistics
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks import peers
+from benchmarks.growth import peak, received
+from benchmarks.measure import Table, seconds
+from benchmarks.places import Place
+from qbcd.api import Project
+
+DATABASES = ("postgresql", "postgresql-debian")
+SETTINGS = peers.SETTINGS
+PARTS = (20, 4, 2, 1)  # of the rows
+CREATE = """
+CREATE TABLE public.rows_{rows} (id bigint PRIMARY KEY, note text);
+INSERT INTO public.rows_{rows} SELECT i, 'n' || i FROM generate_series(1::bigint, {rows}) AS i;
+VACUUM ANALYZE public.rows_{rows}
+"""
+SPREAD = "UPDATE public.rows_{rows} SET note = note || '.' WHERE id % 211 = {number}"
+
+
+def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
+    """One table after the other, each made, prepared and polled."""
+    table = Table(
+        ("rows", "ranges", "", "unchanged poll", "bytes received", "peak of Python's memory"), place.version()
+    )
+    sizes = [rows // part for part in PARTS]
+    with Project.from_dict(_config(place.url, sizes), base_dir=folder) as project:
+        for size in sizes:
+            place.run(CREATE.format(rows=size))
+            project.stream(f"rows_{size}").prepare()
+            _line(table, project, size, repeats, "")
+            for number in range(3):
+                place.run(SPREAD.format(rows=size, number=number))
+                _poll(project, size)
+            _line(table, project, size, repeats, "with leaves")
+    return table
+
+
+def _config(url: str, sizes: list[int]) -> dict[str, Any]:
+    return {
+        "version": 1, "sources": {"shop": {"url": url}}, "sinks": {"changes": {"type": "jsonl", "path": "out"}},
+        "tables": [{"source": "shop", "table": f"public.rows_{size}", "name": f"rows_{size}", "strategy": "id_rcs",
+                    "sinks": ["changes"], "baseline": "silent"} for size in sizes],
+    }  # fmt: skip
+
+
+def _line(table: Table, project: Project, size: int, repeats: int, how: str) -> None:
+    poll = partial(_poll, project, size)
+    poll()
+    before, took = received(), statistics.mean(seconds(poll) for _ in range(repeats))
+    came, held = (received() - before) / repeats, peak(poll)
+    ranges = poll().ranges
+    table.rows.append((f"{size:,}", f"{ranges:,}", how, f"{took:.2f} s", f"{came:,.0f}", f"{held:,} bytes"))
+
+
+def _poll(project: Project, size: int) -> Any:
+    """The cost of one poll."""
+    [outcome] = project.run([f"rows_{size}"], once=True).outcomes
+    if outcome.error is not None or outcome.report is None:
+        raise outcome.error or AssertionError(size)
+    return outcome.report.cost
