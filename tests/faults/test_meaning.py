@@ -67,7 +67,7 @@ def test_columns_come_and_go(name: str, place: Place, workspace: Path, spark: Sp
         assert seen.verify() == []
 
 
-@over("name", ["ts", "id_rcs", *REST, *(pytest.param(n, marks=LATER) for n in ("mds", "digest"))], elsewhere=[])
+@over("name", ["id_rcs", *REST, *(pytest.param(n, marks=LATER) for n in ("ts", "mds", "digest"))], elsewhere=[])
 def test_another_restriction(name: str, place: Place, workspace: Path, spark: SparkSession) -> None:
     out = EXIT.get(name)
     with Captured(place, workspace, name, spark, guards={"max_delete_fraction": 0.3}) as seen:

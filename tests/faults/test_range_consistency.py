@@ -205,7 +205,7 @@ def test_accepted_source(database: str, workspace: Path, spark: SparkSession, mo
 
 
 # Rule 19: only what still differs when it is read again is told.
-@pytest.mark.parametrize("waits", [1, 2])
+@pytest.mark.parametrize("waits", [pytest.param(1, marks=pytest.mark.campaign), 2])
 def test_verify_reads_again(waits: int, gated: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(gated, workspace, "id_rcs", spark, where="public.gate(id)") as scene:
         scene.make_table()

@@ -1,4 +1,4 @@
-"""A Spark session that dies between two polls: the job goes on with another one, and nothing is lost."""
+"""A Spark session that dies, between two polls or within one: the next has another one, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.places import Place
-from tests.support.project import config
+from tests.support.project import config, opened
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Its own process, since this one's Java is that of all tests.
 CHILD = """
@@ -57,3 +61,40 @@ def test_another_one_is_started(how: str, place: Place, workspace: Path) -> None
     assert "Traceback" not in ran.stderr
     told = [json.loads(line) for file in sorted(workspace.rglob("*.jsonl")) for line in file.read_text().splitlines()]
     assert [event["after"]["id"] for event in told] == [10, 11]
+
+
+COMMANDS = """
+import os, signal
+from qbcd import hooks
+from qbcd.cli import main
+
+def kill():
+    from pyspark import SparkContext
+    os.kill(SparkContext._jvm.java.lang.ProcessHandle.current().pid(), signal.SIGKILL)
+
+for action in (kill, None):
+    hooks.register("after_fetch", action)
+    try:
+        main(["run", "s", "--once"])
+    except SystemExit as ended:
+        print(f"ended with {ended.code}", flush=True)
+"""
+
+
+def test_one_that_dies_within_a_poll_is_told_in_one_message(
+    place: Place, workspace: Path, spark: SparkSession
+) -> None:
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, v text); INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    data = config(place.url, {"name": "s", "table": place.table("t"), "strategy": "id_rcs", "baseline": "silent"})
+    (workspace / "qbcd.yaml").write_text(json.dumps(data))
+    with opened(data, workspace, spark) as project:
+        project.stream("s").prepare()
+    place.sql("UPDATE t SET v = 'new' WHERE id = 2")
+    ran = subprocess.run(
+        [sys.executable, "-c", COMMANDS], cwd=workspace, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert [line for line in ran.stdout.splitlines() if line.startswith("ended")] == ["ended with 1", "ended with 0"]
+    assert "Traceback" not in ran.stderr
+    assert ran.stderr.count("Spark failed: ") == 1, ran.stderr[-2000:]
+    told = [json.loads(line) for file in sorted(workspace.rglob("*.jsonl")) for line in file.read_text().splitlines()]
+    assert [(event["op"], event["after"]) for event in told] == [("u", {"id": 2, "v": "new"})]
