@@ -90,11 +90,17 @@ def _run(stream: Stream) -> Report:
         raise
     except Exception as error:
         log.debug("%s", "".join(traceback.format_exception(error)))
-        raise _told(error) from error
+        raise _told(error, stream) from error
 
 
-def _told(error: Exception) -> QbcdError:
+def _told(error: Exception, stream: Stream) -> QbcdError:
     said = spark_failure(error)
+    if said is not None and stream.site.spark.died:
+        return SparkFailed(
+            "Spark has died: its Java process is gone, or its context was stopped",
+            remedy="the next poll starts another and goes on from here; if it was out of memory, raise "
+            "spark.driver.memory in spark.conf",
+        )
     if said is not None:
         return SparkFailed(f"Spark failed: {said}", remedy="nothing was committed; see its log above")
     if isinstance(error, OSError) and error.filename is not None:

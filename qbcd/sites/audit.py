@@ -10,7 +10,7 @@ from qbcd.errors import SourceChanged
 from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
 from qbcd.sites import compare, settled
 from qbcd.sites.described import next_window
-from qbcd.sites.leaves import Note
+from qbcd.sites.leaves import asks_for_all
 from qbcd.sites.reading import Snapshot
 from qbcd.sites.turns import turn_of
 from qbcd.sites.values import LISTED, Difference, Differences, Held, Settings, Step
@@ -47,7 +47,7 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
     steps.append(Step("settings of every session", place, Statement("; ".join(site.source.connector.session_pins()))))
     if not isinstance(strategy, RemoteTs):
         fetched = strategy.images(known[:1], typed=settings.typed)
-        of_leaves = row is not None and Note.of(row.checkpoint).left > 0
+        of_leaves = row is not None and asks_for_all(row.checkpoint)
         steps += _checksums(strategy, known, settings, place, of_leaves=of_leaves)
         return [*steps, _fetch(strategy, "rows", fetched, place)]
     window = next_window(strategy.stamp, row if row and row.prepared else None)

@@ -81,7 +81,7 @@ def _nothing_found(
     site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, snapshot: Snapshot, turn: Turn, wanted: Look
 ) -> None:
     """Commits the visit of a pass, another meaning that changed no row, leaves that were of no use; or nothing."""
-    if not turn.state and not snapshot.change and not leaves.is_noted(held):
+    if not turn.state and not snapshot.change and not leaves.is_noted(held, wanted):
         return
     fresh = site.checkpoint(plan, settings, snapshot, int(held.row.checkpoint["rows"])) if snapshot.change else {}
     checkpoint = {**leaves.quiet(site.files, held, wanted), **fresh, **turn.follow(held, {})}

@@ -3,14 +3,15 @@
 Where a few changes lie in most ranges, whole ranges would bring nearly the whole table. A checksum pass that adds up
 leaves as well costs the source little more, and tells which leaves differ from those of the look before: of the ranges
 that differ only their rows are read, in the source and in the replica. Whether that pays is told by what the last polls
-found. What leaves add up to is remembered in a file, together with count and checksum of the range that they were of:
-of a range that has another count or checksum by now nothing is remembered.
+found. A poll that found nothing is likely to be followed by others like it: then leaves are asked for only of ranges
+that differ, by statements of their own. What leaves add up to is remembered in a file, together with count and checksum
+of the range that they were of: of a range that has another count or checksum by now nothing is remembered.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +32,7 @@ LEAST_SHARE = 0.1  # of the rows looked at, in ranges that differ: below it the 
 LEAST_IN_LEAF = 4  # rows, below which there would be too many leaves for what they save
 MOST_LEAVES = 1_500_000  # of a table: of each the driver holds some 110 bytes at a time, while it polls
 MOST_SHARE = 0.5  # of the rows in ranges that differ, in leaves that differ: beyond it little is saved
-STAYS = 10  # polls in a row that found nothing, after which none are asked for
-USELESS = 5  # as many such polls as one counts for that found something, and had no use for leaves
+USELESS = 2  # polls in a row that found something and had no use for leaves, after which they are forgotten
 PAUSE = 50  # polls that find something until they are tried again where rows keep to few leaves
 
 
@@ -41,14 +41,16 @@ class Note:
     """What a checkpoint says of leaves.
 
     Attributes:
-        left: For how many more polls without use they are asked for.
+        left: After how many more polls that find something and have no use for them they are forgotten; 0: not in use.
         pause: In how many polls that find something they are not thought of.
         part: The file in which they are remembered.
+        at_once: The pass over all ranges adds them up; else they are asked for of ranges that differ.
     """
 
     left: int = 0
     pause: int = 0
     part: str = ""
+    at_once: bool = True
 
     @classmethod
     def of(cls, checkpoint: Mapping[str, Any]) -> Note:
@@ -81,8 +83,26 @@ def may_be_asked(strategy: IdRcs, snapshot: Snapshot, turn: Turn) -> bool:
 
 
 def are_asked(strategy: IdRcs, snapshot: Snapshot, turn: Turn, held: Held) -> bool:
-    """Whether this poll asks for them."""
-    return Note.of(held.row.checkpoint).left > 0 and may_be_asked(strategy, snapshot, turn)
+    """Whether this poll asks for those of all ranges."""
+    return asks_for_all(held.row.checkpoint) and may_be_asked(strategy, snapshot, turn)
+
+
+def asks_for_all(checkpoint: Mapping[str, Any]) -> bool:
+    """Whether the next pass over all ranges adds them up, if it can."""
+    note = Note.of(checkpoint)
+    return note.left > 0 and note.at_once
+
+
+def are_wanted(strategy: IdRcs, snapshot: Snapshot, turn: Turn, held: Held, differing: Look) -> bool:
+    """Whether those of ranges that differ are asked for, where those of all were not."""
+    note = Note.of(held.row.checkpoint)
+    known = note.left > 0 and not note.at_once and bool(note.part)
+    return known and not _are_few(differing, differing.fetched) and may_be_asked(strategy, snapshot, turn)
+
+
+def told(now: Sequence[StoredRange], texts: Mapping[int, str]) -> dict[int, Remembered]:
+    """What the leaves of ranges add up to, as a pass has told it, by range."""
+    return {r.range_id: Remembered(r.rows, r.checksum, texts[r.range_id]) for r in now}
 
 
 def restricted(wanted: Look, known: Mapping[int, Remembered]) -> Look:
@@ -114,23 +134,25 @@ def found(files: Files, held: Held, wanted: Look, events: int) -> dict[str, Any]
     likely = _likely_share(wanted, events)
     if likely <= MOST_SHARE < (wanted.leaf_share or 0.0):  # keys end with few different bytes
         return Note(pause=PAUSE).moves()
-    left = STAYS if likely <= MOST_SHARE else note.left - USELESS
-    return _asking(files, held, wanted, left).moves()
+    useful = likely <= MOST_SHARE
+    left = USELESS if useful else note.left - 1
+    if left <= 0:
+        return {}
+    return Note(left, part=_write(files, held, wanted.leaves) if wanted.leaves else note.part, at_once=useful).moves()
 
 
 def quiet(files: Files, held: Held, wanted: Look) -> dict[str, Any]:
     """The checkpoint after a look that found nothing; what it remembers is written, unless it is remembered already."""
-    others = {name: value for name, value in held.row.checkpoint.items() if name != NOTED}
+    if not is_noted(held, wanted):
+        return dict(held.row.checkpoint)
     note = Note.of(held.row.checkpoint)
-    if not note.left:
-        return {**others, **note.moves()}
-    less = replace(note, left=note.left - 1) if note.part else _asking(files, held, wanted, note.left - 1)
-    return {**others, **less.moves()}
+    part = note.part or _write(files, held, wanted.leaves)
+    return {**held.row.checkpoint, **replace(note, part=part, at_once=False).moves()}
 
 
-def is_noted(held: Held) -> bool:
+def is_noted(held: Held, wanted: Look) -> bool:
     """Whether a poll that finds nothing has anything to note of leaves."""
-    return Note.of(held.row.checkpoint).left > 0
+    return asks_for_all(held.row.checkpoint) and bool(Note.of(held.row.checkpoint).part or wanted.leaves)
 
 
 def _likely_share(wanted: Look, events: int) -> float:
@@ -141,16 +163,19 @@ def _likely_share(wanted: Look, events: int) -> float:
     dirty = [*wanted.kept, *wanted.parents]
     rows = sum(r.rows for r in dirty)
     in_leaf = rows / len(dirty) / leaves.NUMBER
-    few = rows < max(LEAST_ROWS, LEAST_SHARE * wanted.scanned)
-    if not rows or few or in_leaf < LEAST_IN_LEAF or wanted.scanned > MOST_LEAVES * max(1.0, in_leaf):
+    if (
+        not rows
+        or _are_few(wanted, rows)
+        or in_leaf < LEAST_IN_LEAF
+        or wanted.scanned > MOST_LEAVES * max(1.0, in_leaf)
+    ):
         return 1.0
     return leaves.share_of(min(1.0, events / rows), in_leaf)
 
 
-def _asking(files: Files, held: Held, wanted: Look, left: int) -> Note:
-    if left <= 0:
-        return Note()
-    return Note(left, part=_write(files, held, wanted.leaves) if wanted.leaves else "")
+def _are_few(wanted: Look, rows: int) -> bool:
+    """Whether ranges that differ hold so few rows that these are as well fetched whole."""
+    return rows < max(LEAST_ROWS, LEAST_SHARE * wanted.scanned)
 
 
 def _write(files: Files, held: Held, known: Mapping[int, Remembered]) -> str:

@@ -114,9 +114,26 @@ def look(site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, setti
         # Counts of one state tell now what the rows would. Of several they may miss rows that moved: the rows decide.
         lost = sum(max(0, old.rows - new.rows) for old, new in ranges.pairs(known, dirty))
         check_pass(site.project, settings, held, turn.state, deletes=lost, after=scanned + turn.rest)
-    told = {r.range_id: leaves.Remembered(r.rows, r.checksum, texts[r.range_id]) for r in now} if texts else {}
+    told = leaves.told(now, texts) if texts else {}
     found = Look(tuple(dirty), (), (), tuple(old for old, _ in ranges.pairs(known, dirty)), scanned, told)
-    return leaves.restricted(found, leaves.read(site.files, held.row.checkpoint)) if told and dirty else found
+    return _by_leaves(site, strategy, snapshot, turn, settings, held, found) if dirty else found
+
+
+def _by_leaves(
+    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, settings: Settings, held: Held, found: Look
+) -> Look:
+    """The same look at leaves alone that differ, where they were asked for or are now, of the ranges that differ."""
+    told = found.leaves
+    if leaves.are_wanted(strategy, snapshot, turn, held, found):
+        site.progress(f"checksums of the leaves of {len(found.asked):,} ranges")
+        texts: dict[int, str] = {}
+        now = checksums(site.source, strategy, snapshot, found.asked, settings.connections, site.rest, texts)
+        told = leaves.told(now, texts)
+    if not told:
+        return found
+    known = leaves.read(site.files, held.row.checkpoint)
+    standing = {r.range_id: known[r.range_id] for r in turn.known if r.range_id in known}
+    return leaves.restricted(replace(found, leaves={**standing, **told}), known)
 
 
 def total_of(held: Held, wanted: Look) -> int:

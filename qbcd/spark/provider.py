@@ -78,6 +78,11 @@ class SparkProvider:
         """Whether :meth:`get` has given out a session that is still held."""
         return self._session is not None
 
+    @property
+    def died(self) -> bool:
+        """Whether the session that was given out has died since."""
+        return self._session is not None and not is_alive(self._session)
+
     @contextmanager
     def for_rows(self, rows: int) -> Iterator[None]:
         """While it lasts, `get` gives the session that suits about so many rows; frames of two are never joined."""

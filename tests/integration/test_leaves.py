@@ -122,14 +122,15 @@ def _kept(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "strategy", [WAYS[0], *(pytest.param(way, marks=pytest.mark.campaign) for way in WAYS[1:])],
+    "strategy",
+    [WAYS[0], *(pytest.param(way, marks=pytest.mark.campaign) for way in WAYS[1:])],
     ids=["key", "hash", "pace"],
 )
 def test_what_is_asked_follows_what_polls_find(
     strategy: dict[str, Any], database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One scattered poll and leaves are asked for; some without use and they are not."""
-    for name, value in {"LEAST_ROWS": ROWS // 2, "STAYS": 2, "USELESS": 1}.items():
+    for name, value in {"LEAST_ROWS": ROWS // 2, "USELESS": 1}.items():
         monkeypatch.setattr(leaves, name, value)
     _table(database)
     data = config(database, {"name": "s", "table": "public.t", "strategy": strategy})
@@ -147,10 +148,9 @@ def test_what_is_asked_follows_what_polls_find(
         assert len(_kept(workspace)) == 1
         sql(database, "UPDATE t SET n = n + 1 WHERE id = 30")  # in one range, for which they are of no use
         assert _cost(project).rows_shipped < RANGE / 10
-        assert remembered(project, "s") is not None
+        assert remembered(project, "s") is None
         unchanged = _cost(project)
         assert (unchanged.dirty, unchanged.spark) == (0, False)
-        assert remembered(project, "s") is None
         assert _kept(workspace) == []
         _spread(database)
         assert _cost(project).rows_shipped == ROWS
@@ -169,8 +169,9 @@ def test_quiet_polls_remember_and_keys_that_end_alike_are_left_alone(
     sql(database, "CREATE TABLE u AS SELECT id * 256 AS id, n, v FROM t; ALTER TABLE u ADD PRIMARY KEY (id); ANALYZE u")
     tables = [{"name": name, "table": f"public.{name}", "strategy": WAYS[0]} for name in "tu"]
 
-    def left() -> list[int]:
-        return [(remembered(project, name) or {}).get("left", 0) for name in "tu"]
+    def asked() -> list[str]:
+        notes = [remembered(project, name) or {"left": 0} for name in "tu"]
+        return ["none" if not note["left"] else "all" if note["at_once"] else "differing" for note in notes]
 
     with opened(config(database, *tables), workspace, spark) as project:
         for name in "tu":
@@ -182,19 +183,20 @@ def test_quiet_polls_remember_and_keys_that_end_alike_are_left_alone(
             return [o.report.cost.rows_shipped for o in poll(project, "t", "u") if o.report]
 
         assert polled(spread=True) == [ROWS, ROWS]
-        assert left() == [leaves.STAYS, leaves.STAYS]
-        assert polled(spread=False) == [0, 0]
-        assert left() == [leaves.STAYS - 1, leaves.STAYS - 1]
+        assert asked() == ["all", "all"]
+        for _ in range(2):
+            assert polled(spread=False) == [0, 0]
+            assert asked() == ["differing", "differing"]
         shipped = polled(spread=True)
         assert shipped[0] <= 20 * 4 * RANGE / 256
         assert shipped[1] == ROWS
-        assert left() == [leaves.STAYS, 0]
+        assert asked() == ["all", "none"]
         titles = [[step.title for step in project.stream(name).explain()] for name in "tu"]
         assert ["leaves" in " ".join(told) for told in titles] == [True, False]
         for _ in range(2):
             assert polled(spread=True)[1] == ROWS
-            assert left() == [leaves.STAYS, 0]
+            assert asked() == ["all", "none"]
         polled(spread=True)
-        assert left() == [leaves.STAYS, leaves.STAYS], "tried again"
+        assert asked() == ["all", "all"], "tried again"
         for name in "tu":
             assert project.stream(name).verify() == []
