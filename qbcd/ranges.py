@@ -20,6 +20,7 @@ MOST_RANGES = (
 )
 ROWS_PER_READER = 8_000  # below which a reader's own start costs more than it saves
 SMALL = 0.25  # of the rows that a range should have: one with fewer is better a part of its neighbour
+ANY = 1.0  # the same where there are too many ranges: so is any that its neighbour has room for
 
 
 def size_for(rows: int) -> int:
@@ -52,12 +53,12 @@ def pairs(known: Sequence[Range], now: Sequence[KeyRange]) -> Iterator[tuple[Ran
     return ((old[r.range_id], r) for r in now)
 
 
-def joined(known: Sequence[Range], size: float) -> list[list[Range]]:
+def joined(known: Sequence[Range], size: float, small: float = SMALL) -> list[list[Range]]:
     """`known`, in key order, as groups of neighbours that had better be one range of at most `size` rows."""
     groups: list[list[Range]] = []
     held = 0
     for one in known:
-        if groups and better_one(held, one.rows, size):
+        if groups and better_one(held, one.rows, size, small):
             groups[-1].append(one)
             held += one.rows
         else:
@@ -77,9 +78,9 @@ def runs(known: Sequence[Range]) -> list[list[Range]]:
     return found
 
 
-def better_one(rows: int, others: int, size: float) -> bool:
+def better_one(rows: int, others: int, size: float, small: float = SMALL) -> bool:
     """Whether neighbours with so many rows had better be one: either is small, and together they are not too large."""
-    return min(rows, others) < SMALL * size and rows + others <= size
+    return min(rows, others) < small * size and rows + others <= size
 
 
 def shares(asked: Sequence[Range], connections: int) -> list[list[Range]]:

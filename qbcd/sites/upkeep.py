@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from qbcd import hooks
+from qbcd import hooks, ranges
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.sites import layers, leaves
 from qbcd.sites.files import Part
@@ -95,7 +95,8 @@ def compact(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
     many = settings.most_ranges is not None and len(known) > TOO_MANY * settings.most_ranges
     anew = known if many else _written_anew(site, plan, pending, known, segments)
     chosen = {r.range_id for r in anew}
-    groups = _groups(site.strategy(plan).cut, known, chosen, settings.range_size(rows))
+    small = ranges.ANY if many else ranges.SMALL
+    groups = _groups(site.strategy(plan).cut, known, chosen, settings.range_size(rows), small)
     after = joined_as(groups, row.next_range_id)
     ids = {r.range_id: one.range_id for one, group in zip(after, groups, strict=True) for r in group if r != one}
     with site.spark.for_rows(sum(r.rows for r in anew) + grown):
@@ -141,12 +142,14 @@ def _last_changes(site: SparkSite, plan: StreamPlan, pending: Sequence[BatchHead
         return {int(r["range_id"]): int(r["last"]) for r in found}
 
 
-def _groups(cut: Cut, known: Sequence[StoredRange], chosen: set[int], size: int) -> list[list[StoredRange]]:
+def _groups(
+    cut: Cut, known: Sequence[StoredRange], chosen: set[int], size: int, small: float
+) -> list[list[StoredRange]]:
     """All ranges, in order, as groups that are to be one range each: neighbours that are all `chosen`, others alone."""
     groups: list[list[StoredRange]] = []
     for anew, found in itertools.groupby(known, key=lambda r: r.range_id in chosen):
         run = list(found)
-        groups += cut.joined(run, size) if anew else [[r] for r in run]
+        groups += cut.joined(run, size, small) if anew else [[r] for r in run]
     return groups
 
 

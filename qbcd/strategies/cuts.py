@@ -16,6 +16,7 @@ from qbcd import buckets, ranges
 from qbcd.connectors.base import Connector
 from qbcd.leaves import are_some
 from qbcd.model import KeyRange, Statement, StreamPlan
+from qbcd.ranges import SMALL
 from qbcd.sql import compile_sql, render
 
 Share = tuple[int, int]  # number (from 0) and how many there are
@@ -87,8 +88,14 @@ class Cut(ABC):
         """
 
     @abstractmethod
-    def joined(self, known: Sequence[Range], rows_per_range: int) -> list[list[Range]]:
-        """All ranges, in order, as groups that had better be one range each, since some of them have become small."""
+    def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
+        """All ranges, in order, as groups that had better be one range each, since some of them have become small.
+
+        Args:
+            known: The ranges.
+            rows_per_range: How many rows a range should hold.
+            small: The share of these below which one is small.
+        """
 
     @abstractmethod
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
@@ -187,9 +194,9 @@ class KeyCut(Cut):
     def _keys(self, found: Sequence[Any]) -> list[tuple[str, ...]]:
         return [tuple(str(v) for v in row) for row in found]
 
-    def joined(self, known: Sequence[Range], rows_per_range: int) -> list[list[Range]]:
+    def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
         """Neighbours."""
-        return ranges.joined(known, rows_per_range)
+        return ranges.joined(known, rows_per_range, small)
 
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
         """Each range by the index of the key."""
@@ -242,9 +249,9 @@ class HashCut(Cut):
             return [within]
         return buckets.divided(depth, first_id=first_id, within=within)
 
-    def joined(self, known: Sequence[Range], rows_per_range: int) -> list[list[Range]]:
+    def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
         """Halves of one bucket."""
-        return buckets.joined(known, lambda rows, others: ranges.better_one(rows, others, rows_per_range))
+        return buckets.joined(known, lambda rows, others: ranges.better_one(rows, others, rows_per_range, small))
 
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
         """All of them by one scan."""

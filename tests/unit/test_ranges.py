@@ -63,6 +63,18 @@ def test_small_neighbours_are_joined(counts: list[int], expected: list[int]) -> 
     assert [len(group) for group in groups] == expected
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_too_many_are_joined_to_few_enough(seed: int) -> None:
+    """Whatever their sizes, so that no compaction finds too many, and writes all anew, time and again."""
+    rng = random.Random(seed)
+    known = some([rng.randint(0, rng.choice([30, 60, 100])) for _ in range(300)])
+    groups = ranges.joined(known, 100, ranges.ANY)
+    assert [r for group in groups for r in group] == known
+    sums = [sum(r.rows for r in group) for group in groups]
+    assert max(sums) <= 100
+    assert all(one + other > 100 for one, other in pairwise(sums)), "these had room for each other"
+
+
 @pytest.mark.parametrize(
     ("left_out", "expected"),
     [((), [[1, 2, 3, 4, 5]]), ((3,), [[1, 2], [4, 5]]), ((1, 3, 5), [[2], [4]]), ((2, 3, 4), [[1], [5]])],
