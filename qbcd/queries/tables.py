@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,16 +65,21 @@ def _plain(identifier: exp.Identifier) -> str:
     return str(identifier.this) if identifier.quoted else str(identifier.this).lower()
 
 
-def compared_columns(tree: Any, dialect: str) -> Iterator[tuple[str, str, bool]]:
-    """(name, alias or empty, in USING) of columns whose values an operator or a function of the query takes, uncast."""
-    for column in tree.find_all(exp.Column):
-        inner = column
-        while isinstance(inner.parent, exp.Paren):
+def compared_values(tree: Any) -> Iterator[Any]:
+    """Columns and subqueries whose values an operator or a function of the query takes, uncast."""
+    for value in tree.find_all(exp.Column, exp.Subquery):
+        inner: Any = value
+        while isinstance(inner.parent, (exp.Paren, exp.Any, exp.All)):
             inner = inner.parent
         taken = isinstance(inner.parent, (exp.Binary, exp.Predicate, exp.Func))
-        if taken and not isinstance(inner.parent, (exp.Cast, exp.Count, exp.Operator, exp.Is, exp.Dot)):
-            of = column.args.get("table")
-            yield folded(column.this, dialect), folded(of, dialect) if of is not None else "", False
+        if taken and not isinstance(inner.parent, (exp.Cast, exp.Count, exp.Operator, exp.Is, exp.Dot, exp.Exists)):
+            yield value
+
+
+def joined_names(tree: Any, dialect: str, common: Iterable[str]) -> Iterator[str]:
+    """Names of the columns by which tables are joined without a condition; of NATURAL JOIN all that may be `common`."""
     for join in tree.find_all(exp.Join):
+        if str(join.args.get("method") or "").upper() == "NATURAL":
+            yield from common
         for name in join.args.get("using") or ():
-            yield folded(name.this if isinstance(name, exp.Column) else name, dialect), "", True
+            yield folded(name.this if isinstance(name, exp.Column) else name, dialect)

@@ -8,10 +8,11 @@ from functools import lru_cache
 from sqlglot import exp
 
 from qbcd.model import Column, Table
+from qbcd.queries.handed_on import bare, handed_on
 from qbcd.queries.parsed import CapturedQuery, parsed
 from qbcd.queries.prepared import Columns, Name, NotIncremental, prepare_query
 from qbcd.queries.refusals import refusals
-from qbcd.queries.tables import compared_columns
+from qbcd.queries.tables import compared_values, folded, joined_names
 from qbcd.queries.text import Unfit, literals, misread
 
 
@@ -41,10 +42,35 @@ def compared_elsewhere(query: CapturedQuery, bases: Sequence[Table]) -> tuple[Co
         for base, table in zip(query.bases, bases, strict=True)
         for column in table.columns if column.fact("operators") for alias in ("", base.alias)
     }  # fmt: skip
-    for name, alias, using in compared_columns(query.tree, query.dialect) if elsewhere else ():
-        if (alias, name) in elsewhere:
-            return elsewhere[alias, name], using
+    if not elsewhere:
+        return None
+    aliases = {base.alias for base in query.bases}
+
+    def of_base(column: exp.Column) -> Column | None:
+        return elsewhere.get(_place(column, query.dialect))
+
+    every = {name: column for (_, name), column in elsewhere.items()}
+    inner = handed_on(query.tree, of_base, every, query.dialect)
+
+    def of_any(column: exp.Column) -> Column | None:
+        alias, name = _place(column, query.dialect)
+        return of_base(column) or (inner.get(name) if alias not in aliases else None)
+
+    for value in compared_values(query.tree):
+        found = bare(value, of_any)
+        if found is not None:
+            return found, False
+    shared = [n for n in every if n in inner or sum(t.column(n) is not None for t in bases) > 1]
+    for name in joined_names(query.tree, query.dialect, shared):
+        if name in every or name in inner:
+            return every.get(name) or inner[name], True
     return None
+
+
+def _place(column: exp.Column, dialect: str) -> tuple[str, str]:
+    """(alias or empty, name) of a column."""
+    of = column.args.get("table")
+    return folded(of, dialect) if of is not None else "", folded(column.this, dialect)
 
 
 def check_written_again(text: str, dialect: str, known: Collection[str]) -> None:

@@ -72,11 +72,25 @@ def test_what_only_this_database_knows(place: Place, workspace: Path) -> None:
                 project.stream("q").prepare()
             assert why in caught.value.what
     place.sql("CREATE EXTENSION citext SCHEMA public; CREATE TABLE c (id integer PRIMARY KEY, v public.citext)")
-    compared = "SELECT c.id FROM public.c AS c JOIN {a} AS a ON a.v = c.v", "SELECT id, lower(v) AS v FROM public.c"
-    for query in (*compared, "SELECT c.id FROM public.c JOIN {a} AS a USING (v)"):
+    compared = (
+        "SELECT c.id FROM public.c AS c JOIN {a} AS a ON a.v = c.v",
+        "SELECT id, lower(v) AS v FROM public.c",
+        "SELECT c.id FROM public.c JOIN {a} AS a USING (v)",
+        "SELECT c.id FROM public.c NATURAL JOIN {a} AS a",
+        "SELECT d.id FROM (SELECT id, v AS w FROM public.c) AS d WHERE d.w = 'x'",
+        "SELECT id FROM (SELECT * FROM public.c) AS d WHERE v = 'x'",
+        "SELECT e.id FROM (SELECT d.id, (d.w) AS u FROM (SELECT id, v AS w FROM public.c) AS d) AS e WHERE e.u = 'x'",
+        "SELECT d.p FROM (SELECT id, v FROM public.c) AS d(p, q) WHERE q = 'x'",
+        "WITH d AS (SELECT id, v AS w FROM public.c) SELECT x.id FROM d AS x WHERE x.w > 'x'",
+        "SELECT id FROM (SELECT id, NULL AS w FROM {a} UNION ALL SELECT id, v FROM public.c) AS d WHERE w > 'x'",
+        "SELECT id FROM {a} WHERE v IN (SELECT v AS w FROM public.c)",
+        "SELECT id FROM {a} AS a WHERE v = (SELECT c.v FROM public.c WHERE c.id = a.id)",
+        "SELECT id FROM {a} WHERE v = ANY (SELECT d.w FROM (SELECT v AS w FROM public.c) AS d)",
+    )
+    for query in compared:
         with opened(stream(place, query), workspace / "c", None) as project, pytest.raises(ConfigError) as caught:
             project.stream("q").prepare()
-        assert "whose operators are in schema public" in caught.value.what
+        assert "whose operators are in schema public" in caught.value.what, query
     with place.user() as role:
         place.grant("SELECT", "a", role)
         place.grant("SELECT", "hidden", role)
@@ -91,9 +105,16 @@ def test_what_only_this_database_knows(place: Place, workspace: Path) -> None:
                 with pytest.raises(kind) as refused:
                     project.stream("q").prepare()
                 assert why in refused.value.what
-    plain = "SELECT v, count(v) AS n FROM public.c WHERE v IS NOT NULL AND v::text <> 'x' GROUP BY v"
-    with opened(stream(place, plain), workspace / "d", None) as project:
-        project.stream("q").prepare()
+    plain = (
+        "SELECT v, count(v) AS n FROM public.c WHERE v IS NOT NULL AND v::text <> 'x' GROUP BY v",
+        "SELECT d.id, d.w, a.v FROM (SELECT id, v AS w FROM public.c) AS d JOIN {a} AS a ON a.id = d.id AND a.v = 'x'",
+        "SELECT d.id FROM (SELECT id, v::text AS w FROM public.c WHERE EXISTS (SELECT v FROM public.c)) AS d "
+        "WHERE d.w = 'x'",
+    )
+    for number, query in enumerate(plain):
+        with opened(stream(place, query), workspace / f"d{number}", None) as project:
+            project.stream("q").prepare()
+            place.sql("DROP SCHEMA qbcd CASCADE")
 
 
 @over(elsewhere=[])
