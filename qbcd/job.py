@@ -14,7 +14,7 @@ from typing import Literal
 from qbcd.errors import LeaseHeld, QbcdError, Refused, SparkFailed
 from qbcd.model import Cost
 from qbcd.run import run_stream
-from qbcd.spark.jdbc import spark_failure
+from qbcd.spark.jdbc import is_of_java, spark_failure
 from qbcd.state import Run
 from qbcd.stream import Report, Stream
 
@@ -94,13 +94,10 @@ def _run(stream: Stream) -> Report:
 
 
 def _told(error: Exception, stream: Stream) -> QbcdError:
+    died = stream.site.spark.failure() if is_of_java(error) else None
+    if died is not None:
+        return died
     said = spark_failure(error)
-    if said is not None and stream.site.spark.died:
-        return SparkFailed(
-            "Spark has died: its Java process is gone, or its context was stopped",
-            remedy="the next poll starts another and goes on from here; if it was out of memory, raise "
-            "spark.driver.memory in spark.conf",
-        )
     if said is not None:
         return SparkFailed(f"Spark failed: {said}", remedy="nothing was committed; see its log above")
     if isinstance(error, OSError) and error.filename is not None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from qbcd.config.audits import is_its_own_audit, keeps_nothing
 from qbcd.config.document import KeyPath, Problem
-from qbcd.config.fields import in_words
+from qbcd.config.fields import in_words, split_table
 from qbcd.config.models import DEFAULT_EVERY, ProjectConfig, TableConfig
 from qbcd.config.query_options import VbdOptions
 from qbcd.config.strategy_base import StrategyConfig
@@ -132,12 +132,12 @@ def _checksum_column(table: TableConfig, strategy: StrategyConfig, options: KeyP
 
 def _shared_columns(config: ProjectConfig) -> Iterator[Problem]:
     """Streams that write their checksums into one column: what one has seen no other would find any more."""
-    first: dict[tuple[str, str | None, str], int] = {}
+    first: dict[tuple[str, ...], int] = {}
     for index, table in enumerate(config.tables):
         strategy = table.strategy or config.defaults.strategy
-        if not isinstance(strategy, TlcsOptions) or strategy.checksum_column is None:
+        if not isinstance(strategy, TlcsOptions) or strategy.checksum_column is None or table.table is None:
             continue
-        place = (table.source, table.table, strategy.checksum_column)
+        place = (table.source, *split_table(table.table), strategy.checksum_column)
         if first.setdefault(place, index) != index:
             what = (
                 f"tables[{first[place]}] has its checksums in column {strategy.checksum_column!r} of "

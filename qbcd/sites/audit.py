@@ -41,7 +41,7 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
             )  # fmt: skip
         known = turn.due
     place = f"source {site.source.name}, read only"
-    asked = None if known else strategy.cut.bounds(settings.range_size(max(0, plan.table.rows)))
+    asked = None if known else strategy.cut.bounds(settings.range_size(0 if plan.where else max(0, plan.table.rows)))
     steps = [Step(f"{_CUT[strategy.cut.hashed]} (once, at prepare)", place, asked)] if asked else []
     known = known or [KeyRange(1, None, None)]
     steps.append(Step("settings of every session", place, Statement("; ".join(site.source.connector.session_pins()))))

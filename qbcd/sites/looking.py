@@ -174,7 +174,7 @@ def join_small(strategy: IdRcs, settings: Settings, held: Held, turn: Turn, want
     """
     now, gone = {r.range_id: r for r in wanted.kept}, {r.range_id for r in wanted.parents}
     due = [now.get(r.range_id, r) for r in turn.due if r.range_id not in gone]  # what is not asked for has not changed
-    size = settings.range_size(total_of(held, wanted))
+    size = settings.range_size(wanted.scanned + turn.rest)
     groups = [g for run in ranges.runs(due) for g in strategy.cut.joined(run, size)]
     small = [g for g in groups if len(g) > 1 and any(r.range_id in now for r in g)]
     new = [replace(r, last_visited=0.0) for r in joined_as(small, held.row.next_range_id + len(wanted.children))]
@@ -197,12 +197,13 @@ def cut(
     size = settings.range_size(total)
     asked = strategy.cut.bounds(size, within)
     found = snapshot.session.rows(asked) if asked else []
-    if within is None:
-        bare = strategy.cut.ranges(found, size, first_id, settings.most_ranges)
-    else:
+    if within is not None:
         bare = strategy.cut.parts(found, size, first_id, within, total)
-    rows = size * -(-(len(found) + 1) // len(bare))  # of more than one of those that were asked for, where few may be
-    return [StoredRange(r.range_id, r.lo, r.hi, rows=rows) for r in bare]
+    else:
+        total = strategy.cut.counted(found, size)
+        bare = strategy.cut.ranges(found, settings.range_size(total), first_id, settings.most_ranges)
+        size = total // len(bare)
+    return [StoredRange(r.range_id, r.lo, r.hi, rows=size) for r in bare]
 
 
 def filled(stream: str, asked: Sequence[StoredRange], sums: Mapping[int, tuple[int, int | None]]) -> list[StoredRange]:

@@ -108,7 +108,7 @@ class SparkSite(Site):
             now = self.store.now(conn)
         with snapshot_of(self.source, plan, None, one_state=strategy.cut.one_state) as snapshot:
             self.check_key(snapshot.session, plan)
-            about = max(0, plan.table.rows)
+            about = 0 if plan.where else max(0, plan.table.rows)  # of a part of the table nobody knows it
             bare = cut(self, strategy, snapshot, settings, held.row.next_range_id, about)
             fetched = self.fetch(strategy, snapshot, bare, settings, held)
         stage = self.stage(strategy, fetched, settings)

@@ -125,9 +125,18 @@ def jdbc_failure(error: BaseException) -> JdbcFailure | None:
     return found
 
 
+def is_of_java(error: BaseException) -> bool:
+    """Whether Spark, Py4J or the connection to their Java had a part in an error."""
+    return any(_is_javas(one) or isinstance(one, ConnectionError) for one in _chain(error))
+
+
+def _is_javas(error: BaseException) -> bool:
+    return type(error).__module__.startswith(("pyspark.", "py4j."))
+
+
 def spark_failure(error: BaseException) -> str | None:
     """The first line of what Spark said, at its root, with the file it could not read; None if it is not Spark's."""
-    if not type(error).__module__.startswith(("pyspark.", "py4j.")):
+    if not _is_javas(error):
         return None
     said = [str(cause.getMessage()) for cause in _java_causes(error) if cause.getMessage()] or [str(error)]
     root = said[-1].strip().splitlines()[0]
@@ -158,10 +167,7 @@ def explained(action: Callable[[], T], explain: Callable[[BaseException], QbcdEr
 
 def _java_causes(error: BaseException) -> Iterator[Any]:
     """Every Java exception beneath `error`, outermost first."""
-    seen: set[int] = set()
-    python: BaseException | None = error
-    while python is not None and id(python) not in seen:
-        seen.add(id(python))
+    for python in _chain(error):
         # Py4J calls it java_exception; pyspark keeps the one that it converted as _origin.
         java = getattr(python, "java_exception", None) or getattr(python, "_origin", None)
         for _ in range(50):
@@ -169,7 +175,16 @@ def _java_causes(error: BaseException) -> Iterator[Any]:
                 break
             yield java
             java = java.getCause()
-        python = python.__cause__ or python.__context__
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An error and those that led to it."""
+    seen: set[int] = set()
+    one: BaseException | None = error
+    while one is not None and id(one) not in seen:
+        seen.add(id(one))
+        yield one
+        one = one.__cause__ or one.__context__
 
 
 def _is_sql_error(java: Any) -> bool:

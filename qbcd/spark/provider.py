@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qbcd.errors import Refused
+from qbcd.errors import Refused, SparkFailed
 from qbcd.spark.session import (
     ONE_TASK,
     SparkSettings,
@@ -43,6 +43,7 @@ SMALL_ROWS = 5_000  # up to which rows are few in this sense
 # exchanges have a partition for each core.
 MIDDLE: Mapping[str, str] = {"spark.sql.adaptive.enabled": "false", **ONE_TASK}
 MIDDLE_ROWS = 5_000_000
+_ANOTHER = "hand in another: qbcd.open(.., spark=..)"
 _SIZES = ((SMALL_ROWS, SMALL), (MIDDLE_ROWS, MIDDLE))
 
 
@@ -78,10 +79,13 @@ class SparkProvider:
         """Whether :meth:`get` has given out a session that is still held."""
         return self._session is not None
 
-    @property
-    def died(self) -> bool:
-        """Whether the session that was given out has died since."""
-        return self._session is not None and not is_alive(self._session)
+    def failure(self) -> SparkFailed | None:
+        """What to tell where the session that was given out has died since; None while it lives."""
+        if self._session is None or is_alive(self._session):
+            return None
+        ours = "the next poll starts another and goes on from here; was it out of memory? spark.conf has its "
+        remedy = _ANOTHER if self._session is self._handed_in else f"{ours}spark.driver.memory"
+        return SparkFailed("Spark has died: its Java process is gone, or its context was stopped", remedy=remedy)
 
     @contextmanager
     def for_rows(self, rows: int) -> Iterator[None]:
@@ -117,7 +121,7 @@ class SparkProvider:
     def _bury(self, session: SparkSession) -> None:
         """Another takes the place of a session that has died, unless the user handed it in."""
         if session is self._handed_in:
-            raise Refused("the Spark session handed in has stopped", remedy="hand in another: qbcd.open(.., spark=..)")
+            raise Refused("the Spark session handed in has stopped", remedy=_ANOTHER)
         log.warning("the Spark session has died; another one is started")
         self._session, self._siblings = None, {}
         forget_session(session)

@@ -88,6 +88,10 @@ class Cut(ABC):
         """
 
     @abstractmethod
+    def counted(self, found: Sequence[Any], rows_per_range: int) -> int:
+        """About how many rows the table has, by the rows of `bounds` for ranges of so many."""
+
+    @abstractmethod
     def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
         """All ranges, in order, as groups that had better be one range each, since some of them have become small.
 
@@ -145,16 +149,8 @@ class Cut(ABC):
     def relation(self, template: str, part: Share = WHOLE, **extra: Any) -> str:
         """A template's rows, or those of a part of the storage, as a FROM item."""
         plan, (number, parts) = self.plan, part
-        context = {
-            "hashed": self.hashed,
-            "ranged": False,
-            "windowed": False,
-            "settled": False,
-            "keyed": False,
-            "leaves": False,
-            "was": (),
-            **extra,
-        }
+        off = dict.fromkeys(("ranged", "windowed", "settled", "keyed", "leaves"), False)
+        context = {"hashed": self.hashed, "was": (), **off, **extra}
         rendered = render(
             template, table=plan.table, key=plan.key, captured=plan.captured, share=number, shares=parts, **context
         )
@@ -180,6 +176,10 @@ class KeyCut(Cut):
             keys = f"({connector.per_range(names, keys, columns, [within], aggregate=False)})"
             columns = tuple(replace(c, name=f"qbcd_{i}") for i, c in enumerate(columns))
         return Statement(connector.range_bounds(keys, columns, rows_per_range=rows_per_range))
+
+    def counted(self, found: Sequence[Any], rows_per_range: int) -> int:
+        """By the number of ranges."""
+        return (len(found) + 1) * rows_per_range
 
     def ranges(self, found: Sequence[Any], rows_per_range: int, first_id: int, most: int | None) -> list[KeyRange]:
         """Between the keys that the source picked, or some of them."""
@@ -232,6 +232,10 @@ class HashCut(Cut):
         if within is not None:
             return None
         return self.row_count()
+
+    def counted(self, found: Sequence[Any], rows_per_range: int) -> int:
+        """As the source counts them."""
+        return int(found[0].n)
 
     def ranges(self, found: Sequence[Any], rows_per_range: int, first_id: int, most: int | None) -> list[KeyRange]:
         """Halves, halves of halves, and so on."""

@@ -54,6 +54,18 @@ def test_a_large_table_is_cut_into_few(
         assert cost_of(project).dirty == 1
 
 
+@pytest.mark.parametrize("buckets", ["key", "hash"])
+def test_the_size_goes_by_the_rows_that_are_captured(
+    database: str, spark: SparkSession, workspace: Path, buckets: str
+) -> None:
+    made(database, 1000)
+    sql(database, "ANALYZE log")
+    with opened(config(database, {**log(buckets=buckets), "where": "id <= 100"}), workspace, spark) as project:
+        project.stream("log").prepare()
+        sizes = [r.rows for r in ranges_of(workspace)]
+        assert MOST / 2 <= len(sizes) <= MOST and sum(sizes) == 100
+
+
 def test_a_size_that_the_user_names_holds(database: str, spark: SparkSession, workspace: Path) -> None:
     made(database, 1000)
     with opened(config(database, log(rows_per_range=20)), workspace, spark) as project:
@@ -73,7 +85,7 @@ def test_what_grows_has_larger_ones_and_few(
     with opened(config(database, log()), workspace, spark) as project:
         project.stream("log").prepare()
         sizes = []
-        for rows in range(80, 801, 80):
+        for rows in range(80, 561, 80):
             sql(database, f"{ROWS.format(rows - 39, rows)}; UPDATE log SET line = 'new {rows}' WHERE id % 37 = 3")
             cost_of(project)
             sql(database, ROWS.format(rows + 1, rows + 40))
