@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SchemaChanged, UnsafeKey, UnsupportedType
-from tests.support.places import FIRST, Place, over
+from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
 
 TABLES = """
@@ -51,9 +51,7 @@ def test_before_anything_is_made(place: Place, workspace: Path) -> None:
     assert not any(name.startswith(f"{place.own_schema}.") for name in place.contents(()))
 
 
-@over(elsewhere=[])
 def test_what_only_this_database_knows(place: Place, workspace: Path) -> None:
-    assert place.kind == FIRST
     place.sql(
         TABLES
         + """; CREATE TABLE hidden (id integer NOT NULL PRIMARY KEY);
@@ -117,7 +115,6 @@ def test_what_only_this_database_knows(place: Place, workspace: Path) -> None:
             place.sql("DROP SCHEMA qbcd CASCADE")
 
 
-@over(elsewhere=[])
 def test_a_query_or_what_it_reads_is_another(place: Place, workspace: Path) -> None:
     place.sql(TABLES)
     query = "SELECT a.id, a.v, b.name FROM {a} AS a LEFT JOIN {b} AS b ON b.id = a.b_id"
@@ -142,7 +139,6 @@ def test_a_query_or_what_it_reads_is_another(place: Place, workspace: Path) -> N
         poll(project)
 
 
-@over(elsewhere=[])
 def test_auto_takes_what_the_source_allows(place: Place, workspace: Path) -> None:
     place.sql(TABLES)
     rows, one = "SELECT id, v FROM {a}", "SELECT COUNT(*) AS n FROM {a}"
