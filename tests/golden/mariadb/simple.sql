@@ -963,34 +963,34 @@ FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 18446744073709551
 -- id: events of the ranges 1
 WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   o.op AS qbcd_op,
-  o.`a_order_id` AS `order_id`
+  o.`a_order_id` AS qbcd_0
 FROM `qbcd`.`outbox_simple_a7a39b72` AS o
 WHERE
   o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS r)
 SELECT 1 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` < 10 LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`qbcd_0` < 10 LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 2 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615 LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`qbcd_0` >= 10 AND t.`qbcd_0` < 18446744073709551615 LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 3 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 18446744073709551615 LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`qbcd_0` >= 18446744073709551615 LIMIT 18446744073709551615) AS t
 
 -- id: events of the ranges 2
 WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   o.op AS qbcd_op,
-  o.`b_order_id` AS `order_id`
+  o.`b_order_id` AS qbcd_0
 FROM `qbcd`.`outbox_simple_a7a39b72` AS o
 WHERE
   o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS r)
 SELECT 1 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` < 10 LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`qbcd_0` < 10 LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 2 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615 LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`qbcd_0` >= 10 AND t.`qbcd_0` < 18446744073709551615 LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 3 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`order_id` >= 18446744073709551615 LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE t.`qbcd_0` >= 18446744073709551615 LIMIT 18446744073709551615) AS t
 
 -- tlcs: changes of range 1
 --   batch_seq = 0

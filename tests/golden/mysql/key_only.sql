@@ -675,36 +675,36 @@ FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` >= 7 AND ((t.`team` > 7
 -- id: events of the ranges 1
 WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   o.op AS qbcd_op,
-  o.`a_team` AS `team`,
-  o.`a_person` AS `person`
+  o.`a_team` AS qbcd_0,
+  o.`a_person` AS qbcd_1
 FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
 WHERE
   o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS r)
 SELECT 1 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` <= -5 AND ((t.`team` < -5) OR (t.`team` = -5 AND t.`person` < -5))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`qbcd_0` <= -5 AND ((t.`qbcd_0` < -5) OR (t.`qbcd_0` = -5 AND t.`qbcd_1` < -5))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 2 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` >= -5 AND ((t.`team` > -5) OR (t.`team` = -5 AND t.`person` >= -5))) AND (t.`team` <= 7 AND ((t.`team` < 7) OR (t.`team` = 7 AND t.`person` < 7))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`qbcd_0` >= -5 AND ((t.`qbcd_0` > -5) OR (t.`qbcd_0` = -5 AND t.`qbcd_1` >= -5))) AND (t.`qbcd_0` <= 7 AND ((t.`qbcd_0` < 7) OR (t.`qbcd_0` = 7 AND t.`qbcd_1` < 7))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 3 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` >= 7 AND ((t.`team` > 7) OR (t.`team` = 7 AND t.`person` >= 7))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`qbcd_0` >= 7 AND ((t.`qbcd_0` > 7) OR (t.`qbcd_0` = 7 AND t.`qbcd_1` >= 7))) LIMIT 18446744073709551615) AS t
 
 -- id: events of the ranges 2
 WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   o.op AS qbcd_op,
-  o.`b_team` AS `team`,
-  o.`b_person` AS `person`
+  o.`b_team` AS qbcd_0,
+  o.`b_person` AS qbcd_1
 FROM `qbcd`.`outbox_key_only_67a0ea19` AS o
 WHERE
   o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS r)
 SELECT 1 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` <= -5 AND ((t.`team` < -5) OR (t.`team` = -5 AND t.`person` < -5))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`qbcd_0` <= -5 AND ((t.`qbcd_0` < -5) OR (t.`qbcd_0` = -5 AND t.`qbcd_1` < -5))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 2 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` >= -5 AND ((t.`team` > -5) OR (t.`team` = -5 AND t.`person` >= -5))) AND (t.`team` <= 7 AND ((t.`team` < 7) OR (t.`team` = 7 AND t.`person` < 7))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`qbcd_0` >= -5 AND ((t.`qbcd_0` > -5) OR (t.`qbcd_0` = -5 AND t.`qbcd_1` >= -5))) AND (t.`qbcd_0` <= 7 AND ((t.`qbcd_0` < 7) OR (t.`qbcd_0` = 7 AND t.`qbcd_1` < 7))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 3 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`team` >= 7 AND ((t.`team` > 7) OR (t.`team` = 7 AND t.`person` >= 7))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`qbcd_0` >= 7 AND ((t.`qbcd_0` > 7) OR (t.`qbcd_0` = 7 AND t.`qbcd_1` >= 7))) LIMIT 18446744073709551615) AS t
 
 -- tlcs: changes of range 1
 --   batch_seq = 0

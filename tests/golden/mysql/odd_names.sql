@@ -1311,36 +1311,36 @@ FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`se``lect` >= 7 AND ((t.`se``l
 -- id: events of the ranges 1
 WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   o.op AS qbcd_op,
-  o.`a_se``lect` AS `se``lect`,
-  o.`a_%(x)s` AS `%(x)s`
+  o.`a_se``lect` AS qbcd_0,
+  o.`a_%(x)s` AS qbcd_1
 FROM `qbcd`.`outbox_odd_names_3c8f564f` AS o
 WHERE
   o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS r)
 SELECT 1 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`se``lect` <= -5 AND ((t.`se``lect` < -5) OR (t.`se``lect` = -5 AND t.`%(x)s` < '0000-00-00'))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`qbcd_0` <= -5 AND ((t.`qbcd_0` < -5) OR (t.`qbcd_0` = -5 AND t.`qbcd_1` < '0000-00-00'))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 2 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`se``lect` >= -5 AND ((t.`se``lect` > -5) OR (t.`se``lect` = -5 AND t.`%(x)s` >= '0000-00-00'))) AND (t.`se``lect` <= 7 AND ((t.`se``lect` < 7) OR (t.`se``lect` = 7 AND t.`%(x)s` < '9999-12-31'))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`qbcd_0` >= -5 AND ((t.`qbcd_0` > -5) OR (t.`qbcd_0` = -5 AND t.`qbcd_1` >= '0000-00-00'))) AND (t.`qbcd_0` <= 7 AND ((t.`qbcd_0` < 7) OR (t.`qbcd_0` = 7 AND t.`qbcd_1` < '9999-12-31'))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 3 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`se``lect` >= 7 AND ((t.`se``lect` > 7) OR (t.`se``lect` = 7 AND t.`%(x)s` >= '9999-12-31'))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`qbcd_0` >= 7 AND ((t.`qbcd_0` > 7) OR (t.`qbcd_0` = 7 AND t.`qbcd_1` >= '9999-12-31'))) LIMIT 18446744073709551615) AS t
 
 -- id: events of the ranges 2
 WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   o.op AS qbcd_op,
-  o.`b_se``lect` AS `se``lect`,
-  o.`b_%(x)s` AS `%(x)s`
+  o.`b_se``lect` AS qbcd_0,
+  o.`b_%(x)s` AS qbcd_1
 FROM `qbcd`.`outbox_odd_names_3c8f564f` AS o
 WHERE
   o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS r)
 SELECT 1 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`se``lect` <= -5 AND ((t.`se``lect` < -5) OR (t.`se``lect` = -5 AND t.`%(x)s` < '0000-00-00'))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`qbcd_0` <= -5 AND ((t.`qbcd_0` < -5) OR (t.`qbcd_0` = -5 AND t.`qbcd_1` < '0000-00-00'))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 2 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`se``lect` >= -5 AND ((t.`se``lect` > -5) OR (t.`se``lect` = -5 AND t.`%(x)s` >= '0000-00-00'))) AND (t.`se``lect` <= 7 AND ((t.`se``lect` < 7) OR (t.`se``lect` = 7 AND t.`%(x)s` < '9999-12-31'))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`qbcd_0` >= -5 AND ((t.`qbcd_0` > -5) OR (t.`qbcd_0` = -5 AND t.`qbcd_1` >= '0000-00-00'))) AND (t.`qbcd_0` <= 7 AND ((t.`qbcd_0` < 7) OR (t.`qbcd_0` = 7 AND t.`qbcd_1` < '9999-12-31'))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 3 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`se``lect` >= 7 AND ((t.`se``lect` > 7) OR (t.`se``lect` = 7 AND t.`%(x)s` >= '9999-12-31'))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`qbcd_0` >= 7 AND ((t.`qbcd_0` > 7) OR (t.`qbcd_0` = 7 AND t.`qbcd_1` >= '9999-12-31'))) LIMIT 18446744073709551615) AS t
 
 -- tlcs: changes of range 1
 --   batch_seq = 0

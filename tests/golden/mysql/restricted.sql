@@ -1187,36 +1187,36 @@ FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`tenant` >= X'FF27' AND ((t.`t
 -- id: events of the ranges 1
 WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   o.op AS qbcd_op,
-  o.`a_tenant` AS `tenant`,
-  o.`a_id` AS `id`
+  o.`a_tenant` AS qbcd_0,
+  o.`a_id` AS qbcd_1
 FROM `qbcd`.`outbox_restricted_7a0d9159` AS o
 WHERE
   o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS r)
 SELECT 1 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`tenant` <= X'00' AND ((t.`tenant` < X'00') OR (t.`tenant` = X'00' AND t.`id` < -5))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`qbcd_0` <= X'00' AND ((t.`qbcd_0` < X'00') OR (t.`qbcd_0` = X'00' AND t.`qbcd_1` < -5))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 2 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`tenant` >= X'00' AND ((t.`tenant` > X'00') OR (t.`tenant` = X'00' AND t.`id` >= -5))) AND (t.`tenant` <= X'FF27' AND ((t.`tenant` < X'FF27') OR (t.`tenant` = X'FF27' AND t.`id` < 7))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`qbcd_0` >= X'00' AND ((t.`qbcd_0` > X'00') OR (t.`qbcd_0` = X'00' AND t.`qbcd_1` >= -5))) AND (t.`qbcd_0` <= X'FF27' AND ((t.`qbcd_0` < X'FF27') OR (t.`qbcd_0` = X'FF27' AND t.`qbcd_1` < 7))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 3 AS range_id, COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`tenant` >= X'FF27' AND ((t.`tenant` > X'FF27') OR (t.`tenant` = X'FF27' AND t.`id` >= 7))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`qbcd_0` >= X'FF27' AND ((t.`qbcd_0` > X'FF27') OR (t.`qbcd_0` = X'FF27' AND t.`qbcd_1` >= 7))) LIMIT 18446744073709551615) AS t
 
 -- id: events of the ranges 2
 WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   o.op AS qbcd_op,
-  o.`b_tenant` AS `tenant`,
-  o.`b_id` AS `id`
+  o.`b_tenant` AS qbcd_0,
+  o.`b_id` AS qbcd_1
 FROM `qbcd`.`outbox_restricted_7a0d9159` AS o
 WHERE
   o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS r)
 SELECT 1 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`tenant` <= X'00' AND ((t.`tenant` < X'00') OR (t.`tenant` = X'00' AND t.`id` < -5))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`qbcd_0` <= X'00' AND ((t.`qbcd_0` < X'00') OR (t.`qbcd_0` = X'00' AND t.`qbcd_1` < -5))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 2 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`tenant` >= X'00' AND ((t.`tenant` > X'00') OR (t.`tenant` = X'00' AND t.`id` >= -5))) AND (t.`tenant` <= X'FF27' AND ((t.`tenant` < X'FF27') OR (t.`tenant` = X'FF27' AND t.`id` < 7))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`qbcd_0` >= X'00' AND ((t.`qbcd_0` > X'00') OR (t.`qbcd_0` = X'00' AND t.`qbcd_1` >= -5))) AND (t.`qbcd_0` <= X'FF27' AND ((t.`qbcd_0` < X'FF27') OR (t.`qbcd_0` = X'FF27' AND t.`qbcd_1` < 7))) LIMIT 18446744073709551615) AS t
 UNION ALL
 SELECT 3 AS range_id, COUNT(*) AS n, -COUNT(*) AS net
-FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`tenant` >= X'FF27' AND ((t.`tenant` > X'FF27') OR (t.`tenant` = X'FF27' AND t.`id` >= 7))) LIMIT 18446744073709551615) AS t
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE (t.`qbcd_0` >= X'FF27' AND ((t.`qbcd_0` > X'FF27') OR (t.`qbcd_0` = X'FF27' AND t.`qbcd_1` >= 7))) LIMIT 18446744073709551615) AS t
 
 -- tlcs: changes of range 1
 --   batch_seq = 0

@@ -2260,33 +2260,33 @@ SELECT r.range_id, q.* FROM (VALUES
 ) AS r(range_id, lo0, lo1, lo2, lo3, hi0, hi1, hi2, hi3)
 CROSS JOIN LATERAL (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."a_region" AS "region",
-  o."a_code" AS "code",
-  o."a_level" AS "level",
-  o."a_weight" AS "weight"
+  o."a_region" AS qbcd_0,
+  o."a_code" AS qbcd_1,
+  o."a_level" AS qbcd_2,
+  o."a_weight" AS qbcd_3
 FROM "qbcd"."outbox_every_comparison_10907314" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."region" >= r.lo0 AND ((t."region" > r.lo0) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.>) r.lo1) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.=) r.lo1 AND t."level" > r.lo2) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.=) r.lo1 AND t."level" = r.lo2 AND t."weight" >= r.lo3))) AND (t."region" <= r.hi0 AND ((t."region" < r.hi0) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.<) r.hi1) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.=) r.hi1 AND t."level" < r.hi2) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.=) r.hi1 AND t."level" = r.hi2 AND t."weight" < r.hi3))) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."qbcd_0" >= r.lo0 AND ((t."qbcd_0" > r.lo0) OR (t."qbcd_0" = r.lo0 AND t."qbcd_1" OPERATOR(public.>) r.lo1) OR (t."qbcd_0" = r.lo0 AND t."qbcd_1" OPERATOR(public.=) r.lo1 AND t."qbcd_2" > r.lo2) OR (t."qbcd_0" = r.lo0 AND t."qbcd_1" OPERATOR(public.=) r.lo1 AND t."qbcd_2" = r.lo2 AND t."qbcd_3" >= r.lo3))) AND (t."qbcd_0" <= r.hi0 AND ((t."qbcd_0" < r.hi0) OR (t."qbcd_0" = r.hi0 AND t."qbcd_1" OPERATOR(public.<) r.hi1) OR (t."qbcd_0" = r.hi0 AND t."qbcd_1" OPERATOR(public.=) r.hi1 AND t."qbcd_2" < r.hi2) OR (t."qbcd_0" = r.hi0 AND t."qbcd_1" OPERATOR(public.=) r.hi1 AND t."qbcd_2" = r.hi2 AND t."qbcd_3" < r.hi3))) OFFSET 0) AS t) AS q
 UNION ALL
 SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."a_region" AS "region",
-  o."a_code" AS "code",
-  o."a_level" AS "level",
-  o."a_weight" AS "weight"
+  o."a_region" AS qbcd_0,
+  o."a_code" AS qbcd_1,
+  o."a_level" AS qbcd_2,
+  o."a_weight" AS qbcd_3
 FROM "qbcd"."outbox_every_comparison_10907314" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."region" <= CAST('it''s' AS text) COLLATE public.ci AND ((t."region" < CAST('it''s' AS text) COLLATE public.ci) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.<) CAST('A' AS public.citext)) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('A' AS public.citext) AND t."level" < CAST('1.0' AS numeric)) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('A' AS public.citext) AND t."level" = CAST('1.0' AS numeric) AND t."weight" < CAST('-0' AS double precision)))) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."qbcd_0" <= CAST('it''s' AS text) COLLATE public.ci AND ((t."qbcd_0" < CAST('it''s' AS text) COLLATE public.ci) OR (t."qbcd_0" = CAST('it''s' AS text) COLLATE public.ci AND t."qbcd_1" OPERATOR(public.<) CAST('A' AS public.citext)) OR (t."qbcd_0" = CAST('it''s' AS text) COLLATE public.ci AND t."qbcd_1" OPERATOR(public.=) CAST('A' AS public.citext) AND t."qbcd_2" < CAST('1.0' AS numeric)) OR (t."qbcd_0" = CAST('it''s' AS text) COLLATE public.ci AND t."qbcd_1" OPERATOR(public.=) CAST('A' AS public.citext) AND t."qbcd_2" = CAST('1.0' AS numeric) AND t."qbcd_3" < CAST('-0' AS double precision)))) OFFSET 0) AS t) AS q
 UNION ALL
 SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."a_region" AS "region",
-  o."a_code" AS "code",
-  o."a_level" AS "level",
-  o."a_weight" AS "weight"
+  o."a_region" AS qbcd_0,
+  o."a_code" AS qbcd_1,
+  o."a_level" AS qbcd_2,
+  o."a_weight" AS qbcd_3
 FROM "qbcd"."outbox_every_comparison_10907314" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."region" >= CAST('10% \ :x' AS text) COLLATE public.ci AND ((t."region" > CAST('10% \ :x' AS text) COLLATE public.ci) OR (t."region" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."code" OPERATOR(public.>) CAST('b?' AS public.citext)) OR (t."region" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('b?' AS public.citext) AND t."level" > CAST('NaN' AS numeric)) OR (t."region" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('b?' AS public.citext) AND t."level" = CAST('NaN' AS numeric) AND t."weight" >= CAST('Infinity' AS double precision)))) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."qbcd_0" >= CAST('10% \ :x' AS text) COLLATE public.ci AND ((t."qbcd_0" > CAST('10% \ :x' AS text) COLLATE public.ci) OR (t."qbcd_0" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."qbcd_1" OPERATOR(public.>) CAST('b?' AS public.citext)) OR (t."qbcd_0" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."qbcd_1" OPERATOR(public.=) CAST('b?' AS public.citext) AND t."qbcd_2" > CAST('NaN' AS numeric)) OR (t."qbcd_0" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."qbcd_1" OPERATOR(public.=) CAST('b?' AS public.citext) AND t."qbcd_2" = CAST('NaN' AS numeric) AND t."qbcd_3" >= CAST('Infinity' AS double precision)))) OFFSET 0) AS t) AS q
 
 -- id: events of the ranges 2
 SELECT r.range_id, q.* FROM (VALUES
@@ -2294,33 +2294,33 @@ SELECT r.range_id, q.* FROM (VALUES
 ) AS r(range_id, lo0, lo1, lo2, lo3, hi0, hi1, hi2, hi3)
 CROSS JOIN LATERAL (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."b_region" AS "region",
-  o."b_code" AS "code",
-  o."b_level" AS "level",
-  o."b_weight" AS "weight"
+  o."b_region" AS qbcd_0,
+  o."b_code" AS qbcd_1,
+  o."b_level" AS qbcd_2,
+  o."b_weight" AS qbcd_3
 FROM "qbcd"."outbox_every_comparison_10907314" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."region" >= r.lo0 AND ((t."region" > r.lo0) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.>) r.lo1) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.=) r.lo1 AND t."level" > r.lo2) OR (t."region" = r.lo0 AND t."code" OPERATOR(public.=) r.lo1 AND t."level" = r.lo2 AND t."weight" >= r.lo3))) AND (t."region" <= r.hi0 AND ((t."region" < r.hi0) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.<) r.hi1) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.=) r.hi1 AND t."level" < r.hi2) OR (t."region" = r.hi0 AND t."code" OPERATOR(public.=) r.hi1 AND t."level" = r.hi2 AND t."weight" < r.hi3))) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."qbcd_0" >= r.lo0 AND ((t."qbcd_0" > r.lo0) OR (t."qbcd_0" = r.lo0 AND t."qbcd_1" OPERATOR(public.>) r.lo1) OR (t."qbcd_0" = r.lo0 AND t."qbcd_1" OPERATOR(public.=) r.lo1 AND t."qbcd_2" > r.lo2) OR (t."qbcd_0" = r.lo0 AND t."qbcd_1" OPERATOR(public.=) r.lo1 AND t."qbcd_2" = r.lo2 AND t."qbcd_3" >= r.lo3))) AND (t."qbcd_0" <= r.hi0 AND ((t."qbcd_0" < r.hi0) OR (t."qbcd_0" = r.hi0 AND t."qbcd_1" OPERATOR(public.<) r.hi1) OR (t."qbcd_0" = r.hi0 AND t."qbcd_1" OPERATOR(public.=) r.hi1 AND t."qbcd_2" < r.hi2) OR (t."qbcd_0" = r.hi0 AND t."qbcd_1" OPERATOR(public.=) r.hi1 AND t."qbcd_2" = r.hi2 AND t."qbcd_3" < r.hi3))) OFFSET 0) AS t) AS q
 UNION ALL
 SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."b_region" AS "region",
-  o."b_code" AS "code",
-  o."b_level" AS "level",
-  o."b_weight" AS "weight"
+  o."b_region" AS qbcd_0,
+  o."b_code" AS qbcd_1,
+  o."b_level" AS qbcd_2,
+  o."b_weight" AS qbcd_3
 FROM "qbcd"."outbox_every_comparison_10907314" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."region" <= CAST('it''s' AS text) COLLATE public.ci AND ((t."region" < CAST('it''s' AS text) COLLATE public.ci) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.<) CAST('A' AS public.citext)) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('A' AS public.citext) AND t."level" < CAST('1.0' AS numeric)) OR (t."region" = CAST('it''s' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('A' AS public.citext) AND t."level" = CAST('1.0' AS numeric) AND t."weight" < CAST('-0' AS double precision)))) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."qbcd_0" <= CAST('it''s' AS text) COLLATE public.ci AND ((t."qbcd_0" < CAST('it''s' AS text) COLLATE public.ci) OR (t."qbcd_0" = CAST('it''s' AS text) COLLATE public.ci AND t."qbcd_1" OPERATOR(public.<) CAST('A' AS public.citext)) OR (t."qbcd_0" = CAST('it''s' AS text) COLLATE public.ci AND t."qbcd_1" OPERATOR(public.=) CAST('A' AS public.citext) AND t."qbcd_2" < CAST('1.0' AS numeric)) OR (t."qbcd_0" = CAST('it''s' AS text) COLLATE public.ci AND t."qbcd_1" OPERATOR(public.=) CAST('A' AS public.citext) AND t."qbcd_2" = CAST('1.0' AS numeric) AND t."qbcd_3" < CAST('-0' AS double precision)))) OFFSET 0) AS t) AS q
 UNION ALL
 SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."b_region" AS "region",
-  o."b_code" AS "code",
-  o."b_level" AS "level",
-  o."b_weight" AS "weight"
+  o."b_region" AS qbcd_0,
+  o."b_code" AS qbcd_1,
+  o."b_level" AS qbcd_2,
+  o."b_weight" AS qbcd_3
 FROM "qbcd"."outbox_every_comparison_10907314" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."region" >= CAST('10% \ :x' AS text) COLLATE public.ci AND ((t."region" > CAST('10% \ :x' AS text) COLLATE public.ci) OR (t."region" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."code" OPERATOR(public.>) CAST('b?' AS public.citext)) OR (t."region" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('b?' AS public.citext) AND t."level" > CAST('NaN' AS numeric)) OR (t."region" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."code" OPERATOR(public.=) CAST('b?' AS public.citext) AND t."level" = CAST('NaN' AS numeric) AND t."weight" >= CAST('Infinity' AS double precision)))) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."qbcd_0" >= CAST('10% \ :x' AS text) COLLATE public.ci AND ((t."qbcd_0" > CAST('10% \ :x' AS text) COLLATE public.ci) OR (t."qbcd_0" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."qbcd_1" OPERATOR(public.>) CAST('b?' AS public.citext)) OR (t."qbcd_0" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."qbcd_1" OPERATOR(public.=) CAST('b?' AS public.citext) AND t."qbcd_2" > CAST('NaN' AS numeric)) OR (t."qbcd_0" = CAST('10% \ :x' AS text) COLLATE public.ci AND t."qbcd_1" OPERATOR(public.=) CAST('b?' AS public.citext) AND t."qbcd_2" = CAST('NaN' AS numeric) AND t."qbcd_3" >= CAST('Infinity' AS double precision)))) OFFSET 0) AS t) AS q
 
 -- tlcs: changes of range 1
 --   batch_seq = 0

@@ -543,27 +543,27 @@ SELECT r.range_id, q.* FROM (VALUES
 ) AS r(range_id, lo0, lo1, hi0, hi1)
 CROSS JOIN LATERAL (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."a_team" AS "team",
-  o."a_person" AS "person"
+  o."a_team" AS qbcd_0,
+  o."a_person" AS qbcd_1
 FROM "qbcd"."outbox_key_only_67a0ea19" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."team", t."person") >= (r.lo0, r.lo1) AND (t."team", t."person") < (r.hi0, r.hi1) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."qbcd_0", t."qbcd_1") >= (r.lo0, r.lo1) AND (t."qbcd_0", t."qbcd_1") < (r.hi0, r.hi1) OFFSET 0) AS t) AS q
 UNION ALL
 SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."a_team" AS "team",
-  o."a_person" AS "person"
+  o."a_team" AS qbcd_0,
+  o."a_person" AS qbcd_1
 FROM "qbcd"."outbox_key_only_67a0ea19" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."team", t."person") < (CAST('-5' AS integer), CAST('-5' AS integer)) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."qbcd_0", t."qbcd_1") < (CAST('-5' AS integer), CAST('-5' AS integer)) OFFSET 0) AS t) AS q
 UNION ALL
 SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."a_team" AS "team",
-  o."a_person" AS "person"
+  o."a_team" AS qbcd_0,
+  o."a_person" AS qbcd_1
 FROM "qbcd"."outbox_key_only_67a0ea19" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."team", t."person") >= (CAST('7' AS integer), CAST('7' AS integer)) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."qbcd_0", t."qbcd_1") >= (CAST('7' AS integer), CAST('7' AS integer)) OFFSET 0) AS t) AS q
 
 -- id: events of the ranges 2
 SELECT r.range_id, q.* FROM (VALUES
@@ -571,27 +571,27 @@ SELECT r.range_id, q.* FROM (VALUES
 ) AS r(range_id, lo0, lo1, hi0, hi1)
 CROSS JOIN LATERAL (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."b_team" AS "team",
-  o."b_person" AS "person"
+  o."b_team" AS qbcd_0,
+  o."b_person" AS qbcd_1
 FROM "qbcd"."outbox_key_only_67a0ea19" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."team", t."person") >= (r.lo0, r.lo1) AND (t."team", t."person") < (r.hi0, r.hi1) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."qbcd_0", t."qbcd_1") >= (r.lo0, r.lo1) AND (t."qbcd_0", t."qbcd_1") < (r.hi0, r.hi1) OFFSET 0) AS t) AS q
 UNION ALL
 SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."b_team" AS "team",
-  o."b_person" AS "person"
+  o."b_team" AS qbcd_0,
+  o."b_person" AS qbcd_1
 FROM "qbcd"."outbox_key_only_67a0ea19" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."team", t."person") < (CAST('-5' AS integer), CAST('-5' AS integer)) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."qbcd_0", t."qbcd_1") < (CAST('-5' AS integer), CAST('-5' AS integer)) OFFSET 0) AS t) AS q
 UNION ALL
 SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."b_team" AS "team",
-  o."b_person" AS "person"
+  o."b_team" AS qbcd_0,
+  o."b_person" AS qbcd_1
 FROM "qbcd"."outbox_key_only_67a0ea19" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."team", t."person") >= (CAST('7' AS integer), CAST('7' AS integer)) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."qbcd_0", t."qbcd_1") >= (CAST('7' AS integer), CAST('7' AS integer)) OFFSET 0) AS t) AS q
 
 -- tlcs: changes of range 1
 --   batch_seq = 0

@@ -1132,27 +1132,27 @@ SELECT r.range_id, q.* FROM (VALUES
 ) AS r(range_id, lo0, lo1, hi0, hi1)
 CROSS JOIN LATERAL (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."a_se""lect" AS "se""lect",
-  o."a_%(x)s" AS "%(x)s"
+  o."a_se""lect" AS qbcd_0,
+  o."a_%(x)s" AS qbcd_1
 FROM "qbcd"."outbox_odd_names_3c8f564f" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."se""lect", t."%(x)s") >= (r.lo0, r.lo1) AND (t."se""lect", t."%(x)s") < (r.hi0, r.hi1) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."qbcd_0", t."qbcd_1") >= (r.lo0, r.lo1) AND (t."qbcd_0", t."qbcd_1") < (r.hi0, r.hi1) OFFSET 0) AS t) AS q
 UNION ALL
 SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."a_se""lect" AS "se""lect",
-  o."a_%(x)s" AS "%(x)s"
+  o."a_se""lect" AS qbcd_0,
+  o."a_%(x)s" AS qbcd_1
 FROM "qbcd"."outbox_odd_names_3c8f564f" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."se""lect", t."%(x)s") < (CAST('-5' AS integer), CAST('0044-03-15 BC' AS date)) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."qbcd_0", t."qbcd_1") < (CAST('-5' AS integer), CAST('0044-03-15 BC' AS date)) OFFSET 0) AS t) AS q
 UNION ALL
 SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."a_se""lect" AS "se""lect",
-  o."a_%(x)s" AS "%(x)s"
+  o."a_se""lect" AS qbcd_0,
+  o."a_%(x)s" AS qbcd_1
 FROM "qbcd"."outbox_odd_names_3c8f564f" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."se""lect", t."%(x)s") >= (CAST('7' AS integer), CAST('infinity' AS date)) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE (t."qbcd_0", t."qbcd_1") >= (CAST('7' AS integer), CAST('infinity' AS date)) OFFSET 0) AS t) AS q
 
 -- id: events of the ranges 2
 SELECT r.range_id, q.* FROM (VALUES
@@ -1160,27 +1160,27 @@ SELECT r.range_id, q.* FROM (VALUES
 ) AS r(range_id, lo0, lo1, hi0, hi1)
 CROSS JOIN LATERAL (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."b_se""lect" AS "se""lect",
-  o."b_%(x)s" AS "%(x)s"
+  o."b_se""lect" AS qbcd_0,
+  o."b_%(x)s" AS qbcd_1
 FROM "qbcd"."outbox_odd_names_3c8f564f" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."se""lect", t."%(x)s") >= (r.lo0, r.lo1) AND (t."se""lect", t."%(x)s") < (r.hi0, r.hi1) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."qbcd_0", t."qbcd_1") >= (r.lo0, r.lo1) AND (t."qbcd_0", t."qbcd_1") < (r.hi0, r.hi1) OFFSET 0) AS t) AS q
 UNION ALL
 SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."b_se""lect" AS "se""lect",
-  o."b_%(x)s" AS "%(x)s"
+  o."b_se""lect" AS qbcd_0,
+  o."b_%(x)s" AS qbcd_1
 FROM "qbcd"."outbox_odd_names_3c8f564f" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."se""lect", t."%(x)s") < (CAST('-5' AS integer), CAST('0044-03-15 BC' AS date)) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."qbcd_0", t."qbcd_1") < (CAST('-5' AS integer), CAST('0044-03-15 BC' AS date)) OFFSET 0) AS t) AS q
 UNION ALL
 SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."b_se""lect" AS "se""lect",
-  o."b_%(x)s" AS "%(x)s"
+  o."b_se""lect" AS qbcd_0,
+  o."b_%(x)s" AS qbcd_1
 FROM "qbcd"."outbox_odd_names_3c8f564f" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."se""lect", t."%(x)s") >= (CAST('7' AS integer), CAST('infinity' AS date)) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE (t."qbcd_0", t."qbcd_1") >= (CAST('7' AS integer), CAST('infinity' AS date)) OFFSET 0) AS t) AS q
 
 -- tlcs: changes of range 1
 --   batch_seq = 0

@@ -1038,24 +1038,24 @@ SELECT r.range_id, q.* FROM (VALUES
 ) AS r(range_id, lo0, hi0)
 CROSS JOIN LATERAL (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."a_order_id" AS "order_id"
+  o."a_order_id" AS qbcd_0
 FROM "qbcd"."outbox_stamped_ca2fe806" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0 OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE t."qbcd_0" >= r.lo0 AND t."qbcd_0" < r.hi0 OFFSET 0) AS t) AS q
 UNION ALL
 SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."a_order_id" AS "order_id"
+  o."a_order_id" AS qbcd_0
 FROM "qbcd"."outbox_stamped_ca2fe806" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE t."order_id" < CAST('10' AS bigint) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE t."qbcd_0" < CAST('10' AS bigint) OFFSET 0) AS t) AS q
 UNION ALL
 SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."a_order_id" AS "order_id"
+  o."a_order_id" AS qbcd_0
 FROM "qbcd"."outbox_stamped_ca2fe806" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE t."order_id" >= CAST('20' AS bigint) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op <> 'd') AS t WHERE t."qbcd_0" >= CAST('20' AS bigint) OFFSET 0) AS t) AS q
 
 -- id: events of the ranges 2
 SELECT r.range_id, q.* FROM (VALUES
@@ -1063,24 +1063,24 @@ SELECT r.range_id, q.* FROM (VALUES
 ) AS r(range_id, lo0, hi0)
 CROSS JOIN LATERAL (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."b_order_id" AS "order_id"
+  o."b_order_id" AS qbcd_0
 FROM "qbcd"."outbox_stamped_ca2fe806" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0 OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE t."qbcd_0" >= r.lo0 AND t."qbcd_0" < r.hi0 OFFSET 0) AS t) AS q
 UNION ALL
 SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."b_order_id" AS "order_id"
+  o."b_order_id" AS qbcd_0
 FROM "qbcd"."outbox_stamped_ca2fe806" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE t."order_id" < CAST('10' AS bigint) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE t."qbcd_0" < CAST('10' AS bigint) OFFSET 0) AS t) AS q
 UNION ALL
 SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, -COUNT(*) AS net FROM (SELECT t.* FROM (SELECT
   o.op AS qbcd_op,
-  o."b_order_id" AS "order_id"
+  o."b_order_id" AS qbcd_0
 FROM "qbcd"."outbox_stamped_ca2fe806" AS o
 WHERE
-  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE t."order_id" >= CAST('20' AS bigint) OFFSET 0) AS t) AS q
+  o.epoch = 5 AND o.batch_seq = 0 AND o.ordinal >= 7 AND o.op = 'd') AS t WHERE t."qbcd_0" >= CAST('20' AS bigint) OFFSET 0) AS t) AS q
 
 -- tlcs: changes of range 1
 --   batch_seq = 0
