@@ -30,7 +30,7 @@ FEW = ("whole", "word", "money", "instant")  # enough to tell strategies apart; 
 # Nothing is to be executed, expanded, folded or taken for a name of qbcd's own by what it spells.
 HOSTILE = {
     "id": "range_id",
-    "part": "p'art; --", "whole": "w%s", "big": "%(epoch)s", "money": ":epoch", "ratio": "{{ 7 * 7 }}",
+    "part": " p'art; --", "whole": "w%s", "big": "%(epoch)s", "money": ":epoch", "ratio": "{{ 7 * 7 }}",
     "word": "back\\slash", "long": "select", "raw": 'a."b`', "day": "ümläut Ж", "moment": "$1 ?",
     "instant": "line\nbreak", "updated": "up'dated %", "gone": 'go"ne`', "number": ":lo", "sum_of_row": "%(first)s",
     "rewritten": "{% raw %}", "sometimes": "some\\times",
