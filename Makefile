@@ -13,6 +13,8 @@ MARIADB := mariadb-server-core mariadb-client-core libmariadb-java
 TEST_TIME ?= 1200
 # Processes that share the tests' files out among them, each with servers and a Spark session of its own.
 TEST_PROCESSES ?= 2
+# Which part of the campaign: files, and options of pytest; all of it without.
+CAMPAIGN ?=
 BOUND := $(if $(shell command -v timeout),timeout --kill-after=30 --foreground $(TEST_TIME),)
 # Sets as_root to what runs apt-get with root's rights and this account's proxies, or to none where that may not be.
 PROXIES := $(foreach name,http_proxy https_proxy no_proxy,$${$(name):+$(name)=$$$(name)})
@@ -79,7 +81,7 @@ test: venv java mariadb ## run the tests, but for the campaign
 	exit $$code
 
 campaign: venv java mariadb ## run the tests that take minutes
-	$(BIN)/python -m pytest -m campaign
+	$(BIN)/python -m pytest -m campaign -n $(TEST_PROCESSES) $(CAMPAIGN)
 
 floor: java mariadb ## run the tests with the oldest versions that pyproject.toml allows
 	$(PYTHON) -m venv --clear $(FLOOR)
