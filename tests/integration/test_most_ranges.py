@@ -106,3 +106,21 @@ def test_a_table_that_was_empty_at_prepare(database: str, spark: SparkSession, w
         sql(database, ROWS.format(1, 1000))
         cost_of(project)
         assert len(ranges_of(workspace)) == MOST
+
+
+@pytest.mark.parametrize("buckets", ["key", pytest.param("hash", marks=pytest.mark.campaign)])
+def test_too_many_are_joined_though_none_is_small(
+    database: str, spark: SparkSession, workspace: Path, buckets: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
+    layered.always(monkeypatch)
+    made(database, 300)
+    with opened(config(database, log(buckets=buckets, rows_per_range=10)), workspace, spark) as project:
+        project.stream("log").prepare()
+        assert len(ranges_of(workspace)) >= 30
+    with opened(config(database, log(buckets=buckets)), workspace, spark) as project:
+        sql(database, "UPDATE log SET line = 'new' WHERE id = 7")
+        cost_of(project)
+        found = ranges_of(workspace)
+        assert MOST <= len(found) <= upkeep.TOO_MANY * MOST and sum(r.rows for r in found) == 300
+        assert project.stream("log").verify() == []
