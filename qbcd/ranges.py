@@ -15,9 +15,7 @@ from qbcd.model import KeyRange
 Bound = TypeVar("Bound")
 Range = TypeVar("Range", bound=KeyRange)
 ROWS_PER_RANGE = 2000  # where the user names no number, and they do not make too many ranges
-MOST_RANGES = (
-    4096  # of a table then, since each poll asks and remembers something of each: larger tables have larger ones
-)
+MOST_RANGES = 4096  # of a table then, since each costs a poll something; larger tables have larger ranges
 ROWS_PER_READER = 8_000  # below which a reader's own start costs more than it saves
 SMALL = 0.25  # of the rows that a range should have: one with fewer is better a part of its neighbour
 ANY = 1.0  # the same where there are too many ranges: so is any that its neighbour has room for
@@ -29,7 +27,7 @@ def size_for(rows: int) -> int:
 
 
 def thinned(bounds: Sequence[Bound], most: int | None) -> Sequence[Bound]:
-    """Every so-manieth of `bounds`, evenly, so that they make at most `most` ranges; None for all."""
+    """Some of `bounds`, at even distances, which make at most `most` ranges; None for all."""
     step = -(-(len(bounds) + 1) // most) if most else 1
     return bounds[step - 1 :: step]
 

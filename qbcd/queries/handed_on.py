@@ -40,14 +40,14 @@ def handed_on(tree: Any, base: Find[Item], every: Mapping[str, Item], dialect: s
 
 
 def bare(node: Any, known: Find[Item]) -> Item | None:
-    """What an expression is, where it is a column just as it is, or a subquery of one."""
+    """What an expression is, where it is a column just as it is, or a subquery that has one in its result."""
     while isinstance(node, (exp.Paren, exp.Alias, exp.Subquery)):
         node = node.this
     if isinstance(node, exp.SetOperation):
         left = bare(node.this, known)
         return left if left is not None else bare(node.expression, known)
-    if isinstance(node, exp.Select) and len(node.expressions) == 1:
-        return bare(node.expressions[0], known)
+    if isinstance(node, exp.Select):
+        return next((item for output in node.expressions if (item := bare(output, known)) is not None), None)
     return known(node) if isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier) else None
 
 

@@ -69,7 +69,7 @@ def compared_values(tree: Any) -> Iterator[Any]:
     """Columns and subqueries whose values an operator or a function of the query takes, uncast."""
     for value in tree.find_all(exp.Column, exp.Subquery):
         inner: Any = value
-        while isinstance(inner.parent, (exp.Paren, exp.Any, exp.All)):
+        while isinstance(inner.parent, (exp.Paren, exp.Tuple, exp.Any, exp.All)):
             inner = inner.parent
         taken = isinstance(inner.parent, (exp.Binary, exp.Predicate, exp.Func))
         if taken and not isinstance(inner.parent, (exp.Cast, exp.Count, exp.Operator, exp.Is, exp.Dot, exp.Exists)):

@@ -11,6 +11,7 @@ from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
 from qbcd.sites import compare, settled
 from qbcd.sites.described import next_window
 from qbcd.sites.leaves import asks_for_all
+from qbcd.sites.looking import estimated
 from qbcd.sites.reading import Snapshot
 from qbcd.sites.turns import turn_of
 from qbcd.sites.values import LISTED, Difference, Differences, Held, Settings, Step
@@ -41,7 +42,7 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
             )  # fmt: skip
         known = turn.due
     place = f"source {site.source.name}, read only"
-    asked = None if known else strategy.cut.bounds(settings.range_size(0 if plan.where else max(0, plan.table.rows)))
+    asked = None if known else strategy.cut.bounds(settings.range_size(estimated(plan)))
     steps = [Step(f"{_CUT[strategy.cut.hashed]} (once, at prepare)", place, asked)] if asked else []
     known = known or [KeyRange(1, None, None)]
     steps.append(Step("settings of every session", place, Statement("; ".join(site.source.connector.session_pins()))))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from qbcd import hooks, ranges
 from qbcd.errors import TornRead
 from qbcd.leaves import are_some
-from qbcd.model import KeyRange
+from qbcd.model import KeyRange, StreamPlan
 from qbcd.sites import leaves
 from qbcd.sites.guards import check_pass
 from qbcd.sites.reading import Snapshot, checksums, without_digest
@@ -134,6 +134,11 @@ def _by_leaves(
     known = leaves.read(site.files, held.row.checkpoint)
     standing = {r.range_id: known[r.range_id] for r in turn.known if r.range_id in known}
     return leaves.restricted(replace(found, leaves={**standing, **told}), known)
+
+
+def estimated(plan: StreamPlan) -> int:
+    """How many rows there are by the table's statistics; 0 where they do not say it, as of a part of the table."""
+    return 0 if plan.where else max(0, plan.table.rows)
 
 
 def total_of(held: Held, wanted: Look) -> int:

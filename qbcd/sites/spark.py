@@ -25,7 +25,7 @@ from qbcd.sites import audit, compare, comparing, copies, fitness, remote, upkee
 from qbcd.sites.base import Site, checkpoint_of, new_epoch
 from qbcd.sites.files import Files, Part
 from qbcd.sites.guards import key_error, untravelled_error
-from qbcd.sites.looking import cut, filled
+from qbcd.sites.looking import cut, estimated, filled
 from qbcd.sites.reading import Snapshot, range_frame, snapshot_of
 from qbcd.sites.replica import Replica, travels_of
 from qbcd.sites.shapes import batch_fields, row_fields
@@ -108,8 +108,7 @@ class SparkSite(Site):
             now = self.store.now(conn)
         with snapshot_of(self.source, plan, None, one_state=strategy.cut.one_state) as snapshot:
             self.check_key(snapshot.session, plan)
-            about = 0 if plan.where else max(0, plan.table.rows)  # of a part of the table nobody knows it
-            bare = cut(self, strategy, snapshot, settings, held.row.next_range_id, about)
+            bare = cut(self, strategy, snapshot, settings, held.row.next_range_id, estimated(plan))
             fetched = self.fetch(strategy, snapshot, bare, settings, held)
         stage = self.stage(strategy, fetched, settings)
         self.check_values(stage, plan, settings)

@@ -43,6 +43,7 @@ SMALL_ROWS = 5_000  # up to which rows are few in this sense
 # exchanges have a partition for each core.
 MIDDLE: Mapping[str, str] = {"spark.sql.adaptive.enabled": "false", **ONE_TASK}
 MIDDLE_ROWS = 5_000_000
+_GOES_ON = "the next poll starts another and goes on from here; if it ran out of memory, raise spark.driver.memory"
 _ANOTHER = "hand in another: qbcd.open(.., spark=..)"
 _SIZES = ((SMALL_ROWS, SMALL), (MIDDLE_ROWS, MIDDLE))
 
@@ -83,8 +84,7 @@ class SparkProvider:
         """What to tell where the session that was given out has died since; None while it lives."""
         if self._session is None or is_alive(self._session):
             return None
-        ours = "the next poll starts another and goes on from here; was it out of memory? spark.conf has its "
-        remedy = _ANOTHER if self._session is self._handed_in else f"{ours}spark.driver.memory"
+        remedy = _ANOTHER if self._session is self._handed_in else _GOES_ON
         return SparkFailed("Spark has died: its Java process is gone, or its context was stopped", remedy=remedy)
 
     @contextmanager

@@ -83,6 +83,8 @@ def test_what_only_this_database_knows(place: Place, workspace: Path) -> None:
         "SELECT id FROM (SELECT id, NULL AS w FROM {a} UNION ALL SELECT id, v FROM public.c) AS d WHERE w > 'x'",
         "SELECT id FROM {a} WHERE v IN (SELECT v AS w FROM public.c)",
         "SELECT id FROM {a} AS a WHERE v = (SELECT c.v FROM public.c WHERE c.id = a.id)",
+        "SELECT a.id FROM {a} AS a WHERE (a.id, a.v) IN (SELECT c.id, c.v FROM public.c)",
+        "SELECT c.id FROM public.c AS c WHERE (c.id, c.v) = (1, 'x')",
         "SELECT id FROM {a} WHERE v = ANY (SELECT d.w FROM (SELECT v AS w FROM public.c) AS d)",
     )
     for query in compared:
