@@ -212,7 +212,10 @@ def deliver(stream: Stream, held: Held, report: Report) -> None:
     """Publishes sealed batches, oldest first, to each sink that lacks them; failures stay with their sink."""
     acks = stream.project.acknowledged(stream.name)
     for name, sink in stream.sinks.items():
-        for header in stream.site.batches(acks[name][:2]):
+        acknowledged = acks[name]
+        # numbers go on over epochs, so the last one tells that nothing waits
+        waiting = acknowledged.seq < held.row.last_batch_seq
+        for header in stream.site.batches((acknowledged.epoch, acknowledged.seq)) if waiting else ():
             stream.site.progress(f"delivering {header.size:,} events to {name}")
             try:
                 _publish(stream, held, sink, name, header)

@@ -50,7 +50,8 @@ def probe_query(source: Source, session: Session, text: str, *, stream: str, pla
             remedy="leave the time, chance and who asks to those who read the result",
         )  # fmt: skip
     look = Views(source, session, stream)
-    bases = tuple(look.into(_base(source, session, base, stream, place)) for base in query.bases)
+    tables = _bases(source, session, query.bases, stream, place)
+    bases = tuple(map(look.into, tables))
     _check_operators(query, bases, stream, place)
     columns = _columns(source, session, query, stream, place)
     known = relation_of(query.tree, bases, connector.dialect, bare_names=connector.bare_names)
@@ -117,9 +118,13 @@ def check_limit(query: CapturedQuery, key: Sequence[str], *, stream: str, place:
     )  # fmt: skip
 
 
-def _base(source: Source, session: Session, base: BaseTable, stream: str, place: str) -> Table:
+def _bases(source: Source, session: Session, bases: Sequence[BaseTable], stream: str, place: str) -> list[Table]:
+    found = source.connector.probe_tables(session.connection, [(base.schema, base.name) for base in bases])
+    return [_checked(source, base, table, stream, place) for base, table in zip(bases, found, strict=True)]
+
+
+def _checked(source: Source, base: BaseTable, table: Table | None, stream: str, place: str) -> Table:
     connector = source.connector
-    table = connector.probe_table(session.connection, base.schema, base.name)
     if table is None:
         wanted = ".".join(part for part in (base.schema, base.name) if part)
         raise ConfigError(

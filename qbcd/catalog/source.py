@@ -10,16 +10,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import create_engine, event
+from sqlalchemy import create_engine
 from sqlalchemy.engine import URL, Connection, CursorResult, Engine, Row
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import NullPool, PoolResetState, QueuePool
+from sqlalchemy.pool import NullPool, QueuePool
 
+from qbcd.catalog.kept import keep
 from qbcd.connectors.base import Connector
 from qbcd.errors import QbcdError, SourceError
 from qbcd.model import Statement
 
-_KEPT: Mapping[str, Any] = {"poolclass": QueuePool, "pool_size": 2, "max_overflow": -1, "pool_pre_ping": True}
+_KEPT: Mapping[str, Any] = {"poolclass": QueuePool, "pool_size": 2, "max_overflow": -1}
 
 
 class Session:
@@ -162,8 +163,8 @@ class Source:
         finally:
             self._keeping.discard(stream)
             with self._lock:
-                engines = [self._engines.pop(key) for key in list(self._engines) if key[0] == stream and key[2]]
-            for engine in engines:
+                engines = [engine for key, engine in self._engines.items() if key[0] == stream and key[2]]
+            for engine in engines:  # they stay: what they know of the server was asked for by statements
                 engine.dispose()
 
     def jdbc(self, stream: str) -> tuple[str, dict[str, str]]:
@@ -225,18 +226,8 @@ class Source:
             **self.connector.engine_options(read_only=read_only),
         )
         if kept:
-            event.listen(engine, "reset", self._wipe)
+            keep(engine, self.connector.wipe)
         return engine
-
-    def _wipe(self, connection: Any, record: object, state: PoolResetState) -> None:
-        """Takes a kept session back to what it was at first; one of which that fails is not kept."""
-        connection.rollback()
-        if state.terminate_only:
-            return
-        connection.autocommit = True
-        with connection.cursor() as cursor:
-            cursor.execute(self.connector.wipe)
-        connection.autocommit = False
 
     @contextmanager
     def _located(self) -> Iterator[None]:

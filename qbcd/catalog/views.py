@@ -6,6 +6,7 @@ something else now is stopped, as by a changed table.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlalchemy.engine import Connection
@@ -15,7 +16,7 @@ from qbcd.catalog.source import Session, Source
 from qbcd.connectors import Connector
 from qbcd.errors import ConfigError, SchemaChanged
 from qbcd.model import StreamPlan, Table
-from qbcd.queries import BaseTable, Unfit, parse_view, words_of
+from qbcd.queries import Unfit, parse_view, words_of
 
 
 class Views:
@@ -45,18 +46,17 @@ class Views:
             bases = parse_view(definition, connector.dialect).bases
         except Unfit:  # said where it matters: by `remarks_on_views`, and by variant delta
             bases = ()
-        return replace(table, definition=definition, bases=tuple(self._base(base, table) for base in bases))
+        names = [(base.schema, base.name) for base in bases]
+        self._look_behind(table, [name for name in dict.fromkeys(names) if name not in self._behind])
+        return replace(table, definition=definition, bases=tuple(self._behind[name] for name in names))
 
-    def _base(self, base: BaseTable, view: Table) -> Table:
-        name = (base.schema, base.name)
-        if name not in self._behind:
-            conn, connector = self._session.connection, self._source.connector
-            table = connector.probe_table(conn, *name)
+    def _look_behind(self, view: Table, names: Sequence[tuple[str, str]]) -> None:
+        conn, connector = self._session.connection, self._source.connector
+        for name, table in zip(names, connector.probe_tables(conn, names), strict=True):
             if table is None:
                 raise SchemaChanged(f"view {view.label} was changed a moment ago", stream=self._stream,
                                     remedy="poll again")  # fmt: skip
             self._behind[name] = self.into(replace(table, grant=_grant(connector, conn, table)))
-        return self._behind[name]
 
 
 def _grant(connector: Connector, conn: Connection, table: Table) -> str:

@@ -112,8 +112,12 @@ class Connector(OptionalPrimitives, ABC):
 
     # -- catalog -----------------------------------------------------------------------------------------------------
     @abstractmethod
+    def probe_tables(self, conn: Connection, names: Sequence[tuple[str, str]]) -> list[Table | None]:
+        """Each table of `names` (schema, name; an empty schema is the role's default), or None, in their order."""
+
     def probe_table(self, conn: Connection, schema: str, name: str) -> Table | None:
-        """Table `schema`.`name` (an empty schema is the role's default), or None."""
+        """Table `schema`.`name`, as `probe_tables`."""
+        return self.probe_tables(conn, [(schema, name)])[0]
 
     @abstractmethod
     def table_names(self, conn: Connection) -> list[str]:
@@ -223,14 +227,9 @@ class Connector(OptionalPrimitives, ABC):
     # -- statement primitives (arguments in, whole statement out, in the connector's own dialect) ---------------------
     @abstractmethod
     def per_range(
-        self,
-        select: Sequence[str],
-        relation: str,
-        key: Sequence[Column],
-        ranges: Sequence[KeyRange],
-        *,
+        self, select: Sequence[str], relation: str, key: Sequence[Column], ranges: Sequence[KeyRange], *,
         aggregate: bool,
-    ) -> str:
+    ) -> str:  # fmt: skip
         """One statement that answers for many ranges: ``SELECT range_id, <select> FROM relation t WHERE key in range``.
 
         Args:

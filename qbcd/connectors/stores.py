@@ -52,6 +52,7 @@ class StoreFacts:
             session can commit meanwhile.
         begin_sql: Statement with which every transaction on a state database begins, or empty.
         undurable_sql: SQL of what of the server's settings lets a commit be lost (protocol.md 5), or of an empty text.
+        lists_any_schema: Asked for the tables of a schema that is not there, the database says that there are none.
         needs_database: A URL must name the database, since a session can begin without one.
         connect_args: Arguments of the driver's connect(): durability, time-outs.
         contention: SQLSTATEs, error numbers, or starts of messages, that say "somebody else has it", not "it is
@@ -68,6 +69,7 @@ class StoreFacts:
     write_isolation: str | None
     begin_sql: str = ""
     undurable_sql: str = ""
+    lists_any_schema: bool = False
     needs_database: bool = False
     connect_args: Mapping[str, Any] = field(default_factory=dict)
     contention: tuple[str, ...] = ()
@@ -159,6 +161,7 @@ _STORES: dict[str, StoreFacts] = {
         ddl_lock_sql="SELECT pg_advisory_xact_lock(7166308215)",  # an arbitrary number that only qbcd uses
         read_isolation="REPEATABLE READ",
         write_isolation="READ COMMITTED",
+        lists_any_schema=True,
         connect_args={
             "connect_timeout": 10,
             "application_name": "qbcd/state",

@@ -10,7 +10,7 @@ import json
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,7 +23,7 @@ from qbcd.model import BatchHeader, ServerIdentity, StreamPlan
 from qbcd.sites.guards import key_error, not_prepared
 from qbcd.sites.values import Detection, Differences, Held, Settings, Step
 from qbcd.spark.provider import SparkProvider
-from qbcd.state import LeaseKeeper, ProjectState, StreamRow, StreamStore
+from qbcd.state import Acknowledged, LeaseKeeper, ProjectState, StreamRow, StreamStore
 from qbcd.strategies import Estimate, RemoteTs, Stamped, Strategy
 
 if TYPE_CHECKING:
@@ -94,7 +94,6 @@ class Site(ABC):
         with self.writing() as conn:
             if not self.store.exists(conn):
                 raise not_prepared(self.stream)
-            self.store.check_format(conn)
             self.store.foreign_project(conn, self.project.project_id)
             if register:
                 self.store.register(conn, self.project.project_id, self.stream)
@@ -104,13 +103,15 @@ class Site(ABC):
                 self.prove_place()
         with LeaseKeeper(self.store, self.stream, self.writing, ttl=LEASE_SECONDS) as keeper:
             hooks.reach("after_lease")
-            row = self.row()
+            acks: Mapping[str, Acknowledged] = {} if reset else self.project.acknowledged(self.stream)
+            with self.reading() as conn:
+                row, last = self.store.read(conn, self.stream), self._acknowledged_last(conn, acks)
             if row is None:
                 raise StateConflict("its state row is gone", stream=self.stream, remedy="qbcd prepare")
             if row.fencing_token != keeper.token:  # paused since the lease was taken, and overtaken
                 raise LeaseHeld("another poller has taken the stream over", stream=self.stream, remedy="poll again")
             if not reset:
-                self.project.check_acks(self.stream, row, self._acknowledged_last())
+                self.project.check_acks(self.stream, row, last)
             yield Held(row, keeper)
 
     def commit(
@@ -225,11 +226,10 @@ class Site(ABC):
         if int(found.keys_more_than_once) or int(found.keys_null):
             raise key_error(plan)
 
-    def _acknowledged_last(self) -> list[BatchHeader]:
+    def _acknowledged_last(self, conn: Connection, acks: Mapping[str, Acknowledged]) -> list[BatchHeader]:
         """The batches from the earliest that a sink holds last; not all that are retained."""
-        acks = self.project.acknowledged(self.stream).values()
-        first = min(((a.epoch, a.seq - 1) for a in acks), default=None)
-        return self.batches(first) if first else []
+        first = min(((a.epoch, a.seq - 1) for a in acks.values()), default=None)
+        return self.store.batches(conn, self.stream, first) if first else []
 
     def delivered_through(self, conn: Connection, settings: Settings) -> tuple[int, int]:
         """(epoch, batch_seq) up to which every enrolled sink has acknowledged, also one that is configured no more."""

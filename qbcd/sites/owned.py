@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from sqlalchemy.engine import Connection
+
 from qbcd.catalog.queried import rights_of
 from qbcd.connectors.base import Connector, Index
 from qbcd.errors import MissingPrivilege
@@ -39,7 +41,8 @@ def make_tables(site: DatabaseSite, plan: StreamPlan, held: Held) -> None:
     strategy, connector = site.strategy(plan), site.source.connector
     tables, statements = list(zip(strategy.tables(), strategy.ddl(), strict=True)), []
     with site.reading() as conn:
-        standing = {table.name: connector.probe_table(conn, *table.name) for table, _ in tables}
+        own = [table.name for table, _ in tables]
+        standing = dict(zip(own, connector.probe_tables(conn, own), strict=True))
     if any((found := standing[table.name]) and _layout(found) != table.layout for table, _ in tables):
         names = {*own_tables(site.source.schema, site.stream), *standing}
         statements, standing = [_drop(connector, name) for name in sorted(names)], {}
@@ -97,21 +100,25 @@ def stands(site: DatabaseSite, plan: StreamPlan) -> bool:
     connector = site.source.connector
     with site.reading() as conn:
         own = [table.name for table in site.strategy(plan).tables()]
-        return site.store.exists(conn) and all(connector.probe_table(conn, *table) for table in own)
+        return site.store.exists(conn) and all(connector.probe_tables(conn, own))
 
 
 def forget(site: DatabaseSite, held: Held) -> None:
     """Drops the stream's tables; those that a DBA made are emptied."""
     connector, tables = site.source.connector, own_tables(site.source.schema, site.stream)
     with site.reading() as conn:  # only variant delta has them, and a stream is forgotten without its plan
-        tables += [t for t in lineage_tables(site.source.schema, site.stream) if connector.probe_table(conn, *t)]
+        tables += _standing(connector, conn, lineage_tables(site.source.schema, site.stream))
     try:
         run_alone(site, [_drop(connector, table) for table in tables], held)
     except MissingPrivilege:
         # A DBA made the tables, and they are the DBA's to drop; their rows are ours.
         with site.reading() as conn:
-            standing = [table for table in tables if connector.probe_table(conn, *table)]
+            standing = _standing(connector, conn, tables)
         run_alone(site, [f"DELETE FROM {sql_name(connector, table)}" for table in standing], held)
+
+
+def _standing(connector: Connector, conn: Connection, names: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [name for name, table in zip(names, connector.probe_tables(conn, names), strict=True) if table]
 
 
 def _drop(connector: Connector, table: tuple[str, str]) -> str:

@@ -15,11 +15,13 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.schema import CreateTable
 from sqlalchemy.sql import FromClause, Insert
 
+from qbcd.connectors.stores import facts_of
+
 
 def present(conn: Connection, schema: str | None) -> set[str]:
     """Names of the tables in `schema` (None is the connection's own); none where there is no such schema."""
     seen = inspect(conn)  # a new one each time: it remembers what it was told
-    if schema is not None and not seen.has_schema(schema):
+    if schema is not None and not facts_of(conn).lists_any_schema and not seen.has_schema(schema):
         return set()
     return set(seen.get_table_names(schema=schema))
 

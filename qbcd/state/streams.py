@@ -33,11 +33,19 @@ class StreamRows:
 
     # -- tables ------------------------------------------------------------------------------------------------------
     def exists(self, conn: Connection) -> bool:
-        """Whether all tables are there; those that a killed process has only begun to make are not."""
+        """Whether all tables are there; those that a killed process has only begun to make are not.
+
+        Raises:
+            Refused: They are of a newer qbcd, or say nothing of their format.
+        """
         tables = self.tables.metadata.sorted_tables
         if not {t.name for t in tables} <= present(conn, self.tables.schema):
             return False
-        return holds_rows(conn, [self.tables.layout]) or holds_rows(conn, tables)
+        known = self._format(conn)
+        if known is None and not holds_rows(conn, tables):
+            return False
+        refuse_newer(known, self.place)
+        return True
 
     def create(self, conn: Connection) -> None:
         """Creates schema and tables where they are missing; several processes may do it at once.
@@ -52,7 +60,7 @@ class StreamRows:
             if ddl_lock:
                 conn.exec_driver_sql(ddl_lock)
             self._create_missing(conn)
-        self.check_format(conn)
+            refuse_newer(self._format(conn), self.place)
 
     def _create_missing(self, conn: Connection) -> None:
         schema = self.tables.schema
@@ -78,13 +86,8 @@ class StreamRows:
         literal = {"literal_binds": True}
         return [str(e.compile(dialect=conn.dialect, compile_kwargs=literal)).strip() for e in elements]
 
-    def check_format(self, conn: Connection) -> None:
-        """Refuses tables of a newer qbcd.
-
-        Raises:
-            Refused: They are newer, or say nothing of their format.
-        """
-        refuse_newer(conn.execute(select(self.tables.layout.c.format_version)).scalar(), self.place)
+    def _format(self, conn: Connection) -> object:
+        return conn.execute(select(self.tables.layout.c.format_version)).scalar()
 
     # -- reading -----------------------------------------------------------------------------------------------------
     def read(self, conn: Connection, stream: str) -> StreamRow | None:

@@ -120,8 +120,8 @@ class MySQLFamily(Connector):
         return errors.is_of_text(error)
 
     # -- catalog -----------------------------------------------------------------------------------------------------
-    def probe_table(self, conn: Connection, schema: str, name: str) -> Table | None:
-        return catalog.probe_table(conn, schema, name, self.no_pad, self.all_digits)
+    def probe_tables(self, conn: Connection, names: Sequence[tuple[str, str]]) -> list[Table | None]:
+        return [catalog.probe_table(conn, *name, self.no_pad, self.all_digits) for name in names]
 
     def query_columns(self, conn: Connection, query: str) -> list[Column]:
         return queried.query_columns(conn, query, self.no_pad, self.all_digits)

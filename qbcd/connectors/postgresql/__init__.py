@@ -101,8 +101,8 @@ class PostgreSQL(Connector):
     def explain_error(self, error: BaseException, *, stream: str, source: str) -> QbcdError:
         return errors.explain_error(error, stream=stream, source=source)
 
-    def probe_table(self, conn: Connection, schema: str, name: str) -> Table | None:
-        return catalog.probe_table(conn, schema, name)
+    def probe_tables(self, conn: Connection, names: Sequence[tuple[str, str]]) -> list[Table | None]:
+        return catalog.probe_tables(conn, names)
 
     def query_columns(self, conn: Connection, query: str) -> list[Column]:
         return queried.query_columns(conn, query)

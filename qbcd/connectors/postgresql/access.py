@@ -41,6 +41,10 @@ SELECT DISTINCT s.subname AS name FROM pg_subscription_rel r JOIN pg_subscriptio
 WHERE r.srrelid IN (SELECT oid FROM wider) ORDER BY 1
 """
 _ORIGINS = "SELECT roname AS name FROM pg_replication_origin WHERE roname !~ '^pg_[0-9]+' ORDER BY 1"
+_WRITERS = f"""
+SELECT pg_is_in_recovery() AS standby, ARRAY({_SUBSCRIBED})::text[] AS subscribed, ARRAY({_ORIGINS})::text[] AS origins,
+       (SELECT jsonb_agg(to_jsonb(m)) FROM ({_MEMBERS}) AS m WHERE m.kind IN ('f', 'm')) AS elsewhere
+"""
 
 # Sequences behind a column of the table, which comes first, and of what is read with it; and the defaults' text.
 _COUNTERS = f"""{_FAMILY}
@@ -97,17 +101,17 @@ def _named(table: Table) -> dict[str, Any]:
 
 def not_only_writer(conn: Connection, table: Table) -> str:
     """See :meth:`~qbcd.connectors.base.Connector.not_only_writer`."""
-    if conn.exec_driver_sql("SELECT pg_is_in_recovery()").scalar_one():
+    found = rows_of(conn, _WRITERS, _named(table))[0]
+    if found["standby"]:
         return "this server is a standby, which is written by its primary"
-    for member in rows_of(conn, _MEMBERS, _named(table)):
+    for member in found["elsewhere"] or ():
         if member["kind"] == "f":
             return f"{member['schema']}.{member['name']} is a foreign table, which is written elsewhere"
-        if member["kind"] == "m":
-            return f"{member['schema']}.{member['name']} is a materialized view, whose rows are older than they show"
-    for found in rows_of(conn, _SUBSCRIBED, _named(table)):
-        return f"subscription {found['name']} writes to {table.schema}.{table.name} what another server wrote before"
-    for found in rows_of(conn, _ORIGINS):
-        return f"replication origin {found['name']} shows that another server's changes are written here"
+        return f"{member['schema']}.{member['name']} is a materialized view, whose rows are older than they show"
+    for name in found["subscribed"]:
+        return f"subscription {name} writes to {table.schema}.{table.name} what another server wrote before"
+    for name in found["origins"]:
+        return f"replication origin {name} shows that another server's changes are written here"
     return ""
 
 

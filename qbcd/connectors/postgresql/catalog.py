@@ -19,28 +19,10 @@ from qbcd.model import ServerIdentity, Table
 LOCKABLE = frozenset({"table", "partitioned", "view"})
 _KINDS = {"r": "table", "p": "partitioned", "v": "view", "m": "matview", "f": "foreign"}
 
-_TABLE = """
-SELECT c.oid::bigint AS oid, n.nspname AS schema, c.relname AS name, c.relkind::text AS kind,
-       c.relrowsecurity AND row_security_active(c.oid) AS row_security,
-       EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid) AND c.relkind = 'r' AS has_children
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-"""
-
 # Pretty is without brackets around joins; those that precedence needs are there.
 _DEFINITION = """
 SELECT pg_get_viewdef(c.oid, TRUE) AS text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND c.relkind = 'v'
-"""
-
-# Leaves of a partitioned table and children of an inheritance parent are read with it.
-_SIZE = """
-WITH RECURSIVE family(oid) AS (
-  SELECT %(oid)s::oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid
-)
-SELECT CASE WHEN bool_and(c.reltuples >= 0) THEN sum(c.reltuples)::bigint ELSE -1 END AS rows,
-       coalesce(sum(c.relpages), 0)::bigint AS pages
-FROM family f JOIN pg_class c ON c.oid = f.oid WHERE c.relkind IN ('r', 'm', 'f')
 """
 
 # One row a column, as `types.make_column` reads it. `base` follows domains down; the first modifier met on the way is
@@ -67,22 +49,22 @@ WITH RECURSIVE base(num, level, type, modifier) AS (
 )"""
 _OF_TABLE = _TYPES.format(
     columns="""SELECT a.attnum, 0, a.atttypid, a.atttypmod FROM pg_attribute a
-  WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped"""
+  WHERE a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped"""
 )
 COLUMNS = f"""{_OF_TABLE}, stats AS (
   SELECT DISTINCT ON (s.attname) s.attname, s.avg_width, s.correlation FROM pg_stats s
-  WHERE s.schemaname = %(schema)s AND s.tablename = %(name)s ORDER BY s.attname, s.inherited <> %(inherited)s
+  WHERE s.schemaname = t.schema AND s.tablename = t.name ORDER BY s.attname, s.inherited <> t.inherited
 )
-SELECT a.attname AS name, a.attrelid || '.' || a.attnum AS number,
+SELECT a.attnum AS place, a.attname AS name, a.attrelid || '.' || a.attnum AS number,
        format_type(a.atttypid, a.atttypmod) AS sql_type, y.base_type,
        format_type(b.type, b.modifier) AS storage_type, b.modifier, y.typtype::text AS kind, y.operators,
-       NOT a.attnotnull OR %(loose)s OR EXISTS (
+       NOT a.attnotnull OR t.loose OR EXISTS (
          SELECT FROM pg_constraint k WHERE k.conrelid = a.attrelid AND k.contype = 'n' AND k.conkey[1] = a.attnum
            AND NOT k.convalidated) AS nullable,
        CASE WHEN a.attcollation NOT IN (0, y.typcollation)
             THEN quote_ident(cn.nspname) || '.' || quote_ident(c.collname) END AS collation,
        coalesce(c.collisdeterministic, TRUE) AS deterministic,
-       %(loose)s AS loose, s.avg_width AS width, s.correlation,
+       t.loose, s.avg_width AS width, s.correlation,
        CASE WHEN y.is_array THEN e.base_type END AS element,
        CASE WHEN y.is_array THEN format_type(e.oid, b.modifier) END AS element_type,
        CASE WHEN y.is_array THEN e.typtype::text END AS element_kind
@@ -90,7 +72,7 @@ FROM pg_attribute a JOIN bottom b ON b.num = a.attnum JOIN named y ON y.oid = b.
 LEFT JOIN named e ON e.oid = y.typelem AND y.is_array
 LEFT JOIN pg_collation c ON c.oid = a.attcollation LEFT JOIN pg_namespace cn ON cn.oid = c.collnamespace
 LEFT JOIN stats s ON s.attname = a.attname
-WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+WHERE a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped
 """
 
 # The same of the result of a query, whose columns nothing is known of but type, modifier and collation. A column of a
@@ -123,7 +105,7 @@ ORDER BY a.num
 
 # An index vouches for a key only under the columns' own equality: their collation and their types' default operators.
 _KEYS = """
-SELECT i.indisprimary AS is_primary,
+SELECT i.indexrelid AS place, i.indisprimary AS is_primary,
        array_agg(a.attname::text ORDER BY k.n) AS columns,
        bool_and(a.attnotnull AND (i.indisprimary OR o.opcdefault)
                 AND i.indcollation[k.n - 1] IN (0, a.attcollation)) AS usable
@@ -131,9 +113,41 @@ FROM pg_index i
 CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(num, n)
 JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num
 JOIN pg_opclass o ON o.oid = i.indclass[k.n - 1]
-WHERE i.indrelid = %(oid)s AND i.indisunique AND i.indisvalid AND NOT i.indisexclusion AND i.indpred IS NULL
+WHERE i.indrelid = t.oid AND i.indisunique AND i.indisvalid AND NOT i.indisexclusion AND i.indpred IS NULL
   AND i.indexprs IS NULL AND k.n <= i.indnkeyatts AND (i.indimmediate OR i.indisprimary)
-GROUP BY i.indexrelid, i.indisprimary ORDER BY i.indisprimary DESC, i.indexrelid
+GROUP BY i.indexrelid, i.indisprimary
+"""
+
+# Leaves of a partitioned table and children of an inheritance parent are read with it.
+_SIZE = """
+WITH RECURSIVE family(oid) AS (
+  SELECT t.oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid
+)
+SELECT CASE WHEN bool_and(c.reltuples >= 0) THEN sum(c.reltuples)::bigint ELSE -1 END AS rows,
+       coalesce(sum(c.relpages), 0)::bigint AS pages
+FROM family f JOIN pg_class c ON c.oid = f.oid WHERE c.relkind IN ('r', 'm', 'f')
+"""
+
+# All that is known of several tables, by one statement. A parent's NOT NULL and unique indexes do not bind every child
+# of plain inheritance: what they say is loose, as it is of what is not stored here.
+_TABLES = f"""
+WITH w AS MATERIALIZED (
+  SELECT c.oid, n.nspname AS schema, c.relname AS name, c.relkind::text AS kind,
+         c.relrowsecurity AND row_security_active(c.oid) AS row_security,
+         EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid) AND c.relkind = 'r' AS has_children
+  FROM unnest(%(schemas)s::text[], %(names)s::text[]) AS w(schema, name)
+  JOIN pg_namespace n ON n.nspname = w.schema JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = w.name
+  WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+), t AS MATERIALIZED (
+  SELECT w.*, w.kind = 'p' OR w.has_children AS inherited, w.kind NOT IN ('r', 'p', 'm') OR w.has_children AS loose
+  FROM w
+)
+SELECT t.schema, t.name, t.kind, t.row_security,
+       (SELECT jsonb_agg(to_jsonb(c) ORDER BY c.place) FROM ({COLUMNS}) AS c) AS columns,
+       (SELECT jsonb_agg(to_jsonb(k) ORDER BY k.is_primary DESC, k.place) FROM ({_KEYS}) AS k
+        WHERE NOT t.loose) AS keys,
+       (SELECT to_jsonb(s) FROM ({_SIZE}) AS s) AS size
+FROM t
 """
 
 _NAMES = """
@@ -161,12 +175,13 @@ _SERVER = """
 SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int / 10000 AS major,
        d.oid::bigint AS database, d.datname AS name, to_jsonb(d) AS described,
        has_function_privilege('pg_control_system()', 'EXECUTE') AS may_identify,
-       pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS position,
+       {version} AS collation_version, pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS position,
        (SELECT string_agg(v.version, ',' ORDER BY v.version) FROM (
           SELECT DISTINCT c.collprovider::text || pg_collation_actual_version(c.oid) AS version FROM pg_collation c
           WHERE c.oid >= 16384 OR c.collname IN ('und-x-icu', 'en_US.utf8', 'en_US', 'de_DE.utf8')) v) AS collations
 FROM pg_database d WHERE d.datname = current_database()
 """
+_VERSION = "pg_database_collation_actual_version(d.oid)"
 
 
 def rows_of(conn: Connection, sql: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
@@ -174,13 +189,14 @@ def rows_of(conn: Connection, sql: str, params: Mapping[str, Any] | None = None)
     return [dict(r) for r in conn.exec_driver_sql(sql, dict(params or {})).mappings()]
 
 
-def probe_table(conn: Connection, schema: str, name: str) -> Table | None:
-    """The table, or None where there is none of that name (or, without a schema, none on the role's search path)."""
-    for candidate in [schema] if schema else default_schemas(conn):
-        found = rows_of(conn, _TABLE, {"schema": candidate, "name": name})
-        if found:
-            return _table(conn, found[0])
-    return None
+def probe_tables(conn: Connection, names: Sequence[tuple[str, str]]) -> list[Table | None]:
+    """Each table, or None where there is none of that name (or, without a schema, none on the role's search path)."""
+    path = default_schemas(conn) if any(not schema for schema, _ in names) else []
+    wanted = [[(place, name) for place in ([schema] if schema else path)] for schema, name in names]
+    every = [*dict.fromkeys(candidate for candidates in wanted for candidate in candidates)]
+    there = {"schemas": [schema for schema, _ in every], "names": [name for _, name in every]}
+    found = {(r["schema"], r["name"]): _table(r) for r in rows_of(conn, _TABLES, there)}
+    return [next((found[one] for one in candidates if one in found), None) for candidates in wanted]
 
 
 def view_definition(conn: Connection, view: Table) -> str:
@@ -223,17 +239,15 @@ def privileges(conn: Connection, table: Table, columns: Sequence[str], schema: s
 
 def server_identity(conn: Connection) -> ServerIdentity:
     """Cluster and database; major version and collation versions; the next transaction id as position."""
-    r = rows_of(conn, _SERVER)[0]
+    # of the session itself: what SQLAlchemy knows is of an earlier one
+    has_version = conn.connection.server_version >= 150000
+    r = rows_of(conn, _SERVER.format(version=_VERSION if has_version else "''"))[0]
     system = "unknown"
     if r["may_identify"]:
         system = rows_of(conn, "SELECT system_identifier::text AS id FROM pg_control_system()")[0]["id"]
     described = r["described"]
-    version = ""
-    if r["major"] >= 15:
-        sql = "SELECT pg_database_collation_actual_version(%(oid)s::oid) AS v"
-        version = rows_of(conn, sql, {"oid": r["database"]})[0]["v"] or ""
     locale = described.get("datlocale") or described.get("daticulocale") or described["datcollate"]
-    default = f"{described.get('datlocprovider', 'c')}:{locale}:{version}"
+    default = f"{described.get('datlocprovider', 'c')}:{locale}:{r['collation_version'] or ''}"
     return ServerIdentity(
         product=f"PostgreSQL {r['version']}",
         identity=f"{system}/{r['database']}",
@@ -242,24 +256,17 @@ def server_identity(conn: Connection) -> ServerIdentity:
     )
 
 
-def _table(conn: Connection, row: Mapping[str, Any]) -> Table:
-    oid, kind = row["oid"], str(row["kind"])
-    stored = kind in ("r", "p", "m")
-    where = {"oid": oid, "schema": row["schema"], "name": row["name"]}
-    inherited = kind == "p" or bool(row["has_children"])
-    # A parent's NOT NULL and unique indexes do not bind every child of plain inheritance.
-    loose = not stored or bool(row["has_children"])
-    described = rows_of(conn, COLUMNS, {**where, "inherited": inherited, "loose": loose})
+def _table(row: Mapping[str, Any]) -> Table:
+    described, size = row["columns"] or [], row["size"]
     columns, follows = tuple(map(make_column, described)), {r["name"]: r["correlation"] for r in described}
-    keys = [] if loose else [k for k in rows_of(conn, _KEYS, {"oid": oid}) if k["usable"]]
+    keys = [k for k in row["keys"] or [] if k["usable"]]
     primary = next((tuple(k["columns"]) for k in keys if k["is_primary"]), ())
     nullable = {c.name for c in columns if c.nullable}
     unique = tuple(tuple(k["columns"]) for k in keys if not k["is_primary"] and not nullable & set(k["columns"]))
-    size = rows_of(conn, _SIZE, {"oid": oid})[0]
     return Table(
         schema=row["schema"],
         name=row["name"],
-        kind=_KINDS[kind],
+        kind=_KINDS[row["kind"]],
         columns=columns,
         primary_key=primary,
         unique_keys=unique,

@@ -13,9 +13,11 @@ from qbcd.connectors.facts import HighWater
 RIGHT = "pg_read_all_stats"
 HIDDEN = f"{{}} sessions do not show when they began ({RIGHT} shows those of other roles)"
 _TEXT = "'YYYY-MM-DD HH24:MI:SS.US'"
-_CLOCK = f"SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', {_TEXT})"
-# The server keeps what it once said of its sessions until the transaction ends.
-_FRESH = "SELECT pg_stat_clear_snapshot()"
+# The server keeps what it once said of its sessions until the transaction ends, or is told not to.
+_CLOCK = f"""
+SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', {_TEXT}) AS clock, pg_is_in_recovery() AS standby,
+       pg_stat_clear_snapshot() AS forgotten
+"""
 # A statement takes its time before its transaction shows, hence query_start. Walsenders run theirs for days and show
 # no transaction, though they may write. Parallel workers show their leader's start; vacuum by itself writes no row.
 # The start of a session is hidden where the role may not look into it, where it does not report, or where it began to
@@ -44,14 +46,15 @@ def sees_sessions(conn: Connection) -> bool:
 
 def high_water(conn: Connection) -> HighWater:
     """See :meth:`~qbcd.connectors.base.Connector.high_water`."""
-    clock = str(conn.exec_driver_sql(_CLOCK).scalar_one())
-    if conn.exec_driver_sql("SELECT pg_is_in_recovery()").scalar_one():
-        return HighWater(clock, None, blind="this server is a standby, which does not show the primary's transactions")
-    conn.exec_driver_sql(_FRESH)
+    look = conn.exec_driver_sql(_CLOCK).one()
+    if look.standby:
+        return HighWater(
+            look.clock, None, blind="this server is a standby, which does not show the primary's transactions"
+        )
     row = conn.exec_driver_sql(_OPEN, ()).one()
     prepared = conn.exec_driver_sql(_PREPARED).scalar_one()
     return HighWater(
-        clock,
+        look.clock,
         row.oldest,
         held=f"{prepared} prepared transactions are open" if prepared else "",
         blind=HIDDEN.format(row.hidden) if row.hidden else "",

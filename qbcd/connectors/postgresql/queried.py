@@ -1,8 +1,9 @@
 """What PostgreSQL tells of the result of a query, without reading a row of it and with SELECT alone.
 
 A join that never holds gives one row of NULLs of the query's own types, which no scan is begun for: of that row
-`pg_typeof` names the types, domains included, and `pg_collation_for` the collations. Modifiers come with the
-description of the result; a driver gives those of numbers alone, and no other decides how a value travels.
+`pg_typeof` names the types, domains included, and `pg_collation_for` the collations of those that have any. Modifiers
+come with the description of the result; a driver gives those of numbers alone, and no other decides how a value
+travels.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from qbcd.connectors.postgresql.types import make_column
 from qbcd.model import Column
 
 _NUMERIC, _NUMERICS = 1700, 1231  # oids of numeric and of its arrays
-_COLLATABLE = "SELECT t.oid::bigint AS oid FROM pg_type t WHERE t.oid = ANY(%(types)s::oid[]) AND t.typcollation <> 0"
+_TYPE = "pg_typeof(q.{name})::oid::bigint"
+_COLLATION = """CASE WHEN (SELECT t.typcollation <> 0 FROM pg_type t WHERE t.oid = pg_typeof(q.{name}))
+     THEN to_regcollation(pg_collation_for(q.{name}))::oid::bigint END"""
 
 
 def query_columns(conn: Connection, query: str) -> list[Column]:
@@ -26,10 +29,7 @@ def query_columns(conn: Connection, query: str) -> list[Column]:
     quoted = [_quoted(name) for name, _ in described]
     if len(set(quoted)) < len(quoted):  # the caller says so; here nothing could tell them apart
         return [make_column(_untyped(name)) for name, _ in described]
-    types = _one_row(conn, query, [f"pg_typeof(q.{name})::oid::bigint" for name in quoted])
-    collatable = {row["oid"] for row in rows_of(conn, _COLLATABLE, {"types": types})}
-    asked = [f"pg_collation_for(q.{n})" if t in collatable else "NULL" for n, t in zip(quoted, types, strict=True)]
-    collations = _one_row(conn, query, [f"to_regcollation({sql})::oid::bigint" for sql in asked])
+    types, collations = _one_row(conn, query, [_each(asked, quoted) for asked in (_TYPE, _COLLATION)])
     rows = rows_of(
         conn,
         RESULT,
@@ -57,6 +57,11 @@ def _described(conn: Connection, sql: str) -> list[tuple[str, int]]:
         found.append((str(column.name), modifier))
     result.close()
     return found
+
+
+def _each(asked: str, names: Sequence[str]) -> str:
+    # a row has no more columns than a table, of which the result may have as many
+    return f"ARRAY[{', '.join(asked.format(name=name) for name in names)}]::bigint[]"
 
 
 def _one_row(conn: Connection, query: str, select: Sequence[str]) -> list[Any]:
