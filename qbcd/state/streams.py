@@ -42,8 +42,10 @@ class StreamRows:
         if not {t.name for t in tables} <= present(conn, self.tables.schema):
             return False
         known = self._format(conn)
-        if known is None and not holds_rows(conn, tables):
-            return False
+        if known is None:
+            if not holds_rows(conn, tables):
+                return False
+            known = self._format(conn)  # of another process, that has just made them
         refuse_newer(known, self.place)
         return True
 

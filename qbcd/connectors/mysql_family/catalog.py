@@ -25,7 +25,7 @@ _KINDS = {"BASE TABLE": "table", "SYSTEM VERSIONED": "table", "VIEW": "view"}
 
 _TABLE = """
 SELECT table_schema AS "schema", table_name AS name, table_type AS kind, engine, table_rows AS row_count,
-       data_length AS bytes, avg_row_length AS width, create_options AS options
+       data_length AS bytes, avg_row_length AS width, create_options AS options, @@lower_case_table_names AS folded
 FROM information_schema.tables WHERE table_schema = %(schema)s AND table_name = %(name)s
 """
 
@@ -70,8 +70,8 @@ def probe_table(conn: Connection, schema: str, name: str, no_pad: str, all_digit
         all_digits: SQL template of a floating point number's text.
     """
     where = {"schema": schema or conn.exec_driver_sql("SELECT database()").scalar_one(), "name": name}
-    folded = bool(conn.exec_driver_sql("SELECT @@lower_case_table_names").scalar_one())
-    found = [r for r in rows_of(conn, _TABLE, where) if folded or (r["schema"], r["name"]) == tuple(where.values())]
+    rows = rows_of(conn, _TABLE, where)
+    found = [r for r in rows if r["folded"] or (r["schema"], r["name"]) == tuple(where.values())]
     if not found or found[0]["kind"] not in _KINDS:
         return None
     row = found[0]

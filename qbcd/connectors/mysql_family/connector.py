@@ -98,7 +98,7 @@ class MySQLFamily(Connector):
         )
 
     def engine_options(self, *, read_only: bool) -> dict[str, Any]:
-        return session.engine_options(read_only=read_only)
+        return {"pool_reset_on_return": None}  # a session ends with its transaction, which is undone then
 
     def session_pins(self) -> tuple[str, ...]:
         return session.pins(self.spelling)

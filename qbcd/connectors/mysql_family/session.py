@@ -106,10 +106,10 @@ def connect_args(
     arguments: dict[str, Any] = {
         "connect_timeout": int(options.get("connect_timeout", CONNECT_TIMEOUT)),
         "charset": "utf8mb4",
-        # as the pins have it, but from the start: SQLAlchemy asks a new session how it quotes names
-        "sql_mode": SQL_MODE,
         "program_name": f"qbcd/{stream}" if stream else "qbcd",
-        "init_command": f"SET {', '.join(variables(spelling, read_only, statement_timeout))}",
+        # one statement for what driver and SQLAlchemy would each set by some of their own, for each session
+        "autocommit": None,
+        "init_command": f"SET {', '.join(_from_the_start(spelling, read_only, statement_timeout))}",
         "local_infile": False,
         # a peer that is gone is noticed no later than the longest statement
         "read_timeout": statement_timeout + LOCK_TIMEOUT if statement_timeout else None,
@@ -118,15 +118,20 @@ def connect_args(
     return {**arguments, "ssl": context} if context else {**arguments, "ssl_disabled": True}
 
 
+def _from_the_start(spelling: Spelling, read_only: bool, statement_timeout: int) -> list[str]:
+    """What `variables` says; and the mode as the pins have it, since SQLAlchemy asks a new session how it quotes names.
+
+    A reader sees one state in all its statements; a writer sees each statement's own, and blocks nobody.
+    """
+    level = "REPEATABLE-READ" if read_only else "READ-COMMITTED"
+    own = [f"sql_mode='{SQL_MODE}'", f"{spelling.isolation}='{level}'", "autocommit=0"]
+    return [*own, *variables(spelling, read_only, statement_timeout)]
+
+
 def variables(spelling: Spelling, read_only: bool, statement_timeout: int) -> list[str]:
-    """Session variables that a session has from its start."""
+    """Session variables by which a session reads alone, and no longer than it may."""
     name, units = spelling.time_limit
     return [f"{spelling.read_only}={int(read_only)}", f"{name}={statement_timeout * units}"]  # 0 is no limit
-
-
-def engine_options(*, read_only: bool) -> dict[str, Any]:
-    """A reader sees one state in all its statements; a writer sees each statement's own, and blocks nobody."""
-    return {"isolation_level": "REPEATABLE READ" if read_only else "READ COMMITTED"}
 
 
 def jdbc_url(
