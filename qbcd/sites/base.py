@@ -91,7 +91,8 @@ class Site(ABC):
             StateConflict: Tables of another project stand there, or the site has gone back.
             Refused: The stream was never prepared.
         """
-        with self.writing() as conn:
+
+        def admit(conn: Connection) -> None:
             if not self.store.exists(conn):
                 raise not_prepared(self.stream)
             self.store.foreign_project(conn, self.project.project_id)
@@ -101,7 +102,8 @@ class Site(ABC):
                 raise not_prepared(self.stream)
             elif row.prepared and not reset:
                 self.prove_place()
-        with LeaseKeeper(self.store, self.stream, self.writing, ttl=LEASE_SECONDS) as keeper:
+
+        with LeaseKeeper(self.store, self.stream, self.writing, ttl=LEASE_SECONDS, admit=admit) as keeper:
             hooks.reach("after_lease")
             acks: Mapping[str, Acknowledged] = {} if reset else self.project.acknowledged(self.stream)
             with self.reading() as conn:

@@ -215,6 +215,7 @@ class LeaseKeeper:
     Args:
         transactions: Gives a context manager with a connection in a write transaction of its own, from any thread.
         ttl: Seconds of the store's clock that the lease outlives its last renewal.
+        admit: Asked, in the transaction that takes the lease and before it does, whether it may; raises where not.
 
     Raises:
         LeaseHeld: On entry, when another poller works on the stream.
@@ -222,14 +223,14 @@ class LeaseKeeper:
 
     def __init__(
         self, store: StreamStore, stream: str, transactions: Transactions, *, ttl: float = 60.0,
-        owner: Owner | None = None,
+        owner: Owner | None = None, admit: Callable[[Connection], None] = lambda conn: None,
     ) -> None:  # fmt: skip
         self.store = store
         self.stream = stream
         self.owner = owner or Owner.mine()
         self.ttl = ttl
         self.token = 0
-        self._transactions = transactions
+        self._transactions, self._admit = transactions, admit
         self._stop = threading.Event()
         self._lost: LeaseLost | None = None
         self._renewed = 0.0
@@ -238,6 +239,7 @@ class LeaseKeeper:
     def __enter__(self) -> LeaseKeeper:
         self._renewed = time.monotonic()
         with self._transactions() as conn:
+            self._admit(conn)
             self.token = acquire(conn, self.store, self.stream, self.owner, self.ttl)
         self._thread = threading.Thread(target=self._beat, name=f"qbcd-lease-{self.stream}", daemon=True)
         self._thread.start()

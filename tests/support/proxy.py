@@ -6,11 +6,22 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tests.support.places import Place
 
 Cut = Literal["request", "reply"]
+
+
+@dataclass
+class _Line:
+    """One connection: both its ends, whether its commit is lost, and whether its client waits for an answer."""
+
+    client: socket.socket
+    server: socket.socket
+    doomed: threading.Event = field(default_factory=threading.Event)
+    asked: bool = False
 
 
 class Proxy:
@@ -24,6 +35,7 @@ class Proxy:
         port: Where it listens.
         cuts: How many connections were cut.
         received: Bytes that came from the server.
+        turns: How often a client asked something and waited: ways to the server and back.
     """
 
     def __init__(self, port: int, commit: bytes) -> None:
@@ -32,7 +44,7 @@ class Proxy:
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
-        self.cuts = self.received = 0
+        self.cuts = self.received = self.turns = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def arm(self, cut: Cut) -> None:
@@ -50,31 +62,35 @@ class Proxy:
                 server = socket.create_connection(("127.0.0.1", self._target))
                 for one in (client, server):
                     one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                doomed = threading.Event()
-                threading.Thread(target=self._requests, args=(client, server, doomed), daemon=True).start()
-                threading.Thread(target=self._replies, args=(client, server, doomed), daemon=True).start()
+                line = _Line(client, server)
+                for target in (self._requests, self._replies):
+                    threading.Thread(target=target, args=(line,), daemon=True).start()
 
-    def _requests(self, client: socket.socket, server: socket.socket, doomed: threading.Event) -> None:
+    def _requests(self, line: _Line) -> None:
         with suppress(OSError):
-            while data := client.recv(65536):
+            while data := line.client.recv(65536):
                 cut = self._take(data)
                 if cut == "request":
                     break
                 if cut == "reply":
-                    doomed.set()
-                server.sendall(data)
-        if not doomed.is_set():
-            _end(client, server)
+                    line.doomed.set()
+                with self._lock:
+                    self.turns += not line.asked
+                    line.asked = True
+                line.server.sendall(data)
+        if not line.doomed.is_set():
+            _end(line.client, line.server)
 
-    def _replies(self, client: socket.socket, server: socket.socket, doomed: threading.Event) -> None:
+    def _replies(self, line: _Line) -> None:
         with suppress(OSError):
-            while data := server.recv(65536):
+            while data := line.server.recv(65536):
                 with self._lock:
                     self.received += len(data)
-                if doomed.is_set():  # the server has answered: what it was asked for is done
+                    line.asked = False
+                if line.doomed.is_set():  # the server has answered: what it was asked for is done
                     break
-                client.sendall(data)
-        _end(client, server)
+                line.client.sendall(data)
+        _end(line.client, line.server)
 
     def _take(self, data: bytes) -> Cut | None:
         with self._lock:
