@@ -50,6 +50,11 @@ def _taken(connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None
     left = record.info.pop(_LEFT, None)
     if left is None:  # a new one
         return
-    spoken_to, _, _ = select.select([connection], [], [], 0)
-    if spoken_to or time.monotonic() - left > MOST_REST:
+    if connection.closed or time.monotonic() - left > MOST_REST or _has_said_something(connection):
         raise DisconnectionError("the session may have ended")  # SQLAlchemy opens another one
+
+
+def _has_said_something(connection: Any) -> bool:
+    looking = select.poll()
+    looking.register(connection, select.POLLIN)
+    return bool(looking.poll(0))

@@ -19,12 +19,11 @@ from sqlglot import exp
 from qbcd.model import Table
 from qbcd.queries import relations
 from qbcd.queries.names import is_comma, using
-from qbcd.queries.relations import Keys, Output, Relation, plain
+from qbcd.queries.relations import UNKNOWN, Keys, Output, Relation, plain
 from qbcd.queries.tables import base_tables, folded
 from qbcd.queries.text import Unfit
 from qbcd.queries.views import parse_view
 
-UNKNOWN = Relation(None)
 _PLAIN = ("this", "db", "catalog", "alias", "only", "partition", "hints")  # what a relation may have, and keep its keys
 
 
@@ -77,7 +76,7 @@ class _Reader:
         for cte in tree.args["with_"].expressions if tree.args.get("with_") else ():
             alias = cte.args["alias"]
             found = UNKNOWN if tree.args["with_"].args.get("recursive") else self.query(cte.this, known)
-            known[plain(alias.this)] = UNKNOWN if alias.columns else found
+            known[plain(alias.this)] = relations.renamed(found, alias, self._dialect)
         if isinstance(tree, exp.Subquery):
             return self.query(tree.this, known)
         if isinstance(tree, exp.SetOperation):
@@ -146,17 +145,16 @@ class _Reader:
         alias = node.args.get("alias")
         named = alias.this if alias is not None and alias.this is not None else node.this
         name = folded(named, self._dialect) if isinstance(named, exp.Identifier) else ""
-        if alias is not None and alias.columns:
-            return _Source(name, UNKNOWN, [])
+        return _Source(name, relations.renamed(self._relation(node, known), alias, self._dialect), [])
+
+    def _relation(self, node: Any, known: Mapping[str, Relation]) -> Relation:
         if any(value for part, value in node.args.items() if part not in _PLAIN):  # such as FOR SYSTEM_TIME ALL
-            return _Source(name, UNKNOWN, [])
+            return UNKNOWN
         if isinstance(node, exp.Table) and id(node) in self._mentions:
-            return _Source(name, self._table(self._mentions[id(node)]), [])
+            return self._table(self._mentions[id(node)])
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
-            return _Source(name, known.get(plain(node.this), UNKNOWN), [])
-        if isinstance(node, exp.Subquery):
-            return _Source(name, self.query(node.this, known), [])
-        return _Source(name, UNKNOWN, [])
+            return known.get(plain(node.this), UNKNOWN)
+        return self.query(node.this, known) if isinstance(node, exp.Subquery) else UNKNOWN
 
     def _table(self, table: Table) -> Relation:
         """What is known of a table's rows, or of those of the query that a view stands for."""

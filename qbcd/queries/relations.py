@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
@@ -48,6 +48,28 @@ class Relation:
     def column(self, name: str) -> Output | None:
         """The column called `name`, or None."""
         return next((c for c in self.columns or () if c.name == name), None)
+
+
+UNKNOWN = Relation(None)
+
+
+def renamed(relation: Relation, alias: exp.TableAlias | None, dialect: str) -> Relation:
+    """The relation with the names that an alias gives its columns, the first of them where it gives fewer."""
+    if alias is None or not alias.columns:
+        return relation
+    given = [c.this if isinstance(c, exp.Column) else c for c in alias.columns]
+    before = names_of(relation.columns or ())
+    if len(given) > len(before) or not all(isinstance(c, exp.Identifier) for c in given):
+        return UNKNOWN
+    after = (*(folded(c, dialect) for c in given), *before[len(given) :])
+    if len(set(before)) < len(before) or len(set(after)) < len(after):  # which of two a key names would not be known
+        return UNKNOWN
+    new = dict(zip(before, after, strict=True))
+    keys, likely = (
+        tuple(tuple(map(new.__getitem__, key)) for key in some) for some in (relation.keys, relation.likely)
+    )
+    columns = tuple(replace(c, name=new[c.name]) for c in relation.columns or ())
+    return replace(relation, columns=columns, keys=keys, likely=likely)
 
 
 def of_table(table: Table) -> Relation:

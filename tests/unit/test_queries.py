@@ -161,6 +161,15 @@ def known(text: str) -> Relation:
         ("SELECT q.id, c.title FROM (SELECT id, c_code FROM s.a) AS q JOIN s.c ON c.code = q.c_code", [("id",)]),
         ("WITH g AS (SELECT b_id, count(*) AS n FROM s.a GROUP BY b_id) SELECT b.id, g.n FROM s.b "
          "LEFT JOIN g ON g.b_id = b.id", [("id",)]),
+        ("SELECT q.k, q.x FROM (SELECT id, v FROM s.a) AS q (k, x)", [("k",)]),
+        ("SELECT q.k, q.v FROM (SELECT id, v FROM s.a) AS q (k)", [("k",)]),
+        ("SELECT x.v AS id, x.id AS v FROM (SELECT id, v FROM s.a) AS x (v, id)", [("id",)]),
+        ("SELECT x.v, x.id FROM (SELECT id, v FROM s.a) AS x (w, id)", []),  # x has no v, and its id is not unique
+        ("SELECT x.w, x.k FROM s.a AS x (k, w, c, v)", [("k",)]),
+        ("SELECT x.k FROM s.a AS x (k, w, c, v, z)", []),  # more than there are
+        ("SELECT x, y FROM (SELECT a.id, b.id FROM s.a JOIN s.b ON a.v = b.v) AS q (x, y)", []),  # two called id before
+        ("WITH g (b, n) AS (SELECT b_id, count(*) FROM s.a GROUP BY b_id) SELECT b.id, g.n FROM s.b "
+         "LEFT JOIN g ON g.b = b.id", [("id",)]),
         ("SELECT a.id, g.x FROM s.a, generate_series(1, 2) AS g(x)", []),
         ("SELECT id, unnest(ARRAY[1, 2]) AS x FROM s.a", []),
         ("SELECT id, s.mine(v) AS x FROM s.a", []),
