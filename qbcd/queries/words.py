@@ -7,10 +7,15 @@ from sqlglot import TokenType
 
 
 def words_of(text: str, dialect: str) -> list[str]:
-    """Lower-case names that are called in an SQL text, and its bare words, which may be calls without brackets."""
+    """Lower-case names that are called in an SQL text, and its bare words, which may be calls without brackets.
+
+    What may be a variable has its sign before it: ``@x``, ``@@x``.
+    """
     tokens = sqlglot.tokenize(text, read=dialect)
     found = []
     for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.token_type in (TokenType.PARAMETER, TokenType.SESSION_PARAMETER) and following is not None:
+            found.append(token.text + following.text.lower())
         if token.token_type in (TokenType.STRING, TokenType.NUMBER) or not token.text[:1].isalpha():
             continue
         called = following is not None and following.token_type == TokenType.L_PAREN

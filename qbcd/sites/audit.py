@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from qbcd.errors import SourceChanged
+from qbcd.errors import SourceChanged, StateConflict
 from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
 from qbcd.sites import compare, settled
 from qbcd.sites.described import next_window
@@ -97,7 +97,30 @@ def verify(site: SparkSite, plan: StreamPlan, held: Held) -> Differences:
     Where every statement sees a state of its own, what differs is read again, and must differ then too (protocol.md
     19): the lease keeps the replica as it is, while rows may have moved between the reads of two ranges. Rows past a
     watermark are pending, and no differences.
+
+    Raises:
+        StateConflict: Another process went on with the stream meanwhile: this one was paused beyond its lease.
     """
+    try:
+        found = _compared(site, plan, held)
+    except Exception as error:  # what it looked for may have gone with that
+        _refuse_moved(site, held, error)
+        raise
+    _refuse_moved(site, held)
+    return found
+
+
+def _refuse_moved(site: SparkSite, held: Held, error: Exception | None = None) -> None:
+    with site.reading() as conn:
+        row = site.store.read(conn, site.stream)
+    if row is None or (row.version, row.fencing_token) != (held.row.version, held.row.fencing_token):
+        raise StateConflict(
+            "another process has gone on with the stream while it was compared", stream=site.stream,
+            remedy="verify it again",
+        ) from error  # fmt: skip
+
+
+def _compared(site: SparkSite, plan: StreamPlan, held: Held) -> Differences:
     strategy = site.strategy(plan)
     settings = Settings(sinks=(), typed=False, requested={})
     with site.reading() as conn:

@@ -91,6 +91,14 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], type[QbcdError], tuple[st
     ),
 }  # fmt: skip
 
+OF_THE_FAMILY: dict[str, tuple[dict[str, Any], dict[str, Any], type[QbcdError], tuple[str, ...]]] = {
+    f"a restriction by {variable}": (
+        {"type": "ts", "timestamp": "at"}, {"where": f"id > {variable}"}, ConfigError,
+        ("tables[0].where: ", f"the restriction uses {variable.lower()}, whose value changes"),
+    )
+    for variable in ("@Mine", "@@sql_select_limit")
+}  # fmt: skip
+
 
 @pytest.fixture
 def there(place: Place) -> Place:
@@ -124,7 +132,8 @@ def refused(place: Place, folder: Path, action: Callable[[], object], kind: type
 
 @over()
 def test_what_cannot_work_is_refused(there: Place, workspace: Path) -> None:
-    for name, (strategy, more, kind, told) in CASES.items():
+    cases = CASES if there.kind == FIRST else {**CASES, **OF_THE_FAMILY}
+    for name, (strategy, more, kind, told) in cases.items():
         where = {key: v.format(schema=there.schema) if key == "where" else v for key, v in more.items()}
         try:
             refused(there, workspace, prepare(there, workspace, strategy, **where), kind, *told)

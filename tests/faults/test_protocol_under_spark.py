@@ -14,7 +14,8 @@ from qbcd.sites import comparing, narrow, remote, upkeep
 from qbcd.state import LeaseKeeper
 from tests.faults.stage import rubbish
 from tests.support import layered, sql
-from tests.support.pausing import Paused
+from tests.support.pausing import Paused, at
+from tests.support.project import poll
 from tests.support.scene import STREAM, Scene
 from tests.support.stamped_scene import PAST_THE_MARGIN, scene_of
 from tests.support.watched import at_nth
@@ -152,6 +153,25 @@ def test_a_compaction_that_was_overtaken(
         assert len(scene.check()) == 3
         assert scene.project.stream(STREAM).verify() == []
         assert rubbish(scene) == []
+
+
+# Rules 1 and 23: who was paused beyond the lease compares with what another has gone on to, and tells no differences.
+def test_a_look_that_was_overtaken(database: str, workspace: Path, spark: SparkSession) -> None:
+    with Scene(database, workspace, "id_rcs", spark) as scene, scene.again() as project:
+        scene.begin()
+
+        def overtaken() -> None:
+            site = scene.site
+            with site.writing() as conn:
+                conn.execute(site.store.tables.lease.update().values(until=0.0))
+            scene.change()
+            poll(project, STREAM)
+
+        mark = scene.mark()
+        with at("after_snapshot", overtaken), pytest.raises(StateConflict, match="has gone on with the stream"):
+            scene.project.stream(STREAM).verify()
+        assert scene.mark() != mark
+        assert scene.project.stream(STREAM).verify() == []
 
 
 # A poll that is refused after it has fetched leaves nothing behind, however often it is tried: neither where the rows

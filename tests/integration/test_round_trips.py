@@ -53,4 +53,6 @@ def test_an_unchanged_poll_asks_so_often(place: Place, workspace: Path, spark: S
                 turns[name] = proxy.turns - before
                 assert outcome.report is not None
                 assert outcome.report.header is None
-        assert [name for name, found in turns.items() if not most[name] / 2 < found <= most[name]] == [], list(turns.items())
+        assert [name for name, found in turns.items() if not most[name] / 2 < found <= most[name]] == [], list(
+            turns.items()
+        )

@@ -25,4 +25,4 @@ def unsteady(conn: Connection, words: Sequence[str]) -> list[str]:
     called = {word[:-1] for word in words if word.endswith("(")}
     stored = {str(row[0]) for row in conn.exec_driver_sql(_STORED)} & called
     found = (_CALLED & called) | stored
-    return [word.rstrip("(") for word in words if word in _BARE or word.rstrip("(") in found]
+    return [word.rstrip("(") for word in words if word[0] == "@" or word in _BARE or word.rstrip("(") in found]
