@@ -52,7 +52,8 @@ class Session:
     def run(self, statement: Statement | str) -> int:
         """Executes; the number of rows that it changed, -1 where the statement has no such number."""
         result = self._execute(statement)
-        changed = int(result.rowcount)
+        counted = isinstance(statement, Statement) and statement.counted
+        changed = int(result.scalar_one() if counted else result.rowcount)
         result.close()
         return changed
 

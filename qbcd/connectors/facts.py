@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Alike(IntEnum):
+    """What equal values of a column have in common."""
+
+    SAME = 0  # they are the same
+    EQUAL = 1  # what = makes of them
+    OWN = 2  # what an operator of their type's own makes of them, which = does not find
+    COLLATED = 3  # what = under their collation makes of them
+    VARIED = 4  # what = under their collation makes of them, which another side of it may change
 
 
 @dataclass(frozen=True)

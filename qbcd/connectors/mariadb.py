@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from sqlalchemy.engine import Connection
+from sqlglot import exp
 
-from qbcd.connectors.mysql_family import MySQLFamily
+from qbcd.connectors.facts import Alike
+from qbcd.connectors.mysql_family import MySQLFamily, blocks, functions, types
 from qbcd.connectors.mysql_family.session import Spelling
+from qbcd.model import Column
 
 
 class MariaDB(MySQLFamily):
@@ -39,9 +42,26 @@ class MariaDB(MySQLFamily):
         ("SELECT @@read_only AS value", "this server is read-only, as a replica is"),
     )
     index_exists = "IF NOT EXISTS "
+    steady_writes = True
+    own_word = blocks.WORD
+    plain_functions = functions.PLAIN
+    written_again = functions.WRITTEN_AGAIN
+    texts_alike = Alike.VARIED
 
     def is_own(self, version: str) -> bool:
         return "mariadb" in version.lower()
 
     def grants_of(self, conn: Connection) -> list[str]:
         return [str(row[0]) for row in conn.exec_driver_sql("SHOW GRANTS")]  # those of active roles among them
+
+    def exact_column(self, column: Column) -> Column:
+        return types.exact_column(column)
+
+    def alike(self, column: Column) -> Alike:
+        return types.alike(column)
+
+    def steady_pins(self) -> tuple[str, ...]:
+        return (f"{'; '.join(self.session_pins())}, {self.spelling.isolation} = 'REPEATABLE-READ'",)
+
+    def as_seen(self, statement: exp.Expression, *, pretty: bool) -> tuple[str, bool]:
+        return blocks.as_seen(statement, pretty=pretty), True

@@ -13,18 +13,13 @@ from sqlalchemy.engine import Connection
 from sqlglot import exp
 
 from qbcd.connectors.facts import Counter, HighWater, Index
+from qbcd.connectors.following import FollowingPrimitives
 from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import Column, KeyRange, Table
 
 
-class OptionalPrimitives:
-    """What a :class:`~qbcd.connectors.base.Connector` can do beyond what every one must; its base, and nothing else's.
-
-    Attributes:
-        name: Of the database, for people.
-    """
-
-    name: str
+class OptionalPrimitives(FollowingPrimitives):
+    """What a :class:`~qbcd.connectors.base.Connector` can do beyond what every one must; its base, and nothing else's."""
 
     query_trial = "try it in a session of the same user"  # how a query is tried that the source refuses
 
@@ -40,27 +35,6 @@ class OptionalPrimitives:
         raise UnsupportedPrimitive(self.name, "query_columns")
 
     # -- one state for many sessions -----------------------------------------------------------------------------------
-    plain_functions: frozenset[str] = frozenset()  # that give one value for a row, and are of no standard
-    written_again: frozenset[str] = frozenset()  # sqlglot's keys of the others that it writes with the same meaning
-
-    def exact_column(self, column: Column) -> Column:
-        """The column so that values have one digest only where no expression can tell them apart (1.0 is not 1.00)."""
-        raise UnsupportedPrimitive(self.name, "exact_column")
-
-    steady_writes = False  # a transaction that writes can see one state of the source in all its statements
-
-    def steady_pins(self) -> tuple[str, ...]:
-        """The session's pins, for a transaction that writes and sees one state, that of its first query.
-
-        Raises:
-            UnsupportedPrimitive: There are no such transactions, or they would block the users' writers.
-        """
-        raise UnsupportedPrimitive(self.name, "steady_pins")
-
-    def refresh_statistics(self, table: str) -> str:
-        """What tells the server how many rows one of qbcd's own tables has just got; empty where it sees for itself."""
-        return ""
-
     def export_snapshot(self, conn: Connection) -> str:
         """The name of the transaction's snapshot, for other sessions; only where `exports_snapshots`."""
         raise UnsupportedPrimitive(self.name, "export_snapshot")

@@ -122,7 +122,12 @@ class KeyRange:
 
 @dataclass(frozen=True)
 class Statement:
-    """SQL in the source's dialect with the values bound to it by name (``%(name)s``)."""
+    """SQL in the source's dialect with the values bound to it by name (``%(name)s``).
+
+    Attributes:
+        counted: Its one result is the number of rows that it changed.
+    """
 
     sql: str
     params: Mapping[str, Any] = field(default_factory=dict)
+    counted: bool = False

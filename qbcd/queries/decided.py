@@ -9,21 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 
 from sqlglot import exp
 
+from qbcd.connectors.facts import Alike
 from qbcd.queries.prepared import Tree, selects
 from qbcd.queries.refusals import is_total
-
-
-class Alike(IntEnum):
-    """What equal values of a column have in common."""
-
-    SAME = 0  # they are the same
-    EQUAL = 1  # what = makes of them
-    OWN = 2  # what an operator of their type's own makes of them, which = does not find
-    COLLATED = 3  # what = under their collation makes of them
 
 
 @dataclass(frozen=True)
@@ -48,10 +39,12 @@ class Unknown:
     Attributes:
         derived: By alias of a derived table and name.
         base: Of a column of a base table, by alias and name, what equal values have in common.
+        texts: What equal texts have in common that the query itself makes.
     """
 
     derived: Mapping[str, Mapping[str, Trait]] = field(default_factory=dict)
     base: Callable[[str, str], Alike] = lambda alias, name: Alike.SAME
+    texts: Alike = Alike.SAME
 
     def of(self, alias: str, name: str) -> Trait:
         """What is known of a column."""
@@ -60,12 +53,15 @@ class Unknown:
         return Trait(alike=self.base(alias, name))
 
 
+BY_OTHERS = (Alike.OWN, Alike.VARIED)  # a comparison may tell equal ones apart
 _COMPARING = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is)
 _OPERANDS = (exp.Column, exp.Literal, exp.Null, exp.Boolean)
 _SAME = frozenset(
-    exp.DataType.Type[name] for name in ("TEXT", "VARCHAR", "SMALLINT", "INT", "BIGINT", "DATE", "TIMESTAMP",
-    "TIMESTAMPTZ", "TIME", "BOOLEAN", "UUID")
+    exp.DataType.Type[name] for name in ("TEXT", "VARCHAR", "SMALLINT", "INT", "BIGINT", "DATE", "DATETIME",
+    "TIMESTAMP", "TIMESTAMPTZ", "TIME", "BOOLEAN", "UUID")
 )  # fmt: skip
+_NO_TEXTS = (exp.And, exp.Or, exp.Coalesce, exp.Case, exp.If, exp.Nullif, exp.Greatest, exp.Least, exp.Abs, exp.Mod,
+             exp.Extract, exp.Year, exp.Month, exp.Day, exp.Date)  # fmt: skip
 _TEXTS = (exp.Lower, exp.Upper, exp.JSONExtractScalar, exp.TimeToStr)  # which are texts, whatever they are made of
 
 
@@ -85,10 +81,10 @@ def known_columns(query: Tree, unknown: Unknown) -> list[bool]:
     return [trait.known for trait in _traits(query, unknown)]
 
 
-def unknown_columns(tree: Tree, base: Callable[[str, str], Alike] | None = None) -> Unknown:
+def unknown_columns(tree: Tree, base: Callable[[str, str], Alike] | None = None, texts: Alike = Alike.SAME) -> Unknown:
     """What is known of the columns of a query's relations."""
     found: dict[str, Mapping[str, Trait]] = {}
-    unknown = Unknown(found, base) if base is not None else Unknown(found)
+    unknown = Unknown(found, base, texts) if base is not None else Unknown(found, texts=texts)
     derived = [node for node in tree.find_all(exp.Subquery, bfs=True) if node.alias]
     for node in reversed(derived):  # what is further in comes first
         names = [item.alias_or_name for item in selects(node)[0].expressions]
@@ -135,8 +131,10 @@ def _alike(node: Tree, unknown: Unknown) -> Alike:
     node = node.unnest()
     found = [unknown.of(column.table, column.name).alike for column in node.find_all(exp.Column)]
     alike = max(found, default=Alike.SAME)
+    if unknown.texts > Alike.SAME and _may_be_text(node):
+        return max(alike, unknown.texts)
     if isinstance(node, _TEXTS) or (isinstance(node, exp.Cast) and _is_plain(node.to)):
-        return Alike.COLLATED if alike == Alike.COLLATED else Alike.SAME
+        return alike if alike >= Alike.COLLATED else Alike.SAME
     if isinstance(node, exp.Cast):
         return max(alike, Alike.OWN if node.to.this == exp.DataType.Type.USERDEFINED else Alike.EQUAL)
     if isinstance(node, exp.Collate):
@@ -146,6 +144,15 @@ def _alike(node: Tree, unknown: Unknown) -> Alike:
     return max(
         [alike, *(_alike(part, unknown) for part in node.iter_expressions() if not isinstance(part, exp.Column))]
     )
+
+
+def _may_be_text(node: Tree) -> bool:
+    """Whether an expression itself, and no part of it, may make a text that it does not take from a column."""
+    if isinstance(node, exp.Literal):
+        return bool(node.is_string)
+    if isinstance(node, exp.Cast):
+        return not (_is_plain(node.to) and node.to.this not in exp.DataType.TEXT_TYPES)
+    return isinstance(node, (exp.Func, exp.DPipe)) and not isinstance(node, _NO_TEXTS)
 
 
 def _is_plain(to: exp.DataType) -> bool:
@@ -162,7 +169,7 @@ def _taken_as_it_is(column: exp.Column, node: Tree, trait: Trait) -> bool:
         return True
     operands = [part.unnest() for part in at.parent.iter_expressions()]
     plain = isinstance(at.parent, _COMPARING) and all(isinstance(part, _OPERANDS) for part in operands)
-    return plain and trait.alike != Alike.OWN
+    return plain and trait.alike not in BY_OTHERS
 
 
 def holds(node: Tree, alias: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
-from qbcd.queries.decided import Alike, Unknown, trait_of
+from qbcd.queries.decided import BY_OTHERS, Unknown, trait_of
 from qbcd.queries.prepared import Tree, conjuncts, operand, relations, selects
 from qbcd.queries.refusals import is_total
 
@@ -66,7 +66,7 @@ class Restriction:
     def _told(self, select: exp.Select, position: int) -> bool:
         """Whether rows that share a column of a SELECT with a key, by equality, are all that make up its rows."""
         trait = trait_of(select, position, self._unknown)
-        return trait.known and not (trait.loose and trait.alike == Alike.OWN)
+        return trait.known and not (trait.loose and trait.alike in BY_OTHERS)
 
     def _column(self, mine: Tree, alias: str, optional: bool, equal: Sequence[Tree]) -> str:
         """The column of a derived table that has the value `mine` wherever its row matters; or nothing."""

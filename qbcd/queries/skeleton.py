@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from sqlglot import exp
 
+from qbcd.connectors.facts import Alike
 from qbcd.queries.chains import TOO_MANY
-from qbcd.queries.decided import Alike, known_columns, unknown_columns
+from qbcd.queries.decided import known_columns, unknown_columns
 from qbcd.queries.prepared import Name, NotIncremental, Prepared, Tree, selects
 from qbcd.queries.refusals import refusals, without_key
 from qbcd.queries.relaxed import Relaxed, State
@@ -25,6 +26,7 @@ class Skeleton:
         key: Names of the columns of the result that tell its rows apart; none of a result of one row.
         plain: As :func:`~qbcd.queries.refusals.refusals` takes it.
         alike: What equal values of a column of a base table have in common.
+        texts: What equal texts have in common that the query itself makes.
 
     Attributes:
         kept: Columns of each base table by which old rows lead to the keys that they affected.
@@ -35,12 +37,12 @@ class Skeleton:
 
     def __init__(
         self, prepared: Prepared, key: Sequence[str], plain: Callable[[str], bool] = lambda name: False,
-        alike: Callable[[Name, str], Alike] = lambda table, column: Alike.SAME,
+        alike: Callable[[Name, str], Alike] = lambda table, column: Alike.SAME, texts: Alike = Alike.SAME,
     ) -> None:  # fmt: skip
         self.prepared, self.key = prepared, tuple(key)
         for reason in refusals(prepared.tree, plain):
             raise NotIncremental(reason)
-        self._unknown = unknown_columns(prepared.tree, lambda alias, name: alike(prepared.bases[alias], name))
+        self._unknown = unknown_columns(prepared.tree, lambda alias, name: alike(prepared.bases[alias], name), texts)
         self.columns = [item.alias_or_name for item in selects(prepared.tree)[0].expressions]
         self._positions = [self.columns.index(name) for name in key]
         known = known_columns(prepared.tree, self._unknown)

@@ -35,7 +35,7 @@ from functools import lru_cache
 from typing import Any
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 
 from qbcd.connectors.base import Connector
 from qbcd.model import Column, KeyRange, Statement, StreamPlan
@@ -66,6 +66,7 @@ def compile_sql(
     params: Mapping[str, Any] | None = None,
     *,
     within: KeyRange | None = None,
+    as_seen: bool = False,
 ) -> Statement:
     """The statement in the connector's dialect.
 
@@ -75,6 +76,7 @@ def compile_sql(
         plan: Names the columns that the primitives speak of, and the restriction; None where no primitive is used.
         params: Values of the statement's ``:name`` placeholders; exactly those that it uses.
         within: The range of keys to which ``QBCD_WITHIN`` keeps, None for all.
+        as_seen: It writes what a query reads, in a transaction that sees one state, and reads that one.
 
     Raises:
         qbcd.errors.UnsupportedPrimitive: The connector lacks a primitive.
@@ -82,7 +84,7 @@ def compile_sql(
     """
     # QBCD_SHARE alone hangs on how large the table is.
     sized = plan.unsized if plan and "QBCD_SHARE" not in canonical else plan
-    expanded = _expanded(canonical, connector, sized, within is not None)
+    expanded = _expanded(canonical, connector, sized, within is not None, as_seen)
     verbatim = [_text(item, connector, plan, within) for item in expanded.verbatim]
     return _filled(expanded, verbatim, dict(params or {}))
 
@@ -105,20 +107,24 @@ class _Expanded:
     """
 
     text: str
+    counted: bool
     verbatim: tuple[_Verbatim, ...]
     place: str
 
 
 @lru_cache(maxsize=256)
-def _expanded(canonical: str, connector: Connector, plan: StreamPlan | None, ranged: bool) -> _Expanded:
+def _expanded(canonical: str, connector: Connector, plan: StreamPlan | None, ranged: bool, as_seen: bool) -> _Expanded:
     """Parses and generates; kept, since the steps of a pass differ only in what goes in last, and polls in sizes."""
     parsed: Any = sqlglot.parse_one(canonical)
     expansion = _Expansion(connector, plan, ranged, _unused(canonical, plan))
     tree = connector.statement_form(parsed.transform(expansion.of))
     # Pretty printing would indent the second line of a name that has two.
     pretty = plan is None or not any("\n" in name for name in (plan.table.name, *(c.name for c in plan.captured)))
-    text = tree.sql(dialect=connector.dialect, unsupported_level=sqlglot.ErrorLevel.RAISE, pretty=pretty)
-    return _Expanded(text, tuple(expansion.verbatim), expansion.place)
+    if as_seen:
+        text, counted = connector.as_seen(tree, pretty=pretty)
+    else:
+        text, counted = tree.sql(dialect=connector.dialect, unsupported_level=ErrorLevel.RAISE, pretty=pretty), False
+    return _Expanded(text, counted, tuple(expansion.verbatim), expansion.place)
 
 
 def _text(item: _Verbatim, connector: Connector, plan: StreamPlan | None, within: KeyRange | None) -> str:
@@ -223,4 +229,4 @@ def _filled(expanded: _Expanded, verbatim: list[str], params: dict[str, Any]) ->
         return inserted.replace("%", "%%") if params else inserted
 
     # pyformat: a literal percent sign is doubled, also in the user's restriction.
-    return Statement(late.sub(fill, text.replace("%", "%%") if params else text), params)
+    return Statement(late.sub(fill, text.replace("%", "%%") if params else text), params, expanded.counted)

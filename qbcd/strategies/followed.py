@@ -9,9 +9,8 @@ import sqlglot
 from sqlglot import exp
 
 from qbcd.connectors.base import Connector
-from qbcd.model import Column, Table
+from qbcd.model import Table
 from qbcd.queries import base_tables
-from qbcd.queries.decided import Alike
 from qbcd.queries.prepared import Name, prepare_query
 from qbcd.queries.skeleton import Skeleton
 from qbcd.queries.views import check_view, check_written_again
@@ -85,17 +84,6 @@ class _Known:
         return isinstance(other, _Known) and self._told == other._told
 
 
-def _alike(connector: Connector, column: Column) -> Alike:
-    """What equal values of a column have in common."""
-    if column.fact("operators"):
-        return Alike.OWN
-    if column.fact("nondeterministic"):
-        return Alike.COLLATED
-    padded = column.base_type == "bpchar" and not column.fact("loose") and "(" in column.fact("storage_type")
-    typed = column.comparison == "typed" and connector.exact_column(column) == column
-    return Alike.SAME if typed or padded or column.fact("kind") == "e" else Alike.EQUAL
-
-
 @lru_cache(maxsize=64)
 def _skeleton(
     connector: Connector, text: str, bases: tuple[Name, ...], known: tuple[_Known, ...], key: tuple[str, ...]
@@ -113,9 +101,9 @@ def _skeleton(
     for table in (one.table for one in known if one.table.definition):
         views[table.schema, table.name] = check_view(table, columns, views, dialect, plain, written)
     alike = {
-        ((one.table.schema, one.table.name), c.name): _alike(connector, c) for one in known for c in one.table.columns
+        ((one.table.schema, one.table.name), c.name): connector.alike(c) for one in known for c in one.table.columns
     }
     prepared = prepare_query(tree, dialect, columns, views)
-    made = Skeleton(prepared, key, plain, lambda table, column: alike[table, column])
+    made = Skeleton(prepared, key, plain, lambda table, column: alike[table, column], connector.texts_alike)
     check_written_again(text, dialect, written)
     return made

@@ -24,6 +24,12 @@ OWN_COLUMNS = (
     ("epoch", "bigint"), ("batch_seq", "bigint"), ("ordinal", "bigint"), ("op", "varchar(1)"),
     ("reason", "varchar(40)"), ("pair_id", "varchar(64)"), ("changed", "text"), ("digest", "bigint"),
 )  # fmt: skip
+READING = (
+    "changes",
+    "baseline_replica",
+    "baseline_outbox",
+    "replica_fill",
+)  # templates that read what is captured, and write
 
 Way = Literal["whole", "window", "ranges", "delta"]
 Columns = tuple[str, ...]
@@ -205,8 +211,8 @@ class InSource(Strategy):
     def _compiled(
         self, template: str, params: Mapping[str, Any] | None = None, within: KeyRange | None = None, **extra: Any
     ) -> Statement:
-        canonical = self._canonical(template, within, **extra)
-        return compile_sql(canonical, self.connector, self.plan, params, within=within)
+        canonical, as_seen = self._canonical(template, within, **extra), self.steady and template in READING
+        return compile_sql(canonical, self.connector, self.plan, params, within=within, as_seen=as_seen)
 
     def _canonical(self, template: str, within: KeyRange | None, **extra: Any) -> str:
         keys = len(self.plan.key)

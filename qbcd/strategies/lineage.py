@@ -16,6 +16,7 @@ from typing import Any
 from sqlglot import exp
 
 from qbcd.connectors.base import Connector, Index
+from qbcd.errors import UnsupportedPrimitive
 from qbcd.marks import seen_as
 from qbcd.model import Column, Statement, StreamPlan, Table
 from qbcd.sql import compile_sql, render
@@ -24,6 +25,7 @@ from qbcd.strategies.in_source import OwnTable
 from qbcd.strategies.ts import Ts
 
 KINDS = ("lineage", "changed")
+READING = ("lineage_changed", "lineage_gone", "lineage_fill")  # templates that read the base table, and write
 MOST = 16  # base tables of one query
 
 
@@ -94,11 +96,14 @@ class Lineage:
 
     def indexes(self, joined_by: Sequence[str]) -> list[str]:
         """CREATE INDEX of the lineage on columns that other tables are joined by; repeatable."""
-        own, made = Table(*self.lineage, "table", (), ()), []
+        own, made = Table(*self.lineage, "table", self.plan.captured, ()), []
         for number, column in enumerate(name for name in joined_by if name in self._stored):
             if (column,) != tuple(c.name for c in self.plan.key)[:1]:
                 name = prefixed(f"i{number}_", self.lineage[1], self.connector.identifier_limit)
-                made.append(self.connector.create_index(name, own, [column], []))
+                try:
+                    made.append(self.connector.create_index(name, own, [column], []))
+                except UnsupportedPrimitive:
+                    continue  # rows are found without it
         return made
 
     def mark_index(self) -> str:
@@ -153,7 +158,8 @@ class Lineage:
             "system": marked is not None and marked.system, "nullable": marked is not None and marked.nullable,
             "counted": marked is not None and bool(marked.marks) and marked.kind == "counter",
         }  # fmt: skip
-        return compile_sql(render(template, **{**context, **extra}), self.connector, self.plan, params)
+        rendered = render(template, **{**context, **extra})
+        return compile_sql(rendered, self.connector, self.plan, params, as_seen=template in READING)
 
 
 class Present:

@@ -34,6 +34,12 @@ from qbcd.strategies.vbd import VbdCompare
 SHARED = ("zone", "margin", "lag")  # options that a base table's time-stamp has from the stream
 
 
+class _Held(Mds):
+    """Statements about the query held to affected keys."""
+
+    steady = True
+
+
 class VbdDelta(VbdCompare):
     """Statements of variant delta for one stream."""
 
@@ -69,6 +75,10 @@ class VbdDelta(VbdCompare):
         unfit = unfit_table(self.plan.table)
         if unfit:
             return unfit
+        word, texts = self.connector.own_word, [self.plan.table.query, self.plan.where]
+        texts += [column.name for table in stored(self.plan.table) for column in table.columns]
+        if word and any(word in text.lower() for text in texts):
+            return f"it reads or names something with {word} in it, with which names of qbcd's own begin"
         try:
             self.skeleton  # noqa: B018 -- built, and kept
         except NotIncremental as reason:
@@ -174,8 +184,10 @@ class VbdDelta(VbdCompare):
         made: Any = arms[0]
         for arm in arms[1:]:
             made = exp.union(made, arm, distinct=True, copy=False)
-        into = sql_name(self.connector, self.affected)
-        return Statement(f"INSERT INTO {into}\n{made.sql(dialect=self.connector.dialect, pretty=True)}")
+        columns = [exp.to_identifier(name, quoted=True) for name in [c.name for c in self.plan.key] or [ONE]]
+        insert = exp.Insert(this=exp.Schema(this=_table(self.affected), expressions=columns), expression=made)
+        text, counted = self.connector.as_seen(insert, pretty=True)
+        return Statement(text, counted=counted)
 
     def forget_affected(self) -> Statement:
         """Forgets affected keys."""
@@ -200,15 +212,13 @@ class VbdDelta(VbdCompare):
 
     def _held(self) -> InSource:
         """The strategy of the query held to affected keys, over the same replica."""
-        keys = exp.Table(
-            this=exp.to_identifier(self.affected[1], quoted=True), db=exp.to_identifier(self.affected[0], quoted=True)
-        )
+        keys = _table(self.affected)
         exact = [c.name for c in self.plan.key if c.comparison == "typed"]
         columns = {c.name: c for c in self.plan.key}
         tree = self.skeleton.restricted(keys, exact, lambda name, k, e: self.connector.key_equal(columns[name], k, e))
         held = tree.sql(dialect=self.connector.dialect, pretty=True)
         table = replace(self.plan.table, query=held)
-        return Mds(self.connector, replace(self.plan, table=table), self._schema)
+        return _Held(self.connector, replace(self.plan, table=table), self._schema)
 
     def estimate(self) -> Estimate:
         """Windows of the base tables, and what the affected keys' rows take; by an index on each time-stamp."""
@@ -229,6 +239,10 @@ class VbdDelta(VbdCompare):
                 "(deletes: {every: 1h} sweeps for them)"
             )
         return found
+
+
+def _table(name: tuple[str, str]) -> exp.Table:
+    return exp.Table(this=exp.to_identifier(name[1], quoted=True), db=exp.to_identifier(name[0], quoted=True))
 
 
 def why_not_delta(connector: Connector, plan: StreamPlan) -> str:

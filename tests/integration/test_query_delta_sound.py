@@ -12,7 +12,7 @@ from qbcd.sites import deltas
 from tests.integration.test_query_delta_cases import found
 from tests.support.places import Place
 from tests.support.project import config, opened
-from tests.support.query_streams import checkpoint, delta, replica_differs
+from tests.support.query_streams import checkpoint, replica_differs
 
 V1 = "SELECT x.id, y.id AS yid FROM public.x LEFT JOIN public.y ON y.xid = x.id"
 V2 = "SELECT z.id, w.id AS wid FROM public.z LEFT JOIN public.w ON w.zid = z.id"
@@ -106,7 +106,8 @@ def test_two_that_found_no_partner_find_one_in_one_poll(place: Place, workspace:
 
 
 def _stream(name: str, query: str, *key: str, **more: Any) -> dict[str, Any]:
-    return {"name": name, "query": query, "key": list(key or ("id",)), "strategy": delta([]), "baseline": "silent",
+    return {"name": name, "query": query, "key": list(key or ("id",)), "baseline": "silent",
+            "strategy": {"type": "vbd", "variant": "delta"},
             "guards": {"allow_empty": True, "max_delete_fraction": 1}, **more}  # fmt: skip
 
 

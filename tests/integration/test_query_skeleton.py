@@ -97,5 +97,5 @@ def test_many_queries_and_histories(seed: int, place: Place) -> None:
 def _seed(seed: int, place: Place, queries: int) -> int:
     rng = Random(seed)
     schema = DrawnSchema.made(rng, place)
-    draw = Queries(rng, schema.tables)
+    draw = Queries(rng, schema)
     return sum(_check(place, schema, draw.draw()) for _ in range(queries))

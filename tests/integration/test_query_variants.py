@@ -11,7 +11,7 @@ import pytest
 
 from qbcd.errors import Refused
 from tests.integration.test_query_streams import Result
-from tests.support.places import Place
+from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
 from tests.support.query_drawing import DrawnQuery, DrawnSchema, Queries
 from tests.support.query_streams import delta, some_stamps, stream
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 REASON = "computes its key column"
 
 
-def variants(rng: Random, drawn: DrawnQuery, tables: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+def variants(rng: Random, place: Place, drawn: DrawnQuery, tables: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """Every variant as configuration; of delta with time-stamps in all tables, and in some."""
     read = [t for t in tables if f".{t} " in drawn.text]
     return {
         "compare": {"type": "vbd", "variant": "compare"},
         "checksum": {"type": "vbd", "variant": "checksum", "rows_per_range": 4},
-        "delta": delta(read),
-        "mixed": delta(some_stamps(rng, read)),
+        "delta": delta(place, read),
+        "mixed": delta(place, some_stamps(rng, read)),
     }
 
 
@@ -37,12 +37,12 @@ def run(seed: int, place: Place, folder: Path, spark: SparkSession, queries: int
     """Streams of every variant over one history; how many events of each kind came, and what was refused."""
     rng = Random(seed)
     schema = DrawnSchema.made(rng, place)
-    draw = Queries(rng, schema.tables)
+    draw = Queries(rng, schema)
     asked = [draw.draw() for _ in range(queries)]
     named = {
         f"q{n}.{variant}": (one, strategy)
         for n, one in enumerate(asked)
-        for variant, strategy in variants(rng, one, schema.tables).items()
+        for variant, strategy in variants(rng, place, one, schema.tables).items()
     }
     told = [{**stream(name, one, how), "baseline": "events"} for name, (one, how) in named.items()]
     found: Counter[str] = Counter()
@@ -76,7 +76,7 @@ def test_every_variant_is_exact(seed: int, place: Place, workspace: Path, spark:
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("seed", range(400, 412))
+@over("seed", range(400, 412))
 def test_every_variant_is_exact_in_many_histories(
     seed: int, place: Place, workspace: Path, spark: SparkSession
 ) -> None:

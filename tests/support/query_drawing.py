@@ -9,12 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import NamedTuple
 
-from tests.support.places import Place
+from tests.support.places import FIRST, Place
 
 COLUMNS = ("id", "f", "g", "v")
-SCHEMA, STAMP = "public", "seen_at"
+STAMP = "seen_at"
 SIDES = ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
+
+
+class Words(NamedTuple):
+    """What of a history is said otherwise on another database; `insert_new` leaves a key that is there alone."""
+
+    stamp: str
+    clock: str
+    insert_new: str
+
+
+WORDS = Words("timestamp(6)", "clock_timestamp() AT TIME ZONE 'UTC'", "INSERT INTO {} ON CONFLICT DO NOTHING")
+FAMILY_WORDS = Words("datetime(6)", "utc_timestamp(6)", "INSERT IGNORE INTO {}")
 ROWS = 14
 
 
@@ -46,11 +59,11 @@ class DrawnSchema:
         drawn = cls(rng, place, tuple(f"t{n}" for n in range(rng.choice([2, 2, 3, 4]))))
         for table in drawn.tables:
             drawn.run(
-                f"CREATE TABLE {SCHEMA}.{table} (id integer PRIMARY KEY, f integer, g integer, v integer NOT NULL, "
-                f"{STAMP} timestamp(6) NOT NULL)"
+                f"CREATE TABLE {place.table(table)} (id integer PRIMARY KEY, f integer, g integer, v integer NOT NULL, "
+                f"{STAMP} {drawn.words.stamp} NOT NULL)"
             )
             for key in rng.sample(range(ROWS), ROWS // 2):
-                drawn.run(drawn._insert(table, key))
+                drawn.run(f"INSERT INTO {drawn._row(table, key)}")
         return drawn
 
     def run(self, *statements: str) -> None:
@@ -68,21 +81,22 @@ class DrawnSchema:
     def _change(self, table: str) -> str:
         key, how = self.rng.randrange(ROWS), self.rng.random()
         if how < 0.25:
-            return f"DELETE FROM {SCHEMA}.{table} WHERE id = {key}"
+            return f"DELETE FROM {self.place.table(table)} WHERE id = {key}"
         if how < 0.5:
-            return f"{self._insert(table, key)} ON CONFLICT DO NOTHING"
+            return self.words.insert_new.format(self._row(table, key))
         column = self.rng.choice(COLUMNS[1:])
         several = f"id IN ({key}, {self.rng.randrange(ROWS)})"
-        return f"UPDATE {SCHEMA}.{table} SET {column} = {self._value(column)}, {STAMP} = {self.now} WHERE {several}"
+        moved = f"{column} = {self._value(column)}, {STAMP} = {self.words.clock}"
+        return f"UPDATE {self.place.table(table)} SET {moved} WHERE {several}"
 
-    def _insert(self, table: str, key: int) -> str:
+    def _row(self, table: str, key: int) -> str:
         values = ", ".join(self._value(column) for column in COLUMNS[1:])
-        return f"INSERT INTO {SCHEMA}.{table} VALUES ({key}, {values}, {self.now})"
+        return f"{self.place.table(table)} VALUES ({key}, {values}, {self.words.clock})"
 
     @property
-    def now(self) -> str:
-        """The clock as the application writes it, in UTC."""
-        return "clock_timestamp() AT TIME ZONE 'UTC'"
+    def words(self) -> Words:
+        """Those of its database."""
+        return WORDS if self.place.kind == FIRST else FAMILY_WORDS
 
     def _value(self, column: str) -> str:
         if column == "v":
@@ -97,15 +111,16 @@ class Queries:
 
     Args:
         rng: Where chance comes from.
-        tables: Their names.
+        schema: Whose tables they are over.
         views: Draw derived relations as views too, over tables and over views drawn before; they are to be made.
 
     Attributes:
         views: Definitions by name, in the order in which they can be made.
     """
 
-    def __init__(self, rng: Random, tables: Sequence[str], *, views: bool = False) -> None:
-        self.rng, self.tables = rng, tables
+    def __init__(self, rng: Random, schema: DrawnSchema, *, views: bool = False) -> None:
+        self.rng, self.tables, self.place = rng, schema.tables, schema.place
+        self._sides = [side for side in SIDES if side != "FULL JOIN" or self.place.kind == FIRST]
         self.views: dict[str, str] = {}
         self._viewing = views
         self._aliases = 0
@@ -180,7 +195,7 @@ class Queries:
         aliases, text, sides = [self._alias()], "", list[str]()
         text = self._relation(aliases[0])
         for _ in range(self.rng.randint(0, most - 1)):
-            side, alias = self.rng.choice(SIDES), self._alias()
+            side, alias = self.rng.choice(self._sides), self._alias()
             sides.append(side)
             left = self.rng.choice(aliases)
             on = self.rng.choice(["{l}.f = {r}.id", "{l}.id = {r}.f", "{l}.g = {r}.g"]).format(l=left, r=alias)
@@ -200,7 +215,7 @@ class Queries:
         if self._viewing and self.rng.random() < 0.6:
             self._parts.append("view")
             self.views[f"v{len(self.views)}"] = body
-            return f"{SCHEMA}.v{len(self.views) - 1} AS {alias}"
+            return f"{self.place.table(f'v{len(self.views) - 1}')} AS {alias}"
         if chance < 0.9:
             return f"({body}) AS {alias}"
         self._parts.append("cte")
@@ -263,8 +278,8 @@ class Queries:
 
     def _table(self) -> str:
         if self.views and self.rng.random() < 0.2:
-            return f"{SCHEMA}.{self.rng.choice(list(self.views))}"
-        return f"{SCHEMA}.{self.rng.choice(self.tables)}"
+            return self.place.table(self.rng.choice(list(self.views)))
+        return self.place.table(self.rng.choice(self.tables))
 
     def _alias(self) -> str:
         self._aliases += 1

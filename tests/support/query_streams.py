@@ -12,15 +12,18 @@ from qbcd.queries.relaxed import ONE
 from qbcd.run import plan_of
 from qbcd.sites import Detection
 from qbcd.strategies.base import table_name
-from tests.support.places import Place
+from tests.support.places import FIRST, Place
 from tests.support.query_drawing import STAMP, DrawnQuery
 
 
-def delta(stamped: Sequence[str]) -> dict[str, Any]:
+def delta(place: Place, stamped: Sequence[str]) -> dict[str, Any]:
     """Variant delta as configuration, with time-stamps in some tables; each poll looks for rows that are gone."""
-    stamps = {f"public.{table}": STAMP for table in stamped}
-    swept = {"zone": "UTC", "deletes": {"every": "1ms"}} if stamps else {}
-    return {"type": "vbd", "variant": "delta", "timestamps": stamps, **swept}
+    stamps = {place.table(table): STAMP for table in stamped}
+    more = {"zone": "UTC", "deletes": {"every": "1ms"}} if stamps else {}
+    lag = (
+        {"lag": "2ms", "margin": "1ms"} if stamps and place.kind != FIRST else {}
+    )  # open transactions cannot all be seen there
+    return {"type": "vbd", "variant": "delta", "timestamps": stamps, **more, **lag}
 
 
 def some_stamps(rng: Random, tables: Sequence[str]) -> list[str]:
@@ -52,15 +55,15 @@ def checkpoint(project: qbcd.Project, name: str) -> Mapping[str, Any]:
 def replica_differs(place: Place, name: str, query: str) -> str:
     """How the replica that the batches made differs from the result now; nothing where it does not."""
     columns = ", ".join(_columns(place, name))
-    kept = Counter(place.sql(f"SELECT {columns} FROM qbcd.{table_name('replica', name)}"))
+    kept = Counter(place.sql(f"SELECT {columns} FROM {place.own_schema}.{table_name('replica', name)}"))
     now = Counter(place.sql(f"SELECT {columns} FROM ({query}) AS q"))
     return "" if kept == now else f"missing {now - kept}, too many {kept - now}"
 
 
 def _columns(place: Place, name: str) -> list[str]:
     found = place.sql(
-        "SELECT column_name FROM information_schema.columns WHERE table_schema = 'qbcd' AND table_name = %s "
+        "SELECT column_name FROM information_schema.columns WHERE table_schema = %s AND table_name = %s "
         "ORDER BY ordinal_position",
-        [table_name("replica", name)],
+        [place.own_schema, table_name("replica", name)],
     )
-    return [f'"{row[0]}"' for row in found if row[0] != ONE]
+    return [place.quote(row[0]) for row in found if row[0] != ONE]

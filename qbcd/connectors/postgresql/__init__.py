@@ -10,7 +10,7 @@ from sqlalchemy.engine import URL, Connection
 from sqlglot import exp
 
 from qbcd.connectors.base import Connector
-from qbcd.connectors.facts import Counter, HighWater, Index, JdbcDriver, Privileges
+from qbcd.connectors.facts import Alike, Counter, HighWater, Index, JdbcDriver, Privileges
 from qbcd.connectors.postgresql import (
     access,
     catalog,
@@ -77,6 +77,9 @@ class PostgreSQL(Connector):
 
     def exact_column(self, column: Column) -> Column:
         return types.exact_column(column)
+
+    def alike(self, column: Column) -> Alike:
+        return types.alike(column)
 
     def steady_pins(self) -> tuple[str, ...]:
         return (*session.PINS, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")

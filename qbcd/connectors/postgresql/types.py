@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from qbcd.connectors.facts import Alike
 from qbcd.model import Column, Comparison, Travel, TravelKind
 
 INTEGERS: Mapping[str, TravelKind] = {"int2": "int16", "int4": "int32", "int8": "int64"}
@@ -189,3 +190,14 @@ def exact_column(column: Column) -> Column:
         facts = tuple(fact for fact in column.facts if fact[0] != "loose")
         return replace(column, travel=replace(column.travel, kind="decimal"), facts=facts)
     return replace(column, comparison="text") if column.base_type in ("float4", "float8") else column
+
+
+def alike(column: Column) -> Alike:
+    """See :meth:`~qbcd.connectors.base.Connector.alike`."""
+    if column.fact("operators"):
+        return Alike.OWN
+    if column.fact("nondeterministic"):
+        return Alike.COLLATED
+    padded = column.base_type == "bpchar" and not column.fact("loose") and "(" in column.fact("storage_type")
+    typed = column.comparison == "typed" and exact_column(column) == column
+    return Alike.SAME if typed or padded or column.fact("kind") == "e" else Alike.EQUAL
