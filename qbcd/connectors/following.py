@@ -21,8 +21,9 @@ class FollowingPrimitives:
         plain_functions: Functions that give one value for a row, and are of no standard.
         written_again: sqlglot's keys of the others that it writes with the same meaning.
         texts_alike: What equal texts have in common that a query itself makes.
+        casts_arms: Arms of a UNION can be cast to the types of others; else they are where one of its types leads it.
         steady_writes: A transaction that writes can see one state of the source in all its statements.
-        own_word: How names of `as_seen` begin, which no text of a user's may have; empty where it makes none.
+        own_word: How names of `insert_as_seen` begin, which no text of a user's may have; empty where it makes none.
     """
 
     name: str
@@ -30,6 +31,7 @@ class FollowingPrimitives:
     plain_functions: frozenset[str] = frozenset()
     written_again: frozenset[str] = frozenset()
     texts_alike = Alike.SAME
+    casts_arms = True
     steady_writes = False
     own_word = ""
 
@@ -49,13 +51,13 @@ class FollowingPrimitives:
         """
         raise UnsupportedPrimitive(self.name, "steady_pins")
 
-    def as_seen(self, statement: exp.Expression, *, pretty: bool) -> tuple[str, bool]:
-        """An INSERT of named columns from a query, or an UPDATE from one, that sees the state of such a transaction.
+    def insert_as_seen(self, insert: exp.Expression, *, pretty: bool) -> tuple[str, bool]:
+        """An INSERT of named columns from a query, which sees the state of such a transaction.
 
         Returns:
             Its text, and whether its one result is the number of rows.
         """
-        return statement.sql(dialect=self.dialect, unsupported_level=ErrorLevel.RAISE, pretty=pretty), False
+        return insert.sql(dialect=self.dialect, unsupported_level=ErrorLevel.RAISE, pretty=pretty), False
 
     def refresh_statistics(self, table: str) -> str:
         """What tells the server how many rows one of qbcd's own tables has just got; empty where it sees for itself."""

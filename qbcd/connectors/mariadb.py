@@ -47,6 +47,7 @@ class MariaDB(MySQLFamily):
     plain_functions = functions.PLAIN
     written_again = functions.WRITTEN_AGAIN
     texts_alike = Alike.VARIED
+    casts_arms = False  # CAST knows few types
 
     def is_own(self, version: str) -> bool:
         return "mariadb" in version.lower()
@@ -55,7 +56,7 @@ class MariaDB(MySQLFamily):
         return [str(row[0]) for row in conn.exec_driver_sql("SHOW GRANTS")]  # those of active roles among them
 
     def exact_column(self, column: Column) -> Column:
-        return types.exact_column(column)
+        return column
 
     def alike(self, column: Column) -> Alike:
         return types.alike(column)
@@ -63,5 +64,5 @@ class MariaDB(MySQLFamily):
     def steady_pins(self) -> tuple[str, ...]:
         return (f"{'; '.join(self.session_pins())}, {self.spelling.isolation} = 'REPEATABLE-READ'",)
 
-    def as_seen(self, statement: exp.Expression, *, pretty: bool) -> tuple[str, bool]:
-        return blocks.as_seen(statement, pretty=pretty), True
+    def insert_as_seen(self, insert: exp.Expression, *, pretty: bool) -> tuple[str, bool]:
+        return blocks.insert_as_seen(insert, pretty=pretty), True

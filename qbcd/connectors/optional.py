@@ -19,7 +19,7 @@ from qbcd.model import Column, KeyRange, Table
 
 
 class OptionalPrimitives(FollowingPrimitives):
-    """What a :class:`~qbcd.connectors.base.Connector` can do beyond what every one must; its base, and nothing else's."""
+    """What a :class:`~qbcd.connectors.base.Connector` can do beyond what every one must; its base alone."""
 
     query_trial = "try it in a session of the same user"  # how a query is tried that the source refuses
 

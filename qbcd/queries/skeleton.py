@@ -57,7 +57,8 @@ class Skeleton:
     def affected(self, alias: str, state: State, types: Mapping[str, str] | None = None) -> list[exp.Select]:
         """SELECTs of the keys that changed rows of one mention may have touched, in one state; as sets.
 
-        The arms of a set operation each have their own types; `types` has those of the key, by its columns' names.
+        The arms of a set operation each have their own types; `types` has those of the key, by its columns' names,
+        where they can be cast to them (`typing` where they cannot).
 
         A join that only looks a row up is left out, since the query itself looks it up for the keys that are found. Not
         so where rows are grouped: one key too many is a whole group there.
@@ -68,6 +69,14 @@ class Skeleton:
                 to = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=types[item.alias])
                 item.set("this", exp.Cast(this=item.this.copy(), to=to))
         return arms
+
+    def typing(self) -> list[exp.Subquery]:
+        """What has the key's columns by the types of all arms of a set operation, and no row; nothing of one SELECT."""
+        if len(selects(self.prepared.tree)) == 1 or not self.key:
+            return []
+        names = [exp.column(name, "q", quoted=True) for name in self.key]
+        whole = exp.Subquery(this=self.prepared.tree.copy(), alias=exp.TableAlias(this=exp.to_identifier("q")))
+        return [exp.Subquery(this=exp.select(*names).from_(whole).limit(0))]
 
     def _affected(self, alias: str, state: State, *, lean: bool) -> list[exp.Select]:
         arms = Relaxed(self._unknown, state, lean=lean).query(self.prepared.tree, alias, self._positions)

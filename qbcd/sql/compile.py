@@ -76,7 +76,7 @@ def compile_sql(
         plan: Names the columns that the primitives speak of, and the restriction; None where no primitive is used.
         params: Values of the statement's ``:name`` placeholders; exactly those that it uses.
         within: The range of keys to which ``QBCD_WITHIN`` keeps, None for all.
-        as_seen: It writes what a query reads, in a transaction that sees one state, and reads that one.
+        as_seen: It is an INSERT from a query that sees the state of its transaction, which sees one.
 
     Raises:
         qbcd.errors.UnsupportedPrimitive: The connector lacks a primitive.
@@ -121,7 +121,7 @@ def _expanded(canonical: str, connector: Connector, plan: StreamPlan | None, ran
     # Pretty printing would indent the second line of a name that has two.
     pretty = plan is None or not any("\n" in name for name in (plan.table.name, *(c.name for c in plan.captured)))
     if as_seen:
-        text, counted = connector.as_seen(tree, pretty=pretty)
+        text, counted = connector.insert_as_seen(tree, pretty=pretty)
     else:
         text, counted = tree.sql(dialect=connector.dialect, unsupported_level=ErrorLevel.RAISE, pretty=pretty), False
     return _Expanded(text, counted, tuple(expansion.verbatim), expansion.place)

@@ -174,8 +174,10 @@ class VbdDelta(VbdCompare):
     def find_affected(self, changed: Sequence[Lineage]) -> Statement:
         """Sets down the keys that changed rows of some base tables lead to, now and by their lineage."""
         aliases = {a: of for of in self.lineages for a in self.skeleton.mentions((of.table.schema, of.table.name))}
-        types = {c.name: c.fact("storage_type") or c.sql_type for c in self.plan.key}
-        arms = [
+        casts = self.connector.casts_arms
+        types = {c.name: c.fact("storage_type") or c.sql_type for c in self.plan.key if casts}
+        arms: list[Any] = [] if casts else self.skeleton.typing()
+        arms += [
             arm
             for alias, lineage in aliases.items() if lineage in changed
             for state in (Present(aliases), Past(aliases))
@@ -186,7 +188,7 @@ class VbdDelta(VbdCompare):
             made = exp.union(made, arm, distinct=True, copy=False)
         columns = [exp.to_identifier(name, quoted=True) for name in [c.name for c in self.plan.key] or [ONE]]
         insert = exp.Insert(this=exp.Schema(this=_table(self.affected), expressions=columns), expression=made)
-        text, counted = self.connector.as_seen(insert, pretty=True)
+        text, counted = self.connector.insert_as_seen(insert, pretty=True)
         return Statement(text, counted=counted)
 
     def forget_affected(self) -> Statement:

@@ -32,6 +32,7 @@ STAMPED: dict[str, dict[str, Any]] = {
     "tdi": {"timestamp": ("updated_at",), "delete_flag": "gone", "deleted_value": True, "purge": True},
     "atdi": {"timestamp": ("updated_at",), "delete_flag": "gone", "deleted_value": True},
 }
+_OF_DELTA = "-- vbd, (delta: |one row: (affected|changes, by delta))"
 UPDATE = bool(os.environ.get("QBCD_UPDATE_GOLDEN"))
 
 
@@ -228,10 +229,17 @@ def test_bound_values_are_those_of_the_batch() -> None:
     assert all(p["batch_seq"] in (1, 2, 0) and p["epoch"] == 5 for p in bound if "epoch" in p)
 
 
+def _without_delta(text: str) -> str:
+    """Statements without those of variant delta, which MySQL has none of."""
+    return "".join(one for one in re.split(r"(?m)^(?=-- (?!  ))", text) if not re.match(_OF_DELTA, one))
+
+
 def test_mysql_differs_from_mariadb_only_in_the_text_of_floating_point_numbers_and_in_making_an_index() -> None:
+    """But for variant delta."""
     differing = []
     for name in PLANS:
         ours, theirs = ((HERE / folder / f"{name}.sql").read_text("utf-8") for folder in ("mariadb", "mysql"))
+        ours = _without_delta(ours)
         plain = theirs.replace("concat(json_extract(json_array(", "concat(").replace(" + 0e0), '$[0]'))", " + 0e0)")
         plain = plain.replace("CREATE INDEX `", "CREATE INDEX IF NOT EXISTS `")
         assert plain.split("\n") == ours.split("\n"), name

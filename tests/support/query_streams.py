@@ -52,9 +52,9 @@ def checkpoint(project: qbcd.Project, name: str) -> Mapping[str, Any]:
     return row.checkpoint
 
 
-def replica_differs(place: Place, name: str, query: str) -> str:
-    """How the replica that the batches made differs from the result now; nothing where it does not."""
-    columns = ", ".join(_columns(place, name))
+def replica_differs(place: Place, name: str, query: str, by: str = "*") -> str:
+    """How the replica that the batches made differs from the result now, `by` what is said of it; or nothing."""
+    columns = by if by != "*" else ", ".join(_columns(place, name))
     kept = Counter(place.sql(f"SELECT {columns} FROM {place.own_schema}.{table_name('replica', name)}"))
     now = Counter(place.sql(f"SELECT {columns} FROM ({query}) AS q"))
     return "" if kept == now else f"missing {now - kept}, too many {kept - now}"

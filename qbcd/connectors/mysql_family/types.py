@@ -53,7 +53,6 @@ ROUND_TRIP = frozenset({"utf8mb4", "utf8mb3", "utf8", "latin1", "ascii"})
 # Bytes above which a value enters the digest by a hash of its own.
 LONG = 255
 OTHER_OCTETS = 9  # that a number, a time or an address needs at most; a decimal a little more
-SIGNED_DIGITS = "concat({v} * 1e0)"  # as `all_digits`, and -0 as -0
 POINTER = 40  # bytes that a row counts for a value stored beside it
 MAX_DECIMAL_DIGITS = 38
 INDEX_COLUMNS, INDEX_BYTES = 16, 3072  # of one index of InnoDB
@@ -156,18 +155,11 @@ def override_travel(column: Column, kind: str) -> Column:
     return replace(column, travel=Travel("text"))
 
 
-def exact_column(column: Column) -> Column:
-    """See :meth:`~qbcd.connectors.base.Connector.exact_column`: of equal numbers the sign of zero counts too."""
-    if column.base_type not in FLOATS:
-        return column
-    return replace(column, facts=tuple((n, SIGNED_DIGITS if n == "all_digits" else v) for n, v in column.facts))
-
-
 def alike(column: Column) -> Alike:
     """See :meth:`~qbcd.connectors.base.Connector.alike`: a collation gives way to another one, and to numbers."""
     if column.base_type in STRINGS or column.base_type in CHOICES or column.base_type == "json":
         return Alike.VARIED
-    return Alike.EQUAL if column.base_type in FLOATS or column.base_type in GEOMETRIES else Alike.SAME
+    return Alike.EQUAL if column.base_type in GEOMETRIES else Alike.SAME  # a number that is stored has no -0
 
 
 def _comparison(column: Column) -> Comparison:

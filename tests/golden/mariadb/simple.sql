@@ -1891,6 +1891,737 @@ SELECT MAX(`status`) AS `status`, MAX(`amount`) AS `amount` FROM `shop`.`orders`
 WHERE
   TRUE) AS t
 
+-- vbd, one row: affected
+BEGIN NOT ATOMIC
+  DECLARE qbcd$count BIGINT DEFAULT 0;
+  DECLARE qbcd$end BOOLEAN DEFAULT FALSE;
+  DECLARE qbcd$0 TYPE OF `qbcd`.`affected_simple_a7a39b72`.`qbcd_one`;
+  DECLARE qbcd$rows CURSOR FOR
+SELECT DISTINCT
+  1 AS `qbcd_one`
+FROM (
+  SELECT
+    *
+  FROM `qbcd`.`changed0_simple_a7a39b72`
+  WHERE
+    `qbcd_there` > 0
+) AS `q0`
+UNION
+SELECT DISTINCT
+  1 AS `qbcd_one`
+FROM (
+  SELECT
+    *
+  FROM `qbcd`.`lineage0_simple_a7a39b72` AS `l`
+  WHERE
+    EXISTS(
+      SELECT
+        1
+      FROM `qbcd`.`changed0_simple_a7a39b72` AS `c`
+      WHERE
+        `c`.`order_id` = `l`.`order_id`
+    )
+) AS `q0`;
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET qbcd$end = TRUE;
+  OPEN qbcd$rows;
+  FETCH qbcd$rows INTO qbcd$0;
+  WHILE NOT qbcd$end DO
+    INSERT INTO `qbcd`.`affected_simple_a7a39b72` (`qbcd_one`) VALUES (qbcd$0);
+    SET qbcd$count = qbcd$count + 1;
+    FETCH qbcd$rows INTO qbcd$0;
+  END WHILE;
+  CLOSE qbcd$rows;
+  SELECT qbcd$count;
+END
+
+-- vbd, one row: changes, by delta
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+BEGIN NOT ATOMIC
+  DECLARE qbcd$count BIGINT DEFAULT 0;
+  DECLARE qbcd$end BOOLEAN DEFAULT FALSE;
+  DECLARE qbcd$0 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.epoch;
+  DECLARE qbcd$1 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.batch_seq;
+  DECLARE qbcd$2 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.ordinal;
+  DECLARE qbcd$3 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.op;
+  DECLARE qbcd$4 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.changed;
+  DECLARE qbcd$5 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.`b_status`;
+  DECLARE qbcd$6 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.`b_amount`;
+  DECLARE qbcd$7 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.`a_status`;
+  DECLARE qbcd$8 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.`a_amount`;
+  DECLARE qbcd$rows CURSOR FOR
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d.`b_status`,
+  d.`b_amount`,
+  d.`a_status`,
+  d.`a_amount`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN r.qbcd_present IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CONCAT(
+        CASE
+          WHEN NOT (convert(t.`status` USING binary) <=> convert(r.`status` USING binary))
+          THEN '0,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`amount` <=> r.`amount`) THEN '1,' ELSE '' END
+      ))
+    END AS changed,
+    r.`status` AS `b_status`,
+    r.`amount` AS `b_amount`,
+    t.`status` AS `a_status`,
+    t.`amount` AS `a_amount`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `status`,
+      `amount`
+    FROM (
+SELECT
+  MAX(`q0`.`status`) AS `status`,
+  MAX(`q0`.`amount`) AS `amount`
+FROM `shop`.`orders` AS `q0`
+) AS qbcd_query
+    WHERE
+      TRUE
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      x.`status`,
+      x.`amount`
+    FROM `qbcd`.`replica_simple_a7a39b72` AS x
+    WHERE
+      EXISTS(
+        SELECT
+          1
+        FROM `qbcd`.`affected_simple_a7a39b72` AS h
+        WHERE
+          TRUE
+      )
+  ) AS r
+    ON TRUE
+  WHERE
+    r.qbcd_present IS NULL
+    OR NOT (convert(t.`status` USING binary) <=> convert(r.`status` USING binary))
+    OR NOT (t.`amount` <=> r.`amount`)
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`status`,
+    r.`amount`,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      x.`status`,
+      x.`amount`
+    FROM `qbcd`.`replica_simple_a7a39b72` AS x
+    WHERE
+      EXISTS(
+        SELECT
+          1
+        FROM `qbcd`.`affected_simple_a7a39b72` AS h
+        WHERE
+          TRUE
+      )
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          1 AS qbcd_present
+        FROM (
+SELECT
+  MAX(`q0`.`status`) AS `status`,
+  MAX(`q0`.`amount`) AS `amount`
+FROM `shop`.`orders` AS `q0`
+) AS qbcd_query
+        WHERE
+          TRUE
+      ) AS t
+      WHERE
+        TRUE
+    )
+) AS d;
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET qbcd$end = TRUE;
+  OPEN qbcd$rows;
+  FETCH qbcd$rows INTO qbcd$0, qbcd$1, qbcd$2, qbcd$3, qbcd$4, qbcd$5, qbcd$6, qbcd$7, qbcd$8;
+  WHILE NOT qbcd$end DO
+    INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (epoch, batch_seq, ordinal, op, changed, `b_status`, `b_amount`, `a_status`, `a_amount`) VALUES (qbcd$0, qbcd$1, qbcd$2, qbcd$3, qbcd$4, qbcd$5, qbcd$6, qbcd$7, qbcd$8);
+    SET qbcd$count = qbcd$count + 1;
+    FETCH qbcd$rows INTO qbcd$0, qbcd$1, qbcd$2, qbcd$3, qbcd$4, qbcd$5, qbcd$6, qbcd$7, qbcd$8;
+  END WHILE;
+  CLOSE qbcd$rows;
+  SELECT qbcd$count;
+END
+
+-- vbd, delta: ddl 1
+CREATE TABLE IF NOT EXISTS `qbcd`.`affected_simple_a7a39b72` (
+  `order_id` bigint(20) NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+
+-- vbd, delta: ddl 2
+CREATE TABLE IF NOT EXISTS `qbcd`.`lineage0_simple_a7a39b72` (
+  `order_id` bigint(20) NOT NULL,
+  `qbcd_digest` bigint NULL,
+  PRIMARY KEY (`order_id`)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+
+-- vbd, delta: ddl 3
+CREATE TABLE IF NOT EXISTS `qbcd`.`changed0_simple_a7a39b72` (
+  `order_id` bigint(20) NOT NULL,
+  `qbcd_digest` bigint NULL,
+  `qbcd_there` smallint NULL,
+  PRIMARY KEY (`order_id`)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+
+-- vbd, delta: fill
+BEGIN NOT ATOMIC
+  DECLARE qbcd$count BIGINT DEFAULT 0;
+  DECLARE qbcd$end BOOLEAN DEFAULT FALSE;
+  DECLARE qbcd$0 TYPE OF `qbcd`.`lineage0_simple_a7a39b72`.`order_id`;
+  DECLARE qbcd$1 TYPE OF `qbcd`.`lineage0_simple_a7a39b72`.qbcd_digest;
+  DECLARE qbcd$rows CURSOR FOR
+SELECT
+  `order_id`,
+  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED)
+FROM `shop`.`orders`;
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET qbcd$end = TRUE;
+  OPEN qbcd$rows;
+  FETCH qbcd$rows INTO qbcd$0, qbcd$1;
+  WHILE NOT qbcd$end DO
+    INSERT INTO `qbcd`.`lineage0_simple_a7a39b72` (`order_id`, qbcd_digest) VALUES (qbcd$0, qbcd$1);
+    SET qbcd$count = qbcd$count + 1;
+    FETCH qbcd$rows INTO qbcd$0, qbcd$1;
+  END WHILE;
+  CLOSE qbcd$rows;
+  SELECT qbcd$count;
+END
+
+-- vbd, delta: changed
+BEGIN NOT ATOMIC
+  DECLARE qbcd$count BIGINT DEFAULT 0;
+  DECLARE qbcd$end BOOLEAN DEFAULT FALSE;
+  DECLARE qbcd$0 TYPE OF `qbcd`.`changed0_simple_a7a39b72`.`order_id`;
+  DECLARE qbcd$1 TYPE OF `qbcd`.`changed0_simple_a7a39b72`.qbcd_digest;
+  DECLARE qbcd$2 TYPE OF `qbcd`.`changed0_simple_a7a39b72`.qbcd_there;
+  DECLARE qbcd$rows CURSOR FOR
+SELECT
+  t.`order_id`,
+  t.qbcd_digest,
+  CASE WHEN r.qbcd_digest IS NULL THEN 2 ELSE 1 END
+FROM (
+  SELECT
+    `order_id`,
+    cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED) AS qbcd_digest
+  FROM `shop`.`orders`
+) AS t
+LEFT JOIN `qbcd`.`lineage0_simple_a7a39b72` AS r
+  ON t.`order_id` = r.`order_id`
+WHERE
+  r.qbcd_digest IS NULL OR r.qbcd_digest <> t.qbcd_digest;
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET qbcd$end = TRUE;
+  OPEN qbcd$rows;
+  FETCH qbcd$rows INTO qbcd$0, qbcd$1, qbcd$2;
+  WHILE NOT qbcd$end DO
+    INSERT INTO `qbcd`.`changed0_simple_a7a39b72` (`order_id`, qbcd_digest, qbcd_there) VALUES (qbcd$0, qbcd$1, qbcd$2);
+    SET qbcd$count = qbcd$count + 1;
+    FETCH qbcd$rows INTO qbcd$0, qbcd$1, qbcd$2;
+  END WHILE;
+  CLOSE qbcd$rows;
+  SELECT qbcd$count;
+END
+
+-- vbd, delta: gone
+BEGIN NOT ATOMIC
+  DECLARE qbcd$count BIGINT DEFAULT 0;
+  DECLARE qbcd$end BOOLEAN DEFAULT FALSE;
+  DECLARE qbcd$0 TYPE OF `qbcd`.`changed0_simple_a7a39b72`.`order_id`;
+  DECLARE qbcd$1 TYPE OF `qbcd`.`changed0_simple_a7a39b72`.qbcd_digest;
+  DECLARE qbcd$2 TYPE OF `qbcd`.`changed0_simple_a7a39b72`.qbcd_there;
+  DECLARE qbcd$rows CURSOR FOR
+SELECT
+  r.`order_id`,
+  r.qbcd_digest,
+  0
+FROM `qbcd`.`lineage0_simple_a7a39b72` AS r
+WHERE
+  NOT EXISTS(
+    SELECT
+      1
+    FROM `shop`.`orders` AS t
+    WHERE
+      t.`order_id` = r.`order_id`
+  );
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET qbcd$end = TRUE;
+  OPEN qbcd$rows;
+  FETCH qbcd$rows INTO qbcd$0, qbcd$1, qbcd$2;
+  WHILE NOT qbcd$end DO
+    INSERT INTO `qbcd`.`changed0_simple_a7a39b72` (`order_id`, qbcd_digest, qbcd_there) VALUES (qbcd$0, qbcd$1, qbcd$2);
+    SET qbcd$count = qbcd$count + 1;
+    FETCH qbcd$rows INTO qbcd$0, qbcd$1, qbcd$2;
+  END WHILE;
+  CLOSE qbcd$rows;
+  SELECT qbcd$count;
+END
+
+-- vbd, delta: lineage 1
+DELETE FROM `r` USING   `qbcd`.`lineage0_simple_a7a39b72` AS r,
+  `qbcd`.`changed0_simple_a7a39b72` AS t
+WHERE
+  t.qbcd_there = 0 AND t.`order_id` = r.`order_id`
+
+-- vbd, delta: lineage 2
+UPDATE `qbcd`.`lineage0_simple_a7a39b72` AS r
+JOIN `qbcd`.`changed0_simple_a7a39b72` AS t
+  ON TRUE SET r.`order_id` = t.`order_id`, r.qbcd_digest = t.qbcd_digest
+WHERE
+  t.qbcd_there = 1 AND t.`order_id` = r.`order_id`
+
+-- vbd, delta: lineage 3
+INSERT INTO `qbcd`.`lineage0_simple_a7a39b72` (
+  `order_id`,
+  qbcd_digest
+)
+SELECT
+  t.`order_id`,
+  t.qbcd_digest
+FROM `qbcd`.`changed0_simple_a7a39b72` AS t
+WHERE
+  t.qbcd_there = 2
+
+-- vbd, delta: lineage 4
+DELETE FROM `qbcd`.`changed0_simple_a7a39b72`
+
+-- vbd, delta: affected keys
+BEGIN NOT ATOMIC
+  DECLARE qbcd$count BIGINT DEFAULT 0;
+  DECLARE qbcd$end BOOLEAN DEFAULT FALSE;
+  DECLARE qbcd$0 TYPE OF `qbcd`.`affected_simple_a7a39b72`.`order_id`;
+  DECLARE qbcd$rows CURSOR FOR
+SELECT DISTINCT
+  `q0`.`order_id` AS `order_id`
+FROM (
+  SELECT
+    *
+  FROM `qbcd`.`changed0_simple_a7a39b72`
+  WHERE
+    `qbcd_there` > 0
+) AS `q0`
+UNION
+SELECT DISTINCT
+  `q0`.`order_id` AS `order_id`
+FROM (
+  SELECT
+    *
+  FROM `qbcd`.`lineage0_simple_a7a39b72` AS `l`
+  WHERE
+    EXISTS(
+      SELECT
+        1
+      FROM `qbcd`.`changed0_simple_a7a39b72` AS `c`
+      WHERE
+        `c`.`order_id` = `l`.`order_id`
+    )
+) AS `q0`
+UNION
+SELECT DISTINCT
+  `q0`.`order_id` AS `order_id`
+FROM `shop`.`orders` AS `q0`
+INNER JOIN (
+  SELECT
+    `q2`.`order_id` AS `order_id`
+  FROM (
+    SELECT
+      *
+    FROM `qbcd`.`changed0_simple_a7a39b72`
+    WHERE
+      `qbcd_there` > 0
+  ) AS `q2`
+) AS `q1`
+  ON `q1`.`order_id` = `q0`.`order_id`
+UNION
+SELECT DISTINCT
+  `q0`.`order_id` AS `order_id`
+FROM `qbcd`.`lineage0_simple_a7a39b72` AS `q0`
+INNER JOIN (
+  SELECT
+    `q2`.`order_id` AS `order_id`
+  FROM (
+    SELECT
+      *
+    FROM `qbcd`.`lineage0_simple_a7a39b72` AS `l`
+    WHERE
+      EXISTS(
+        SELECT
+          1
+        FROM `qbcd`.`changed0_simple_a7a39b72` AS `c`
+        WHERE
+          `c`.`order_id` = `l`.`order_id`
+      )
+  ) AS `q2`
+) AS `q1`
+  ON `q1`.`order_id` = `q0`.`order_id`
+UNION
+SELECT DISTINCT
+  `q0`.`order_id` AS `order_id`
+FROM `shop`.`orders` AS `q0`
+WHERE
+  EXISTS(
+    SELECT
+      1 AS `qbcd_one`
+    FROM (
+      SELECT
+        *
+      FROM `qbcd`.`changed0_simple_a7a39b72`
+      WHERE
+        `qbcd_there` > 0
+    ) AS `q3`
+    WHERE
+      `q3`.`order_id` = `q0`.`order_id`
+  )
+UNION
+SELECT DISTINCT
+  `q0`.`order_id` AS `order_id`
+FROM `qbcd`.`lineage0_simple_a7a39b72` AS `q0`
+WHERE
+  EXISTS(
+    SELECT
+      1 AS `qbcd_one`
+    FROM (
+      SELECT
+        *
+      FROM `qbcd`.`lineage0_simple_a7a39b72` AS `l`
+      WHERE
+        EXISTS(
+          SELECT
+            1
+          FROM `qbcd`.`changed0_simple_a7a39b72` AS `c`
+          WHERE
+            `c`.`order_id` = `l`.`order_id`
+        )
+    ) AS `q3`
+    WHERE
+      `q3`.`order_id` = `q0`.`order_id`
+  );
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET qbcd$end = TRUE;
+  OPEN qbcd$rows;
+  FETCH qbcd$rows INTO qbcd$0;
+  WHILE NOT qbcd$end DO
+    INSERT INTO `qbcd`.`affected_simple_a7a39b72` (`order_id`) VALUES (qbcd$0);
+    SET qbcd$count = qbcd$count + 1;
+    FETCH qbcd$rows INTO qbcd$0;
+  END WHILE;
+  CLOSE qbcd$rows;
+  SELECT qbcd$count;
+END
+
+-- vbd, delta: NULL among them
+SELECT COUNT(*) AS nulls FROM `qbcd`.`affected_simple_a7a39b72` WHERE `order_id` IS NULL
+
+-- vbd, delta: key problems
+SELECT
+  COUNT(*) AS keys_more_than_once,
+  COALESCE(SUM(d.nulls), 0) AS keys_null
+FROM (
+  SELECT
+    COUNT(*) AS copies,
+    SUM(CASE WHEN `order_id` IS NULL THEN 1 ELSE 0 END) AS nulls
+  FROM (
+SELECT
+  `q0`.`order_id` AS `order_id`,
+  `q0`.`status` AS `status`,
+  `q0`.`amount` AS `amount`,
+  `q0`.`placed` AS `placed`,
+  `q1`.`others` AS `others`
+FROM `shop`.`orders` AS `q0`
+LEFT JOIN (
+  SELECT
+    `q2`.`order_id` AS `order_id`,
+    COUNT(*) AS `others`
+  FROM `shop`.`orders` AS `q2`
+  WHERE
+    EXISTS(
+      SELECT
+        1
+      FROM `qbcd`.`affected_simple_a7a39b72` AS `qbcd_k`
+      WHERE
+        `qbcd_k`.`order_id` = `q2`.`order_id`
+    )
+  GROUP BY
+    `q2`.`order_id`
+) AS `q1`
+  ON `q1`.`order_id` = `q0`.`order_id`
+WHERE
+  NOT EXISTS(
+    SELECT
+      1 AS `1`
+    FROM `shop`.`orders` AS `q3`
+    WHERE
+      `q3`.`order_id` = `q0`.`order_id`
+  )
+  AND EXISTS(
+    SELECT
+      1
+    FROM `qbcd`.`affected_simple_a7a39b72` AS `qbcd_k`
+    WHERE
+      `qbcd_k`.`order_id` = `q0`.`order_id`
+  )
+) AS qbcd_query
+  WHERE
+    TRUE
+  GROUP BY
+    `order_id`
+) AS d
+WHERE
+  d.copies > 1 OR d.nulls > 0
+
+-- vbd, delta: changes
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
+BEGIN NOT ATOMIC
+  DECLARE qbcd$count BIGINT DEFAULT 0;
+  DECLARE qbcd$end BOOLEAN DEFAULT FALSE;
+  DECLARE qbcd$0 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.epoch;
+  DECLARE qbcd$1 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.batch_seq;
+  DECLARE qbcd$2 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.ordinal;
+  DECLARE qbcd$3 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.op;
+  DECLARE qbcd$4 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.changed;
+  DECLARE qbcd$5 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.`b_order_id`;
+  DECLARE qbcd$6 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.`b_status`;
+  DECLARE qbcd$7 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.`b_amount`;
+  DECLARE qbcd$8 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.`b_placed`;
+  DECLARE qbcd$9 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.`a_order_id`;
+  DECLARE qbcd$10 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.`a_status`;
+  DECLARE qbcd$11 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.`a_amount`;
+  DECLARE qbcd$12 TYPE OF `qbcd`.`outbox_simple_a7a39b72`.`a_placed`;
+  DECLARE qbcd$rows CURSOR FOR
+SELECT
+  %(epoch)s,
+  %(batch_seq)s,
+  %(first)s + ROW_NUMBER() OVER (ORDER BY d.op_rank) - 1,
+  CASE d.op_rank WHEN 1 THEN 'd' WHEN 2 THEN 'u' ELSE 'c' END,
+  d.changed,
+  d.`b_order_id`,
+  d.`b_status`,
+  d.`b_amount`,
+  d.`b_placed`,
+  d.`a_order_id`,
+  d.`a_status`,
+  d.`a_amount`,
+  d.`a_placed`
+FROM (
+  SELECT
+    CASE WHEN r.qbcd_present IS NULL THEN 3 ELSE 2 END AS op_rank,
+    CASE
+      WHEN r.qbcd_present IS NULL
+      THEN NULL
+      ELSE TRIM(BOTH ',' FROM CONCAT(
+        CASE
+          WHEN NOT (convert(t.`status` USING binary) <=> convert(r.`status` USING binary))
+          THEN '1,'
+          ELSE ''
+        END,
+        CASE WHEN NOT (t.`amount` <=> r.`amount`) THEN '2,' ELSE '' END,
+        CASE WHEN NOT (t.`placed` <=> r.`placed`) THEN '3,' ELSE '' END
+      ))
+    END AS changed,
+    r.`order_id` AS `b_order_id`,
+    r.`status` AS `b_status`,
+    r.`amount` AS `b_amount`,
+    r.`placed` AS `b_placed`,
+    t.`order_id` AS `a_order_id`,
+    t.`status` AS `a_status`,
+    t.`amount` AS `a_amount`,
+    t.`placed` AS `a_placed`
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      `order_id`,
+      `status`,
+      `amount`,
+      `placed`
+    FROM (
+SELECT
+  `q0`.`order_id` AS `order_id`,
+  `q0`.`status` AS `status`,
+  `q0`.`amount` AS `amount`,
+  `q0`.`placed` AS `placed`,
+  `q1`.`others` AS `others`
+FROM `shop`.`orders` AS `q0`
+LEFT JOIN (
+  SELECT
+    `q2`.`order_id` AS `order_id`,
+    COUNT(*) AS `others`
+  FROM `shop`.`orders` AS `q2`
+  WHERE
+    EXISTS(
+      SELECT
+        1
+      FROM `qbcd`.`affected_simple_a7a39b72` AS `qbcd_k`
+      WHERE
+        `qbcd_k`.`order_id` = `q2`.`order_id`
+    )
+  GROUP BY
+    `q2`.`order_id`
+) AS `q1`
+  ON `q1`.`order_id` = `q0`.`order_id`
+WHERE
+  NOT EXISTS(
+    SELECT
+      1 AS `1`
+    FROM `shop`.`orders` AS `q3`
+    WHERE
+      `q3`.`order_id` = `q0`.`order_id`
+  )
+  AND EXISTS(
+    SELECT
+      1
+    FROM `qbcd`.`affected_simple_a7a39b72` AS `qbcd_k`
+    WHERE
+      `qbcd_k`.`order_id` = `q0`.`order_id`
+  )
+) AS qbcd_query
+    WHERE
+      TRUE
+  ) AS t
+  LEFT JOIN (
+    SELECT
+      1 AS qbcd_present,
+      x.`order_id`,
+      x.`status`,
+      x.`amount`,
+      x.`placed`
+    FROM `qbcd`.`replica_simple_a7a39b72` AS x
+    WHERE
+      EXISTS(
+        SELECT
+          1
+        FROM `qbcd`.`affected_simple_a7a39b72` AS h
+        WHERE
+          h.`order_id` = x.`order_id`
+      )
+  ) AS r
+    ON t.`order_id` = r.`order_id`
+  WHERE
+    r.qbcd_present IS NULL
+    OR NOT (convert(t.`status` USING binary) <=> convert(r.`status` USING binary))
+    OR NOT (t.`amount` <=> r.`amount`)
+    OR NOT (t.`placed` <=> r.`placed`)
+  UNION ALL
+  SELECT
+    1,
+    NULL,
+    r.`order_id`,
+    r.`status`,
+    r.`amount`,
+    r.`placed`,
+    NULL,
+    NULL,
+    NULL,
+    NULL
+  FROM (
+    SELECT
+      1 AS qbcd_present,
+      x.`order_id`,
+      x.`status`,
+      x.`amount`,
+      x.`placed`
+    FROM `qbcd`.`replica_simple_a7a39b72` AS x
+    WHERE
+      EXISTS(
+        SELECT
+          1
+        FROM `qbcd`.`affected_simple_a7a39b72` AS h
+        WHERE
+          h.`order_id` = x.`order_id`
+      )
+  ) AS r
+  WHERE
+    NOT EXISTS(
+      SELECT
+        1
+      FROM (
+        SELECT
+          `order_id`
+        FROM (
+SELECT
+  `q0`.`order_id` AS `order_id`,
+  `q0`.`status` AS `status`,
+  `q0`.`amount` AS `amount`,
+  `q0`.`placed` AS `placed`,
+  `q1`.`others` AS `others`
+FROM `shop`.`orders` AS `q0`
+LEFT JOIN (
+  SELECT
+    `q2`.`order_id` AS `order_id`,
+    COUNT(*) AS `others`
+  FROM `shop`.`orders` AS `q2`
+  WHERE
+    EXISTS(
+      SELECT
+        1
+      FROM `qbcd`.`affected_simple_a7a39b72` AS `qbcd_k`
+      WHERE
+        `qbcd_k`.`order_id` = `q2`.`order_id`
+    )
+  GROUP BY
+    `q2`.`order_id`
+) AS `q1`
+  ON `q1`.`order_id` = `q0`.`order_id`
+WHERE
+  NOT EXISTS(
+    SELECT
+      1 AS `1`
+    FROM `shop`.`orders` AS `q3`
+    WHERE
+      `q3`.`order_id` = `q0`.`order_id`
+  )
+  AND EXISTS(
+    SELECT
+      1
+    FROM `qbcd`.`affected_simple_a7a39b72` AS `qbcd_k`
+    WHERE
+      `qbcd_k`.`order_id` = `q0`.`order_id`
+  )
+) AS qbcd_query
+        WHERE
+          TRUE
+      ) AS t
+      WHERE
+        t.`order_id` = r.`order_id`
+    )
+) AS d;
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET qbcd$end = TRUE;
+  OPEN qbcd$rows;
+  FETCH qbcd$rows INTO qbcd$0, qbcd$1, qbcd$2, qbcd$3, qbcd$4, qbcd$5, qbcd$6, qbcd$7, qbcd$8, qbcd$9, qbcd$10, qbcd$11, qbcd$12;
+  WHILE NOT qbcd$end DO
+    INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (epoch, batch_seq, ordinal, op, changed, `b_order_id`, `b_status`, `b_amount`, `b_placed`, `a_order_id`, `a_status`, `a_amount`, `a_placed`) VALUES (qbcd$0, qbcd$1, qbcd$2, qbcd$3, qbcd$4, qbcd$5, qbcd$6, qbcd$7, qbcd$8, qbcd$9, qbcd$10, qbcd$11, qbcd$12);
+    SET qbcd$count = qbcd$count + 1;
+    FETCH qbcd$rows INTO qbcd$0, qbcd$1, qbcd$2, qbcd$3, qbcd$4, qbcd$5, qbcd$6, qbcd$7, qbcd$8, qbcd$9, qbcd$10, qbcd$11, qbcd$12;
+  END WHILE;
+  CLOSE qbcd$rows;
+  SELECT qbcd$count;
+END
+
+-- vbd, delta: affected keys forgotten
+DELETE FROM `qbcd`.`affected_simple_a7a39b72`
+
 -- restriction, for EXPLAIN
 SELECT
   1

@@ -2238,7 +2238,9 @@ WHERE
   TRUE) AS r OFFSET 0) AS t
 
 -- vbd, one row: affected
-INSERT INTO "qbcd"."affected_simple_a7a39b72"
+INSERT INTO "qbcd"."affected_simple_a7a39b72" (
+  "qbcd_one"
+)
 SELECT DISTINCT
   1 AS "qbcd_one"
 FROM (
@@ -2469,7 +2471,9 @@ WHERE
 DELETE FROM "qbcd"."changed0_simple_a7a39b72"
 
 -- vbd, delta: affected keys
-INSERT INTO "qbcd"."affected_simple_a7a39b72"
+INSERT INTO "qbcd"."affected_simple_a7a39b72" (
+  "order_id"
+)
 SELECT DISTINCT
   "q0"."order_id" AS "order_id"
 FROM (
