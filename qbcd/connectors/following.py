@@ -59,6 +59,15 @@ class FollowingPrimitives:
         """
         return insert.sql(dialect=self.dialect, unsupported_level=ErrorLevel.RAISE, pretty=pretty), False
 
+    def planned(self, query: exp.Query, *, first: bool = False) -> exp.Query:
+        """A query, and no row of it other, in the form from which the planner starts with the few rows that it names.
+
+        Args:
+            query: In the connector's dialect; may be changed.
+            first: It is a derived table, to be computed before what it is joined with.
+        """
+        return query
+
     def refresh_statistics(self, table: str) -> str:
         """What tells the server how many rows one of qbcd's own tables has just got; empty where it sees for itself."""
         return ""

@@ -6,7 +6,7 @@ from sqlalchemy.engine import Connection
 from sqlglot import exp
 
 from qbcd.connectors.facts import Alike
-from qbcd.connectors.mysql_family import MySQLFamily, blocks, functions, types
+from qbcd.connectors.mysql_family import MySQLFamily, blocks, functions, planned, types
 from qbcd.connectors.mysql_family.session import Spelling
 from qbcd.model import Column
 
@@ -63,6 +63,9 @@ class MariaDB(MySQLFamily):
 
     def steady_pins(self) -> tuple[str, ...]:
         return (f"{'; '.join(self.session_pins())}, {self.spelling.isolation} = 'REPEATABLE-READ'",)
+
+    def planned(self, query: exp.Query, *, first: bool = False) -> exp.Query:
+        return planned.planned(query, first=first)
 
     def insert_as_seen(self, insert: exp.Expression, *, pretty: bool) -> tuple[str, bool]:
         return blocks.insert_as_seen(insert, pretty=pretty), True

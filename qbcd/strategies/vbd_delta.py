@@ -218,7 +218,7 @@ class VbdDelta(VbdCompare):
         exact = [c.name for c in self.plan.key if c.comparison == "typed"]
         columns = {c.name: c for c in self.plan.key}
         tree = self.skeleton.restricted(keys, exact, lambda name, k, e: self.connector.key_equal(columns[name], k, e))
-        held = tree.sql(dialect=self.connector.dialect, pretty=True)
+        held = self.connector.planned(tree, first=True).sql(dialect=self.connector.dialect, pretty=True)
         table = replace(self.plan.table, query=held)
         return _Held(self.connector, replace(self.plan, table=table), self._schema)
 

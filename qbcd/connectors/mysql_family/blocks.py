@@ -12,6 +12,7 @@ from typing import Any
 from sqlglot import exp
 
 from qbcd.connectors.mysql_family import forms
+from qbcd.connectors.mysql_family.planned import planned
 
 WORD = "qbcd$"  # how variables begin; one hides the column of its name, so that no text of a user's may have it
 
@@ -25,7 +26,7 @@ def insert_as_seen(insert: exp.Expression, *, pretty: bool) -> str:
     into, query = insert.this, insert.expression
     if not isinstance(into, exp.Schema) or not isinstance(query, exp.Query):
         raise ValueError("only an INSERT of named columns from a query can be a block")
-    read, table = query.sql(dialect=forms.DIALECT, pretty=pretty), _sql(into.this)
+    read, table = planned(query.copy(), first=False).sql(dialect=forms.DIALECT, pretty=pretty), _sql(into.this)
     columns = [_sql(column) for column in into.expressions]
     variables = [f"{WORD}{n}" for n in range(len(columns))]
     declared = "\n".join(

@@ -24,7 +24,8 @@ _FLOAT = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 _BYTES = re.compile(r"0x([0-9A-F]{2})*")
 _PLAIN = re.compile(r"[\x20-\x26\x28-\x5b\x5d-\x7e]*")  # ASCII without quote, backslash and control characters
 # The largest row count: a derived table with a LIMIT is not merged, so what it computes is computed once.
-NO_MERGE = "LIMIT 18446744073709551615"
+MOST_ROWS = 18446744073709551615
+NO_MERGE = f"LIMIT {MOST_ROWS}"
 RELATION = "qbcd_relation"
 KNOWN_BOUNDS = 20_000  # each poll spells the same ones, and each of them twice
 LISTED = 64  # members of an enum whose numbers a comparison lists

@@ -1,0 +1,73 @@
+"""Queries in the form from which these planners start with the few rows that an EXISTS names.
+
+Of IN they make a join, in either direction. Of EXISTS they do not where an outer join stands around it, but ask it for
+each row of the table outside; and they take a derived table apart that is joined, conditions and all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlglot import exp
+
+from qbcd.connectors.mysql_family.statements import MOST_ROWS
+
+_OTHERS = ("group", "having", "limit", "offset", "distinct", "order", "qualify", "with_")
+
+
+def planned(query: exp.Query, *, first: bool) -> exp.Query:
+    """See :meth:`~qbcd.connectors.base.Connector.planned`."""
+    for test in list(query.find_all(exp.Exists)):
+        among = _among(test) if _must_hold(test) else None
+        if among is not None:
+            test.replace(among)
+    return query.limit(exp.Literal.number(MOST_ROWS), copy=False) if first else query
+
+
+def _must_hold(test: exp.Exists) -> bool:
+    """Whether it is a condition that rows are kept by, so that it matters not whether it is false or NULL."""
+    above: Any = test.parent
+    while isinstance(above, (exp.And, exp.Paren)):
+        above = above.parent
+    return isinstance(above, exp.Where)
+
+
+def _among(test: exp.Exists) -> exp.In | None:
+    """``(x, ..) IN (SELECT k, ..)`` of an EXISTS about rows whose columns k equal x; None of another."""
+    select: Any = test.this
+    where = select.args.get("where") if isinstance(select, exp.Select) else None
+    if where is None or any(select.args.get(part) for part in _OTHERS) or select.args.get("from_") is None:
+        return None
+    inner = {
+        item.alias_or_name for item in (select.args["from_"].this, *(j.this for j in select.args.get("joins") or ()))
+    }
+    pairs, local = list[tuple[Any, Any]](), list[Any]()
+    for condition in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
+        if _aliases(condition) <= inner and condition.find(exp.Query) is None:
+            local.append(condition)
+            continue
+        pair = _pair(condition, inner)
+        if pair is None:
+            return None
+        pairs.append(pair)
+    if not pairs:
+        return None
+    made = select.copy().select(*(theirs.copy() for _, theirs in pairs), append=False, copy=False)
+    made.set("where", exp.Where(this=exp.and_(*(c.copy() for c in local))) if local else None)
+    outer = [mine.copy() for mine, _ in pairs]
+    return exp.In(this=exp.Tuple(expressions=outer) if len(outer) > 1 else outer[0], query=made.subquery(copy=False))
+
+
+def _pair(condition: Any, inner: Collection[str]) -> tuple[Any, Any] | None:
+    """(a value of the row outside, a column within) that a condition holds equal."""
+    if not isinstance(condition, exp.EQ) or condition.find(exp.Query) is not None:
+        return None
+    for mine, theirs in ((condition.this, condition.expression), (condition.expression, condition.this)):
+        if isinstance(theirs, exp.Column) and theirs.table in inner and not _aliases(mine) & set(inner):
+            return mine, theirs
+    return None
+
+
+def _aliases(part: Any) -> set[str]:
+    return {column.table for column in part.find_all(exp.Column)}
