@@ -164,7 +164,13 @@ def not_delta(strategy: Strategy) -> list[str]:
     plan = strategy.plan
     if not plan.table.query or not plan.option("timestamps"):
         return []
-    return [f"`timestamps` are of no use, since variant delta cannot follow: {why_not_delta(strategy.connector, plan)}"]
+    why = why_not_delta(strategy.connector, plan)
+    if why:
+        return [f"`timestamps` are of no use, since variant delta cannot follow: {why}"]
+    return [
+        f"`timestamps` are of no use to {strategy.label}; variant delta could follow the query, where the role may create "
+        "tables in qbcd's schema (`variant: delta` says what it lacks; a stream that is prepared is reset first)"
+    ]
 
 
 def _spoilt(source: Source, session: Session, strategy: Atdi) -> list[str]:

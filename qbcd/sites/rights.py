@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy.engine import Connection
 
 from qbcd.connectors.base import Connector
-from qbcd.strategies import InSource, Stamped, Tdi, Tlcs
+from qbcd.strategies import InSource, Stamped, Tdi, Tlcs, VbdDelta
 
 
 def grants(connector: Connector, conn: Connection, strategy: InSource, role: str) -> list[str]:
@@ -20,6 +20,9 @@ def grants(connector: Connector, conn: Connection, strategy: InSource, role: str
     table, found = strategy.plan.table, []
     if isinstance(strategy, Stamped) and strategy.way == "window":
         found += sessions(connector, conn, strategy, role)
+    if isinstance(strategy, VbdDelta):
+        marked = [lineage.marked for lineage in strategy.lineages if lineage.marked is not None]
+        found += dict.fromkeys(grant for one in marked for grant in sessions(connector, conn, one, role))
     if isinstance(strategy, Tdi) and strategy.purges:
         held = not connector.write_rights(conn, table, delete=True)
         grant = connector.write_grant(table, role, delete=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,52 +9,63 @@ import pytest
 
 from qbcd.strategies.base import table_name
 from tests.faults.child import kill_at
+from tests.integration import test_query_delta_maria as maria
 from tests.integration.test_query_delta_cases import BY_REGION, NOW, TABLES, configured
 from tests.integration.test_query_streams import Result
-from tests.support.places import Place
-from tests.support.project import opened, poll
+from tests.support.places import FIRST, Place, over
+from tests.support.project import config, opened, poll
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 POINTS = ("before_commit", "after_horizon", "after_snapshot", "after_fetch", "after_stage", "after_commit")
-LINEAGE = f"qbcd.{table_name('lineage0', 's')}"  # of the orders
+LINEAGE = table_name("lineage0", "s")  # of the orders
 CHANGE = f"""
 UPDATE orders SET region = 'north', at = {NOW} WHERE id IN (3, 4); DELETE FROM lines WHERE id = 9;
 UPDATE lines SET order_id = 3, at = {NOW} WHERE id = 4; INSERT INTO orders VALUES (50, 1, 'far', 1)
 """
+CHANGE_MARIA = """
+UPDATE orders SET region = 'north' WHERE id IN (3, 4); DELETE FROM more WHERE id = 1;
+UPDATE more SET order_id = 3 WHERE id = 4; INSERT INTO orders (id, customer, region) VALUES (50, 1, 'far')
+"""
 
 
-@pytest.fixture
-def data(place: Place) -> Iterator[dict[str, Any]]:
-    """A stream ``s`` over tables that stand there."""
-    place.sql(TABLES)
-    made = configured(place, BY_REGION)
+def told(place: Place) -> tuple[str, dict[str, Any]]:
+    """The query, and a configuration with stream ``s`` of it, over tables that are made."""
+    if place.kind == FIRST:
+        place.sql(TABLES)
+        query, made = BY_REGION, configured(place, BY_REGION)
+    else:
+        place.sql(maria.TABLES)
+        query = maria.by_region(place)
+        made = config(place.url, maria.stream(place, query, "region", stamped=("orders", "more")))
     made["tables"][0] |= {"name": "s", "baseline": "events"}
-    yield made
+    return query, made
 
 
-@pytest.mark.parametrize("point", [POINTS[0], *(pytest.param(p, marks=pytest.mark.campaign) for p in POINTS[1:])])
-def test_kill(point: str, data: dict[str, Any], place: Place, workspace: Path, spark: SparkSession) -> None:
-    result = Result(place, workspace, "s", BY_REGION)
+@over("point", [POINTS[0], *(pytest.param(p, marks=pytest.mark.campaign) for p in POINTS[1:])], elsewhere=[])
+def test_kill(point: str, place: Place, workspace: Path, spark: SparkSession) -> None:
+    query, data = told(place)
+    result, now = Result(place, workspace, "s", query), f", at = {NOW}" if place.kind == FIRST else ""
     with opened(data, workspace, spark) as project:
         project.stream("s").prepare()
         result.check()
         before = kept(place)
-        place.sql(CHANGE)
+        place.sql(CHANGE if place.kind == FIRST else CHANGE_MARIA)
         kill_at(point, data, workspace, spark)
         assert (kept(place) == before) is (point != "after_commit")
         poll(project, "s")
         assert {e["op"] for e in result.check()} == {"c", "u"}
-        place.sql(f"UPDATE orders SET region = 'west', at = {NOW} WHERE id = 3")
+        place.sql(f"UPDATE orders SET region = 'west'{now} WHERE id = 3")
         poll(project, "s")
         result.check()
-        assert place.sql(f"SELECT id, region FROM {LINEAGE} ORDER BY 1") == place.sql(
+        assert place.sql(f"SELECT id, region FROM {place.own_schema}.{LINEAGE} ORDER BY 1") == place.sql(
             "SELECT id, region FROM orders ORDER BY 1"
         )
 
 
 def kept(place: Place) -> list[Any]:
     """Version, checkpoint and lineage."""
-    stream = place.sql("SELECT version, checkpoint FROM qbcd.stream")
-    return [*stream, *place.sql(f"SELECT * FROM {LINEAGE} ORDER BY id")]
+    own = place.own_schema
+    stream = place.sql(f"SELECT version, checkpoint FROM {own}.stream")
+    return [*stream, *place.sql(f"SELECT * FROM {own}.{LINEAGE} ORDER BY id")]

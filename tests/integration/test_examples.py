@@ -125,7 +125,7 @@ def maria_shop(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -
     with place.user("four words and more") as reader:
         for table in ("orders", "customers"):
             place.grant("SELECT", table, reader)
-        place.sql(f"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON qbcd.* TO {reader}@'%'")
+        place.sql(f"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX ON qbcd.* TO {reader}@'%'")
         monkeypatch.setenv("SHOP_URL", place.url_as(reader, "four%20words%20and%20more"))
         yield place
     place.sql("DROP DATABASE IF EXISTS qbcd")

@@ -162,7 +162,7 @@ class FamilyPlace(Place):
         self.sql(f"REVOKE {rights} ON {self.quote(on)} FROM {user}@'%'")
 
     def grant_own_schema(self, user: str) -> None:
-        rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP"
+        rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX"
         self.sql(f"GRANT {rights} ON {self.quote(self.own_schema)}.* TO {user}@'%'")
 
     # -- everything --------------------------------------------------------------------------------------------------

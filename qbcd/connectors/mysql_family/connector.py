@@ -290,7 +290,7 @@ class MySQLFamily(Connector):
 
     def grants(self, schema: str, role: str) -> list[str]:
         pattern = self.quote(schema).replace("_", "\\_").replace("%", "\\%")  # of databases, as GRANT reads it
-        return [f"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON {pattern}.* TO {self.grantee(role)}"]
+        return [f"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX ON {pattern}.* TO {self.grantee(role)}"]
 
     def create_table(
         self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str], *, written_over: bool = False
