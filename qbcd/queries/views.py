@@ -93,6 +93,8 @@ def check_written_again(text: str, dialect: str, known: Collection[str]) -> None
             name = text[call.meta["start"] : call.meta["end"] + 1] if "end" in call.meta else call.sql_name()
             raise NotIncremental(f"calls {name}, which qbcd may not write as you did")
     before, after = literals(text, dialect), literals(tree.sql(dialect=dialect), dialect)
+    unsaid = [call for call in tree.find_all(exp.GroupConcat) if not call.args.get("separator")]
+    before = sorted([*before, *("," for _ in unsaid)])  # which is what separates where nothing else is said
     if before != after:
         lost, come = ([one for one in some if one not in other] for some, other in ((before, after), (after, before)))
         told = f"has the literal {lost[0]!r}" if lost else f"would have the literal {(come or after)[0]!r}"

@@ -168,8 +168,8 @@ def not_delta(strategy: Strategy) -> list[str]:
     if why:
         return [f"`timestamps` are of no use, since variant delta cannot follow: {why}"]
     return [
-        f"`timestamps` are of no use to {strategy.label}; variant delta could follow the query, where the role may create "
-        "tables in qbcd's schema (`variant: delta` says what it lacks; a stream that is prepared is reset first)"
+        f"`timestamps` are of no use to {strategy.label}; variant delta could follow the query where the role may make "
+        "tables in qbcd's schema (`variant: delta` says what is missing; a prepared stream is reset first)"
     ]
 
 

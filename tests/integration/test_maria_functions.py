@@ -63,7 +63,8 @@ n = ANY (SELECT id FROM v);; n <> ALL (SELECT id FROM v WHERE id > 2);; n + 1 BE
 """
 GROUPED = """
 avg(d);; bit_and(n);; bit_or(n);; bit_xor(n);; count(*);; count(DISTINCT s);; count(DISTINCT s, n);; max(s);; min(at)
-group_concat(s ORDER BY id SEPARATOR ',');; group_concat(DISTINCT s ORDER BY s SEPARATOR '');; sum(DISTINCT n)
+group_concat(s ORDER BY id SEPARATOR ',');; group_concat(DISTINCT s ORDER BY s SEPARATOR '')
+group_concat(s ORDER BY id);; group_concat(s, n ORDER BY id DESC);; sum(DISTINCT n)
 std(n);; sum(d);; stddev(n);; stddev_pop(n);; stddev_samp(n);; variance(n);; var_pop(n);; var_samp(n)
 """
 

@@ -230,6 +230,8 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "a pattern": ("SELECT a.id FROM {a} AS a WHERE a.ci REGEXP 'x'", ("id",), "which qbcd may not write as you did"),
     "a backslash": ("SELECT a.id FROM {a} AS a WHERE a.ci LIKE 'a\\_b'", ("id",), "has a backslash in the text"),
     "either of two": ("SELECT a.id FROM {a} AS a WHERE a.n > 1 XOR a.d > 1 AND a.ci = 'x'", ("id",), "calls "),
+    "a column in another case": ("SELECT a.id, a.N FROM {a} AS a", ("id",), "names that cannot be resolved"),
+    "texts in a row": ("SELECT a.n AS k, GROUP_CONCAT(a.ci) AS t FROM {a} AS a GROUP BY a.n", ("k",), ""),
     "a view": ("SELECT v.id FROM {v} AS v", ("id",), "which is a view"),
     "a name of qbcd's own": ("SELECT a.id, a.n AS `qbcd$0` FROM {a} AS a", ("id",), "names of qbcd's own"),
 }  # fmt: skip
