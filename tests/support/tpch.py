@@ -6,10 +6,12 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 from random import Random
 
-from tests.support.places import Place
+from tests.support.places import FIRST, Place
 
 TABLES: dict[str, str] = {
     "region": "r_regionkey integer PRIMARY KEY, r_name text NOT NULL, r_comment text",
@@ -110,56 +112,76 @@ def generator() -> str | None:
     return str(beside) if beside.exists() else shutil.which("tpchgen-cli")
 
 
+def query_of(place: Place, text: str) -> str:
+    """A query over the tables of a place."""
+    return text.replace("public.", f"{place.schema}.")
+
+
 def load(place: Place, folder: Path, program: str, scale: str) -> None:
     """Makes and fills the tables, each with a time-stamp beside its own columns."""
     subprocess.run([program, "-s", scale, "--output-dir", str(folder)], check=True, capture_output=True)
+    first = place.kind == FIRST
+    stamp = "timestamptz NOT NULL DEFAULT clock_timestamp()" if first else "timestamp(6) NOT NULL DEFAULT now(6)"
+    for table, columns in TABLES.items():
+        typed = columns if first else columns.replace(" text", " varchar(200)")
+        place.sql(f"CREATE TABLE {table} ({typed})")
+        names = re.findall(r"(?:^|, )([a-z]+_[a-z]+) ", columns)
+        with (folder / f"{table}.tbl").open() as rows:
+            lines = [line.rstrip("\n").removesuffix("|") for line in rows]
+        (_copy if first else _insert)(place, f"{table} ({', '.join(names)})", lines)
+        place.sql(f"ALTER TABLE {table} ADD {STAMP} {stamp}; CREATE INDEX {STAMP}_{table} ON {table} ({STAMP})")
+    for number, index in enumerate(INDEXES):
+        place.sql(f"CREATE INDEX i{number} ON {index}")
+    place.sql("ANALYZE" if first else f"ANALYZE TABLE {', '.join(TABLES)}")
+
+
+def _copy(place: Place, into: str, lines: Sequence[str]) -> None:
     with place.connect() as conn, conn.cursor() as cursor:
-        for table, columns in TABLES.items():
-            cursor.execute(f"CREATE TABLE public.{table} ({columns})")
-            names = re.findall(r"(?:^|, )([a-z]+_[a-z]+) ", columns)
-            with (folder / f"{table}.tbl").open() as rows:
-                stripped = folder / f"{table}.csv"
-                stripped.write_text("".join(line.rstrip("\n").removesuffix("|") + "\n" for line in rows))
-            with stripped.open() as rows:
-                cursor.copy_expert(f"COPY public.{table} ({', '.join(names)}) FROM STDIN (DELIMITER '|')", rows)
-            cursor.execute(f"ALTER TABLE public.{table} ADD {STAMP} timestamptz NOT NULL DEFAULT clock_timestamp()")
-            cursor.execute(f"CREATE INDEX ON public.{table} ({STAMP})")
-        for index in INDEXES:
-            cursor.execute(f"CREATE INDEX ON public.{index}")
-        cursor.execute("ANALYZE")
+        cursor.copy_expert(f"COPY {into} FROM STDIN (DELIMITER '|')", StringIO("".join(f"{line}\n" for line in lines)))
+
+
+def _insert(place: Place, into: str, lines: Sequence[str]) -> None:
+    with place.connect() as conn, conn.cursor() as cursor:
+        rows = [line.split("|") for line in lines]
+        cursor.executemany(f"INSERT INTO {into} VALUES ({', '.join(['%s'] * len(rows[0]))})", rows)
+
+
+# What a refresh says otherwise than PostgreSQL: the clock, some rows by chance, a text made longer, an earlier day.
+FIRST_WORDS = ("clock_timestamp()", "WHERE ctid IN (SELECT ctid FROM {table} ORDER BY md5({key}::text || '{seed}') "
+               "LIMIT {n})", "{0} || '{1}'", "{0} - {1}")  # fmt: skip
+FAMILY_WORDS = ("now(6)", "ORDER BY md5(concat({key}, '{seed}')) LIMIT {n}", "concat({0}, '{1}')",
+                "{0} - INTERVAL {1} DAY")  # fmt: skip
 
 
 def refresh(rng: Random, place: Place) -> None:
     """New orders with their lines, old ones gone with theirs, and a few rows of each other table changed."""
-    now, key = "clock_timestamp()", rng.randrange(1, 50_000)
-    some = "WHERE ctid IN (SELECT ctid FROM public.{table} ORDER BY md5({key}::text || '" + str(key) + "') LIMIT {n})"
+    seed = rng.randrange(1, 50_000)
+    now, some, longer, earlier = FIRST_WORDS if place.kind == FIRST else FAMILY_WORDS
 
     def which(table: str, column: str, n: int = 6) -> str:
-        return some.format(table=table, key=column, n=n)
+        return some.format(table=table, key=column, n=n, seed=seed)
 
+    gone = f"SELECT o_orderkey FROM (SELECT o_orderkey FROM orders {which('orders', 'o_orderkey')}) AS gone"
     place.sql(
         f"""
-        DELETE FROM public.lineitem
-          WHERE l_orderkey IN (SELECT o_orderkey FROM public.orders {which("orders", "o_orderkey")});
-        DELETE FROM public.orders {which("orders", "o_orderkey")};
-        UPDATE public.orders SET o_orderkey = o_orderkey + 1000000, {STAMP} = {now}
-          {which("orders", "o_totalprice", 4)};
-        UPDATE public.orders SET o_orderdate = o_orderdate - 200, o_orderpriority = '1-URGENT', {STAMP} = {now}
-          {which("orders", "o_clerk")};
-        UPDATE public.orders SET o_custkey = 1 + o_custkey % 1400, {STAMP} = {now} {which("orders", "o_custkey")};
-        UPDATE public.lineitem SET l_quantity = l_quantity + 40, l_discount = 0.06, l_shipmode = 'MAIL', {STAMP} = {now}
+        DELETE FROM lineitem WHERE l_orderkey IN ({gone});
+        DELETE FROM orders {which("orders", "o_orderkey")};
+        UPDATE orders SET o_orderkey = o_orderkey + 1000000, {STAMP} = {now} {which("orders", "o_totalprice", 4)};
+        UPDATE orders SET o_orderdate = {earlier.format("o_orderdate", 200)}, o_orderpriority = '1-URGENT',
+          {STAMP} = {now} {which("orders", "o_clerk")};
+        UPDATE orders SET o_custkey = 1 + o_custkey % 1400, {STAMP} = {now} {which("orders", "o_custkey")};
+        UPDATE lineitem SET l_quantity = l_quantity + 40, l_discount = 0.06, l_shipmode = 'MAIL', {STAMP} = {now}
           {which("lineitem", "l_comment", 30)};
-        UPDATE public.lineitem SET l_receiptdate = l_commitdate, l_returnflag = 'R', {STAMP} = {now}
+        UPDATE lineitem SET l_receiptdate = l_commitdate, l_returnflag = 'R', {STAMP} = {now}
           {which("lineitem", "l_extendedprice", 30)};
-        UPDATE public.lineitem SET l_shipdate = '1994-06-01', l_quantity = 5, l_discount = 0.06, {STAMP} = {now}
+        UPDATE lineitem SET l_shipdate = '1994-06-01', l_quantity = 5, l_discount = 0.06, {STAMP} = {now}
           {which("lineitem", "l_orderkey", 5)};
-        UPDATE public.customer SET c_mktsegment = 'BUILDING', c_nationkey = (c_nationkey + 1) % 25, {STAMP} = {now}
+        UPDATE customer SET c_mktsegment = 'BUILDING', c_nationkey = (c_nationkey + 1) % 25, {STAMP} = {now}
           {which("customer", "c_name")};
-        UPDATE public.supplier SET s_nationkey = (s_nationkey + 7) % 25, {STAMP} = {now}
-          {which("supplier", "s_name", 2)};
-        UPDATE public.part SET p_name = p_name || ' green', {STAMP} = {now} {which("part", "p_name")};
-        UPDATE public.partsupp SET ps_supplycost = ps_supplycost + 1, {STAMP} = {now} {which("partsupp", "ps_comment")};
-        UPDATE public.nation SET n_name = n_name || '.', {STAMP} = {now} {which("nation", "n_name", 1)}
+        UPDATE supplier SET s_nationkey = (s_nationkey + 7) % 25, {STAMP} = {now} {which("supplier", "s_name", 2)};
+        UPDATE part SET p_name = {longer.format("p_name", " green")}, {STAMP} = {now} {which("part", "p_name")};
+        UPDATE partsupp SET ps_supplycost = ps_supplycost + 1, {STAMP} = {now} {which("partsupp", "ps_comment")};
+        UPDATE nation SET n_name = {longer.format("n_name", ".")}, {STAMP} = {now} {which("nation", "n_name", 1)}
     """.replace("%", "%%"),
         [],
     )
