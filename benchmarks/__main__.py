@@ -41,7 +41,11 @@ def main() -> int:
     if options.database not in getattr(comparison, "DATABASES", PLACES):
         parser.error(f"{options.name} does not run on {options.database}")
     start = PLACES[options.database].start
-    with tempfile.TemporaryDirectory() as folder, start(getattr(comparison, "SETTINGS", {})) as place:
+    if hasattr(comparison, "server_settings"):
+        settings = comparison.server_settings(options.database)
+    else:
+        settings = getattr(comparison, "SETTINGS", {})
+    with tempfile.TemporaryDirectory() as folder, start(settings) as place:
         own = getattr(comparison, "OPTIONS", ())
         sizes = {name: getattr(options, name) for name in ("rows", "repeats", *own)}
         table: Table = comparison.measure(place, Path(folder), **sizes)

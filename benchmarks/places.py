@@ -39,6 +39,10 @@ class Place(ABC):
     def version(self) -> str:
         """The server for people."""
 
+    @abstractmethod
+    def process(self) -> int:
+        """The number of the server's process, on this machine."""
+
     def create(self, rows: int) -> None:
         """Makes the table anew with `rows` rows."""
         self.run(self.create_sql.format(rows=rows))
@@ -111,6 +115,11 @@ INSERT INTO public.orders SELECT max(id) OVER () + row_number() OVER (), custome
     def version(self) -> str:
         return f"PostgreSQL {self.one('SHOW server_version')}"
 
+    def process(self) -> int:
+        with closing(self.connect()) as conn:
+            status = Path(f"/proc/{conn.info.backend_pid}/status").read_text()
+        return int(status.partition("PPid:")[2].split()[0])
+
 
 class DebianPostgres(EmbeddedPostgres):
     """The server of Debian's package, as throw-away as the embedded one; releases before 17 have no builtin locales."""
@@ -171,6 +180,9 @@ INSERT INTO bench.orders SELECT @last + row_number() OVER (ORDER BY id), custome
 
     def version(self) -> str:
         return f"MariaDB {self.one('SELECT version()')}"
+
+    def process(self) -> int:
+        return int(Path(self.one("SELECT @@pid_file")).read_text())
 
 
 PLACES: dict[str, type[PostgresPlace] | type[MariaPlace]] = {

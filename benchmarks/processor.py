@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,9 +28,7 @@ class Processor:
     """Measures on Linux what an action costs this process, its children, and the server of `place`."""
 
     def __init__(self, place: Place) -> None:
-        with closing(place.connect()) as conn:
-            server = int(_fields(Path(f"/proc/{conn.info.backend_pid}"))[_PARENT])
-        self._roots = {os.getpid(), server}
+        self._roots = {os.getpid(), place.process()}
 
     def spent(self, action: Callable[[], object]) -> Spent:
         """One call."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,58 +18,25 @@ from typing import Any
 from benchmarks.measure import Table
 from benchmarks.places import Place
 from benchmarks.processor import Processor, Spent
+from benchmarks.result_words import WORDS, Words, words_of
 from benchmarks.tools.spark_diff import SparkDiff, of_tables, pushed_down
 from qbcd.api import Project
 
-DATABASES = ("postgresql",)
-SETTINGS = {"autovacuum": False, "checkpoint_timeout": "1h", "shared_buffers": "6GB", "max_wal_size": "8GB",
-            "random_page_cost": 1.1}  # fmt: skip
-CHANGES = {"newest": "1 % in the newest orders", "random": "1 % uniformly random"}
 WARM = 2  # rounds of each kind before those that count
 PARTITIONS = 4
 DAYS = 730
 DIMENSIONS = {"customers": 10, "products": 100, "stores": 2000}  # so many orders to one of them
-DIMENSION = """
-CREATE TABLE public.{name} (id integer PRIMARY KEY, name text NOT NULL, kind text NOT NULL,
-  price numeric(8, 2) NOT NULL, note text, updated_at timestamptz NOT NULL);
-INSERT INTO public.{name} SELECT i, '{name} ' || i, 'kind ' || i % 40, 1 + i % 90, repeat(md5(i::text), 3),
-  timestamptz '2024-01-01 00:00:00+00' FROM generate_series(1, {rows}) AS i;
-CREATE INDEX ON public.{name} (updated_at)
-"""
-# Orders come by the day; about 180 bytes each.
-ORDERS = """
-CREATE TABLE public.orders (id bigint PRIMARY KEY, customer_id integer NOT NULL, product_id integer NOT NULL,
-  store_id integer NOT NULL, day date NOT NULL, quantity integer NOT NULL, amount numeric(12, 2) NOT NULL,
-  is_deleted boolean NOT NULL, note text, updated_at timestamptz NOT NULL);
-INSERT INTO public.orders SELECT i, 1 + (i * 7919) % {customers}, 1 + (i * 104729) % {products},
-  1 + abs(hashint8(i)::bigint) % {stores}, date '2024-01-01' + ((i - 1) * {days} / {rows})::int, 1 + i % 9,
-  (i % 100000) / 100.0, false, repeat(md5(i::text), 3), timestamptz '2024-01-01 00:00:00+00'
-FROM generate_series(1::bigint, {rows}) AS i;
-CREATE INDEX ON public.orders (customer_id);
-CREATE INDEX ON public.orders (product_id);
-CREATE INDEX ON public.orders (store_id, day);
-CREATE INDEX ON public.orders (updated_at);
-VACUUM ANALYZE
-"""
-PICKED = {"newest": "id DESC", "random": "random()"}
-CHANGE = """
-DROP TABLE IF EXISTS public.drawn;
-CREATE TABLE public.drawn AS SELECT id, row_number() OVER () AS n
-FROM (SELECT id FROM public.orders WHERE NOT is_deleted ORDER BY {picked} LIMIT {changed}) AS picked;
-INSERT INTO public.orders SELECT (SELECT max(id) FROM public.orders) + n, customer_id, product_id, store_id,
-  {day}, quantity, amount, false, note, clock_timestamp()
-FROM public.orders JOIN public.drawn USING (id) WHERE n % 10 = 0;
-UPDATE public.orders AS o SET quantity = quantity + 1, amount = amount + 1,
-  is_deleted = n % 10 = 9, store_id = CASE WHEN n % 10 = 1 THEN 1 + store_id % {stores} ELSE store_id END,
-  updated_at = clock_timestamp()
-FROM public.drawn AS d WHERE d.id = o.id AND n % 10 <> 0;
-DROP TABLE public.drawn;
-VACUUM ANALYZE
-"""
-FROM = """FROM public.orders AS o JOIN public.customers AS c ON c.id = o.customer_id
-  JOIN public.products AS p ON p.id = o.product_id LEFT JOIN public.stores AS s ON s.id = o.store_id
-  WHERE NOT o.is_deleted"""
+CHANGES = {"newest": "1 % in the newest orders", "random": "1 % uniformly random"}
+FROM = """FROM {schema}.orders AS o JOIN {schema}.customers AS c ON c.id = o.customer_id
+  JOIN {schema}.products AS p ON p.id = o.product_id LEFT JOIN {schema}.stores AS s ON s.id = o.store_id
+  WHERE {live}"""
 SUMS = "count(*) AS orders, sum(o.quantity) AS quantity, sum(o.amount) AS amount, sum(o.quantity * p.price) AS listed"
+DATABASES = tuple(WORDS)
+
+
+def server_settings(database: str) -> Mapping[str, Any]:
+    """Settings of the server."""
+    return WORDS[database].settings
 
 
 @dataclass
@@ -86,14 +53,15 @@ class Query:
     rows: int = 0
 
 
-def queries() -> list[Query]:
+def queries(words: Words) -> list[Query]:
     """One row an order; one a customer, of ten orders; one a store and day, of two or three."""
+    joined = FROM.format(schema=words.schema, live=words.live)
     return [
         Query("an order", "SELECT o.id, o.day, o.quantity, o.amount, o.note, c.name AS customer, c.kind AS segment, "
-              f"p.name AS product, p.price, s.name AS store {FROM}", ["id"], "id"),
+              f"p.name AS product, p.price, s.name AS store {joined}", ["id"], "id"),
         Query("a customer", f"SELECT o.customer_id, min(c.name) AS customer, min(c.kind) AS segment, {SUMS}, "
-              f"max(o.day) AS latest {FROM} GROUP BY o.customer_id", ["customer_id"], "customer_id"),
-        Query("a store and day", f"SELECT o.store_id, o.day, min(s.name) AS store, {SUMS} {FROM} "
+              f"max(o.day) AS latest {joined} GROUP BY o.customer_id", ["customer_id"], "customer_id"),
+        Query("a store and day", f"SELECT o.store_id, o.day, min(s.name) AS store, {SUMS} {joined} "
               "GROUP BY o.store_id, o.day", ["store_id", "day"], "store_id"),
     ]  # fmt: skip
 
@@ -101,28 +69,29 @@ def queries() -> list[Query]:
 def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
     """Prepares all, then `repeats` rounds of each kind of change after the warm ones; takes the means."""
     sizes = {name: max(10, rows // every) for name, every in DIMENSIONS.items()}
+    words = words_of(place)
     for name, size in sizes.items():
-        place.run(DIMENSION.format(name=name, rows=size))
-    place.run(ORDERS.format(rows=rows, days=DAYS, **sizes))
-    asked = queries()
-    with Project.from_dict(_config(place.url, asked, sizes), base_dir=folder) as project:
+        place.run(words.dimension.format(name=name, rows=size))
+    place.run(words.orders.format(rows=rows, days=DAYS, **sizes))
+    asked = queries(words)
+    with Project.from_dict(_config(place.url, words, asked, sizes), base_dir=folder) as project:
         for number, query in enumerate(asked):
             project.stream(_stream(query)).prepare()
             query.rows = place.one(f"SELECT count(*) FROM ({query.text}) AS q")
-            _set_up(place, project, query, sizes, folder / f"spark{number}")
+            _set_up(place, project, query, sizes, words.schema, folder / f"spark{number}")
         for number in range(WARM + repeats):
             for which in CHANGES:
-                picked = {"picked": PICKED[which], "changed": max(10, rows // 100), "stores": sizes["stores"]}
-                day = f"date '2024-01-01' + {DAYS} + {number}" if which == "newest" else "day"
-                place.run(CHANGE.format(day=day, **picked))
+                picked = {"picked": words.picked[which], "changed": max(10, rows // 100), "stores": sizes["stores"]}
+                day = words.later.format(DAYS + number) if which == "newest" else "day"
+                place.run(words.change.format(day=day, **picked))
                 for query in asked:
                     _look(place, project, query, which, counts=number >= WARM)
     return _table(asked, f"{place.version()}, PySpark {project.spark.get().version}")
 
 
-def _config(url: str, asked: Sequence[Query], sizes: Any) -> dict[str, Any]:
-    stamps = {f"public.{table}": "updated_at" for table in ("orders", *sizes)}
-    strategy = {"type": "vbd", "variant": "delta", "timestamps": stamps, "margin": "1ms"}
+def _config(url: str, words: Words, asked: Sequence[Query], sizes: Any) -> dict[str, Any]:
+    stamps = {f"{words.schema}.{table}": "updated_at" for table in ("orders", *sizes)}
+    strategy = {"type": "vbd", "variant": "delta", "timestamps": stamps, "margin": "1ms", **words.options}
     return {
         "version": 1, "sources": {"shop": {"url": url}},
         "sinks": {"changes": {"type": "jsonl", "path": "out"}}, "defaults": {"sinks": ["changes"]},
@@ -135,14 +104,14 @@ def _stream(query: Query) -> str:
     return query.name.replace(" ", "_")
 
 
-def _set_up(place: Place, project: Project, query: Query, sizes: Any, folder: Path) -> None:
+def _set_up(place: Place, project: Project, query: Query, sizes: Any, schema: str, folder: Path) -> None:
     greatest = place.one(f"SELECT max({query.cut}) FROM ({query.text}) AS q")
-    results, orders = _cuts(query.cut, greatest), _cuts("id", place.one("SELECT max(id) FROM public.orders"))
+    results, orders = _cuts(query.cut, greatest), _cuts("id", place.one(f"SELECT max(id) FROM {schema}.orders"))
     pushed = [pushed_down(project, query.text, cuts) for cuts in (None, results)]
     tables: dict[str, Sequence[str] | None] = {"orders": orders, **dict.fromkeys(sizes)}
     query.tools = [
         SparkDiff(project, "Spark, the query in the source", pushed, query.key, folder / "pushed"),
-        SparkDiff(project, "Spark, the query over tables", [of_tables(project, query.text, tables)], query.key,
+        SparkDiff(project, "Spark, the query over tables", [of_tables(project, query.text, schema, tables)], query.key,
                   folder / "tables"),
     ]  # fmt: skip
     for tool in query.tools:
@@ -165,7 +134,7 @@ def _look(place: Place, project: Project, query: Query, which: str, *, counts: b
         took[way] = processor.spent(lambda way=way, look=look: found.update({way: look()}))  # type: ignore[misc]
         if found[way] != found["delta"]:
             raise AssertionError(f"{query.name}: {way} found {found[way]} changes, qbcd {found['delta']}")
-    alone = f"SELECT count(*) FROM ({query.text} OFFSET 0) AS q"
+    alone = f"SELECT count(*) FROM ({query.text} {words_of(place).whole}) AS q"
     took["alone"] = processor.spent(lambda: place.one(alone))
     said = {way: f"{spent.clock:.2f} s, {spent.processor:.2f} s of processors" for way, spent in took.items()}
     print(query.name, which, found["delta"], said, file=sys.stderr, flush=True)

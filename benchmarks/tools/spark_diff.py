@@ -71,12 +71,13 @@ def pushed_down(project: Project, query: str, cuts: Sequence[str] | None) -> Rea
     return lambda: read_query(project.spark.get(), url, options, query, predicates=cuts)
 
 
-def of_tables(project: Project, query: str, tables: dict[str, Sequence[str] | None]) -> Read:
+def of_tables(project: Project, query: str, schema: str, tables: dict[str, Sequence[str] | None]) -> Read:
     """The query computed by Spark, from base tables that it reads, each cut by conditions or not.
 
     Args:
         project: Whose Spark and whose source `shop`.
-        query: Its text, which speaks of `public.table`.
+        query: Its text.
+        schema: Which stands before the name of each table in it.
         tables: Names of the tables, with the conditions.
     """
     url, options = project.source("shop").jdbc("benchmark")
@@ -84,8 +85,8 @@ def of_tables(project: Project, query: str, tables: dict[str, Sequence[str] | No
     def read() -> DataFrame:
         spark = project.spark.get()
         for table, cuts in tables.items():
-            rows = read_query(spark, url, options, f"SELECT * FROM public.{table}", predicates=cuts)
+            rows = read_query(spark, url, options, f"SELECT * FROM {schema}.{table}", predicates=cuts)
             rows.createOrReplaceTempView(table)
-        return spark.sql(query.replace("public.", ""))
+        return spark.sql(query.replace(f"{schema}.", ""))
 
     return read
