@@ -83,7 +83,8 @@ def whole_row(tree: Tree) -> str:
 def shadowed(expanded: Tree, plain: Tree) -> str:
     """Where sqlglot has taken a column of an outer query for one of the select list, or an empty string.
 
-    Outside GROUP BY and ORDER BY no database that is followed knows the select list's names.
+    Outside GROUP BY and ORDER BY, and HAVING where no relation has such a column, no database that is followed knows
+    the names of the select list.
 
     Args:
         expanded: The query resolved, with the select list's names in their places.
@@ -93,7 +94,8 @@ def shadowed(expanded: Tree, plain: Tree) -> str:
     for one, other in pairs:
         name = next(_shadowed(one, other), None)
         if name is not None:
-            return f"speaks of {name} where a column of the select list beside it has that name: write whose it is"
+            told = "where a column of the select list beside it has that name"
+            return f"speaks of {name} {told}: write whose it is, or what it stands for"
     return ""
 
 
@@ -108,7 +110,33 @@ def _shadowed(one: exp.Select, other: exp.Select) -> Iterator[str]:
     source = one.args.get("from_")
     local = [item.alias_or_name for item in ([source.this] if source is not None else [])]
     local += [join.this.alias_or_name for join in one.args.get("joins") or ()]
-    yield from _differing(_columns(one.args.get("having")), _columns(other.args.get("having")), local)
+    yield from _differing(_columns(one.args.get("having")), _columns(_in_full(other)), local)
+
+
+def _in_full(select: Tree) -> Tree:
+    """The HAVING of a SELECT, with what stands for names of its list that are no columns of its relations.
+
+    Such a name is one of the list where the database takes any there (MariaDB does, PostgreSQL refuses the query), unless
+    it is of a query around it.
+    """
+    having = select.args.get("having")
+    listed = {item.alias: item.unalias() for item in select.expressions if isinstance(item, exp.Alias)}
+    if _is_in_expression(select):
+        return having
+
+    def full(node: Tree) -> Tree:
+        named = isinstance(node, exp.Column) and not node.table and node.name in listed
+        return exp.paren(listed[node.name].copy()) if named else node
+
+    return having.transform(full) if having is not None else None
+
+
+def _is_in_expression(select: exp.Select) -> bool:
+    """Whether names of a query around it may stand in a SELECT: it is no relation, and none of their arms."""
+    above: Tree = select.parent
+    while isinstance(above, (exp.SetOperation, exp.Subquery, exp.Paren)):
+        above = above.parent
+    return not (above is None or isinstance(above, (exp.From, exp.Join, exp.CTE)))
 
 
 def _differing(mine: Sequence[Tree], theirs: Sequence[Tree], local: Collection[str]) -> Iterator[str]:

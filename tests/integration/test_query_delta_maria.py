@@ -187,6 +187,10 @@ BY_TEXT: dict[str, tuple[str, tuple[str, ...]]] = {
         "SELECT 1 AS arm, a.ci AS k, a.n FROM {a} AS a WHERE a.n > 1 UNION ALL SELECT 2, b.id, b.n FROM {b} AS b "
         "UNION ALL SELECT 3 + a.id, a.d, a.n FROM {a} AS a", ("arm", "k"),
     ),
+    "a name of the select list in HAVING": (
+        "SELECT a.n AS k, COUNT(*) AS rows_, MAX(a.d) AS d FROM {a} AS a GROUP BY k HAVING rows_ > 1 AND MAX(d) > 0",
+        ("k",),
+    ),
     "a text of the query's own": (
         "SELECT CASE WHEN a.n > 2 THEN 'much ' ELSE 'few' END AS k, COUNT(*) AS n FROM {a} AS a "
         "GROUP BY CASE WHEN a.n > 2 THEN 'much ' ELSE 'few' END", ("k",),
