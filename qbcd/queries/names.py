@@ -116,8 +116,8 @@ def _shadowed(one: exp.Select, other: exp.Select) -> Iterator[str]:
 def _in_full(select: Tree) -> Tree:
     """The HAVING of a SELECT, with what stands for names of its list that are no columns of its relations.
 
-    Such a name is one of the list where the database takes any there (MariaDB does, PostgreSQL refuses the query), unless
-    it is of a query around it.
+    Such a name is one of the list where the database takes any there (MariaDB does, PostgreSQL refuses the query), and
+    no query stands around it.
     """
     having = select.args.get("having")
     listed = {item.alias: item.unalias() for item in select.expressions if isinstance(item, exp.Alias)}
