@@ -109,6 +109,18 @@ def test_what_is_read_at_prepare_is_one_state_too(
         assert not replica_differs(tables, "q", query)
 
 
+def test_an_audit_computes_the_whole_and_takes_the_lineages_anew(tables: Place, workspace: Path) -> None:
+    query = by_region(tables)
+    data = config(tables.url, stream(tables, query, "region", stamped=("orders", "more"), audit={"every": "1ms"}))
+    with opened(data, workspace) as project:
+        project.stream("q").prepare()
+        tables.sql("UPDATE more SET quantity = 100, at = '2001-01-01' WHERE id = 1")  # where no window looks
+        assert found(project) == {"u": 1}
+        tables.sql("UPDATE orders SET region = 'north' WHERE id = 1")
+        assert found(project) == {"u": 1, "c": 1}
+        assert not replica_differs(tables, "q", query)
+
+
 # -- values and texts --------------------------------------------------------------------------------------------------
 VALUES = """
 CREATE TABLE v (id bigint unsigned PRIMARY KEY, grp integer, ti tinyint(1), un bigint unsigned, d decimal(38, 20),
