@@ -5,11 +5,13 @@ What cannot be followed without them is refused by name, and left to the variant
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import ErrorLevel, exp
 
 from qbcd.connectors.facts import Alike
 from qbcd.errors import UnsupportedPrimitive
-from qbcd.model import Column
+from qbcd.model import Column, Table
 
 
 class FollowingPrimitives:
@@ -58,6 +60,18 @@ class FollowingPrimitives:
             Its text, and whether its one result is the number of rows.
         """
         return insert.sql(dialect=self.dialect, unsupported_level=ErrorLevel.RAISE, pretty=pretty), False
+
+    def misread(self, text: str, tables: Sequence[Table]) -> str:
+        """What of a query this database takes otherwise than sqlglot does, or writes it; empty where nothing is.
+
+        Args:
+            text: The query's.
+            tables: All that it reads, through views too.
+
+        Returns:
+            What goes after "the query".
+        """
+        return ""
 
     def planned(self, query: exp.Query, *, first: bool = False) -> exp.Query:
         """A query, and no row of it other, in the form from which the planner starts with the few rows that it names.

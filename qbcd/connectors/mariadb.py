@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy.engine import Connection
 from sqlglot import exp
 
 from qbcd.connectors.facts import Alike
-from qbcd.connectors.mysql_family import MySQLFamily, blocks, functions, planned, types
+from qbcd.connectors.mysql_family import MySQLFamily, blocks, functions, misread, planned, types
 from qbcd.connectors.mysql_family.session import Spelling
-from qbcd.model import Column
+from qbcd.model import Column, Table
 
 
 class MariaDB(MySQLFamily):
@@ -23,6 +25,7 @@ class MariaDB(MySQLFamily):
         extra=(
             "idle_transaction_timeout = 0",
             "idle_readonly_transaction_timeout = 0",
+            "system_versioning_asof = DEFAULT",  # a table with versions is read as it is now
             "explicit_defaults_for_timestamp = ON",  # as newer servers have it: a time-stamp is no clock of its own
         ),
     )
@@ -63,6 +66,9 @@ class MariaDB(MySQLFamily):
 
     def steady_pins(self) -> tuple[str, ...]:
         return (f"{'; '.join(self.session_pins())}, {self.spelling.isolation} = 'REPEATABLE-READ'",)
+
+    def misread(self, text: str, tables: Sequence[Table]) -> str:
+        return misread.misread(text, tables)
 
     def planned(self, query: exp.Query, *, first: bool = False) -> exp.Query:
         return planned.planned(query, first=first)

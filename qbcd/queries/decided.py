@@ -150,6 +150,8 @@ def _may_be_text(node: Tree) -> bool:
     """Whether an expression itself, and no part of it, may make a text that it does not take from a column."""
     if isinstance(node, exp.Literal):
         return bool(node.is_string)
+    if isinstance(node, (exp.National, exp.Introducer)):
+        return True
     if isinstance(node, exp.Cast):
         return not (_is_plain(node.to) and node.to.this not in exp.DataType.TEXT_TYPES)
     return isinstance(node, (exp.Func, exp.DPipe)) and not isinstance(node, _NO_TEXTS)

@@ -80,6 +80,8 @@ def prepare_query(
     _refuse(whole_row(made))
     made.set("order", None)
     _inline_ctes(made, {})
+    left = next((t for t in made.find_all(exp.Table) if isinstance(t.this, exp.Identifier) and not t.db), None)
+    _refuse(f"names {left.name} otherwise than its WITH does" if left is not None else "")
     bases: dict[str, Name] = {}
     _Renaming(bases).query(made, {})
     _move_subqueries(made)

@@ -87,22 +87,8 @@ def misread(text: str, dialect: str) -> str:
             return "calls regexp_like: write ~ or ~*"
         if token.token_type in (TokenType.PIPE_SLASH, TokenType.DPIPE_SLASH):
             return f"has the operator {token.text}: write sqrt(..) or cbrt(..)"
-        if dialect == "mysql" and (problem := _misread_by_mysql(text, token, after)):
-            return problem
         if token.token_type == TokenType.HEX_STRING and text[token.start : token.start + 2].lower() == "0x":
             return f"has a number as {text[token.start : token.end + 1]}: write its digits"
-    return ""
-
-
-def _misread_by_mysql(text: str, token: Token, after: Token) -> str:
-    """The same, of what is special to MariaDB and MySQL."""
-    written = text[token.start : token.end + 1]
-    if token.token_type in _LITERALS and "\\" in written:
-        return f"has a backslash in the text {written}: write CHAR(..) for the character, or LIKE .. ESCAPE '|'"
-    if token.text.lower() == "time" and after.token_type == TokenType.STRING and "." in after.text:
-        return f"has a time with a fraction, {after.text!r}: write TIMESTAMP, or CAST(.. AS TIME(6))"
-    if token.text.lower() in ("log2", "log10"):
-        return f"calls {token.text}: write ln(..) / ln({token.text[3:]})"
     return ""
 
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 from qbcd.connectors.base import Connector
 from qbcd.model import Table
 from qbcd.queries import base_tables
-from qbcd.queries.prepared import Name, prepare_query
+from qbcd.queries.prepared import Name, NotIncremental, prepare_query
 from qbcd.queries.skeleton import Skeleton
 from qbcd.queries.views import check_view, check_written_again
 from qbcd.strategies.lineage import MOST, key_of
@@ -90,6 +90,9 @@ def _skeleton(
 ) -> Skeleton:
     dialect, plain = connector.dialect, lambda called: called.lower() in connector.plain_functions
     written = connector.written_again
+    misread = connector.misread(text, [one.table for one in known])
+    if misread:
+        raise NotIncremental(misread)
     tree = cast(exp.Query, sqlglot.parse_one(text, read=dialect))
     for (_, node), (schema, name) in zip(base_tables(tree, dialect), bases, strict=True):
         node.set("db", exp.to_identifier(schema, quoted=True))

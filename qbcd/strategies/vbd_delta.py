@@ -188,7 +188,7 @@ class VbdDelta(VbdCompare):
             made = exp.union(made, arm, distinct=True, copy=False)
         columns = [exp.to_identifier(name, quoted=True) for name in [c.name for c in self.plan.key] or [ONE]]
         insert = exp.Insert(this=exp.Schema(this=_table(self.affected), expressions=columns), expression=made)
-        text, counted = self.connector.insert_as_seen(insert, pretty=True)
+        text, counted = self.connector.insert_as_seen(insert, pretty=_may_break(insert))
         return Statement(text, counted=counted)
 
     def forget_affected(self) -> Statement:
@@ -218,7 +218,7 @@ class VbdDelta(VbdCompare):
         exact = [c.name for c in self.plan.key if c.comparison == "typed"]
         columns = {c.name: c for c in self.plan.key}
         tree = self.skeleton.restricted(keys, exact, lambda name, k, e: self.connector.key_equal(columns[name], k, e))
-        held = self.connector.planned(tree, first=True).sql(dialect=self.connector.dialect, pretty=True)
+        held = self.connector.planned(tree, first=True).sql(dialect=self.connector.dialect, pretty=_may_break(tree))
         table = replace(self.plan.table, query=held)
         return _Held(self.connector, replace(self.plan, table=table), self._schema)
 
@@ -241,6 +241,11 @@ class VbdDelta(VbdCompare):
                 "(deletes: {every: 1h} sweeps for them)"
             )
         return found
+
+
+def _may_break(tree: exp.Expression) -> bool:
+    """Whether lines may be broken and indented: a name of two lines would be another one."""
+    return not any("\n" in str(name.this) for name in tree.find_all(exp.Identifier))
 
 
 def _table(name: tuple[str, str]) -> exp.Table:

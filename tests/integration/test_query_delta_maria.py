@@ -199,6 +199,9 @@ BY_TEXT: dict[str, tuple[str, tuple[str, ...]]] = {
         "SELECT 1 AS arm, a.ci AS k, a.n FROM {a} AS a WHERE a.n > 1 UNION ALL SELECT 2, b.id, b.n FROM {b} AS b "
         "UNION ALL SELECT 3 + a.id, a.d, a.n FROM {a} AS a", ("arm", "k"),
     ),
+    "EXISTS of an aggregate, which there always is": (
+        "SELECT a.id, a.n FROM {a} AS a WHERE EXISTS (SELECT MAX(y.id) FROM {b} AS y WHERE y.n = a.n)", ("id",),
+    ),
     "a name of the select list in HAVING": (
         "SELECT a.n AS k, COUNT(*) AS rows_, MAX(a.d) AS d FROM {a} AS a GROUP BY k HAVING rows_ > 1 AND MAX(d) > 0",
         ("k",),
@@ -248,14 +251,35 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "either of two": ("SELECT a.id FROM {a} AS a WHERE a.n > 1 XOR a.d > 1 AND a.ci = 'x'", ("id",), "calls "),
     "a column in another case": ("SELECT a.id, a.N FROM {a} AS a", ("id",), "names that cannot be resolved"),
     "texts in a row": ("SELECT a.n AS k, GROUP_CONCAT(a.ci) AS t FROM {a} AS a GROUP BY a.n", ("k",), ""),
+    "a zero date, which is NULL in one place alone": (
+        "SELECT d.id FROM (SELECT z.id, z.day AS since FROM {z} AS z) AS d WHERE d.since IS NULL", ("id",), "zero date",
+    ),
+    "USING by columns of two types": (
+        "SELECT z.id FROM {z} AS z JOIN {a} AS a USING (bi) WHERE bi > '8'", ("id",), "may be of several types",
+    ),
+    "USING by columns of one": (
+        "SELECT a.id, b.id AS other FROM {a} AS a JOIN {b} AS b USING (n) WHERE n > 1", ("id", "other"), "",
+    ),
+    "a name that is the server's in another case": (
+        "SELECT z.id FROM {z} AS z WHERE EXISTS (SELECT 1 FROM {a} AS a WHERE a.id = z.id AND D = 5)", ("id",),
+        "is the same name",
+    ),
+    "WITH in another case": ("WITH W AS (SELECT a.id FROM {a} AS a) SELECT w.id FROM w", ("id",), "relations"),
+    "a function of the user's own": ("SELECT a.id, len(a.ci) AS n FROM {a} AS a", ("id",), "calls len"),
+    "a comparison of a comparison": (
+        "SELECT a.id FROM {a} AS a WHERE a.n NOT IN (1, 2) = a.id", ("id",), "write brackets",
+    ),
     "a view": ("SELECT v.id FROM {v} AS v", ("id",), "which is a view"),
     "a name of qbcd's own": ("SELECT a.id, a.n AS `qbcd$0` FROM {a} AS a", ("id",), "names of qbcd's own"),
 }  # fmt: skip
 
 
 def test_refused_by_name(place: Place, workspace: Path) -> None:
-    place.sql(f"{TEXTS}; CREATE VIEW v AS SELECT id FROM a")
-    tables = {name: place.table(name) for name in "abv"}
+    place.sql(
+        f"{TEXTS}; CREATE VIEW v AS SELECT id FROM a; CREATE FUNCTION len(s varchar(99)) RETURNS integer DETERMINISTIC "
+        "NO SQL RETURN 7; CREATE TABLE z (id integer PRIMARY KEY, day date NOT NULL, bi integer, D integer)"
+    )
+    tables = {name: place.table(name) for name in "abvz"}
     told = {f"q{n}": case for n, case in enumerate(REFUSED)}
     streams = [stream(place, REFUSED[c][0].format(**tables), *REFUSED[c][1]) | {"name": n} for n, c in told.items()]
     with opened(config(place.url, *streams), workspace) as project:

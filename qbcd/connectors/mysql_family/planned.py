@@ -37,7 +37,12 @@ def _among(test: exp.Exists) -> exp.In | None:
     """``(x, ..) IN (SELECT k, ..)`` of an EXISTS about rows whose columns k equal x; None of another."""
     select: Any = test.this
     where = select.args.get("where") if isinstance(select, exp.Select) else None
-    if where is None or any(select.args.get(part) for part in _OTHERS) or select.args.get("from_") is None:
+    if (
+        where is None
+        or any(item.find(exp.AggFunc) for item in select.expressions)
+        or any(select.args.get(part) for part in _OTHERS)
+        or select.args.get("from_") is None
+    ):
         return None
     inner = {
         item.alias_or_name for item in (select.args["from_"].this, *(j.this for j in select.args.get("joins") or ()))

@@ -1914,12 +1914,10 @@ FROM (
     *
   FROM `qbcd`.`lineage0_simple_a7a39b72` AS `l`
   WHERE
-    EXISTS(
+    `l`.`order_id` IN (
       SELECT
-        1
+        `c`.`order_id`
       FROM `qbcd`.`changed0_simple_a7a39b72` AS `c`
-      WHERE
-        `c`.`order_id` = `l`.`order_id`
     )
 ) AS `q0`;
   DECLARE CONTINUE HANDLER FOR NOT FOUND SET qbcd$end = TRUE;
@@ -1990,6 +1988,7 @@ SELECT
   MAX(`q0`.`status`) AS `status`,
   MAX(`q0`.`amount`) AS `amount`
 FROM `shop`.`orders` AS `q0`
+LIMIT 18446744073709551615
 ) AS qbcd_query
     WHERE
       TRUE
@@ -2049,6 +2048,7 @@ SELECT
   MAX(`q0`.`status`) AS `status`,
   MAX(`q0`.`amount`) AS `amount`
 FROM `shop`.`orders` AS `q0`
+LIMIT 18446744073709551615
 ) AS qbcd_query
         WHERE
           TRUE
@@ -2230,12 +2230,10 @@ FROM (
     *
   FROM `qbcd`.`lineage0_simple_a7a39b72` AS `l`
   WHERE
-    EXISTS(
+    `l`.`order_id` IN (
       SELECT
-        1
+        `c`.`order_id`
       FROM `qbcd`.`changed0_simple_a7a39b72` AS `c`
-      WHERE
-        `c`.`order_id` = `l`.`order_id`
     )
 ) AS `q0`
 UNION
@@ -2266,12 +2264,10 @@ INNER JOIN (
       *
     FROM `qbcd`.`lineage0_simple_a7a39b72` AS `l`
     WHERE
-      EXISTS(
+      `l`.`order_id` IN (
         SELECT
-          1
+          `c`.`order_id`
         FROM `qbcd`.`changed0_simple_a7a39b72` AS `c`
-        WHERE
-          `c`.`order_id` = `l`.`order_id`
       )
   ) AS `q2`
 ) AS `q1`
@@ -2281,9 +2277,9 @@ SELECT DISTINCT
   `q0`.`order_id` AS `order_id`
 FROM `shop`.`orders` AS `q0`
 WHERE
-  EXISTS(
+  `q0`.`order_id` IN (
     SELECT
-      1 AS `qbcd_one`
+      `q3`.`order_id`
     FROM (
       SELECT
         *
@@ -2291,17 +2287,15 @@ WHERE
       WHERE
         `qbcd_there` > 0
     ) AS `q3`
-    WHERE
-      `q3`.`order_id` = `q0`.`order_id`
   )
 UNION
 SELECT DISTINCT
   `q0`.`order_id` AS `order_id`
 FROM `qbcd`.`lineage0_simple_a7a39b72` AS `q0`
 WHERE
-  EXISTS(
+  `q0`.`order_id` IN (
     SELECT
-      1 AS `qbcd_one`
+      `q3`.`order_id`
     FROM (
       SELECT
         *
@@ -2315,8 +2309,6 @@ WHERE
             `c`.`order_id` = `l`.`order_id`
         )
     ) AS `q3`
-    WHERE
-      `q3`.`order_id` = `q0`.`order_id`
   );
   DECLARE CONTINUE HANDLER FOR NOT FOUND SET qbcd$end = TRUE;
   OPEN qbcd$rows;
@@ -2355,12 +2347,10 @@ LEFT JOIN (
     COUNT(*) AS `others`
   FROM `shop`.`orders` AS `q2`
   WHERE
-    EXISTS(
+    `q2`.`order_id` IN (
       SELECT
-        1
+        `qbcd_k`.`order_id`
       FROM `qbcd`.`affected_simple_a7a39b72` AS `qbcd_k`
-      WHERE
-        `qbcd_k`.`order_id` = `q2`.`order_id`
     )
   GROUP BY
     `q2`.`order_id`
@@ -2374,13 +2364,12 @@ WHERE
     WHERE
       `q3`.`order_id` = `q0`.`order_id`
   )
-  AND EXISTS(
+  AND `q0`.`order_id` IN (
     SELECT
-      1
+      `qbcd_k`.`order_id`
     FROM `qbcd`.`affected_simple_a7a39b72` AS `qbcd_k`
-    WHERE
-      `qbcd_k`.`order_id` = `q0`.`order_id`
   )
+LIMIT 18446744073709551615
 ) AS qbcd_query
   WHERE
     TRUE
@@ -2470,12 +2459,10 @@ LEFT JOIN (
     COUNT(*) AS `others`
   FROM `shop`.`orders` AS `q2`
   WHERE
-    EXISTS(
+    `q2`.`order_id` IN (
       SELECT
-        1
+        `qbcd_k`.`order_id`
       FROM `qbcd`.`affected_simple_a7a39b72` AS `qbcd_k`
-      WHERE
-        `qbcd_k`.`order_id` = `q2`.`order_id`
     )
   GROUP BY
     `q2`.`order_id`
@@ -2489,13 +2476,12 @@ WHERE
     WHERE
       `q3`.`order_id` = `q0`.`order_id`
   )
-  AND EXISTS(
+  AND `q0`.`order_id` IN (
     SELECT
-      1
+      `qbcd_k`.`order_id`
     FROM `qbcd`.`affected_simple_a7a39b72` AS `qbcd_k`
-    WHERE
-      `qbcd_k`.`order_id` = `q0`.`order_id`
   )
+LIMIT 18446744073709551615
 ) AS qbcd_query
     WHERE
       TRUE
@@ -2509,12 +2495,10 @@ WHERE
       x.`placed`
     FROM `qbcd`.`replica_simple_a7a39b72` AS x
     WHERE
-      EXISTS(
+      x.`order_id` IN (
         SELECT
-          1
+          h.`order_id`
         FROM `qbcd`.`affected_simple_a7a39b72` AS h
-        WHERE
-          h.`order_id` = x.`order_id`
       )
   ) AS r
     ON t.`order_id` = r.`order_id`
@@ -2544,12 +2528,10 @@ WHERE
       x.`placed`
     FROM `qbcd`.`replica_simple_a7a39b72` AS x
     WHERE
-      EXISTS(
+      x.`order_id` IN (
         SELECT
-          1
+          h.`order_id`
         FROM `qbcd`.`affected_simple_a7a39b72` AS h
-        WHERE
-          h.`order_id` = x.`order_id`
       )
   ) AS r
   WHERE
@@ -2573,12 +2555,10 @@ LEFT JOIN (
     COUNT(*) AS `others`
   FROM `shop`.`orders` AS `q2`
   WHERE
-    EXISTS(
+    `q2`.`order_id` IN (
       SELECT
-        1
+        `qbcd_k`.`order_id`
       FROM `qbcd`.`affected_simple_a7a39b72` AS `qbcd_k`
-      WHERE
-        `qbcd_k`.`order_id` = `q2`.`order_id`
     )
   GROUP BY
     `q2`.`order_id`
@@ -2592,13 +2572,12 @@ WHERE
     WHERE
       `q3`.`order_id` = `q0`.`order_id`
   )
-  AND EXISTS(
+  AND `q0`.`order_id` IN (
     SELECT
-      1
+      `qbcd_k`.`order_id`
     FROM `qbcd`.`affected_simple_a7a39b72` AS `qbcd_k`
-    WHERE
-      `qbcd_k`.`order_id` = `q0`.`order_id`
   )
+LIMIT 18446744073709551615
 ) AS qbcd_query
         WHERE
           TRUE
