@@ -243,7 +243,7 @@ class VbdDelta(VbdCompare):
         return found
 
 
-def _may_break(tree: exp.Expression) -> bool:
+def _may_break(tree: Any) -> bool:
     """Whether lines may be broken and indented: a name of two lines would be another one."""
     return not any("\n" in str(name.this) for name in tree.find_all(exp.Identifier))
 
