@@ -166,10 +166,11 @@ TEXTS = """
 CREATE TABLE a (id integer PRIMARY KEY, ci varchar(20), bi varchar(20) COLLATE utf8mb4_bin, n integer, d decimal(9, 3));
 CREATE TABLE b (id integer PRIMARY KEY, ci varchar(20), bi varchar(20) COLLATE utf8mb4_bin, n integer, l char(9)
   CHARACTER SET latin1);
+CREATE TABLE c (id integer PRIMARY KEY, d decimal(9, 3)); INSERT INTO c VALUES (1, 1), (2, 2);
 INSERT INTO a VALUES (1, 'x', 'x', 1, 1.5), (2, 'X', 'X', 2, 1.500), (3, 'é', 'é ', 3, 0), (4, '5', '05', 5, 5);
 INSERT INTO b VALUES (1, 'X', 'x', 1, 'x'), (2, 'x ', 'x ', 2, 'é'), (3, 'E', 'e', 5, '5')
 """
-# The query over tables {a} and {b}, its key.
+# The query over tables {a}, {b} and {c}, its key.
 BY_TEXT: dict[str, tuple[str, tuple[str, ...]]] = {
     "a group of texts that ignore case": (
         "SELECT a.ci AS k, COUNT(*) AS n, SUM(a.d) AS s FROM {a} AS a WHERE a.ci IS NOT NULL GROUP BY a.ci", ("k",),
@@ -197,7 +198,7 @@ BY_TEXT: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "arms of other types": (
         "SELECT 1 AS arm, a.ci AS k, a.n FROM {a} AS a WHERE a.n > 1 UNION ALL SELECT 2, b.id, b.n FROM {b} AS b "
-        "UNION ALL SELECT 3 + a.id, a.d, a.n FROM {a} AS a", ("arm", "k"),
+        "UNION ALL SELECT 3 + c.id, c.d, c.id FROM {c} AS c", ("arm", "k"),
     ),
     "EXISTS of an aggregate, which there always is": (
         "SELECT a.id, a.n FROM {a} AS a WHERE EXISTS (SELECT MAX(y.id) FROM {b} AS y WHERE y.n = a.n)", ("id",),
@@ -216,13 +217,15 @@ HAPPENS = (
     "INSERT INTO b VALUES (9, 'x', '5 ', 3, 'X')", "UPDATE a SET d = d + 1, n = 5 WHERE id = 2",
     "DELETE FROM a WHERE id = 3; UPDATE b SET ci = 'x' WHERE id = 1", "UPDATE b SET bi = 'X', l = 'e' WHERE n < 4",
     "INSERT INTO a VALUES (7, 'Y ', 'é', 5, 5); DELETE FROM b WHERE id = 2", "UPDATE a SET ci = upper(ci)",
+    "UPDATE b SET n = 9 WHERE id = 3; UPDATE c SET d = 2.5 WHERE id = 1; UPDATE c SET id = 7 WHERE id = 2",
+    "UPDATE a SET n = 77 WHERE id = 4",
 )  # fmt: skip
 
 
 def test_texts_that_are_equal_and_not_the_same(place: Place, workspace: Path) -> None:
     place.sql(TEXTS)
     names = {f"q{n}": case for n, case in enumerate(BY_TEXT)}
-    queries = {n: BY_TEXT[case][0].format(a=place.table("a"), b=place.table("b")) for n, case in names.items()}
+    queries = {n: BY_TEXT[case][0].format(**{t: place.table(t) for t in "abc"}) for n, case in names.items()}
     streams = [stream(place, queries[n], *BY_TEXT[case][1]) | {"name": n} for n, case in names.items()]
     with opened(config(place.url, *streams), workspace) as project:
         for name in names:
