@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from qbcd.errors import QbcdError
+from qbcd.run import plan_of
 from qbcd.sites import deltas
 from tests.integration.test_query_delta_cases import found
 from tests.support.places import Place
@@ -119,6 +120,17 @@ def test_an_audit_computes_the_whole_and_takes_the_lineages_anew(tables: Place, 
         tables.sql("UPDATE orders SET region = 'north' WHERE id = 1")
         assert found(project) == {"u": 1, "c": 1}
         assert not replica_differs(tables, "q", query)
+
+
+def test_the_rights_that_time_stamps_and_lineages_need_are_printed(tables: Place, workspace: Path) -> None:
+    """That to see other sessions once, however many tables have a time-stamp, and not at all without one."""
+    for stamped, times in ((("orders", "more"), 1), ((), 0)):
+        data = config(tables.url, stream(tables, by_region(tables), "region", stamped=stamped))
+        with opened(data, workspace) as project:
+            work = project.work("q")
+            printed = work.site.ddl(plan_of(work, None)[0])
+        assert sum("GRANT PROCESS ON *.*" in statement for statement in printed) == times
+        assert sum(", INDEX ON " in statement for statement in printed) == 1
 
 
 # -- values and texts --------------------------------------------------------------------------------------------------
