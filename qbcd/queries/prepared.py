@@ -16,7 +16,7 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
 from qbcd.queries.names import shadowed, whole_row, wrongly_merged
-from qbcd.queries.tables import base_tables
+from qbcd.queries.tables import base_tables, folded
 
 Tree = Any  # of sqlglot, whose own types change from one version to the next
 Name = tuple[str, str]  # schema and name of a table
@@ -75,6 +75,7 @@ def prepare_query(
         _check_size(made)
     else:
         raise NotIncremental("goes through views that go too deep")
+    _name_columns(made, dialect, columns)
     _refuse(wrongly_merged(made, dialect, columns))
     made = _qualified(made, dialect, columns)
     _refuse(whole_row(made))
@@ -163,6 +164,31 @@ def _inline_views(tree: exp.Query, dialect: str, columns: Columns, views: Mappin
     return found
 
 
+def _name_columns(tree: exp.Query, dialect: str, columns: Columns) -> None:
+    """Puts a derived table in the place of a table that is joined under other names for its columns.
+
+    All columns that such a list counts off are named, so that one cannot go without being missed.
+    """
+    mentions = {node: base for base, node in base_tables(tree, dialect)}
+    said = {folded(name, dialect) for name in tree.find_all(exp.Identifier)}
+    every = any(select.is_star for select in tree.find_all(exp.Select))
+    for node in list(tree.find_all(exp.Table)):
+        alias, base = node.args.get("alias"), mentions.get(node)
+        if alias is None or not alias.columns or not isinstance(node.this, exp.Identifier):
+            continue
+        if any(value for part, value in node.args.items() if part not in _MENTION):
+            raise NotIncremental(f"reads {node.name} in a way that is not followed")
+        bare = exp.Table(this=node.this, db=node.args.get("db"), catalog=node.args.get("catalog"))
+        listed = [exp.Star()]
+        if base is not None:
+            names = columns[base.schema, base.name]
+            counted = len(alias.columns)
+            kept = [n for number, n in enumerate(names) if every or number < counted or n in said]
+            listed = [exp.column(name, quoted=True) for name in kept]
+        inner = exp.select(*listed).from_(bare)
+        node.replace(exp.Subquery(this=inner, alias=alias, joins=node.args.get("joins")))
+
+
 def _check_size(tree: exp.Query) -> None:
     mentions = sum(1 for _ in tree.find_all(exp.Table))
     if mentions > MENTIONS:
@@ -203,8 +229,6 @@ def _inline_ctes(node: Tree, scope: Mapping[str, Tree]) -> None:
         node.set("with_", None)
     for child in list(node.iter_expressions()):
         if isinstance(child, exp.Table) and not child.db and child.name in scope:
-            if child.args.get("alias") is not None and child.args["alias"].columns:
-                raise NotIncremental(f"gives columns of {child.name} other names where it joins it")
             if any(value for part, value in child.args.items() if part not in ("this", "alias")):
                 raise NotIncremental("has joins in brackets")
             alias = exp.TableAlias(this=exp.to_identifier(child.alias or child.name, quoted=True))
@@ -234,8 +258,6 @@ class _Renaming:
             new = f"q{self._count}"
             self._count += 1
             if isinstance(item, exp.Table):
-                if isinstance(item.this, exp.Identifier) and item.args["alias"].columns:
-                    raise NotIncremental(f"gives columns of {item.name} other names where it joins it")
                 self._bases[new] = (item.db, item.name)
             elif isinstance(item, exp.Subquery):
                 if not isinstance(item.this, exp.Query) or item.args.get("joins"):

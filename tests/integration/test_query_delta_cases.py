@@ -42,8 +42,12 @@ TOTAL = "SELECT COUNT(*) AS n, SUM(amount) AS sum FROM public.orders WHERE regio
 SOME = "SELECT MAX(amount) AS most FROM public.orders HAVING MAX(amount) > 75"
 TOTALS = """SELECT o.n, l.q FROM (SELECT COUNT(*) AS n FROM public.orders) o,
     (SELECT SUM(quantity) AS q FROM public.lines WHERE quantity > 1) l WHERE o.n > 3"""
+LISTED = """SELECT o.area, COUNT(x.line) AS n, SUM(x.quantity) AS q
+    FROM public.orders AS o (number, buyer, area) LEFT JOIN public.lines AS x (line, number) ON x.number = o.number
+    WHERE o.amount > 10 GROUP BY o.area"""
 STAMPS = {"public.orders": "at", "public.lines": "at"}
-KEYS = {BY_REGION: ["region"], WITH_X: ["id"], WITHOUT_X: ["id"], MANY: ["c"], BY_KIND: ["kind"]}
+KEYS = {BY_REGION: ["region"], WITH_X: ["id"], WITHOUT_X: ["id"], MANY: ["c"], BY_KIND: ["kind"],
+        LISTED: ["area"]}  # fmt: skip
 
 # The query, what happens, the events.
 CASES: dict[str, tuple[str, str, dict[str, int]]] = {
@@ -74,6 +78,12 @@ CASES: dict[str, tuple[str, str, dict[str, int]]] = {
     ),
     "one row falls under HAVING": (SOME, f"UPDATE orders SET amount = 1, at = {NOW} WHERE id > 7", {"d": 1}),
     "one row of two totals": (TOTALS, "DELETE FROM lines WHERE id = 9", {"u": 1}),
+    "columns that have other names where their tables are joined": (
+        LISTED,
+        f"UPDATE orders SET region = 'north', at = {NOW} WHERE id = 3;"
+        f"UPDATE lines SET order_id = 3, at = {NOW} WHERE id = 4; DELETE FROM lines WHERE id = 9",
+        {"u": 2, "c": 1},
+    ),
     "nothing that the query shows": (BY_REGION, f"UPDATE orders SET note = 'n', at = {NOW} WHERE id = 3", {}),
 }  # fmt: skip
 
