@@ -179,7 +179,7 @@ def _name_columns(tree: exp.Query, dialect: str, columns: Columns) -> None:
         if any(value for part, value in node.args.items() if part not in _MENTION):
             raise NotIncremental(f"reads {node.name} in a way that is not followed")
         bare = exp.Table(this=node.this, db=node.args.get("db"), catalog=node.args.get("catalog"))
-        listed = [exp.Star()]
+        listed: list[Tree] = [exp.Star()]
         if base is not None:
             names = columns[base.schema, base.name]
             counted = len(alias.columns)

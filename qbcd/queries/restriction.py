@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from sqlglot import exp
 
 from qbcd.queries.decided import BY_OTHERS, Unknown, trait_of
+from qbcd.queries.kinds import Kinds
 from qbcd.queries.prepared import Tree, conjuncts, operand, relations, selects
 from qbcd.queries.refusals import is_total
 
@@ -25,57 +26,75 @@ class Restriction:
     Args:
         keys: The relation, with columns named as the key's.
         unknown: Of the query's derived tables.
+        kinds: Of its values.
         exact: Key columns whose values are equal only where they are the same in every use: what a join by equality
             hands on. (Two spellings of one case-insensitive text are one key, and not one text.)
         equal: How a key column is compared, as groups are told apart by it.
     """
 
-    def __init__(self, keys: Tree, unknown: Unknown, exact: Collection[str], equal: Equal = equal) -> None:
-        self._keys, self._unknown, self._exact, self._equal = keys, unknown, exact, equal
+    def __init__(
+        self, keys: Tree, unknown: Unknown, kinds: Kinds, exact: Collection[str], equal: Equal = equal
+    ) -> None:
+        self._keys, self._unknown, self._kinds, self._exact, self._equal = keys, unknown, kinds, exact, equal
 
     def of(self, tree: exp.Query, key: Sequence[tuple[str, int]]) -> exp.Query:
         """A copy of a query, held to the keys; `key` names its columns with their positions."""
         made: Tree = tree.copy()
         for select in selects(made):
-            self._hold(select, {name: select.expressions[position].unalias() for name, position in key})
+            self._hold(select, {name: select.expressions[position].unalias() for name, position in key}, self._exact)
         found: exp.Query = made
         return found
 
-    def _hold(self, select: exp.Select, by: Mapping[str, Tree]) -> None:
+    def _hold(self, select: exp.Select, by: Mapping[str, Tree], handed: Collection[str]) -> None:
         """Holds one SELECT, by expressions over its rows; first its derived tables that are joined by equality.
 
         Of such a table no row matters that leads to another key.
+
+        Args:
+            select: What is held.
+            by: Expressions over its rows by the names of the key columns.
+            handed: Names of those whose values an equality with another kind of value may hand on.
         """
         if is_total(select):
             return
         for item, optional, equal in _followed(select):
-            columns = {n: self._column(e, item.alias, optional, equal) for n, e in by.items() if n in self._exact}
-            self._hold_derived(item, {name: column for name, column in columns.items() if column})
+            names, still = dict[str, str](), list[str]()
+            for name in (name for name in by if name in self._exact):
+                same, other = self._columns(by[name], item.alias, optional, equal)
+                if same or (other and name in handed):
+                    names[name] = (same or other)[0]
+                    still += [name] if same and name in handed else []
+            self._hold_derived(item, names, still)
         wanted = [self._equal(n, exp.column(n, KEYS, quoted=True), operand(e)) for n, e in by.items()]
         rows = exp.select("1").from_(exp.alias_(self._keys.copy(), KEYS, table=True, quoted=True))
         select.where(exp.Exists(this=rows.where(*wanted) if wanted else rows), copy=False)
 
-    def _hold_derived(self, item: exp.Subquery, by: Mapping[str, str]) -> None:
+    def _hold_derived(self, item: exp.Subquery, by: Mapping[str, str], handed: Collection[str]) -> None:
         names = [e.alias_or_name for e in selects(item)[0].expressions]
-        for inner in selects(item) if by else ():
-            places = {name: names.index(column) for name, column in by.items()}
+        places = {name: names.index(column) for name, column in by.items()}
+        places = {name: place for name, place in places.items() if not self._kinds.differ(item, place)}
+        for inner in selects(item) if places else ():
             held = {n: inner.expressions[place].unalias() for n, place in places.items() if self._told(inner, place)}
             if held:
-                self._hold(inner, held)
+                self._hold(inner, held, handed)
 
     def _told(self, select: exp.Select, position: int) -> bool:
         """Whether rows that share a column of a SELECT with a key, by equality, are all that make up its rows."""
         trait = trait_of(select, position, self._unknown)
         return trait.known and not (trait.loose and trait.alike in BY_OTHERS)
 
-    def _column(self, mine: Tree, alias: str, optional: bool, equal: Sequence[Tree]) -> str:
-        """The column of a derived table that has the value `mine` wherever its row matters; or nothing."""
+    def _columns(
+        self, mine: Tree, alias: str, optional: bool, equal: Sequence[Tree]
+    ) -> tuple[list[str], list[str]]:  # fmt: skip
+        """Columns of a derived table that equal `mine` wherever its row matters: of its kind, and of another."""
         found = [mine] if not optional else []
         for test in equal:
             sides = (test.this, test.expression)
             found += [other for one, other in (sides, sides[::-1]) if one == mine]
-        names = [c.name for c in found if isinstance(c, exp.Column) and c.table == alias]
-        return next((name for name in names if self._unknown.of(alias, name).known), "")
+        columns = [c for c in found if isinstance(c, exp.Column) and c.table == alias]
+        known = [c for c in columns if self._unknown.of(alias, c.name).known]
+        same = [c.name for c in known if self._kinds.alike(c, mine)]
+        return same, [c.name for c in known if c.name not in same]
 
 
 def _followed(select: exp.Select) -> Iterator[tuple[exp.Subquery, bool, list[Tree]]]:

@@ -9,6 +9,7 @@ from sqlglot import exp
 from qbcd.connectors.facts import Alike
 from qbcd.queries.chains import TOO_MANY
 from qbcd.queries.decided import known_columns, unknown_columns
+from qbcd.queries.kinds import Kinds
 from qbcd.queries.prepared import Name, NotIncremental, Prepared, Tree, selects
 from qbcd.queries.refusals import refusals, without_key
 from qbcd.queries.relaxed import Relaxed, State
@@ -27,6 +28,7 @@ class Skeleton:
         plain: As :func:`~qbcd.queries.refusals.refusals` takes it.
         alike: What equal values of a column of a base table have in common.
         texts: What equal texts have in common that the query itself makes.
+        kinds: Of the values of the query; without it all columns are taken for one.
 
     Attributes:
         kept: Columns of each base table by which old rows lead to the keys that they affected.
@@ -38,9 +40,11 @@ class Skeleton:
     def __init__(
         self, prepared: Prepared, key: Sequence[str], plain: Callable[[str], bool] = lambda name: False,
         alike: Callable[[Name, str], Alike] = lambda table, column: Alike.SAME, texts: Alike = Alike.SAME,
+        kinds: Kinds | None = None,
     ) -> None:  # fmt: skip
         self.prepared, self.key = prepared, tuple(key)
-        for reason in refusals(prepared.tree, plain):
+        self._kinds = kinds or Kinds(prepared)
+        for reason in filter(None, [*refusals(prepared.tree, plain), self._kinds.mixed()]):
             raise NotIncremental(reason)
         self._unknown = unknown_columns(prepared.tree, lambda alias, name: alike(prepared.bases[alias], name), texts)
         self.columns = [item.alias_or_name for item in selects(prepared.tree)[0].expressions]
@@ -116,7 +120,7 @@ class Skeleton:
             equal: As :class:`~qbcd.queries.restriction.Restriction` takes it.
         """
         named = list(zip(self.key, self._positions, strict=True))
-        return Restriction(keys, self._unknown, exact, equal).of(self.prepared.tree, named)
+        return Restriction(keys, self._unknown, self._kinds, exact, equal).of(self.prepared.tree, named)
 
 
 class _Bare:

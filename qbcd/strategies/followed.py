@@ -11,6 +11,7 @@ from sqlglot import exp
 from qbcd.connectors.base import Connector
 from qbcd.model import Table
 from qbcd.queries import base_tables
+from qbcd.queries.kinds import Kinds
 from qbcd.queries.prepared import Name, NotIncremental, prepare_query
 from qbcd.queries.skeleton import Skeleton
 from qbcd.queries.views import check_view, check_written_again
@@ -103,10 +104,10 @@ def _skeleton(
     views: dict[Name, exp.Query] = {}
     for table in (one.table for one in known if one.table.definition):
         views[table.schema, table.name] = check_view(table, columns, views, dialect, plain, written)
-    alike = {
-        ((one.table.schema, one.table.name), c.name): connector.alike(c) for one in known for c in one.table.columns
-    }
+    every = {((one.table.schema, one.table.name), c.name): c for one in known for c in one.table.columns}
+    alike = {name: connector.alike(column) for name, column in every.items()}
     prepared = prepare_query(tree, dialect, columns, views)
-    made = Skeleton(prepared, key, plain, lambda table, column: alike[table, column], connector.texts_alike)
+    kinds = Kinds(prepared, lambda table, column: every[table, column])
+    made = Skeleton(prepared, key, plain, lambda table, column: alike[table, column], connector.texts_alike, kinds)
     check_written_again(text, dialect, written)
     return made

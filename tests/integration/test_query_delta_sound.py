@@ -128,6 +128,44 @@ REFUSED: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
+BEYOND = 2**53  # and one more, which is the same as a floating point number
+MIXED = "SELECT q.n AS v, q.id AS k FROM public.q UNION ALL SELECT r.d, r.id + 100 FROM public.r"
+FLOATS: dict[str, tuple[str, dict[str, int]]] = {  # the query, the events
+    "a derived table of both": (
+        f"SELECT p.big, u.k, u.v FROM public.p JOIN ({MIXED}) u ON u.v = p.big", {"c": 1},
+    ),
+    "groups of both": (
+        f"SELECT p.big, 1 AS k, u.n FROM public.p LEFT JOIN "
+        f"(SELECT w.v, COUNT(*) AS n FROM ({MIXED}) w GROUP BY w.v) u ON u.v = p.big", {"u": 1},
+    ),
+    "there and back again": (
+        "SELECT p.big, 1 AS k, u.n FROM public.p LEFT JOIN (SELECT r.d, MAX(t.n) AS n FROM public.r "
+        "LEFT JOIN (SELECT q.n, q.id FROM public.q) t ON t.n = r.d GROUP BY r.d) u ON u.d = p.big", {"u": 1},
+    ),
+}  # fmt: skip
+
+
+def test_whole_numbers_beside_floating_point_numbers(place: Place, workspace: Path) -> None:
+    """Equality is no chain from one kind of number to another and back."""
+    place.sql(
+        "CREATE TABLE p (id integer PRIMARY KEY, big bigint NOT NULL UNIQUE);"
+        "CREATE TABLE q (id integer PRIMARY KEY, n bigint); CREATE TABLE r (id integer PRIMARY KEY, d float8);"
+        f"INSERT INTO p VALUES (1, {BEYOND + 1}), (2, 5); INSERT INTO r VALUES (1, {BEYOND})"
+    )
+    names = {case: f"q{number}" for number, case in enumerate(FLOATS)}
+    arms = "SELECT id FROM public.p WHERE big IN (SELECT n FROM public.q UNION SELECT d FROM public.r)"
+    told = [_stream(names[case], FLOATS[case][0], "big", "k") for case in FLOATS]
+    with opened(config(place.url, *told, _stream("arms", arms)), workspace) as project:
+        for name in names.values():
+            project.stream(name).prepare()
+        with pytest.raises(Refused, match="a UNION whose arms are of several types"):
+            project.stream("arms").prepare()
+        place.sql(f"INSERT INTO q VALUES (1, {BEYOND})")
+        for case, (query, expected) in FLOATS.items():
+            assert found(project, names[case]) == expected, case
+            assert not replica_differs(place, names[case], query), case
+
+
 def test_refused_by_name(place: Place, workspace: Path) -> None:
     place.sql(f"{TABLES}; CREATE TABLE t (id integer PRIMARY KEY, n integer)")
     names = {case: f"q{number}" for number, case in enumerate(REFUSED)}
