@@ -12,7 +12,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from qbcd.queries.decided import holds
-from qbcd.queries.prepared import NotIncremental, Tree, conjuncts, expressions, nested, relations
+from qbcd.queries.trees import NotIncremental, Tree, conjuncts, expressions, nested, relations
 
 MOST = 64  # arms of one SELECT; with each outer join that is spoken of there are twice as many
 _COMPARING = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)

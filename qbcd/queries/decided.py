@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from qbcd.connectors.facts import Alike
-from qbcd.queries.prepared import Tree, selects
 from qbcd.queries.refusals import is_total
+from qbcd.queries.trees import Tree, selects
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from typing import Any
 from sqlglot import exp
 
 from qbcd.model import Column
-from qbcd.queries.prepared import Name, Prepared, Tree, nested, selects
+from qbcd.queries.prepared import Prepared
 from qbcd.queries.relations import NUMBERS
+from qbcd.queries.trees import Name, Tree, nested, selects
 
 _EXACT = (*exp.DataType.INTEGER_TYPES, exp.DataType.Type.DECIMAL)
 _EXACTLY = "exact number"

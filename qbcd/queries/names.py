@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from qbcd.queries.brackets import inner_joins
 from qbcd.queries.tables import folded
 
 Tree = Any
@@ -26,19 +27,22 @@ def wrongly_merged(tree: Tree, dialect: str, columns: Columns) -> str:
         dialect: sqlglot's name of its dialect.
         columns: Of every table that it reads.
     """
-    for select in tree.find_all(exp.Select):
-        reason = _merged(select, dialect, columns)
-        if reason:
-            return reason
-    return ""
+    for join in tree.find_all(exp.Join):
+        if not isinstance(join.parent, exp.Select) and (join.method or join.args.get("using")):
+            return "joins by USING or NATURAL within brackets: write ON"
+    return next(filter(None, (_merged(select, dialect, columns) for select in tree.find_all(exp.Select))), "")
 
 
 def _merged(select: exp.Select, dialect: str, columns: Columns) -> str:
     source = select.args.get("from_")
     before, here, sided = list[Tree](), [source.this] if source is not None else [], set[str]()
+    bracketed = False
     for join in select.args.get("joins") or ():
         if join.method:
             return f"has a {join.method} JOIN, which does not say by which columns: write ON"
+        bracketed |= any(inner_joins(join.this))
+        if bracketed and join.args.get("using"):
+            return "has JOIN .. USING beside joins in brackets: write ON"
         if is_comma(join):
             before, here, sided = [*before, *here], [], set()
         for name in using(join, dialect):

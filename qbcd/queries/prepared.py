@@ -5,7 +5,7 @@ Every relation gets an alias of its own in the whole query, so that a column tel
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,18 +15,14 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
+from qbcd.queries.brackets import derive_others, open_first
 from qbcd.queries.names import shadowed, whole_row, wrongly_merged
+from qbcd.queries.renaming import Renaming
 from qbcd.queries.tables import base_tables, folded
+from qbcd.queries.trees import Columns, Name, NotIncremental, Tree, conjuncts, nested
 
-Tree = Any  # of sqlglot, whose own types change from one version to the next
-Name = tuple[str, str]  # schema and name of a table
-Columns = Mapping[Name, Sequence[str]]
 MENTIONS = 200  # of tables in one query, once views are in their places
 _MENTION = ("this", "db", "catalog", "alias", "joins")  # what a mention of a view may have
-
-
-class NotIncremental(Exception):
-    """Why a query's changes cannot be told from those of its base tables; goes after "the query"."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +72,7 @@ def prepare_query(
     else:
         raise NotIncremental("goes through views that go too deep")
     _name_columns(made, dialect, columns)
+    open_first(made)
     _refuse(wrongly_merged(made, dialect, columns))
     made = _qualified(made, dialect, columns)
     _refuse(whole_row(made))
@@ -84,55 +81,11 @@ def prepare_query(
     left = next((t for t in made.find_all(exp.Table) if isinstance(t.this, exp.Identifier) and not t.db), None)
     _refuse(f"names {left.name} otherwise than its WITH does" if left is not None else "")
     bases: dict[str, Name] = {}
-    _Renaming(bases).query(made, {})
+    renaming = Renaming(bases)
+    renaming.query(made, {})
+    derive_others(made, renaming.count)
     _move_subqueries(made)
     return Prepared(made, bases)
-
-
-def selects(query: Tree) -> list[exp.Select]:
-    """The SELECTs whose rows are those of `query`: itself, or the arms of its set operations."""
-    if isinstance(query, exp.Subquery):
-        return selects(query.this)
-    if isinstance(query, exp.SetOperation):
-        return [*selects(query.this), *selects(query.expression)]
-    return [query]
-
-
-def relations(select: exp.Select) -> list[Tree]:
-    """Tables and derived tables that a SELECT joins, in order."""
-    source = select.args.get("from_")
-    return [source.this, *(join.this for join in select.args.get("joins") or ())] if source is not None else []
-
-
-def conjuncts(condition: Tree | None) -> list[Tree]:
-    """The parts of a condition that must all hold."""
-    if condition is None:
-        return []
-    bare = condition.unnest()
-    return [*conjuncts(bare.left), *conjuncts(bare.right)] if isinstance(bare, exp.And) else [bare]
-
-
-def operand(node: Tree) -> Tree:
-    """A copy of an expression that an operator can take, whatever it is made of."""
-    return node.copy() if isinstance(node, (exp.Column, exp.Paren)) else exp.paren(node.copy())
-
-
-def nested(node: Tree) -> Iterator[exp.Query]:
-    """The outermost queries within an expression."""
-    for found in node.walk(prune=lambda n: isinstance(n, exp.Query)):
-        if isinstance(found, exp.Query):
-            yield found
-
-
-def expressions(select: exp.Select) -> Iterator[Tree]:
-    """Everything that a SELECT says besides the relations it joins."""
-    yield from select.expressions
-    for part in ("where", "group", "having", "qualify", "distinct"):
-        if isinstance(select.args.get(part), exp.Expression):
-            yield select.args[part]
-    for join in select.args.get("joins") or ():
-        if join.args.get("on") is not None:
-            yield join.args["on"]
 
 
 # -- names -------------------------------------------------------------------------------------------------------------
@@ -229,55 +182,15 @@ def _inline_ctes(node: Tree, scope: Mapping[str, Tree]) -> None:
         node.set("with_", None)
     for child in list(node.iter_expressions()):
         if isinstance(child, exp.Table) and not child.db and child.name in scope:
-            if any(value for part, value in child.args.items() if part not in ("this", "alias")):
-                raise NotIncremental("has joins in brackets")
+            if any(value for part, value in child.args.items() if part not in ("this", "alias", "joins")):
+                raise NotIncremental(f"reads {child.name} in a way that is not followed")
             alias = exp.TableAlias(this=exp.to_identifier(child.alias or child.name, quoted=True))
-            child.replace(exp.Subquery(this=scope[child.name].copy(), alias=alias))
+            joins = child.args.get("joins")
+            for join in joins or ():
+                _inline_ctes(join, scope)
+            child.replace(exp.Subquery(this=scope[child.name].copy(), alias=alias, joins=joins))
         else:
             _inline_ctes(child, scope)
-
-
-class _Renaming:
-    """Gives every relation an alias of its own, and its columns with it."""
-
-    def __init__(self, bases: dict[str, Name]) -> None:
-        self._bases = bases
-        self._count = 0
-
-    def query(self, query: Tree, scope: Mapping[str, str]) -> None:
-        """Renames within a query; `scope` has the new names of what stands around it."""
-        for select in selects(query):
-            self._select(select, scope)
-
-    def _select(self, select: exp.Select, scope: Mapping[str, str]) -> None:
-        distinct = select.args.get("distinct")
-        if isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None:
-            raise NotIncremental("keeps one row of several (DISTINCT ON)")
-        mine: dict[str, str] = {}
-        for item in relations(select):
-            new = f"q{self._count}"
-            self._count += 1
-            if isinstance(item, exp.Table):
-                self._bases[new] = (item.db, item.name)
-            elif isinstance(item, exp.Subquery):
-                if not isinstance(item.this, exp.Query) or item.args.get("joins"):
-                    raise NotIncremental("has joins in brackets")
-                self.query(item, scope)
-            mine[item.alias_or_name] = new
-            item.set("alias", exp.TableAlias(this=exp.to_identifier(new, quoted=True)))
-        scope = {**scope, **mine}
-        order = select.args.get("order")
-        for column in order.find_all(exp.Column) if order is not None else ():
-            if column.table in scope:  # else it is one of the select list
-                column.set("table", exp.to_identifier(scope[column.table], quoted=True))
-        for part in expressions(select):
-            for node in list(part.walk(prune=lambda n: isinstance(n, exp.Query))):
-                if isinstance(node, exp.Query):
-                    self.query(node, scope)
-                elif isinstance(node, exp.Column):
-                    if node.table not in scope:
-                        raise NotIncremental(f"speaks of {node.sql()} in a way that is not followed")
-                    node.set("table", exp.to_identifier(scope[node.table], quoted=True))
 
 
 def _move_subqueries(tree: exp.Query) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
-from qbcd.queries.prepared import Tree, conjuncts, expressions, nested, relations, selects
+from qbcd.queries.trees import Tree, conjuncts, expressions, nested, relations, selects
 
 _BOUNDS = ("limit", "offset", "fetch")
 # What is followed of each kind of node; whatever else one has is refused, also what this version does not know.

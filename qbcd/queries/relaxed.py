@@ -24,8 +24,8 @@ from sqlglot import exp
 
 from qbcd.queries.chains import Chain, rejects
 from qbcd.queries.decided import Unknown, decided, holds, known_columns, united
-from qbcd.queries.prepared import Tree, conjuncts, expressions, nested, operand, selects
 from qbcd.queries.refusals import is_total
+from qbcd.queries.trees import Tree, conjuncts, expressions, nested, operand, selects
 
 Extra = Callable[[exp.Select], list[Tree]]
 ONE = "qbcd_one"

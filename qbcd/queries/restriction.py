@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from qbcd.queries.decided import BY_OTHERS, Unknown, trait_of
 from qbcd.queries.kinds import Kinds
-from qbcd.queries.prepared import Tree, conjuncts, operand, relations, selects
 from qbcd.queries.refusals import is_total
+from qbcd.queries.trees import Tree, conjuncts, operand, relations, selects
 
 KEYS = "qbcd_k"  # alias of the keys
 Equal = Callable[[str, Tree, Tree], Tree]  # of a key column, by its name, and two values of it

@@ -10,10 +10,11 @@ from qbcd.connectors.facts import Alike
 from qbcd.queries.chains import TOO_MANY
 from qbcd.queries.decided import known_columns, unknown_columns
 from qbcd.queries.kinds import Kinds
-from qbcd.queries.prepared import Name, NotIncremental, Prepared, Tree, selects
+from qbcd.queries.prepared import Prepared
 from qbcd.queries.refusals import refusals, without_key
 from qbcd.queries.relaxed import Relaxed, State
 from qbcd.queries.restriction import Equal, Restriction, equal
+from qbcd.queries.trees import Name, NotIncremental, Tree, selects
 
 LARGEST = 5000  # SELECTs within the statement that asks for keys
 _GROUPING = (exp.Group, exp.AggFunc, exp.Distinct)

@@ -10,10 +10,11 @@ from sqlglot import exp
 from qbcd.model import Column, Table
 from qbcd.queries.handed_on import bare, handed_on
 from qbcd.queries.parsed import CapturedQuery, parsed
-from qbcd.queries.prepared import Columns, Name, NotIncremental, prepare_query
+from qbcd.queries.prepared import prepare_query
 from qbcd.queries.refusals import refusals
 from qbcd.queries.tables import compared_values, folded, joined_names
 from qbcd.queries.text import Unfit, literals, misread
+from qbcd.queries.trees import Columns, Name, NotIncremental
 
 
 @lru_cache(maxsize=256)

@@ -12,8 +12,9 @@ from qbcd.connectors.base import Connector
 from qbcd.model import Table
 from qbcd.queries import base_tables
 from qbcd.queries.kinds import Kinds
-from qbcd.queries.prepared import Name, NotIncremental, prepare_query
+from qbcd.queries.prepared import prepare_query
 from qbcd.queries.skeleton import Skeleton
+from qbcd.queries.trees import Name, NotIncremental
 from qbcd.queries.views import check_view, check_written_again
 from qbcd.strategies.lineage import MOST, key_of
 

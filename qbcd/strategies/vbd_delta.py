@@ -20,9 +20,9 @@ from sqlglot import exp
 from qbcd.connectors.base import Connector
 from qbcd.errors import MissingPrivilege, Refused
 from qbcd.model import Consistency, Statement, StreamPlan, Table
-from qbcd.queries.prepared import Name, NotIncremental
 from qbcd.queries.relaxed import ONE
 from qbcd.queries.skeleton import Skeleton
+from qbcd.queries.trees import Name, NotIncremental
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.base import Estimate
 from qbcd.strategies.followed import hidden_table, skeleton_of, stored, unfit_table, view_over

@@ -18,11 +18,12 @@ from tests.support.query_streams import delta, detect, replica_differs, some_sta
 def drawn(seed: int, place: Place, folder: Path, queries: int, rounds: int) -> Counter[str]:
     """Streams of queries over one schema and one history; how many changes of each kind were found.
 
-    Odd seeds draw views too, over tables and over each other, where these are followed.
+    Odd seeds draw views too, over tables and over each other, where these are followed; each third joins in brackets.
     """
     rng = Random(seed)
     schema = DrawnSchema.made(rng, place)
-    draw = Queries(rng, schema, views=seed % 2 == 1 and place.kind == FIRST)  # elsewhere views are not followed
+    views = seed % 2 == 1 and place.kind == FIRST  # elsewhere they are not followed
+    draw = Queries(rng, schema, views=views, brackets=seed % 3 == 0)
     asked = [draw.draw() for _ in range(queries)]
     streams = {f"s{n}": one for n, one in enumerate(asked)}
     read = {name: draw.read(one.text) for name, one in streams.items()}

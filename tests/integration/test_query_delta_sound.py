@@ -81,6 +81,15 @@ CASES: dict[str, tuple[str, str, dict[str, int]]] = {
         f"SELECT x.id FROM public.x LEFT JOIN (SELECT d.id FROM ({V2}) d LEFT JOIN public.y ON y.xid = d.id "
         "WHERE d.wid IS NULL AND y.id IS NULL) e ON e.id = x.id WHERE e.id = x.id", LOST, {"d": 1},
     ),
+    "joins in brackets": (
+        "SELECT x.id, y.id AS yid, w.id AS wid FROM (public.x JOIN public.z ON z.id = x.id) LEFT JOIN "
+        "(public.y LEFT JOIN public.w ON w.zid = y.xid) ON y.xid = x.id WHERE y.id IS NULL AND w.id IS NULL", LOST,
+        {"d": 1},
+    ),
+    "an EXISTS about joins in brackets": (
+        "SELECT x.id FROM public.x LEFT JOIN (public.z LEFT JOIN public.y ON y.xid = z.id) ON z.id = x.id "
+        "WHERE NOT EXISTS (SELECT 1 FROM public.w WHERE w.zid = z.id AND y.id IS NOT NULL)", LOST, {"d": 1},
+    ),
     "found at once": (
         f"SELECT v1.id FROM ({V1}) v1 JOIN ({V2}) v2 ON v2.id = v1.id {NONE}",
         f"INSERT INTO x VALUES (3, 5); INSERT INTO z VALUES (3, 5); {LOST}", {"c": 1, "d": 1},

@@ -10,8 +10,9 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from qbcd.queries.prepared import NotIncremental, prepare_query
+from qbcd.queries.prepared import prepare_query
 from qbcd.queries.skeleton import Skeleton
+from qbcd.queries.trees import NotIncremental
 from tests.support.places import Place
 from tests.support.query_drawing import COLUMNS, DrawnQuery, DrawnSchema, Queries
 

@@ -113,16 +113,17 @@ class Queries:
         rng: Where chance comes from.
         schema: Whose tables they are over.
         views: Draw derived relations as views too, over tables and over views drawn before; they are to be made.
+        brackets: Draw joins in brackets too.
 
     Attributes:
         views: Definitions by name, in the order in which they can be made.
     """
 
-    def __init__(self, rng: Random, schema: DrawnSchema, *, views: bool = False) -> None:
+    def __init__(self, rng: Random, schema: DrawnSchema, *, views: bool = False, brackets: bool = False) -> None:
         self.rng, self.tables, self.place = rng, schema.tables, schema.place
         self._sides = [side for side in SIDES if side != "FULL JOIN" or self.place.kind == FIRST]
         self.views: dict[str, str] = {}
-        self._viewing = views
+        self._viewing, self._bracketing = views, brackets
         self._aliases = 0
         self._ctes: list[str] = []
         self._parts: list[str] = []
@@ -196,17 +197,28 @@ class Queries:
         aliases, text, sides = [self._alias()], "", list[str]()
         text = self._relation(aliases[0])
         for _ in range(self.rng.randint(0, most - 1)):
-            side, alias = self.rng.choice(self._sides), self._alias()
+            side, right = self.rng.choice(self._sides), [self._alias()]
             sides.append(side)
-            left = self.rng.choice(aliases)
-            on = self.rng.choice(["{l}.f = {r}.id", "{l}.id = {r}.f", "{l}.g = {r}.g"]).format(l=left, r=alias)
-            if side != "FULL JOIN" and self.rng.random() < 0.3:
-                on += f" AND {self.rng.choice([left, alias])}.v > {self.rng.randrange(6)}"
-            text += f" {side} {self._relation(alias)} ON {on}"
-            aliases.append(alias)
+            relation = self._relation(right[0])
+            if self._bracketing and self.rng.random() < 0.4:
+                sides.append("brackets")
+                inner = self.rng.choice(self._sides)
+                right.append(self._alias())
+                relation = f"({relation} {inner} {self._relation(right[1])} ON {self._on(inner, right[:1], right[1])})"
+            on = self._on(side, aliases, self.rng.choice(right))
+            text = f"({text})" if "brackets" in sides and "JOIN" in text and self.rng.random() < 0.3 else text
+            text += f" {side} {relation} ON {on}"
+            aliases += right
         self._parts += sides
         where = [self._condition(aliases) for _ in range(self.rng.choice([0, 0, 1, 1, 2]))]
         return aliases, text + (f" WHERE {' AND '.join(where)}" if where else "")
+
+    def _on(self, side: str, aliases: Sequence[str], right: str) -> str:
+        left = self.rng.choice(aliases)
+        on = self.rng.choice(["{l}.f = {r}.id", "{l}.id = {r}.f", "{l}.g = {r}.g"]).format(l=left, r=right)
+        if side != "FULL JOIN" and self.rng.random() < 0.3:
+            on += f" AND {self.rng.choice([left, right])}.v > {self.rng.randrange(6)}"
+        return on
 
     def _relation(self, alias: str) -> str:
         chance = self.rng.random()

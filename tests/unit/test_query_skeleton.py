@@ -11,9 +11,10 @@ import sqlglot
 from sqlglot import exp
 
 from qbcd.errors import Refused
-from qbcd.queries.prepared import NotIncremental, prepare_query
+from qbcd.queries.prepared import prepare_query
 from qbcd.queries.refusals import refusals
 from qbcd.queries.skeleton import Skeleton
+from qbcd.queries.trees import NotIncremental
 from qbcd.queries.views import check_written_again
 from qbcd.strategies import VbdDelta
 from tests.golden.plans import CONNECTORS, plan_of
@@ -47,7 +48,15 @@ def restricted(text: str, *key: str, exact: bool = True) -> str:
         ("SELECT id FROM public.a UNION SELECT id FROM public.b LIMIT 3", LIMIT),
         ("SELECT a.id FROM ONLY public.a", "reads a part of a table"),
         ("SELECT a.id FROM public.a TABLESAMPLE SYSTEM (5)", "reads a part of a table"),
-        ("SELECT a.id FROM public.a LEFT JOIN (public.b JOIN public.c ON c.id = b.f) ON b.id = a.f", "has joins in"),
+        ("SELECT a.id FROM public.a LEFT JOIN (public.b JOIN public.c USING (f)) ON b.id = a.f", "joins by USING or"),
+        ("SELECT a.id FROM public.a LEFT JOIN (public.b NATURAL JOIN public.c) ON b.id = a.f", "joins by USING or NAT"),
+        ("SELECT a.id FROM public.a JOIN (public.b JOIN public.c ON c.f = b.f) USING (id)", "has JOIN .. USING beside"),
+        ("SELECT j.id FROM (public.a JOIN public.b USING (id)) AS j", "joins by USING or NATURAL within brackets"),
+        (
+            "SELECT a.id FROM public.a LEFT JOIN (public.b JOIN public.c ON c.id IN (SELECT f FROM public.a)) "
+            "ON b.id = a.f AND EXISTS (SELECT 1 FROM public.c AS x WHERE x.f = c.f)",
+            "has a subquery in the condition of an outer join",
+        ),
         ("SELECT a.id, s.n FROM public.a CROSS JOIN generate_series(1, 2) AS s(n)", "reads from something that is no"),
         ("SELECT a.id FROM public.a JOIN (VALUES (1), (2)) AS v(n) ON v.n = a.f", "reads from something that is no"),
         ("SELECT a.id, own(a.f) AS n FROM public.a", "calls own, of which is not known"),
@@ -71,10 +80,6 @@ def restricted(text: str, *key: str, exact: bool = True) -> str:
         (
             "SELECT a.id FROM public.a, (SELECT COUNT(*) IN (SELECT f FROM public.c) AS n FROM public.b) AS d",
             "has a subquery beside aggregates without GROUP BY",
-        ),
-        (
-            "WITH c1 AS (SELECT id, f, g FROM public.c) SELECT a.id, c1.g AS x FROM public.a LEFT JOIN c1 "
-            "JOIN public.b ON b.f = c1.id ON c1.f = a.id", "has joins in brackets",
         ),
         ("SELECT id FROM public.a WHERE ROW(f, g) IN (SELECT f, g FROM public.b)", "compares a row with a subquery"),
         ("SELECT id FROM public.a WHERE ((f, g)) NOT IN (SELECT f, g FROM public.b)", "compares a row with a subquery"),
@@ -172,6 +177,29 @@ def test_views_are_in_their_places() -> None:
     joined = over_views("SELECT u.n FROM public.a LEFT JOIN public.u ON u.id = a.id")
     assert joined.count("FROM public.a") == 2, joined
     assert "JOIN public.b AS" in joined
+
+
+@pytest.mark.parametrize(
+    ("query", "made"),
+    [
+        (
+            "((public.a LEFT JOIN public.b ON b.id = a.f) JOIN public.c ON c.id = b.f)",
+            "public.a AS q0 LEFT JOIN public.b AS q1 ON q1.id = q0.f JOIN public.c AS q2 ON q2.id = q1.f",
+        ),
+        (
+            "public.a LEFT JOIN (public.b JOIN public.c ON c.id = b.f) ON b.id = a.f AND c.g = a.g",
+            "public.a AS q0 LEFT JOIN (SELECT q1.id AS c0, q2.g AS c1 FROM public.b AS q1 JOIN public.c AS q2 "
+            "ON q2.id = q1.f) AS q3 ON q3.c0 = q0.f AND q3.c1 = q0.g",
+        ),
+        (
+            "public.a LEFT JOIN public.b LEFT JOIN (public.c CROSS JOIN public.b AS d) ON c.id = b.f ON c.g = a.f",
+            "public.a AS q0 LEFT JOIN (SELECT q5.c0 AS c0 FROM public.b AS q1 LEFT JOIN (SELECT q2.g AS c0, q2.id "
+            "AS c1 FROM public.c AS q2 CROSS JOIN public.b AS q3) AS q5 ON q5.c1 = q1.f) AS q4 ON q4.c0 = q0.f",
+        ),
+    ],
+)
+def test_joins_in_brackets(query: str, made: str) -> None:
+    assert over_views(f"SELECT a.id FROM {query}") == f"SELECT q0.id AS id FROM {made}"
 
 
 @pytest.mark.parametrize(

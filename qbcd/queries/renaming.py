@@ -1,0 +1,55 @@
+"""Aliases of their own for the relations of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from qbcd.queries.brackets import inner_joins, leaves
+from qbcd.queries.trees import Name, NotIncremental, Tree, expressions, relations, selects
+
+
+class Renaming:
+    """Gives every relation an alias of its own, and its columns with it."""
+
+    def __init__(self, bases: dict[str, Name]) -> None:
+        self._bases = bases
+        self.count = 0
+
+    def query(self, query: Tree, scope: Mapping[str, str]) -> None:
+        """Renames within a query; `scope` has the new names of what stands around it."""
+        for select in selects(query):
+            self._select(select, scope)
+
+    def _select(self, select: exp.Select, scope: Mapping[str, str]) -> None:
+        distinct = select.args.get("distinct")
+        if isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None:
+            raise NotIncremental("keeps one row of several (DISTINCT ON)")
+        mine: dict[str, str] = {}
+        joined = relations(select)
+        for item in (leaf for one in joined for leaf in leaves(one)):
+            new = f"q{self.count}"
+            self.count += 1
+            if isinstance(item, exp.Table):
+                self._bases[new] = (item.db, item.name)
+            elif isinstance(item, exp.Subquery):
+                if not isinstance(item.this, exp.Query):
+                    raise NotIncremental("gives a name to joins in brackets")
+                self.query(item, scope)
+            mine[item.alias_or_name] = new
+            item.set("alias", exp.TableAlias(this=exp.to_identifier(new, quoted=True)))
+        scope = {**scope, **mine}
+        order = select.args.get("order")
+        for column in order.find_all(exp.Column) if order is not None else ():
+            if column.table in scope:  # else it is one of the select list
+                column.set("table", exp.to_identifier(scope[column.table], quoted=True))
+        within = [join.args["on"] for one in joined for join in inner_joins(one) if join.args.get("on") is not None]
+        for part in (*expressions(select), *within):
+            for node in list(part.walk(prune=lambda n: isinstance(n, exp.Query))):
+                if isinstance(node, exp.Query):
+                    self.query(node, scope)
+                elif isinstance(node, exp.Column):
+                    if node.table not in scope:
+                        raise NotIncremental(f"speaks of {node.sql()} in a way that is not followed")
+                    node.set("table", exp.to_identifier(scope[node.table], quoted=True))
