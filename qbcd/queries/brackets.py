@@ -33,21 +33,28 @@ def is_bracket(item: Tree) -> bool:
     return isinstance(item, exp.Subquery) and not item.alias and isinstance(item.this, (exp.Table, exp.Subquery))
 
 
+def joins_of(select: exp.Select) -> list[exp.Join]:
+    """The joins of a SELECT, after those within the brackets that its FROM may begin with."""
+    source = select.args.get("from_")
+    within = opened(source.this)[1] if source is not None else []
+    return [*within, *(select.args.get("joins") or ())]
+
+
 def open_first(tree: Tree) -> None:
     """Takes brackets from around what a FROM begins with: joins go from left to right without them too."""
     for select in tree.find_all(exp.Select):
         source = select.args.get("from_")
         if source is not None and _is_joined(source.this):
-            first, joins = _opened(source.this)
+            first, joins = opened(source.this)[0], joins_of(select)
+            first.set("joins", None)
             source.set("this", first)
-            select.set("joins", [*joins, *(select.args.get("joins") or ())])
+            select.set("joins", joins)
 
 
-def _opened(item: Tree) -> tuple[Tree, list[exp.Join]]:
-    first, joins = _opened(item.this) if is_bracket(item) else (item, [])
-    joins = [*joins, *(item.args.get("joins") or ())]
-    first.set("joins", None)
-    return first, joins
+def opened(item: Tree) -> tuple[Tree, list[exp.Join]]:
+    """What an item of FROM begins with, and the joins that follow in it; nothing is changed."""
+    first, joins = opened(item.this) if is_bracket(item) else (item, [])
+    return first, [*joins, *(item.args.get("joins") or ())]
 
 
 def _is_joined(item: Tree) -> bool:
@@ -75,7 +82,8 @@ def derive_others(tree: Tree, count: int) -> None:
                     listed.setdefault(of, exp.alias_(column.copy(), name, quoted=True))
                     column.set("this", exp.to_identifier(name, quoted=True))
                     column.set("table", exp.to_identifier(alias, quoted=True))
-            first, joins = _opened(item)
+            first, joins = opened(item)
+            first.set("joins", None)
             made = exp.select(*(listed.values() or [exp.alias_(exp.Literal.number(1), "one", quoted=True)]), copy=False)
             made.set("from_", exp.From(this=first))
             made.set("joins", joins)

@@ -18,13 +18,14 @@ from sqlglot import exp
 
 from qbcd.model import Table
 from qbcd.queries import relations
+from qbcd.queries.brackets import inner_joins, is_bracket, joins_of, opened
 from qbcd.queries.names import is_comma, using
 from qbcd.queries.relations import UNKNOWN, Keys, Output, Relation, plain
 from qbcd.queries.tables import base_tables, folded
 from qbcd.queries.text import Unfit
 from qbcd.queries.views import parse_view
 
-_PLAIN = ("this", "db", "catalog", "alias", "only", "partition", "hints")  # what a relation may have, and keep its keys
+_PLAIN = ("this", "db", "catalog", "alias", "only", "partition", "hints", "joins")  # of a relation that keeps its keys
 
 
 def relation_of(tree: exp.Query, tables: Sequence[Table], dialect: str, *, bare_names: bool = False) -> Relation:
@@ -77,7 +78,7 @@ class _Reader:
             alias = cte.args["alias"]
             found = UNKNOWN if tree.args["with_"].args.get("recursive") else self.query(cte.this, known)
             known[plain(alias.this)] = relations.renamed(found, alias, self._dialect)
-        if isinstance(tree, exp.Subquery):
+        if isinstance(tree, exp.Subquery) and not tree.args.get("joins"):
             return self.query(tree.this, known)
         if isinstance(tree, exp.SetOperation):
             left = self.query(tree.left, known)
@@ -110,9 +111,11 @@ class _Reader:
     def _sources(self, tree: exp.Select, known: Mapping[str, Relation]) -> list[_Source] | None:
         """What is joined; None where there is a join whose rows are not understood."""
         first = tree.args.get("from_")
-        found = [self._source(first.this, known)] if first is not None else []
-        joins, start = tree.args.get("joins") or [], 0
+        found = [self._source(opened(first.this)[0], known)] if first is not None else []
+        joins, start = joins_of(tree), 0
         for join in joins:
+            if is_bracket(join.this) or any(inner_joins(join.this)):
+                return None
             start = len(found) if is_comma(join) else start  # what JOIN joins has no comma in it
             one = self._source(join.this, known)
             side, kind, method = (str(join.args.get(part) or "").upper() for part in ("side", "kind", "method"))
@@ -172,7 +175,7 @@ class _Reader:
     # -- columns -------------------------------------------------------------------------------------------------------
     def _outputs(self, tree: exp.Select, sources: Sequence[_Source]) -> Iterator[tuple[Any, Output | None]]:
         """(expression, column) of the result; None where a star stands for columns that are not known."""
-        joined = any(join.args.get("using") for join in tree.args.get("joins") or ())
+        joined = any(join.args.get("using") for join in joins_of(tree))
         for item in tree.expressions:
             if item.is_star:
                 of = folded(item.args["table"], self._dialect) if isinstance(item, exp.Column) else ""

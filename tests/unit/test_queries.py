@@ -173,6 +173,13 @@ def known(text: str) -> Relation:
         ("SELECT a.id, g.x FROM s.a, generate_series(1, 2) AS g(x)", []),
         ("SELECT id, unnest(ARRAY[1, 2]) AS x FROM s.a", []),
         ("SELECT id, s.mine(v) AS x FROM s.a", []),
+        ("SELECT a.id, b.v FROM ((s.a LEFT JOIN s.b ON b.id = a.b_id) LEFT JOIN s.c ON c.code = b.name)", [("id",)]),
+        ("SELECT a.id, c.code FROM (s.a CROSS JOIN s.c)", [("id", "code")]),
+        ("SELECT id FROM ((SELECT id FROM s.b) AS d CROSS JOIN s.c)", []),
+        ("SELECT * FROM ((SELECT id FROM s.b) AS d CROSS JOIN s.c)", [("id", "code")]),
+        ("SELECT j.id FROM ((SELECT id FROM s.b) AS d CROSS JOIN s.c) AS j", []),
+        ("SELECT a.id FROM s.a LEFT JOIN (s.b CROSS JOIN s.c) ON b.id = a.b_id", []),
+        ("SELECT a.id FROM s.a LEFT JOIN ((SELECT id FROM s.b) AS d CROSS JOIN s.c) ON d.id = a.b_id", []),
         ("SELECT a.id, t.m FROM s.a CROSS JOIN (SELECT max(id) AS m FROM s.b) AS t", [("id",)]),
     ],
 )  # fmt: skip
