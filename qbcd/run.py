@@ -129,9 +129,11 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
     """The stream's plan by today's catalog, with the columns that it had, unless the user asks for others by now."""
     frozen = None
     if row and row.prepared:
-        key, names = row.checkpoint["shape"]["key"], [c[0] for c in row.checkpoint["shape"]["columns"]]
+        shape = row.checkpoint["shape"]
+        key, names = shape["key"], [c[0] for c in shape["columns"]]
         anew = not stream.config.query and columns_changed(stream.settings.requested, row.checkpoint)
-        frozen = Frozen(tuple(key), tuple(names[len(key) :]), anew)
+        schema, name = shape["table"]
+        frozen = Frozen(tuple(key), tuple(names[len(key) :]), (schema, name), anew)
     config, source = stream.config, stream.source
     check_restriction(config.where, source.connector.dialect, place=config.place("where"))
     source.jdbc(stream.name)  # judges the options of its readers, which come to work only when rows travel

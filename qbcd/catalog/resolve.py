@@ -49,11 +49,13 @@ class Frozen:
     """What a stream captured so far: names of the key columns, and of the other captured columns, in their order.
 
     Attributes:
+        table: Schema and name of the table, whatever the search path of today would find by the name in the file.
         anew: The user asks for other columns now; the key stays.
     """
 
     key: tuple[str, ...]
     columns: tuple[str, ...]
+    table: tuple[str, str]
     anew: bool = False
 
 
@@ -75,7 +77,7 @@ def resolve(
         MissingPrivilege: The role may not read the table or a column.
         Refused: Row-level security hides rows from the role.
     """
-    table = _table(config, source, session)
+    table = _table(config, source, session, frozen)
     key = _key(config, source, table, frozen)
     chosen, warnings = _chosen(config, table, frozen)
     if table.query:
@@ -93,13 +95,14 @@ def resolve(
     return plan, warnings
 
 
-def _table(config: StreamConfig, source: Source, session: Session) -> Table:
+def _table(config: StreamConfig, source: Source, session: Session, frozen: Frozen | None) -> Table:
     if config.query:
         return probe_query(source, session, config.query, stream=config.name, place=config.place("query"))
-    table = source.connector.probe_table(session.connection, config.table_schema or "", config.table_name)
+    schema, name = frozen.table if frozen else (config.table_schema or "", config.table_name)
+    table = source.connector.probe_table(session.connection, schema, name)
     if table is not None:
         return table
-    wanted = ".".join(p for p in (config.table_schema, config.table_name) if p)
+    wanted = ".".join(p for p in (schema, name) if p)
     known = source.connector.table_names(session.connection)
     raise ConfigError(
         f"table {wanted} does not exist in source {config.source}, or the role may not see it",

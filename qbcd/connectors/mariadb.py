@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection
 from sqlglot import exp
 
 from qbcd.connectors.facts import Alike
-from qbcd.connectors.mysql_family import MySQLFamily, blocks, functions, misread, planned, types
+from qbcd.connectors.mysql_family import MySQLFamily, blocks, functions, misread, planned, types, views
 from qbcd.connectors.mysql_family.session import Spelling
 from qbcd.model import Column, Table
 
@@ -63,6 +63,9 @@ class MariaDB(MySQLFamily):
 
     def alike(self, column: Column) -> Alike:
         return types.alike(column)
+
+    def view_definition(self, conn: Connection, view: Table) -> str:
+        return views.view_definition(conn, view)
 
     def steady_pins(self) -> tuple[str, ...]:
         return (f"{'; '.join(self.session_pins())}, {self.spelling.isolation} = 'REPEATABLE-READ'",)

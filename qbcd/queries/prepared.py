@@ -73,6 +73,7 @@ def prepare_query(
         raise NotIncremental("goes through views that go too deep")
     _name_columns(made, dialect, columns)
     open_first(made)
+    _open_exists(made)
     _refuse(wrongly_merged(made, dialect, columns))
     made = _qualified(made, dialect, columns)
     _refuse(whole_row(made))
@@ -146,6 +147,16 @@ def _check_size(tree: exp.Query) -> None:
     mentions = sum(1 for _ in tree.find_all(exp.Table))
     if mentions > MENTIONS:
         raise NotIncremental(f"mentions tables more than {MENTIONS} times, with what its views stand for")
+
+
+def _open_exists(tree: exp.Query) -> None:
+    """Leaves out the LIMIT of an EXISTS, which asks for one row anyway."""
+    for test in tree.find_all(exp.Exists):
+        limit = test.this.args.get("limit") if isinstance(test.this, exp.Select) else None
+        number = limit.expression if isinstance(limit, exp.Limit) else None
+        whole = isinstance(number, exp.Literal) and number.is_int and int(number.this) > 0
+        if whole and not test.this.args.get("offset"):
+            test.this.set("limit", None)
 
 
 def _qualified(tree: exp.Query, dialect: str, columns: Columns) -> exp.Query:

@@ -92,12 +92,15 @@ class Visit:
 
     # -- which ranges ------------------------------------------------------------------------------------------------
     def _begun(self, known: Sequence[StoredRange], now: float) -> Pass:
-        """The pass to go on with, or a new one, before which the guards look at the table's size."""
+        """The pass to go on with, or a new one, before which the guards look at the table's size and its keys."""
         rows = int(self.held.row.checkpoint["rows"])
         fresh = rotation.begun(self.state, _visits(known, now), now=now, rows=rows)
-        if fresh is self.state or self.strategy.keeps == "nothing" or not rows:
+        if fresh is self.state:
             return fresh
         with self.site.source.read(self.site.stream) as session:
+            stepping.check_null_keys(session, self.strategy, self.plan)
+            if self.strategy.keeps == "nothing" or not rows:
+                return fresh
             count = int(session.one(self.strategy.row_count()).n)
         lost = max(0, rows - count)
         if lost:

@@ -148,6 +148,12 @@ def check_key(session: Session, strategy: InSource, within: KeyRange | None, key
         raise key_error(strategy.plan)
 
 
+def check_null_keys(session: Session, strategy: InSource, plan: StreamPlan) -> None:
+    """Refuses rows whose key is NULL: they lie in no range, so no visit of one would ever show them."""
+    if any(c.nullable for c in plan.key) and int(session.one(strategy.null_keys()).keys_null):
+        raise key_error(plan)
+
+
 def check_unmoved(session: Session, strategy: Tlcs) -> None:
     """Refuses a table whose rows change when their checksums are written: they would differ at each poll, for ever."""
     table = strategy.plan.table

@@ -104,6 +104,9 @@ def _skeleton(
     columns = {(one.table.schema, one.table.name): [c.name for c in one.table.columns] for one in known}
     views: dict[Name, exp.Query] = {}
     for table in (one.table for one in known if one.table.definition):
+        problem = connector.misread(table.definition, table.bases)
+        if problem:
+            raise NotIncremental(f"reads view {table.label}, which {problem}")
         views[table.schema, table.name] = check_view(table, columns, views, dialect, plain, written)
     every = {((one.table.schema, one.table.name), c.name): c for one in known for c in one.table.columns}
     alike = {name: connector.alike(column) for name, column in every.items()}

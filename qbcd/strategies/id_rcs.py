@@ -168,6 +168,6 @@ class IdRcs(Strategy):
             return abs(table.key_correlation) < CORRELATION_FLOOR
         return first.base_type in self.connector.scattered
 
-    def _canonical(self, template: str) -> str:
+    def _canonical(self, template: str, *, beyond: bool = False) -> str:
         plan = self.plan
-        return render(template, table=plan.table, key=plan.key, captured=plan.captured, ranged=False)
+        return render(template, table=plan.table, key=plan.key, captured=plan.captured, ranged=False, beyond=beyond)

@@ -174,6 +174,10 @@ class InSource(Strategy):
         """(keys_more_than_once, keys_null) of the table; for keys that the catalog does not vouch for."""
         return self._compiled("key_problems", within=within)
 
+    def null_keys(self) -> Statement:
+        """(keys_null) of the table: rows that no key tells apart, and that lie in no range of it."""
+        return self._compiled("null_keys", key=self.plan.key)
+
     def differing_keys(self, part: Part, most: int) -> Statement:
         """(op, k0..kn) of a part's first `most` rows, keys as canonical text."""
         return self._part("outbox_keys", part, most=most)
@@ -230,7 +234,7 @@ class InSource(Strategy):
             "ranged": within is not None,
             # what only some strategies have, see their own `_context`
             "fresh": False, "checksum": "", "deletes": True, "flag": "", "exits": False, "marked": False,
-            "any_row": False, "reason": "", "held": None,
+            "any_row": False, "reason": "", "held": None, "beyond": False,
         }  # fmt: skip
         return render(template, **{**context, **self._context(), **extra})
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from qbcd.connectors.base import Connector, Index
 from qbcd.marks import Window
 from qbcd.model import KeyRange, Statement, StreamPlan
+from qbcd.sql import compile_sql
 from qbcd.strategies.base import Estimate
 from qbcd.strategies.cuts import WHOLE, Share
 from qbcd.strategies.id_rcs import SEES_BY_DIGEST, IdRcs
@@ -40,6 +41,12 @@ class RemoteTs(IdRcs):
         super().__init__(connector, plan)
         self.stamp = Ts(connector, plan, "")
         self.sees, self.misses = self.stamp.sees, self.stamp.misses
+
+    def key_problems(self) -> Statement:
+        """As TS: rows outside of the restriction may share no key with one within it."""
+        return compile_sql(
+            self._canonical("key_problems", beyond=bool(self.plan.where)), self.connector, self.plan
+        )  # fmt: skip
 
     def by_rows(self) -> IdRcs:
         """ID/RCS over the same replica."""

@@ -56,6 +56,11 @@ class Stamped(Ranged):
         kinds: dict[str, MarkKind] = {"zoned": "zoned", "zoneless": "zoneless", "counter": "counter"}
         return kinds[self.connector.mark_kind(self.marks[0])]
 
+    def key_problems(self, within: KeyRange | None = None) -> Statement:
+        """As every strategy's; a row that lies outside of the restriction may have left it, so none may share a key."""
+        beyond = bool(self.plan.where) and self.keeps != "nothing"
+        return self._compiled("key_problems", within=within, beyond=beyond)
+
     @property
     def nullable(self) -> bool:
         """Rows without time-stamp are possible; they are read at each poll."""

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from qbcd.errors import Refused
-from tests.support.places import FIRST, Place, over
+from tests.support.places import Place, over
 from tests.support.project import config, opened
 from tests.support.query_drawing import DrawnSchema, Queries
 from tests.support.query_streams import delta, detect, replica_differs, some_stamps, stream
@@ -22,7 +22,7 @@ def drawn(seed: int, place: Place, folder: Path, queries: int, rounds: int) -> C
     """
     rng = Random(seed)
     schema = DrawnSchema.made(rng, place)
-    views = seed % 2 == 1 and place.kind == FIRST  # elsewhere they are not followed
+    views = seed % 2 == 1 and place.kind != "mysql"  # whose views are not looked into
     draw = Queries(rng, schema, views=views, brackets=seed % 3 == 0)
     asked = [draw.draw() for _ in range(queries)]
     streams = {f"s{n}": one for n, one in enumerate(asked)}

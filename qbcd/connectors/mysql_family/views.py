@@ -1,0 +1,91 @@
+"""What a view of MariaDB stands for, where that means the same in the place of the view."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import sqlglot
+from pymysql.constants import ER
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from qbcd.connectors.mysql_family.catalog import rows_of
+from qbcd.connectors.mysql_family.forms import DIALECT
+from qbcd.model import Table
+
+_DEFINITION = """
+SELECT view_definition AS text, database() AS here FROM information_schema.views
+WHERE table_schema = %(schema)s AND table_name = %(name)s
+"""
+_NAME = r"`(?:[^`]|``)*`"
+_CREATE = re.compile(rf"CREATE\s.*?\sVIEW\s(?:{_NAME}\.)?{_NAME}\s+AS\s+(.*)", re.DOTALL)
+_HIDDEN = (ER.TABLEACCESS_DENIED_ERROR, ER.VIEW_INVALID, ER.NO_SUCH_TABLE)
+_COMPARING = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Like, exp.In, exp.Between)
+# Functions that are no texts, or the text of a column that they are given.
+_NO_TEXTS = (
+    exp.And, exp.Or, exp.Not, exp.Exists, exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Abs, exp.Mod, exp.Round,
+    exp.Floor, exp.Ceil, exp.Sign, exp.Coalesce, exp.Nullif, exp.Case, exp.If, exp.Greatest, exp.Least, exp.Year,
+    exp.Month, exp.Day, exp.Quarter, exp.Hour, exp.Minute, exp.Second, exp.Extract, exp.Date, exp.DateDiff, exp.Length,
+)  # fmt: skip
+_NO_TEXT_TYPES = (*exp.DataType.NUMERIC_TYPES, *exp.DataType.TEMPORAL_TYPES)
+
+
+def view_definition(conn: Connection, view: Table) -> str:
+    """See :meth:`~qbcd.connectors.base.Connector.view_definition`.
+
+    The catalog's text has the database before every name, and has lost what characters it does not know and what
+    character sets its texts are said to be of; what SHOW tells has not, and must be the same but for the database.
+    """
+    found = rows_of(conn, _DEFINITION, {"schema": view.schema, "name": view.name})
+    told = str(found[0]["text"] or "") if found else ""
+    if not told or _without(told, found[0]["here"]) != _without(_shown(conn, view), found[0]["here"]):
+        return ""
+    return told if makes_no_texts(told) else ""
+
+
+def _shown(conn: Connection, view: Table) -> str:
+    named = ".".join(f"`{part.replace('`', '``')}`" for part in (view.schema, view.name))
+    try:
+        row = conn.exec_driver_sql(f"SHOW CREATE VIEW {named}").one()
+    except DBAPIError as error:
+        if error.orig is not None and error.orig.args[0] in _HIDDEN:
+            return ""
+        raise
+    match = _CREATE.fullmatch(str(row[1]))
+    return match[1] if match else ""
+
+
+def _without(text: str, database: Any) -> str:
+    return text.replace(f"`{str(database).replace('`', '``')}`.", "")
+
+
+def makes_no_texts(definition: str) -> bool:
+    """Whether all texts of a view's rows are those of columns, under whose collations they are compared.
+
+    What else it made would have the collation of the session that made the view; where it stands in the place of the
+    view, that of qbcd's.
+    """
+    try:
+        tree: Any = sqlglot.parse_one(definition, read=DIALECT)
+    except SqlglotError:
+        return False
+    texts = [node for node in tree.find_all(exp.Literal) if node.is_string]
+    made = [node for node in tree.find_all(exp.Func, exp.DPipe) if not isinstance(node, _NO_TEXTS)]
+    plain = all(isinstance(node, exp.Cast) and node.to.this in _NO_TEXT_TYPES for node in made)
+    return plain and all(_is_compared(text) or _is_of_time(text) for text in texts)
+
+
+def _is_compared(text: exp.Literal) -> bool:
+    """Whether a text is compared with a column, by whose collation."""
+    above = text.parent
+    sides = [above.args.get(part) for part in ("this", "expression", "low", "high")] if above is not None else []
+    return isinstance(above, _COMPARING) and any(isinstance(side, exp.Column) for side in sides)
+
+
+def _is_of_time(text: exp.Literal) -> bool:
+    """Whether a text is a time, or how long one is."""
+    above = text.parent
+    return isinstance(above, exp.Interval) or (isinstance(above, exp.Cast) and above.to.this in _NO_TEXT_TYPES)
