@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from qbcd.connectors.facts import Alike
 from qbcd.queries.refusals import is_total
-from qbcd.queries.trees import Tree, selects
+from qbcd.queries.trees import Tree, selects, set_operations
 
 
 @dataclass(frozen=True)
@@ -109,21 +109,13 @@ def trait_of(select: exp.Select, position: int, unknown: Unknown) -> Trait:
 def _traits(query: Tree, unknown: Unknown) -> list[Trait]:
     """By position, what is known of a column in all arms."""
     arms, found = selects(query), []
-    united_as_set = any(made.args.get("distinct") is not False for made in _set_operations(query))
+    united_as_set = any(made.args.get("distinct") is not False for made in set_operations(query))
     for n in range(len(arms[0].expressions)):
         traits = [trait_of(arm, n, unknown) for arm in arms]
         alike = max(trait.alike for trait in traits)
         loose = any(trait.loose for trait in traits) or (united_as_set and alike > Alike.SAME)
         found.append(Trait(all(trait.known for trait in traits), loose, alike))
     return found
-
-
-def _set_operations(query: Tree) -> list[exp.SetOperation]:
-    if isinstance(query, exp.Subquery):
-        return _set_operations(query.this)
-    if not isinstance(query, exp.SetOperation):
-        return []
-    return [query, *_set_operations(query.this), *_set_operations(query.expression)]
 
 
 def _alike(node: Tree, unknown: Unknown) -> Alike:

@@ -18,8 +18,8 @@ from sqlglot.schema import MappingSchema
 from qbcd.queries.brackets import derive_others, open_first
 from qbcd.queries.names import shadowed, whole_row, wrongly_merged
 from qbcd.queries.renaming import Renaming
-from qbcd.queries.tables import base_tables, folded
-from qbcd.queries.trees import Columns, Name, NotIncremental, Tree, conjuncts, nested
+from qbcd.queries.tables import base_tables
+from qbcd.queries.trees import Columns, Name, NotIncremental, Tree, conjuncts, nested, selects, set_operations
 
 MENTIONS = 200  # of tables in one query, once views are in their places
 _MENTION = ("this", "db", "catalog", "alias", "joins")  # what a mention of a view may have
@@ -86,6 +86,7 @@ def prepare_query(
     renaming.query(made, {})
     derive_others(made, renaming.count)
     _move_subqueries(made)
+    _prune(made)
     return Prepared(made, bases)
 
 
@@ -119,13 +120,8 @@ def _inline_views(tree: exp.Query, dialect: str, columns: Columns, views: Mappin
 
 
 def _name_columns(tree: exp.Query, dialect: str, columns: Columns) -> None:
-    """Puts a derived table in the place of a table that is joined under other names for its columns.
-
-    All columns that such a list counts off are named, so that one cannot go without being missed.
-    """
+    """Puts a derived table in the place of a table that is joined under other names for its columns."""
     mentions = {node: base for base, node in base_tables(tree, dialect)}
-    said = {folded(name, dialect) for name in tree.find_all(exp.Identifier)}
-    every = any(select.is_star for select in tree.find_all(exp.Select))
     for node in list(tree.find_all(exp.Table)):
         alias, base = node.args.get("alias"), mentions.get(node)
         if alias is None or not alias.columns or not isinstance(node.this, exp.Identifier):
@@ -135,10 +131,7 @@ def _name_columns(tree: exp.Query, dialect: str, columns: Columns) -> None:
         bare = exp.Table(this=node.this, db=node.args.get("db"), catalog=node.args.get("catalog"))
         listed: list[Tree] = [exp.Star()]
         if base is not None:
-            names = columns[base.schema, base.name]
-            counted = len(alias.columns)
-            kept = [n for number, n in enumerate(names) if every or number < counted or n in said]
-            listed = [exp.column(name, quoted=True) for name in kept]
+            listed = [exp.column(name, quoted=True) for name in columns[base.schema, base.name]]
         inner = exp.select(*listed).from_(bare)
         node.replace(exp.Subquery(this=inner, alias=alias, joins=node.args.get("joins")))
 
@@ -216,3 +209,36 @@ def _move_subqueries(tree: exp.Query) -> None:
             left = [c for c in on if c not in moved]
             join.set("on", exp.and_(*left, copy=False) if left else None)
             select.where(*moved, copy=False)
+
+
+def _prune(tree: exp.Query) -> None:
+    """Leaves out columns of derived tables that nothing speaks of, those of a star above all.
+
+    Not where they tell rows apart (DISTINCT, UNION and its like, but for UNION ALL), nor aggregates, by which a SELECT
+    may be one row. The order of its rows, which may be by one of them, matters to nobody.
+    """
+    for item in [node for node in tree.find_all(exp.Subquery, bfs=True) if node.alias]:  # what is further out is first
+        spoken = {column.name for column in tree.find_all(exp.Column) if column.table == item.alias}
+        arms = selects(item)
+        names = [one.alias_or_name for one in arms[0].expressions]
+        united = set_operations(item)
+        if any(map(_hangs_on_all, arms)) or not all(map(_keeps_all, united)):
+            continue
+        kept = [n for n, name in enumerate(names) if name in spoken or any(_aggregates(arm, n) for arm in arms)] or [0]
+        for arm in arms:
+            arm.set("expressions", [arm.expressions[n] for n in kept])
+        for node in (*arms, *united):
+            node.set("order", None)
+
+
+def _hangs_on_all(select: exp.Select) -> bool:
+    order = select.args.get("order")
+    return bool(select.args.get("distinct")) or (order is not None and order.find(exp.AggFunc) is not None)
+
+
+def _keeps_all(united: exp.SetOperation) -> bool:
+    return isinstance(united, exp.Union) and united.args.get("distinct") is False
+
+
+def _aggregates(select: exp.Select, position: int) -> bool:
+    return select.expressions[position].find(exp.AggFunc) is not None

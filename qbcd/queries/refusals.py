@@ -138,9 +138,11 @@ def without_key(positions: list[int], known: list[bool], names: list[str]) -> It
 
 
 def is_total(select: exp.Select) -> bool:
-    """Whether a SELECT gives one row whatever stands in its tables: aggregates without GROUP BY."""
+    """Whether a SELECT gives one row, or none by HAVING, whatever stands in its tables: one group of all rows."""
     if select.args.get("group") is not None:
         return False
-    having = select.args.get("having")
-    parts = [*select.expressions, *([having] if having is not None else [])]
+    having, order = select.args.get("having"), select.args.get("order")
+    if having is not None:
+        return True
+    parts = [*select.expressions, *([order] if order is not None else [])]
     return any(isinstance(node, exp.AggFunc) for part in parts for node in _flat(part))

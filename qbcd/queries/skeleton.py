@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain
 
 from sqlglot import exp
 
@@ -14,10 +15,17 @@ from qbcd.queries.prepared import Prepared
 from qbcd.queries.refusals import refusals, without_key
 from qbcd.queries.relaxed import Relaxed, State
 from qbcd.queries.restriction import Equal, Restriction, equal
-from qbcd.queries.trees import Name, NotIncremental, Tree, selects
+from qbcd.queries.trees import Name, NotIncremental, Tree, conditions, selects
 
 LARGEST = 5000  # SELECTs within the statement that asks for keys
 _GROUPING = (exp.Group, exp.AggFunc, exp.Distinct)
+# What fails of no row.
+_SAFE = (
+    exp.Alias, exp.And, exp.Between, exp.Boolean, exp.Coalesce, exp.Column, exp.EQ, exp.Exists, exp.From, exp.GT,
+    exp.GTE, exp.Identifier, exp.In, exp.Is, exp.Join, exp.LT, exp.LTE, exp.Like, exp.Literal, exp.Lower, exp.NEQ,
+    exp.Not, exp.Null, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Or, exp.Order, exp.Ordered, exp.Paren, exp.Query,
+    exp.Table, exp.TableAlias, exp.Tuple, exp.Upper, exp.Where,
+)  # fmt: skip
 
 
 class Skeleton:
@@ -66,14 +74,23 @@ class Skeleton:
         where they can be cast to them (`typing` where they cannot).
 
         A join that only looks a row up is left out, since the query itself looks it up for the keys that are found. Not
-        so where rows are grouped: one key too many is a whole group there.
+        so where rows are grouped: one key too many is a whole group there. Nor where something is computed, which may
+        fail of rows that the join leaves out.
         """
-        arms = self._affected(alias, state, lean=self.prepared.tree.find(*_GROUPING) is None)
+        arms = self._affected(alias, state, lean=self._may_be_lean())
         for item in (item for arm in arms for item in arm.expressions if len(selects(self.prepared.tree)) > 1):
             if types and item.alias in types:
                 to = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=types[item.alias])
                 item.set("this", exp.Cast(this=item.this.copy(), to=to))
         return arms
+
+    def _may_be_lean(self) -> bool:
+        tree = self.prepared.tree
+        if tree.find(*_GROUPING) is not None:
+            return False
+        keys = [arm.expressions[n] for arm in selects(tree) for n in self._positions]
+        parts = chain(keys, *(conditions(select) for select in tree.find_all(exp.Select)))
+        return all(isinstance(node, _SAFE) for part in parts for node in part.walk())
 
     def typing(self) -> list[exp.Subquery]:
         """What has the key's columns by the types of all arms of a set operation, and no row; nothing of one SELECT."""

@@ -18,6 +18,10 @@ _WHOLE = re.compile(r"-?[0-9]+")
 _UNITS = frozenset({"microsecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"})
 
 
+_BASED = (TokenType.HEX_STRING, TokenType.BIT_STRING)
+_LEVEL = ("~~", "!~~", "~~*", "!~~*", "^@")  # which go from left to right with ||, unlike the words they stand for
+
+
 class Unfit(Exception):
     """Why a text is no query that can be captured; goes after "the query"."""
 
@@ -73,9 +77,10 @@ def misread(text: str, dialect: str) -> str:
     """What of a text would mean something else once it was parsed and written again; empty where nothing does.
 
     ``"bit"`` has any length and ``bit`` one, and ``date_part`` another type than ``extract``, which it is taken for.
-    ``0x41`` is a number, and ``x'41'``, which it is taken for, is none.
+    ``0x41`` is a number, and ``x'41'``, which it is taken for, is none; so is ``0b11``.
     """
     read = tokens(text, dialect)
+    joins_texts = any(token.token_type == TokenType.DPIPE for token in read)
     for before, token, after in zip([*read[:1], *read], read, [*read[1:], *read[-1:]], strict=False):
         quoted = text[token.start : token.start + 1] == '"'
         cast = before.token_type == TokenType.ALIAS and after.token_type == TokenType.R_PAREN
@@ -85,9 +90,11 @@ def misread(text: str, dialect: str) -> str:
             return "calls date_part: write extract(.. FROM ..)"
         if token.text.lower() == "regexp_like" and after.token_type == TokenType.L_PAREN:
             return "calls regexp_like: write ~ or ~*"
+        if joins_texts and text[token.start : token.end + 1] in _LEVEL:
+            return f"has the operator {text[token.start : token.end + 1]} beside ||: write LIKE, or starts_with(..)"
         if token.token_type in (TokenType.PIPE_SLASH, TokenType.DPIPE_SLASH):
             return f"has the operator {token.text}: write sqrt(..) or cbrt(..)"
-        if token.token_type == TokenType.HEX_STRING and text[token.start : token.start + 2].lower() == "0x":
+        if token.token_type in _BASED and text[token.start : token.start + 2].lower() in ("0x", "0b"):
             return f"has a number as {text[token.start : token.end + 1]}: write its digits"
     return ""
 

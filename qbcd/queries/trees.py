@@ -25,6 +25,15 @@ def selects(query: Tree) -> list[exp.Select]:
     return [query]
 
 
+def set_operations(query: Tree) -> list[exp.SetOperation]:
+    """The set operations that make a query of its SELECTs."""
+    if isinstance(query, exp.Subquery):
+        return set_operations(query.this)
+    if not isinstance(query, exp.SetOperation):
+        return []
+    return [query, *set_operations(query.this), *set_operations(query.expression)]
+
+
 def relations(select: exp.Select) -> list[Tree]:
     """Tables and derived tables that a SELECT joins, in order."""
     source = select.args.get("from_")
@@ -54,9 +63,16 @@ def nested(node: Tree) -> Iterator[exp.Query]:
 def expressions(select: exp.Select) -> Iterator[Tree]:
     """Everything that a SELECT says besides the relations it joins."""
     yield from select.expressions
-    for part in ("where", "group", "having", "qualify", "distinct"):
+    for part in ("group", "having", "qualify", "distinct"):
         if isinstance(select.args.get(part), exp.Expression):
             yield select.args[part]
+    yield from conditions(select)
+
+
+def conditions(select: exp.Select) -> Iterator[Tree]:
+    """WHERE, and what a SELECT joins by."""
+    if select.args.get("where") is not None:
+        yield select.args["where"]
     for join in select.args.get("joins") or ():
         if join.args.get("on") is not None:
             yield join.args["on"]

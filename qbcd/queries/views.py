@@ -89,6 +89,10 @@ def check_written_again(text: str, dialect: str, known: Collection[str]) -> None
     problem = misread(text, dialect)
     if problem:
         raise NotIncremental(problem)
+    for negated in tree.find_all(exp.Not):  # which would stand before all of it, as NOT a IN (..) < b
+        above = negated.parent
+        if isinstance(above, (exp.Binary, exp.Predicate)) and not isinstance(above, exp.Connector):
+            raise NotIncremental(f"compares {negated.sql(dialect=dialect)} with something: write brackets around it")
     for call in tree.find_all(exp.Func):
         if not isinstance(call, exp.Anonymous) and call.key not in known:
             name = text[call.meta["start"] : call.meta["end"] + 1] if "end" in call.meta else call.sql_name()

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from qbcd import hooks, rotation
 from qbcd.catalog.source import Session
+from qbcd.errors import SchemaChanged
 from qbcd.model import StreamPlan
 from qbcd.sites import stepping
 from qbcd.sites.auditing import AUDIT, AUDITED
 from qbcd.sites.guards import key_error
-from qbcd.sites.horizon import doubting, look_ahead_of
+from qbcd.sites.horizon import ANEW, doubting, look_ahead_of
 from qbcd.sites.stepping import Counts, Look, Taken
 from qbcd.strategies import InSource, Part, VbdDelta
 from qbcd.strategies.lineage import Lineage
@@ -61,10 +62,12 @@ def poll(
     """
     strategy = site.strategy(plan)
     assert isinstance(strategy, VbdDelta)
+    _check_meaning(plan, held.row.checkpoint.get("bases", {}), _bases(strategy))
     known: Marks = {} if afresh else held.row.checkpoint["marks"]
     with doubting(site, held):
         ahead, remark = _ahead(site, strategy, known)
     hooks.reach("after_horizon")
+    known = {name: mark for name, mark in known.items() if not ahead.get(name, {}).pop(ANEW, False)}
     step = _Step(site, strategy, known, ahead, _sweep_due(site, strategy, held), audit)
     step.shaped = held.row.checkpoint.get("bases") == _bases(strategy)
     if afresh or audit:
@@ -154,6 +157,23 @@ def _ahead(site: DatabaseSite, strategy: VbdDelta, known: Marks) -> tuple[dict[s
 def _bases(strategy: VbdDelta) -> dict[str, Any]:
     """What the lineages are made from; it may not change (`qbcd.catalog.remembered`)."""
     return {lineage.name: lineage.shape() for lineage in strategy.lineages}
+
+
+def _check_meaning(plan: StreamPlan, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuses a text that speaks of other columns than it did: a table has got one by a name that was another's.
+
+    Raises:
+        SchemaChanged: It does.
+    """
+    for name, shape in now.items():
+        others = sorted(set(shape["columns"]) - set(then.get(name, shape)["columns"]))
+        if others:
+            raise SchemaChanged(
+                f"the query speaks of column {others[0]!r} of {name} now, and did not before: columns were added, "
+                "dropped or renamed, and its text has another meaning", stream=plan.stream,
+                remedy="write in the query whose each column is; then qbcd reset and prepare it again, or undo the "
+                "change at the source",
+            )  # fmt: skip
 
 
 def _sweep_due(site: DatabaseSite, strategy: VbdDelta, held: Held) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from qbcd import marks
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from qbcd.sites.values import Held
 
 Mark = Mapping[str, Any]
+ANEW = "anew"  # beside a watermark: what was read before it is to be read again
 LONG = timedelta(minutes=10)  # by which an open transaction holds the watermark back before it is told
 
 
@@ -29,9 +31,9 @@ def look_ahead(source: Source, strategy: Stamped, mark: Mark | None) -> dict[str
     """The watermark after a poll that begins now; `mark` is the present one, None before the baseline.
 
     Returns:
-        ``remark``, what the user should know. For the checkpoint: ``at``, how far rows are read; of a counter also
-        ``next`` and ``seen``, the value that is read up to as soon as every transaction that was open at that time has
-        ended (protocol.md 7).
+        ``remark``, what the user should know; ``anew``, that no row counts as read. For the checkpoint: ``at``, how
+        far rows are read; of a counter also ``next`` and ``seen``, the value that is read up to as soon as every
+        transaction that was open at that time has ended (protocol.md 7).
 
     Raises:
         UnsafeWatermark: The source does not show how far its time-stamps are complete, and no `lag` is set.
@@ -133,14 +135,35 @@ def _counter(source: Source, session: Session, strategy: Stamped, mark: Mark | N
     margin, lag = _spans(strategy.plan)
     refuse_blind(source, session, strategy.plan, look.blind)
     reached = marks.horizon(look, margin, lag)
+    anew = _began_anew(strategy, mark, greatest)
+    mark = None if anew else mark
     at, following, seen = (mark["at"], mark.get("next"), mark.get("seen")) if mark else (None, None, None)
     if following is not None and seen is not None and seen < reached and not (look.held and lag is None):
         at, following = following, None
     if look.oldest is None and not look.held and lag is None:  # nobody holds a smaller value: no need to wait
-        return {"at": greatest if greatest is not None else at, "next": None, "seen": None}
+        return {"at": greatest if greatest is not None else at, "next": None, "seen": None, **anew}
     if following is None and greatest is not None and greatest != at:
         following, seen = greatest, look.clock
-    return {"at": at, "next": following, "seen": seen if following is not None else None}
+    return {"at": at, "next": following, "seen": seen if following is not None else None, **anew}
+
+
+def _began_anew(strategy: Stamped, mark: Mark | None, greatest: str | None) -> dict[str, Any]:
+    """What a counter says whose greatest value is less than was read: all rows are read, where a replica tells them.
+
+    Its newest rows were deleted, or it counts from the start again, and rows stand where polls have passed.
+    """
+    known = mark["at"] if mark else None
+    if known is None or greatest is None or Decimal(greatest) >= Decimal(known):
+        return {}
+    plan, names = strategy.plan, ", ".join(strategy.names)
+    told = f"the greatest value of {names} is {greatest}, and rows were read up to {known} before"
+    if strategy.keeps == "rows":
+        return {ANEW: True, "remark": f"{told}: all rows are compared"}
+    raise ClockSetBack(
+        f"{told}: its newest rows were deleted, or it counts from the start again, and rows may stand where no poll "
+        "looks any more", stream=plan.stream,
+        remedy=f"qbcd run {plan.stream} --once --accept-source reads every row and goes on from there",
+    )  # fmt: skip
 
 
 def _system(source: Source, session: Session, plan: StreamPlan, mark: Mark | None) -> str:

@@ -21,7 +21,7 @@ from qbcd.marks import Window
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sites import auditing, compare, comparing, settled
 from qbcd.sites.files import Part
-from qbcd.sites.horizon import ahead_of, look_ahead
+from qbcd.sites.horizon import ANEW, ahead_of, look_ahead
 from qbcd.sites.reading import Snapshot, frame
 from qbcd.sites.replica import travels_of
 from qbcd.sites.shapes import row_fields
@@ -55,12 +55,13 @@ def poll(site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settin
     afresh = elsewhere or bool(change_of(held.row.checkpoint, plan))
     ahead = ahead_of(site, held, strategy.stamp, None if elsewhere else held.row.checkpoint["mark"])
     hooks.reach("after_horizon")
-    remark = ahead.pop("remark", "")
+    remark, anew = ahead.pop("remark", ""), ahead.pop(ANEW, False)
+    since = None if anew else held.row.checkpoint["mark"]["at"]
     if afresh:
         kept = {n: held.row.checkpoint[n] for n in ("swept", auditing.AUDITED) if n in held.row.checkpoint}
         yield comparing.poll(site, plan, strategy, settings, held, {**kept, "mark": ahead})
         return
-    found = _window(site, plan, strategy, settings, held, ahead)
+    found = _window(site, plan, strategy, settings, held, ahead, since)
     yield replace(found, remarks=(remark,) if remark else ())
     every = plan.option("deletes")
     if isinstance(every, timedelta) and not site.stopping():
@@ -79,7 +80,13 @@ def _changed_server(site: SparkSite, settings: Settings, held: Held) -> bool:
 
 
 def _window(
-    site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settings, held: Held, ahead: dict[str, Any]
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: RemoteTs,
+    settings: Settings,
+    held: Held,
+    ahead: dict[str, Any],
+    since: str | None,
 ) -> Detection:
     """The one step that reads the window; where nothing lies in it, only the watermark moves, without Spark."""
     started, mark = time.monotonic(), held.row.checkpoint["mark"]
@@ -88,7 +95,7 @@ def _window(
     with site.remembered(plan, held, settings) as snapshot:
         plan = plan.on(snapshot.table)
         site.check_key(snapshot.session, plan)
-        window = _window_of(strategy, mark["at"], ahead["at"])
+        window = _window_of(strategy, since, ahead["at"])
         rows = bool(window and snapshot.session.rows(strategy.stamp.any_row(window)))
         fetched = _fetch(site, strategy, snapshot, known, window, settings, held) if window and rows else None
     hooks.reach("after_fetch")

@@ -18,7 +18,7 @@ from qbcd.catalog.source import Session
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.sites import stepping
-from qbcd.sites.horizon import ahead_of
+from qbcd.sites.horizon import ANEW, ahead_of
 from qbcd.sites.passes import Visit
 from qbcd.sites.stepping import Counts, Look, Taken
 from qbcd.state import StreamRow, holder
@@ -47,8 +47,9 @@ def poll(
         purge(site, plan, held)
     ahead = ahead_of(site, held, strategy, None if afresh else held.row.checkpoint["mark"])
     hooks.reach("after_horizon")
-    remark = ahead.pop("remark", "")
-    taken = _window(site, plan, settings, held, strategy, ahead, afresh=afresh)
+    remark, anew = ahead.pop("remark", ""), ahead.pop(ANEW, False)
+    since = None if afresh or anew else held.row.checkpoint["mark"]["at"]
+    taken = _window(site, plan, settings, held, strategy, ahead, since, afresh=afresh)
     yield taken.header, replace(taken, remark=remark)
     if due := _sweep_due(site, plan, held):
         visit = Visit(site, plan, settings, held)
@@ -59,10 +60,9 @@ def poll(
 
 def _window(
     site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, strategy: Stamped, ahead: dict[str, Any],
-    *, afresh: bool,
+    since: str | None, *, afresh: bool,
 ) -> Taken:  # fmt: skip
     """The one step that reads the window; where the watermark stays, it still reads rows without time-stamp."""
-    since = None if afresh else held.row.checkpoint["mark"]["at"]
     window = Window(since, ahead["at"]) if ahead["at"] is not None else None
 
     def follow(session: Session, strategy: InSource, part: Part, counts: Counts) -> Mapping[str, Any]:

@@ -62,11 +62,11 @@ class Lineage:
         self.lineage = (schema, table_name(f"lineage{number}", plan.stream))
         self.changed = (schema, table_name(f"changed{number}", plan.stream))
         by_name = {c.name: c for c in table.columns}
-        key = tuple(by_name[name] for name in key_of(table))
+        key = tuple(connector.exact_column(by_name[name]) for name in key_of(table))
         stamps = tuple(options.get("timestamp") or ())
         kinds = {connector.mark_kind(by_name[name]) for name in stamps if name in by_name}
         options = {n: v for n, v in options.items() if n != "zone" or "zoneless" in kinds}
-        names = [n for n in dict.fromkeys((*used, *stamps)) if n in by_name and by_name[n] not in key]
+        names = [n for n in dict.fromkeys((*used, *stamps)) if n in by_name and n not in key_of(table)]
         beside = [connector.exact_column(by_name[n]) for n in names]
         self._stored = list(dict.fromkeys((*(c.name for c in key), *kept)))
         self.plan = StreamPlan(

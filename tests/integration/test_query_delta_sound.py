@@ -206,7 +206,11 @@ INSERT INTO c VALUES (1, 'A', 1.0, 'x'), (2, 'a', 1.00, 'x'), (3, 'b', 2, 'y');
 CREATE TABLE s (id integer PRIMARY KEY, day date, i integer, m numeric);
 CREATE TABLE r (id integer PRIMARY KEY, day date, i integer, m numeric);
 INSERT INTO s VALUES (1, '2024-01-01', 3, 1.5), (2, '2024-01-02', 5, 2.5);
-INSERT INTO r VALUES (1, '2024-01-01', 3, 1.5), (5, '2024-01-02', 5, 2.5)
+INSERT INTO r VALUES (1, '2024-01-01', 3, 1.5), (5, '2024-01-02', 5, 2.5);
+CREATE TABLE g (n numeric PRIMARY KEY, v integer); INSERT INTO g VALUES (1.5, 1), (2.5, 2);
+CREATE TABLE h (n float8 PRIMARY KEY, v integer); INSERT INTO h VALUES (0, 1), (2.5, 2);
+CREATE TABLE none (id integer PRIMARY KEY);
+CREATE TABLE kinds (k text PRIMARY KEY); INSERT INTO kinds VALUES ('number')
 """
 EQUAL: dict[str, tuple[str, list[str], str]] = {
     "a group of texts that ignore case": (
@@ -229,6 +233,28 @@ EQUAL: dict[str, tuple[str, list[str], str]] = {
     "arms of other types in a derived table": (
         "SELECT d.id, COUNT(*) AS n FROM (SELECT id, i AS x FROM public.s UNION ALL SELECT id + 100, m FROM public.r) "
         "d WHERE d.x / 2 > 1 GROUP BY d.id", ["id"], "INSERT INTO s VALUES (9, NULL, 3, NULL)",
+    ),
+    "a key written otherwise": (
+        "SELECT g.v, g.n::text AS t FROM public.g", ["v"], "UPDATE g SET n = 1.50 WHERE v = 1",
+    ),
+    "a floating point key written otherwise": (
+        "SELECT h.v, h.n::text AS t FROM public.h", ["v"], "UPDATE h SET n = '-0' WHERE v = 1",
+    ),
+    "one row by HAVING alone": (
+        "SELECT s.id, d.one FROM public.s, (SELECT 1 AS one FROM public.none HAVING TRUE) d", ["id"],
+        "INSERT INTO s VALUES (9, NULL, 3, NULL)",
+    ),
+    "one row by the order of an aggregate": (
+        "SELECT s.id, d.one FROM public.s, (SELECT 1 AS one FROM public.none ORDER BY COUNT(*)) d", ["id"],
+        "INSERT INTO s VALUES (9, NULL, 3, NULL)",
+    ),
+    "a column that only a star speaks of": (
+        "WITH w AS (SELECT * FROM public.s) SELECT w.id, w.i FROM w", ["id"],
+        "ALTER TABLE s ADD more integer; ALTER TABLE s DROP day; UPDATE s SET i = 4 WHERE id = 1",
+    ),
+    "a cast that a join guards": (
+        "SELECT c.id, c.v::integer AS v FROM public.c JOIN public.kinds k ON k.k = c.k", ["id", "v"],
+        "INSERT INTO c VALUES (4, 'no number', 1, 'x'), (5, '7', 1, 'number')",
     ),
 }  # fmt: skip
 
@@ -286,6 +312,20 @@ def test_an_altered_base_table(case: str, place: Place, workspace: Path) -> None
         project.stream("q").prepare()
         assert found(project) == {}
         assert not replica_differs(place, "q", SUMS)
+
+
+def test_a_name_that_is_another_columns_now(place: Place, workspace: Path) -> None:
+    place.sql(f"{ORDERS}; CREATE TABLE parts (id integer PRIMARY KEY, order_id integer, v integer);"
+              "INSERT INTO parts VALUES (1, 1, 5), (2, 2, 5)")  # fmt: skip
+    query = "SELECT p.id FROM public.parts p WHERE (SELECT o.other > v FROM public.orders o WHERE o.id = p.order_id)"
+    with opened(config(place.url, _stream("q", query)), workspace) as project:
+        project.stream("q").prepare()
+        assert found(project) == {}
+        place.sql("ALTER TABLE orders ADD v integer")
+        with pytest.raises(SchemaChanged, match=r"speaks of column 'v' of public\.orders now, and did not"):
+            found(project)
+        place.sql("ALTER TABLE orders DROP v")
+        assert found(project) == {}
 
 
 def test_what_a_query_does_not_read_may_be_altered(

@@ -170,10 +170,10 @@ def over_views(text: str) -> str:
 
 
 def test_views_are_in_their_places() -> None:
-    inner = "(SELECT q{}.g AS {}, COUNT(*) AS {} FROM public.a AS q{} GROUP BY q{}.g ORDER BY n) AS q{}"
-    assert over_views("SELECT v.n FROM public.v") == f"SELECT q0.n AS n FROM {inner.format(1, 'g', 'n', 1, 1, 0)}"
+    inner = "(SELECT {}COUNT(*) AS n FROM public.a AS q1 GROUP BY q1.g) AS q0"  # with the columns that are spoken of
+    assert over_views("SELECT v.n FROM public.v") == f"SELECT q0.n AS n FROM {inner.format('')}"
     renamed = over_views("SELECT k.x, k.n FROM public.v AS k (x)")
-    assert renamed == f"SELECT q0.x AS x, q0.n AS n FROM {inner.format(1, 'x', 'n', 1, 1, 0)}"
+    assert renamed == f"SELECT q0.x AS x, q0.n AS n FROM {inner.format('q1.g AS x, ')}"
     joined = over_views("SELECT u.n FROM public.a LEFT JOIN public.u ON u.id = a.id")
     assert joined.count("FROM public.a") == 2, joined
     assert "JOIN public.b AS" in joined
@@ -206,17 +206,35 @@ def test_joins_in_brackets(query: str, made: str) -> None:
     ("query", "made"),
     [
         ("SELECT x.k, x.g FROM public.a AS x (k)", "q0.k AS k, q0.g AS g FROM (SELECT q1.id AS k, q1.g AS g FROM {})"),
-        ("SELECT k FROM public.a AS x (k, l)", "q0.k AS k FROM (SELECT q1.id AS k, q1.f AS l FROM {})"),
+        ("SELECT k FROM public.a AS x (k, l)", "q0.k AS k FROM (SELECT q1.id AS k FROM {})"),
         (
             "WITH w AS (SELECT id, f FROM public.a) SELECT z.id FROM w AS z (f, id)",
-            "q0.id AS id FROM (SELECT q1.id AS f, q1.f AS id FROM (SELECT q2.id AS id, q2.f AS f FROM {}) AS q1)",
+            "q0.id AS id FROM (SELECT q1.f AS id FROM (SELECT q2.f AS f FROM {}) AS q1)",
         ),
     ],
 )
 def test_names_for_the_columns_of_a_table(query: str, made: str) -> None:
-    """All that the list counts off are named, so that none can go without being missed."""
     table = f"public.a AS q{made.count('SELECT')}"
     assert over_views(query) == f"SELECT {made.format(table)} AS q0"
+
+
+@pytest.mark.parametrize(
+    ("query", "made"),
+    [
+        ("(SELECT * FROM public.a)", "(SELECT q1.id AS id FROM public.a AS q1)"),
+        ("(SELECT id, COUNT(*) AS n FROM public.a GROUP BY id)",
+         "(SELECT q1.id AS id, COUNT(*) AS n FROM public.a AS q1 GROUP BY q1.id)"),
+        ("(SELECT DISTINCT id, f FROM public.a)", "(SELECT DISTINCT q1.id AS id, q1.f AS f FROM public.a AS q1)"),
+        ("(SELECT id, f FROM public.a UNION ALL SELECT g, f FROM public.b)",
+         "(SELECT q1.id AS id FROM public.a AS q1 UNION ALL SELECT q2.g AS g FROM public.b AS q2)"),
+        ("(SELECT id, f FROM public.a EXCEPT ALL SELECT g, f FROM public.b)",
+         "(SELECT q1.id AS id, q1.f AS f FROM public.a AS q1 EXCEPT ALL SELECT q2.g AS g, q2.f AS f FROM public.b "
+         "AS q2)"),
+    ],
+)  # fmt: skip
+def test_columns_that_nothing_speaks_of_are_left_out(query: str, made: str) -> None:
+    """So that others may come and go; not those that tell rows apart, nor aggregates."""
+    assert over_views(f"SELECT d.id FROM {query} AS d") == f"SELECT q0.id AS id FROM {made} AS q0"
 
 
 @pytest.mark.parametrize(
@@ -322,6 +340,16 @@ def test_a_condition_of_a_later_join_keeps_what_it_speaks_of() -> None:
         ("SELECT regexp_like(v, '^b', 'n') AS x FROM s.a", "postgres", "calls regexp_like: write ~ or ~*"),
         ("SELECT |/ n + 1 AS x FROM s.a", "postgres", "has the operator |/: write sqrt(..) or cbrt(..)"),
         ("SELECT date_bin('15 min', t, u) AS x FROM s.a", "postgres", "calls date_bin, which qbcd may not write as"),
+        ("SELECT v ^@ 'a' || w AS x FROM s.a", "postgres", "has the operator ^@ beside ||: write LIKE, or starts_with"),
+        ("SELECT v !~~* w || 'a' AS x FROM s.a", "postgres", "has the operator"),
+        ("SELECT n + 0b11 AS x FROM s.a", "postgres", "has a number as 0b11: write its digits"),
+        (
+            "SELECT id FROM s.a WHERE id NOT IN (1, 2) < f",
+            "postgres",
+            "compares NOT id IN (1, 2) with something: write",
+        ),
+        ("SELECT v !~* 'x' = f AS x FROM s.a", "postgres", "compares NOT v ~* 'x' with something: write brackets"),
+        ("SELECT id FROM s.a WHERE n NOT BETWEEN 1 AND 2 <> f", "postgres", "compares NOT n BETWEEN 1 AND 2 with"),
     ],
 )
 def test_what_would_be_written_as_something_else(text: str, dialect: str, reason: str) -> None:
@@ -338,6 +366,14 @@ def test_what_would_be_written_as_something_else(text: str, dialect: str, reason
         ("SELECT date_trunc('month', t) AS x, to_char(t, 'YYYY-MM') AS y, .5 * n AS z FROM s.a", "postgres"),
         ("SELECT t - interval '3' day AS x, date_trunc('MONTH'::text, t) AS y, date(t) AS z FROM s.a", "postgres"),
         ("SELECT '1 day 02:00'::interval + t AS x, strpos(v, 'a') AS y FROM s.a", "postgres"),
+        (
+            "SELECT (id NOT IN (1, 2)) < f AS x, NOT n = 1 AND NOT f AS y FROM s.a WHERE id NOT IN (3) OR n = 2",
+            "postgres",
+        ),
+        (
+            "SELECT v LIKE 'a' AS x, v ~~ 'a' AS y, b'11' AS z FROM s.a WHERE NOT EXISTS (SELECT 1 FROM s.b)",
+            "postgres",
+        ),
     ],
 )
 def test_what_is_written_as_it_was(text: str, dialect: str) -> None:
