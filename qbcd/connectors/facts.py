@@ -80,10 +80,12 @@ class Counter:
     Attributes:
         vouched: The server itself gives its numbers, each larger than all before it.
         refused: Why its numbers are known to come out of order; or an empty string.
+        reached: The last number that the server gave; None where it does not tell.
     """
 
     vouched: bool
     refused: str = ""
+    reached: int | None = None
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ def _counter(source: Source, session: Session, strategy: Stamped, mark: Mark | N
     margin, lag = _spans(strategy.plan)
     refuse_blind(source, session, strategy.plan, look.blind)
     reached = marks.horizon(look, margin, lag)
-    anew = _began_anew(strategy, mark, greatest)
+    anew = _began_anew(source, session, strategy, mark, greatest)
     mark = None if anew else mark
     at, following, seen = (mark["at"], mark.get("next"), mark.get("seen")) if mark else (None, None, None)
     if following is not None and seen is not None and seen < reached and not (look.held and lag is None):
@@ -147,23 +147,24 @@ def _counter(source: Source, session: Session, strategy: Stamped, mark: Mark | N
     return {"at": at, "next": following, "seen": seen if following is not None else None, **anew}
 
 
-def _began_anew(strategy: Stamped, mark: Mark | None, greatest: str | None) -> dict[str, Any]:
-    """What a counter says whose greatest value is less than was read: all rows are read, where a replica tells them.
+def _began_anew(
+    source: Source, session: Session, strategy: Stamped, mark: Mark | None, greatest: str | None
+) -> dict[str, Any]:
+    """What a counter says that seems to count from the start again: rows may stand where polls have passed.
 
-    Its newest rows were deleted, or it counts from the start again, and rows stand where polls have passed.
+    Its greatest value is less than was read. That is so too where its newest rows were deleted; then what numbers it
+    has gone further, where that is told.
     """
     known = mark["at"] if mark else None
     if known is None or greatest is None or Decimal(greatest) >= Decimal(known):
         return {}
-    plan, names = strategy.plan, ", ".join(strategy.names)
-    told = f"the greatest value of {names} is {greatest}, and rows were read up to {known} before"
-    if strategy.keeps == "rows":
-        return {ANEW: True, "remark": f"{told}: all rows are compared"}
-    raise ClockSetBack(
-        f"{told}: its newest rows were deleted, or it counts from the start again, and rows may stand where no poll "
-        "looks any more", stream=plan.stream,
-        remedy=f"qbcd run {plan.stream} --once --accept-source reads every row and goes on from there",
-    )  # fmt: skip
+    [column, *others], plan = strategy.marks, strategy.plan
+    reached = None if others else source.connector.counter_problem(session.connection, plan.table, column).reached
+    if reached is not None and reached >= Decimal(known):
+        return {}
+    told = f"the greatest value of {', '.join(strategy.names)} is {greatest}, and rows were read up to {known} before"
+    again = "all rows are compared" if strategy.keeps == "rows" else "all rows are told again"
+    return {ANEW: True, "remark": f"{told}: it seems to count from the start again, and {again}"}
 
 
 def _system(source: Source, session: Session, plan: StreamPlan, mark: Mark | None) -> str:

@@ -35,6 +35,11 @@ def not_only_writer(conn: Connection, table: Table, applying: Sequence[tuple[str
     return ""
 
 
+_NEXT = """
+SELECT auto_increment AS next FROM information_schema.tables WHERE table_schema = %(schema)s AND table_name = %(name)s
+"""
+
+
 def counter_problem(conn: Connection, table: Table, column: Column) -> Counter:
     """See :meth:`~qbcd.connectors.base.Connector.counter_problem`.
 
@@ -49,7 +54,8 @@ def counter_problem(conn: Connection, table: Table, column: Column) -> Counter:
     if row is None:
         return Counter(False)
     if "auto_increment" in str(row["extra"]).lower():
-        return Counter(True)
+        found = rows_of(conn, _NEXT, _named(table))
+        return Counter(True, reached=int(found[0]["next"]) - 1 if found and found[0]["next"] is not None else None)
     sequence = _REMOTE.fullmatch(str(row["made_by"] or ""))
     if sequence is None:
         return Counter(False)

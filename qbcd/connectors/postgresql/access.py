@@ -50,7 +50,9 @@ SELECT pg_is_in_recovery() AS standby, ARRAY({_SUBSCRIBED})::text[] AS subscribe
 _COUNTERS = f"""{_FAMILY}
 SELECT c.relname AS owner, c.relkind::text AS kind, a.attidentity::text <> '' AS is_identity,
        pg_get_expr(e.adbin, e.adrelid) AS made_by, s.seqrelid::bigint AS sequence,
-       q.relname AS name, s.seqcache AS cache, s.seqcycle AS cycles, s.seqincrement AS step
+       q.relname AS name, s.seqcache AS cache, s.seqcycle AS cycles, s.seqincrement AS step,
+       CASE WHEN has_sequence_privilege(s.seqrelid, 'USAGE, SELECT') THEN pg_sequence_last_value(s.seqrelid) END
+         AS reached
 FROM family f JOIN pg_class c ON c.oid = f.oid JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = %(column)s AND NOT a.attisdropped
 LEFT JOIN pg_attrdef e ON e.adrelid = c.oid AND e.adnum = a.attnum
@@ -117,7 +119,7 @@ def not_only_writer(conn: Connection, table: Table) -> str:
 
 def counter_problem(conn: Connection, table: Table, column: Column) -> Counter:
     """See :meth:`~qbcd.connectors.base.Connector.counter_problem`."""
-    sequences: set[int] = set()
+    sequences: dict[int, int | None] = {}
     vouched = table.kind in ("table", "partitioned")
     for row in rows_of(conn, _COUNTERS, {**_named(table), "column": column.name}):
         if row["kind"] not in ("r", "p"):
@@ -133,9 +135,11 @@ def counter_problem(conn: Connection, table: Table, column: Column) -> Counter:
         ):
             if is_so:
                 return Counter(False, f"sequence {row['name']}, which numbers column {column.name}, {why}")
-        sequences.add(row["sequence"])
+        sequences[row["sequence"]] = row["reached"]
         vouched = vouched and (bool(row["is_identity"]) or _NEXTVAL.fullmatch(str(row["made_by"])) is not None)
-    return Counter(vouched and len(sequences) == 1)
+    return Counter(
+        vouched and len(sequences) == 1, reached=next(iter(sequences.values())) if len(sequences) == 1 else None
+    )
 
 
 def indexes(conn: Connection, table: Table) -> list[Index]:

@@ -1,0 +1,136 @@
+"""Keys that tell rows apart when a stream is prepared, and do not later, or not where a strategy looks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import qbcd
+from qbcd.errors import QbcdError, UnsafeKey
+from tests.support.places import FIRST, Place, over
+from tests.support.project import config, opened, poll
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS = "INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')"
+STREAMS: dict[str, dict[str, Any]] = {
+    "mds": {"type": "mds"}, "id": {"type": "id"}, "some": {"type": "id", "per_poll": 1},
+    "tlcs": {"type": "tlcs", "checksums": "table"}, "id_rcs": {"type": "id_rcs", "buckets": "key"},
+}  # fmt: skip
+
+
+def polled(project: qbcd.Project, name: str) -> dict[str, int]:
+    """Events by op of one poll."""
+    [outcome] = poll(project, name)
+    assert outcome.report is not None
+    return outcome.report.counts
+
+
+def refused(project: qbcd.Project, name: str) -> str:
+    """What a poll is refused by."""
+    with pytest.raises(QbcdError) as caught:
+        polled(project, name)
+    return f"{type(caught.value).__name__}: {caught.value.what}"
+
+
+@over("change", ["INSERT INTO t VALUES (NULL, 'n')", "UPDATE t SET id = NULL WHERE id = 2"])
+def test_a_key_that_is_null(change: str, place: Place, workspace: Path, spark: SparkSession) -> None:
+    """Such a row lies in no range, and is refused by every strategy all the same."""
+    place.sql(f"CREATE TABLE t (id integer UNIQUE, a varchar(9)); {ROWS}")
+    told = [
+        {"name": n, "table": place.table("t"), "key": ["id"], "baseline": "silent", "strategy": s}
+        for n, s in STREAMS.items()
+    ]
+    with opened(config(place.url, *told), workspace, spark) as project:
+        for name in STREAMS:
+            project.stream(name).prepare()
+            assert not polled(project, name), name
+        place.sql(change)
+        for name in STREAMS:
+            assert refused(project, name).startswith("UnsafeKey: key (id) has duplicate or NULL values"), name
+        place.sql("DELETE FROM t; " + ROWS)
+        for name in STREAMS:
+            assert not polled(project, name), name
+
+
+# -- TS ----------------------------------------------------------------------------------------------------------------
+VERSIONS = """CREATE TABLE t (n integer PRIMARY KEY, id integer NOT NULL, a varchar(9), now boolean NOT NULL,
+  at timestamp(6) NOT NULL DEFAULT {moment});
+INSERT INTO t (n, id, a, now) VALUES (1, 1, 'a', TRUE), (2, 2, 'b', TRUE), (3, 2, 'was', FALSE)"""
+KEPT = {"source": {}, "keys": {"replica": "keys"}, "spark": {"replica": "spark"}}
+
+
+@over()
+def test_a_key_that_is_unique_only_within_the_restriction(place: Place, workspace: Path, spark: SparkSession) -> None:
+    """A row outside of it, with the key of one within, would be told as that row's delete."""
+    first = place.kind == FIRST
+    place.sql(VERSIONS.format(moment="localtimestamp" if first else "current_timestamp(6)"))
+    strategy = {"type": "ts", "timestamp": "at", **({"zone": "UTC"} if first else {"lag": "2ms", "margin": "1ms"})}
+    told = [
+        {"name": n, "table": place.table("t"), "key": ["id"], "where": "now", "strategy": {**strategy, **more}}
+        for n, more in KEPT.items()
+    ]
+    with opened(config(place.url, *told), workspace, spark) as project:
+        for name in KEPT:
+            with pytest.raises(UnsafeKey, match="has duplicate or NULL values"):
+                project.stream(name).prepare()
+        place.sql(
+            "DELETE FROM t WHERE n = 3; INSERT INTO t (n, id, a, now) VALUES (4, 3, 'x', FALSE), (5, 3, 'y', FALSE)"
+        )
+        for name in KEPT:  # rows that are all outside of it are nobody's
+            project.stream(name).prepare()
+        place.sql("INSERT INTO t (n, id, a, now) VALUES (6, 1, 'z', FALSE)")
+        for name in KEPT:
+            assert refused(project, name).startswith("UnsafeKey: "), name
+
+
+COUNTED = """CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, a text);
+INSERT INTO t (a) SELECT 'old' FROM generate_series(1, 9)"""
+
+
+def test_a_counter_that_begins_anew(place: Place, workspace: Path, spark: SparkSession) -> None:
+    """All rows are read then; not where its newest rows were deleted."""
+    place.sql(COUNTED)
+    kept = {**KEPT, "none": {"replica": "none"}}
+    told = [
+        {"name": n, "table": "public.t", "baseline": "silent", "strategy": {"type": "ts", "timestamp": "id", **more}}
+        for n, more in kept.items()
+    ]
+    with opened(config(place.url, *told), workspace, spark) as project:
+        for name in kept:
+            project.stream(name).prepare()
+            assert not polled(project, name)
+        place.sql("DELETE FROM t WHERE id = 9")
+        assert not any(polled(project, name) for name in kept)
+        place.sql("TRUNCATE t RESTART IDENTITY; INSERT INTO t (a) SELECT 'new' FROM generate_series(1, 4)")
+        for name in kept:
+            [outcome] = poll(project, name)
+            assert outcome.report is not None
+            assert outcome.report.counts == {"u": 4}, name
+            assert any("it seems to count from the start again" in warning for warning in outcome.report.warnings), name
+        place.sql("INSERT INTO t (a) VALUES ('newer')")
+        for name in kept:
+            assert polled(project, name) == {"u": 1}, name
+            assert polled(project, name) == {}, name
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("strategy", ["mds", "id", "id_rcs"])
+def test_a_table_that_stands_before_the_one_that_was_prepared(
+    strategy: str, place: Place, workspace: Path, spark: SparkSession
+) -> None:
+    """A name without a schema is settled by `prepare`, whatever the search path finds by it later."""
+    place.sql("CREATE TABLE public.t (id integer PRIMARY KEY, a text); INSERT INTO public.t VALUES (1, 'a'), (2, 'b')")
+    told = {"name": "s", "table": "t", "baseline": "silent", "strategy": strategy}
+    with opened(config(place.url, told), workspace, spark) as project:
+        project.stream("s").prepare()
+        role = place.sql("SELECT current_user")[0][0]
+        place.sql(f'CREATE SCHEMA "{role}"; CREATE TABLE "{role}".t (id integer PRIMARY KEY, a text)')
+        place.sql("UPDATE public.t SET a = 'c' WHERE id = 2")
+        assert polled(project, "s") == {"u": 1}
+        assert polled(project, "s") == {}
+        place.sql(f'DROP SCHEMA "{role}" CASCADE')
+        assert polled(project, "s") == {}
