@@ -25,6 +25,7 @@ from qbcd.config import SparkConfig
 from qbcd.errors import EnvironmentMissing, MissingPrivilege, QbcdError, Refused, UnsafeKey
 from qbcd.model import Consistency, StreamPlan, Table
 from qbcd.run import option_place, plan_of, probe_restriction
+from qbcd.sites.moved import refuse_moved
 from qbcd.spark.drivers import Wanted, find_driver, user_cache
 from qbcd.spark.machine import Surroundings, require_java
 from qbcd.spark.provider import SparkProvider
@@ -104,6 +105,7 @@ def _stream_findings(stream: Stream) -> _Found:
                 yield "state", "warning", f"{change.told()}: the next poll takes that up"
             yield "state", "ok", f"prepared, epoch {row.epoch}, {row.last_batch_seq} batches"
         else:
+            refuse_moved(stream.site)
             yield "state", "ok", f"not prepared yet: qbcd prepare {stream.name}"
     for warning in strategy.warnings():
         yield "strategy", "warning", f"{strategy.label}: {warning}"

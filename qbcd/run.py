@@ -22,6 +22,7 @@ from qbcd.errors import ConfigError, DeliveryError, QbcdError, Refused, SchemaCh
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.sinks import Sink, SinkBatch
 from qbcd.sites import Differences, Held, not_prepared
+from qbcd.sites.moved import refuse_moved
 from qbcd.spark.jdbc import explained, spark_failure
 from qbcd.sql import check_operators, check_restriction, restriction_probe, restriction_remedy
 from qbcd.state import StreamRow
@@ -58,6 +59,8 @@ def prepare_stream(stream: Stream) -> Report:
         check_requested(stream.name, stream.settings.requested, row.checkpoint)
         report.warnings.append("is prepared already")
         return report
+    if row is None or not row.prepared:
+        refuse_moved(stream.site)
     plan, report.warnings = plan_of(stream, None)
     with stream.source.read(stream.name) as session:  # looked at again under the baseline's lock; here nothing is made
         stream.site.check_key(session, plan)

@@ -21,6 +21,7 @@ from qbcd.catalog.source import Session, Source
 from qbcd.errors import LeaseHeld, StateConflict
 from qbcd.model import BatchHeader, ServerIdentity, StreamPlan
 from qbcd.sites.guards import key_error, not_prepared
+from qbcd.sites.moved import refuse_moved
 from qbcd.sites.values import Detection, Differences, Held, Settings, Step
 from qbcd.spark.provider import SparkProvider
 from qbcd.state import Acknowledged, LeaseKeeper, ProjectState, StreamRow, StreamStore
@@ -94,11 +95,13 @@ class Site(ABC):
 
         def admit(conn: Connection) -> None:
             if not self.store.exists(conn):
+                refuse_moved(self)
                 raise not_prepared(self.stream)
             self.store.foreign_project(conn, self.project.project_id)
             if register:
                 self.store.register(conn, self.project.project_id, self.stream)
             elif (row := self.store.read(conn, self.stream)) is None:
+                refuse_moved(self)
                 raise not_prepared(self.stream)
             elif row.prepared and not reset:
                 self.prove_place()
