@@ -24,7 +24,7 @@ from qbcd.sinks import Sink, SinkBatch
 from qbcd.sites import Differences, Held, not_prepared
 from qbcd.sites.moved import refuse_moved
 from qbcd.spark.jdbc import explained, spark_failure
-from qbcd.sql import check_operators, check_restriction, restriction_probe, restriction_remedy
+from qbcd.sql import check_chance, check_operators, check_restriction, restriction_probe, restriction_remedy
 from qbcd.state import StreamRow
 from qbcd.stream import Report, Stream
 
@@ -190,6 +190,7 @@ def probe_restriction(stream: Stream, session: Session, plan: StreamPlan) -> Non
     """
     if not plan.where:
         return
+    check_chance(session.connection, stream.source.connector, plan, place=stream.config.place("where"))
     try:
         session.rows(restriction_probe(stream.source.connector, plan))
     except DBAPIError as error:

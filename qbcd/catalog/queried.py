@@ -25,6 +25,9 @@ from qbcd.queries import (
     relation_of,
     words_of,
 )
+from qbcd.queries.clock import TIMES, moment_in
+
+_REMEDY = "take functions of the time, of chance and of the session's user out; those who read the result can add them"
 
 
 def probe_query(source: Source, session: Session, text: str, *, stream: str, place: str = "") -> Table:
@@ -47,12 +50,13 @@ def probe_query(source: Source, session: Session, text: str, *, stream: str, pla
     if called:
         raise ConfigError(
             f"the query uses {called[0]}, so that its result changes by itself", stream=stream, where=place,
-            remedy="leave the time, chance and who asks to those who read the result",
+            remedy=_REMEDY,
         )  # fmt: skip
     look = Views(source, session, stream)
     tables = _bases(source, session, query.bases, stream, place)
     bases = tuple(map(look.into, tables))
     _check_operators(query, bases, stream, place)
+    _check_moments(connector, query, bases, stream, place)
     columns = _columns(source, session, query, stream, place)
     known = relation_of(query.tree, bases, connector.dialect, bare_names=connector.bare_names)
     table = _table(stream, query, bases, _proven(connector, columns, known), known)
@@ -155,6 +159,19 @@ def _check_operators(query: CapturedQuery, bases: Sequence[Table], stream: str, 
         remedy="write JOIN .. ON in place of USING" if using else f"write {name}::text, or name the operator: "
         f"{name} OPERATOR({schema}.=) ..",
     )  # fmt: skip
+
+
+def _check_moments(
+    connector: Connector, query: CapturedQuery, bases: Sequence[Table], stream: str, place: str
+) -> None:  # fmt: skip
+    """Refuses texts that are the present time ('now'): by them the result changes by itself."""
+    times = {c.name for table in bases for c in table.columns if c.travel.kind in TIMES}
+    moment = moment_in(query.tree, connector.moments, lambda column: column.name in times)
+    if moment:
+        raise ConfigError(
+            f"the query uses {moment}, which is the present time, so that its result changes by itself", stream=stream,
+            where=place, remedy=_REMEDY,
+        )  # fmt: skip
 
 
 def _columns(source: Source, session: Session, query: CapturedQuery, stream: str, place: str) -> list[Column]:

@@ -95,6 +95,6 @@ def check_steady_views(connector: Connector, conn: Connection, table: Table, *, 
             raise ConfigError(
                 f"the query reads view {name}, which uses {called[0]}, so that its result changes by itself",
                 stream=stream, where=place,
-                remedy="leave the time, chance and who asks to those who read the result; or capture the view itself "
+                remedy="take it out, those who read the result can add it; or capture the view itself "
                 "by id_rcs or mds, as  table: ..",
             )  # fmt: skip

@@ -21,6 +21,7 @@ from qbcd.model import Column, KeyRange, Table
 class OptionalPrimitives(FollowingPrimitives):
     """What a :class:`~qbcd.connectors.base.Connector` can do beyond what every one must; its base alone."""
 
+    moments: frozenset[str] = frozenset()  # texts that are the present time, where they are read as a time
     query_trial = "try it in a session of the same user"  # how a query is tried that the source refuses
 
     # -- results of queries --------------------------------------------------------------------------------------------
@@ -201,6 +202,15 @@ class OptionalPrimitives(FollowingPrimitives):
             words: In lower case; names that are called end in ``(``.
         """
         raise UnsupportedPrimitive(self.name, "unsteady")
+
+    def chance(self, conn: Connection, words: Sequence[str]) -> list[str]:
+        """Those of a restriction's words whose value differs within one statement, so that no two looks agree.
+
+        Args:
+            conn: A session.
+            words: As `unsteady` takes them.
+        """
+        return []
 
     # -- delete flags --------------------------------------------------------------------------------------------------
     def flag_form(self, column: Column, value: exp.Expression, literal: bool | int | str) -> exp.Expression:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from qbcd.sql.compile import compile_sql
 from qbcd.sql.render import render
 from qbcd.sql.restriction import check_operators, check_restriction, restriction_probe, restriction_remedy
-from qbcd.sql.steadiness import check_steady
+from qbcd.sql.steadiness import check_chance, check_steady
 
 __all__ = [
-    "check_operators", "check_restriction", "check_steady", "compile_sql", "render", "restriction_probe",
-    "restriction_remedy",
+    "check_chance", "check_operators", "check_restriction", "check_steady", "compile_sql", "render",
+    "restriction_probe", "restriction_remedy",
 ]  # fmt: skip

@@ -60,7 +60,7 @@ class MySQLFamily(Connector):
     exports_snapshots = False
     full_join = False
     scattered = frozenset({"uuid"})
-    bucket_words = statements.BUCKETS
+    bucket_words, chance = statements.BUCKETS, staticmethod(unsteady.chance)
     ranges_per_statement = 200
     jdbc_properties = session.JDBC_PROPERTIES
     spelling: ClassVar[session.Spelling]
@@ -256,14 +256,9 @@ class MySQLFamily(Connector):
         return statements.statement_form(tree)
 
     def per_range(
-        self,
-        select: Sequence[str],
-        relation: str,
-        key: Sequence[Column],
-        ranges: Sequence[KeyRange],
-        *,
+        self, select: Sequence[str], relation: str, key: Sequence[Column], ranges: Sequence[KeyRange], *,
         aggregate: bool,
-    ) -> str:
+    ) -> str:  # fmt: skip
         names = [self.quote(c.name) for c in key]
         return statements.per_range(select, relation, key, ranges, names, aggregate=aggregate)
 

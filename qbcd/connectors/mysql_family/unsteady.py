@@ -14,10 +14,16 @@ _CALLED = frozenset({
     "schema", "version", "sleep", "get_lock", "is_free_lock", "is_used_lock", "release_lock", "benchmark", "nextval",
     "lastval", "setval", "load_file", *_BARE,
 })  # fmt: skip
+_CHANCE = frozenset({"rand", "random_bytes", "uuid", "uuid_short", "sys_guid", "sysdate", "nextval", "sleep"})
 _STORED = """
 SELECT DISTINCT lower(routine_name) FROM information_schema.routines
 WHERE routine_type = 'FUNCTION' AND (is_deterministic = 'NO' OR sql_data_access <> 'NO SQL')
 """
+
+
+def chance(conn: Connection, words: Sequence[str]) -> list[str]:
+    """See :meth:`~qbcd.connectors.base.Connector.chance`."""
+    return [word[:-1] for word in words if word.endswith("(") and word[:-1] in _CHANCE]
 
 
 def unsteady(conn: Connection, words: Sequence[str]) -> list[str]:

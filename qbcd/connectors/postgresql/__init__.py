@@ -72,6 +72,7 @@ class PostgreSQL(Connector):
 
     query_trial = "try it in a session whose search_path is pg_catalog alone: names of the user's own need their schema"
     steady_writes = True
+    moments, chance = unsteady.MOMENTS, staticmethod(unsteady.chance)
     plain_functions = functions.PLAIN
     written_again = functions.WRITTEN_AGAIN
 
@@ -257,9 +258,9 @@ class PostgreSQL(Connector):
         return leaves.bucket_leaves(relation, hashed, ranges)
 
     def has_shares(self, table: Table) -> bool:
-        # a child table may be a foreign one, whose rows stand nowhere
-        alone = not any(c.fact("loose") for c in table.columns)
-        return table.kind in ("table", "matview") and table.pages > 0 and alone
+        if any(c.fact("loose") for c in table.columns):  # a child table may be a foreign one, whose rows stand nowhere
+            return False
+        return table.kind in ("table", "matview") and table.pages > 0
 
     def page_share(self, table: Table, number: int, shares: int) -> exp.Expression:
         return forms.page_share(table.pages, number, shares)
@@ -288,10 +289,8 @@ class PostgreSQL(Connector):
 
     def grants(self, schema: str, role: str) -> list[str]:
         own, to = self.quote(schema), self.grantee(role)
-        return [
-            f"GRANT USAGE, CREATE ON SCHEMA {own} TO {to}",
-            f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {own} TO {to}",
-        ]
+        return [f"GRANT USAGE, CREATE ON SCHEMA {own} TO {to}",
+                f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {own} TO {to}"]  # fmt: skip
 
     def create_table(
         self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str], *, written_over: bool = False

@@ -23,6 +23,14 @@ _VOLATILE = """
 SELECT DISTINCT p.proname::text AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
 WHERE p.proname = ANY(%(names)s) AND (p.provolatile = 'v' OR n.nspname <> 'pg_catalog' AND p.provolatile <> 'i')
 """
+_CHANCE = "SELECT DISTINCT proname::text AS name FROM pg_proc WHERE proname = ANY(%(names)s) AND provolatile = 'v'"
+MOMENTS = frozenset({"now", "today", "tomorrow", "yesterday"})  # texts that are the present time, read as a time
+
+
+def chance(conn: Connection, words: Sequence[str]) -> list[str]:
+    """See :meth:`~qbcd.connectors.base.Connector.chance`."""
+    found = {row["name"] for row in rows_of(conn, _CHANCE, {"names": [w[:-1] for w in words if w.endswith("(")]})}
+    return [word.rstrip("(") for word in words if word.rstrip("(") in found]
 
 
 def unsteady(conn: Connection, words: Sequence[str]) -> list[str]:

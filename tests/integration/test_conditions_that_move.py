@@ -1,0 +1,57 @@
+"""Restrictions and queries by chance, and by texts that are the present time: what they hold changes by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qbcd.errors import ConfigError
+from tests.support.places import FIRST, Place, over
+from tests.support.project import config, opened
+
+TABLE = "CREATE TABLE t (id integer PRIMARY KEY, a text, d date, at timestamp NOT NULL DEFAULT current_timestamp)"
+TS: dict[str, Any] = {"type": "ts", "timestamp": "at", "zone": "UTC"}
+
+MOVES = "whose value changes without the row's time-stamp"
+MOVING = "which is the present time, so that its result changes by itself"
+
+
+def refusal(place: Place, workspace: Path, **stream: Any) -> str:
+    """What `prepare` is refused by, or nothing."""
+    with opened(config(place.url, {"name": "s", "baseline": "silent", **stream}), workspace) as project:
+        try:
+            project.stream("s").prepare()
+        except ConfigError as error:
+            return error.what
+        project.stream("s").reset(discard=True)
+        return ""
+
+
+@over("strategy", ["mds", "id", "id_rcs"])
+def test_a_restriction_by_chance(strategy: str, place: Place, workspace: Path) -> None:
+    place.sql(TABLE)
+    words = ["random() < 0.5", "gen_random_uuid() IS NULL"] if place.kind == FIRST else ["rand() < 0.5", "uuid() > a"]
+    for word in words:
+        told = refusal(place, workspace, table=place.table("t"), where=word, strategy=strategy)
+        assert told.startswith(f"the restriction uses {word.split('(')[0]}, whose value is another one at each look")
+    assert not refusal(place, workspace, table=place.table("t"), where="id > 0", strategy="mds")
+
+
+@pytest.mark.parametrize(
+    ("where", "moment"),
+    [
+        ("at < 'now'", "'now'"), ("d >= date 'today'", "'today'"), ("'yesterday'::date < d", "'yesterday'"),
+        ("at <= 'Today 12:00'", "'Today 12:00'"), ("coalesce(d, 'tomorrow') IS NULL", "'tomorrow'"),
+        ("d IN ('2020-01-01', 'now')", "'now'"), ("a = 'now'", ""), ("md5(a) = ('today')", ""), ("d = 'epoch'", ""),
+    ],
+)  # fmt: skip
+def test_a_text_that_is_the_present_time(place: Place, workspace: Path, where: str, moment: str) -> None:
+    """By time-stamp nobody would see rows enter and leave, nor does a query's result stay as it is."""
+    place.sql(TABLE)
+    told = refusal(place, workspace, table="public.t", where=where, strategy=TS)
+    assert told.split(";")[0] == (f"the restriction uses {moment}, {MOVES}" if moment else "")
+    query = f"SELECT id, 'now' AS label FROM public.t WHERE {where}"
+    told = refusal(place, workspace, query=query, strategy={"type": "vbd", "variant": "compare"})
+    assert told == (f"the query uses {moment}, {MOVING}" if moment else "")
