@@ -97,6 +97,9 @@ class Site(ABC):
             if not self.store.exists(conn):
                 refuse_moved(self)
                 raise not_prepared(self.stream)
+            if reset:
+                known = self.project.acknowledged
+                self.store.salvage(conn, self.stream, lambda: [(a.epoch, a.seq) for a in known(self.stream).values()])
             self.store.foreign_project(conn, self.project.project_id)
             if register:
                 self.store.register(conn, self.project.project_id, self.stream)

@@ -7,16 +7,17 @@ takes an open connection and commits nothing, so that rows, manifest, batches an
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 
-from sqlalchemy import delete, insert, select, tuple_, update
+from sqlalchemy import delete, func, insert, select, tuple_, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from qbcd.connectors.stores import facts_of
-from qbcd.errors import StateConflict
+from qbcd.errors import Refused, StateConflict
 from qbcd.model import BatchHeader
 from qbcd.state.manifest import Manifest
-from qbcd.state.rows import StreamRow, batch_from_json, batch_to_json, dump
+from qbcd.state.rows import StreamRow, batch_from_json, batch_to_json, dump, stream_values
 from qbcd.state.tables import seal, unseal
 
 
@@ -112,3 +113,33 @@ class StreamStore(Manifest):
         for table in (self.tables.range, self.tables.segment, self.tables.batch):
             conn.execute(delete(table).where(table.c.stream == row.stream))
         return self.advance(conn, row, checkpoint={}, prepared=False)
+
+    def salvage(self, conn: Connection, stream: str, delivered: Callable[[], Iterable[tuple[int, int]]]) -> None:
+        """Makes a damaged row of a stream one that `forget` can read: not prepared, its numbers past all that were.
+
+        Args:
+            delivered: Gives (epoch, batch_seq) that sinks have, as far as they told.
+        """
+        try:
+            self.read(conn, stream)
+            return
+        except Refused:
+            pass  # of what it holds only numbers are taken, none of which may come again
+        tables = self.tables
+        found = conn.execute(select(tables.stream).where(tables.stream.c.stream == stream)).mappings().one()
+        epochs, seqs = [found["epoch"]], [found["last_batch_seq"]]
+        tokens, ranges = [found["fencing_token"], found["advanced_by"]], [found["next_range_id"]]
+        for values, column in (
+            (epochs, tables.batch.c.epoch), (seqs, tables.batch.c.batch_seq), (tokens, tables.batch.c.token),
+            (tokens, tables.lease.c.token), (ranges, tables.range.c.range_id),
+        ):  # fmt: skip
+            values.append(conn.execute(select(func.max(column)).where(column.table.c.stream == stream)).scalar() or 0)
+        for epoch, seq in delivered():
+            epochs.append(epoch)
+            seqs.append(seq)
+        row = StreamRow(
+            found["project_id"], stream, max(epochs), max(0, found["version"]) + 1, max(tokens), max(seqs), False,
+            next_range_id=max(ranges) + 1, advanced_by=max(tokens),
+        )  # fmt: skip
+        mine = tables.stream.c.stream == stream
+        conn.execute(update(tables.stream).where(mine).values(**seal(tables.stream, stream_values(row))))
