@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -133,7 +135,7 @@ def create_session(settings: SparkSettings, drivers: Sequence[Path]) -> SparkSes
             remedy="hand it to qbcd, for instance qbcd.open(.., spark=spark)",
         )
     require_java()
-    with _quiet_pyspark():
+    with _quiet_pyspark(), _uninterrupted():
         from pyspark import SparkConf
         from pyspark.sql import SparkSession
 
@@ -155,6 +157,22 @@ def create_session(settings: SparkSettings, drivers: Sequence[Path]) -> SparkSes
                 remedy="see the lines above; check Java, spark.master and spark.conf",
             ) from error
     return session
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Puts an interrupt off: of a Java that is still starting nobody would hold the end, and it would stay for ever."""
+    if threading.current_thread() is not threading.main_thread():  # to which interrupts do not come
+        yield
+        return
+    asked = list[int]()
+    before = signal.signal(signal.SIGINT, lambda number, frame: asked.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if asked:
+            raise KeyboardInterrupt
 
 
 def sibling(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:

@@ -85,3 +85,30 @@ def test_other_commands_end_with_the_statement_in_hand(cli: Cli, workspace: Path
     with waiting_for_b(workspace, database, "verify", "b") as process:
         process.send_signal(signal.SIGTERM)
         assert finished(process).code == -signal.SIGTERM
+
+
+def test_an_interrupt_while_java_is_starting(database: str, cli: Cli, workspace: Path) -> None:
+    """It waits until Java can be told to end, so that none is left behind."""
+    (workspace / "qbcd.yaml").write_text(CONFIG.format(url=database).replace("mds", "id_rcs"))
+    process = spawn(workspace, "prepare", "a")
+    started: list[int] = []
+    wait_until(lambda: started.extend(java_below(process.pid)) or bool(started), what="Java that is starting")
+    process.send_signal(signal.SIGINT)
+    ran = finished(process)
+    assert ran.code == 130, ran.err
+    assert "Exception in thread" not in ran.err + ran.out
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started), what="the end of Java")
+
+
+def java_below(pid: int) -> list[int]:
+    """Processes under `pid` in which Spark runs."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            command = (entry / "cmdline").read_bytes()
+        except (OSError, IndexError, ValueError):  # no process, or gone by now
+            continue
+        if parent == pid and b"java" in command and b"SparkSubmit" in command:
+            found.append(int(entry.name))
+    return found
