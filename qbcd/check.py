@@ -26,6 +26,7 @@ from qbcd.errors import EnvironmentMissing, MissingPrivilege, QbcdError, Refused
 from qbcd.model import Consistency, StreamPlan, Table
 from qbcd.run import option_place, plan_of, probe_restriction
 from qbcd.sites.moved import refuse_moved
+from qbcd.sites.owned import reads_alone
 from qbcd.spark.drivers import Wanted, find_driver, user_cache
 from qbcd.spark.machine import Surroundings, require_java
 from qbcd.spark.provider import SparkProvider
@@ -157,7 +158,7 @@ def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamR
         raise MissingPrivilege(
             f"role {rights.role} may not {lacking}, which strategy {plan.strategy} needs",
             stream=stream.name, where=stream.config.place("strategy"),
-            remedy=f"qbcd prepare {stream.name} --dry-run prints the DDL for a DBA; strategy id_rcs needs only SELECT",
+            remedy=f"qbcd prepare {stream.name} --dry-run prints the DDL for a DBA; {reads_alone(plan)}",
         )  # fmt: skip
     return f"role {rights.role} may SELECT and {'use' if there else 'create'} schema {schema}"
 
@@ -256,4 +257,4 @@ def _tried(subject: str, action: Callable[[], object], message: str, stream: str
 
 
 def _failed(subject: str, error: QbcdError, stream: str = "") -> Finding:
-    return Finding(subject, "error", error.what, stream, error)
+    return Finding(subject, "error", error.what.removeprefix(f"{subject}: "), stream, error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from qbcd.catalog.source import Session, Source
 from qbcd.errors import ConfigError, SchemaChanged, SourceChanged
 from qbcd.model import ServerIdentity, StreamPlan, Table
 
+SHORT = 80  # characters of a setting that a message shows
 SETTLED = "settled"  # in a checkpoint: options that the strategy chose itself where the user gave none
 
 
@@ -25,10 +27,17 @@ def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mappi
     free = () if requested.get("query") else FREE
     changed = sorted(k for k in {*now, *then} - {*free} if now.get(k) != then.get(k))
     if changed:
+        told = "; ".join(filter(None, (_moved(k, then.get(k), now.get(k)) for k in changed)))
         raise SchemaChanged(
-            f"{', '.join(changed)} changed in the configuration since prepare",
+            f"{', '.join(changed)} changed in the configuration since prepare{f': {told}' if told else ''}",
             stream=stream, remedy=f"take the change back, or qbcd reset {stream} and prepare it again",
         )  # fmt: skip
+
+
+def _moved(name: str, then: Any, now: Any) -> str:
+    """From what a setting changed to what, where that is short enough to be read."""
+    texts = [json.dumps(value, default=str) if value not in (None, "", [], {}) else "not set" for value in (then, now)]
+    return f"{name} was {texts[0]} and is {texts[1]}" if max(map(len, texts)) <= SHORT else ""
 
 
 def _flat(requested: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,7 +126,7 @@ def _problem(table: Table, remembered: Sequence[Any], shape: Mapping[str, Any]) 
     column, sql_type, collation, *_ = remembered
     now, name = table.column(column), table.label
     if now is None:
-        return f"captured column {column!r} was dropped from {name}"
+        return f"captured column {column!r} is gone from {name} (dropped or renamed)"
     if (now.sql_type, now.collation) != (sql_type, collation):
         then_text, now_text = f"{sql_type} {collation}".strip(), f"{now.sql_type} {now.collation}".strip()
         return f"captured column {column!r} of {name} is {now_text} now and was {then_text}"

@@ -48,7 +48,8 @@ def status(output: Output, streams: StreamNames = None) -> int:
             output.say(f"[bold red]error:[/] {escape(output.masked(_placed(one)))}")
         for sink, failure in one.failures.items():
             times = words.counted(failure.attempts, "attempt")
-            text = f"stream {one.stream}: sink {sink}: {failure.message} ({times}, last {_ago(failure.at)})"
+            said = failure.message.removeprefix(f"sink {sink}: ")
+            text = f"stream {one.stream}: sink {sink}: {said} ({times}, last {_ago(failure.at)})"
             output.say(f"[bold red]error:[/] {escape(output.masked(text))}")
     return worst(codes)
 

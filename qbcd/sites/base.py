@@ -100,7 +100,7 @@ class Site(ABC):
             if reset:
                 known = self.project.acknowledged
                 self.store.salvage(conn, self.stream, lambda: [(a.epoch, a.seq) for a in known(self.stream).values()])
-            self.store.foreign_project(conn, self.project.project_id)
+            self.store.foreign_project(conn, self.project.project_id, self.stream)
             if register:
                 self.store.register(conn, self.project.project_id, self.stream)
             elif (row := self.store.read(conn, self.stream)) is None:

@@ -90,6 +90,11 @@ def _refuse_counter(source: Source, session: Session, strategy: Stamped, place: 
     if told.vouched or plan.option("counter"):
         return
     seen = session.one(strategy.repeated())
+    if int(seen.rows_seen) and not int(seen.values_seen):
+        raise UnsafeWatermark(
+            f"column {column.name!r} is NULL in every row: it tells of no change", stream=plan.stream,
+            where=place("timestamp"), remedy="name a column that each insert and update sets",
+        )  # fmt: skip
     if int(seen.rows_seen) > 1 and seen.values_seen < seen.rows_seen and int(seen.greatest or 0) < int(seen.rows_seen):
         raise UnsafeWatermark(
             f"column {column.name!r} holds {seen.values_seen} different values up to {seen.greatest} in "

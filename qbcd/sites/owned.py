@@ -26,9 +26,9 @@ def create(site: DatabaseSite, plan: StreamPlan) -> None:
     """Makes schema and store, and the index that the user asks for; repeatable."""
     with site.reading() as conn:  # looked at again by each poll; here nothing is made
         site.source.connector.check_in_source(conn, plan.table, stream=site.stream)
-    with _told(site), site.writing() as conn:
+    with _told(site, plan), site.writing() as conn:
         site.store.create(conn)
-        site.store.foreign_project(conn, site.project.project_id)
+        site.store.foreign_project(conn, site.project.project_id, site.stream)
     if plan.option("create_index"):
         _make_index(site, plan)
 
@@ -50,12 +50,17 @@ def make_tables(site: DatabaseSite, plan: StreamPlan, held: Held) -> None:
     statements += [statement for table, statement in tables if not standing.get(table.name)]
     if isinstance(strategy, VbdDelta):
         statements += strategy.indexes()
-    with _told(site):
+    with _told(site, plan):
         run_alone(site, statements, held)
 
 
+def reads_alone(plan: StreamPlan) -> str:
+    """What a role can take that may create nothing."""
+    return f"{'variant checksum' if plan.table.query else 'strategy id_rcs'} needs only SELECT"
+
+
 @contextmanager
-def _told(site: DatabaseSite) -> Iterator[None]:
+def _told(site: DatabaseSite, plan: StreamPlan) -> Iterator[None]:
     """Says what a role without the right to create can do."""
     source = site.source
     try:
@@ -64,7 +69,7 @@ def _told(site: DatabaseSite) -> Iterator[None]:
         raise MissingPrivilege(
             f"no right to create tables in schema {source.schema} of source {source.name} ({error.what})",
             stream=site.stream,
-            remedy="qbcd prepare --dry-run prints the DDL for a DBA; strategy id_rcs needs only SELECT",
+            remedy=f"qbcd prepare --dry-run prints the DDL for a DBA; {reads_alone(plan)}",
         ) from error
 
 

@@ -112,7 +112,7 @@ class StreamRows:
         found = conn.execute(query.with_for_update() if lock else query).mappings().first()
         return None if found is None else stream_row(unseal(table, dict(found)))
 
-    def foreign_project(self, conn: Connection, project_id: str) -> None:
+    def foreign_project(self, conn: Connection, project_id: str, asking: str) -> None:
         """Refuses a store in which another project keeps a stream.
 
         Raises:
@@ -122,13 +122,13 @@ class StreamRows:
         query = select(table.c.stream).where(table.c.project_id != project_id).order_by(table.c.stream).limit(1)
         other = conn.execute(query).scalar()
         if other is not None:
-            raise self._foreign(other)
+            raise self._foreign(other, asking)
 
-    def _foreign(self, stream: str) -> StateConflict:
+    def _foreign(self, stream: str, asking: str) -> StateConflict:
         return StateConflict(
             f"{self.place} holds stream {stream!r} prepared by another project (another state database)",
             remedy="give this project another `schema:`, or use the state database that prepared the stream",
-            stream=stream,
+            stream=asking,
         )
 
     def now(self, conn: Connection) -> float:
@@ -151,7 +151,7 @@ class StreamRows:
             # unlocked: where a refused INSERT has locked the row for reading, two who want more are a deadlock
             row = self.read(conn, stream)
         if row is None or row.project_id != project_id:
-            raise self._foreign(stream)
+            raise self._foreign(stream, stream)
         return row
 
     def lock(self, conn: Connection, stream: str, project_id: str, version: int, token: int) -> StreamRow:
@@ -170,7 +170,7 @@ class StreamRows:
         if row is None:
             raise StateConflict(f"{self.place} knows no such stream", remedy="run `qbcd prepare`", stream=stream)
         if row.project_id != project_id:
-            raise self._foreign(stream)
+            raise self._foreign(stream, stream)
         if (row.version, row.fencing_token) != (version, token):
             raise _moved_on(stream, f"version {version}, token {token}", f"{row.version}, {row.fencing_token}")
         return row

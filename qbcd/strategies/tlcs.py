@@ -59,7 +59,8 @@ class Tlcs(Ranged):
             ddl = self.connector.missing_column(self.plan.table, self.column, "checksum")
             raise ConfigError(
                 f'checksum column "{self.column}" of {name} {what}; it has to be a bigint that may be NULL',
-                stream=self.plan.stream, where=where, remedy=f"add one: {ddl}",
+                stream=self.plan.stream, where=where,
+                remedy=f"add one: {ddl}" if column is None else "name one that is, or the name of one to be added",
             )  # fmt: skip
         if column in self.plan.captured:
             raise ConfigError(

@@ -236,11 +236,11 @@ def test_what_cannot_be_reached(kind: str, case: str, stage: Stage) -> None:
 CHANGED: dict[str, tuple[str, str, type[QbcdError], tuple[str, ...]]] = {
     "column dropped": (
         "ALTER TABLE orders DROP COLUMN note", "ALTER TABLE orders ADD COLUMN note varchar(20)", SchemaChanged,
-        ("captured column 'note' was dropped from ", "(qbcd reset "),
+        ("captured column 'note' is gone from ", "(qbcd reset "),
     ),
     "column renamed": (
         "ALTER TABLE orders RENAME COLUMN region TO area", "ALTER TABLE orders RENAME COLUMN area TO region",
-        SchemaChanged, ("captured column 'region' was dropped from ", "(qbcd reset "),
+        SchemaChanged, ("captured column 'region' is gone from ", "(qbcd reset "),
     ),
     "column retyped": (
         "RETYPE amount decimal(12,2)", "RETYPE amount decimal(10,2)", SchemaChanged,

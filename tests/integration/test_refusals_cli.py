@@ -71,4 +71,4 @@ def test_a_guard_says_how_to_go_on(place: Place) -> None:
     assert (told["error"], told["remedy"], told["exit_code"]) == (what, remedy, 3)
     code, out, said = qbcd(place, "check", key=["x"])
     assert code == 3
-    assert "error: stream orders: key changed in the configuration since prepare (take the change back, or" in said
+    assert "error: stream orders: key changed in the configuration since prepare: key was " in said

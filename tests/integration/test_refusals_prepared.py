@@ -25,6 +25,11 @@ CREATE TABLE loose (k int, part int, x text); INSERT INTO loose SELECT i, i, 'x'
 RESET = "qbcd reset STREAM, then prepare it again; or undo the change at the source"
 
 
+def gone(column: str) -> str:
+    """What is said of a captured column that is not there any more."""
+    return f"captured column '{column}' is gone from public.orders (dropped or renamed)"
+
+
 def leaving_out(column: str) -> str:
     """The remedy where another set of columns would help as well."""
     return f"{RESET}; or leave {column} out by `columns` or `exclude`"
@@ -80,12 +85,12 @@ def refused_while(place: Place, project: qbcd.Project, stream: str, kind: type[Q
         (
             "ALTER TABLE orders DROP COLUMN note",
             "ALTER TABLE orders ADD COLUMN note text",
-            f"stream STREAM: captured column 'note' was dropped from public.orders ({leaving_out('note')})",
+            f"stream STREAM: {gone('note')} ({leaving_out('note')})",
         ),
         (
             "ALTER TABLE orders RENAME COLUMN region TO area",
             "ALTER TABLE orders RENAME COLUMN area TO region",
-            f"stream STREAM: captured column 'region' was dropped from public.orders ({leaving_out('region')})",
+            f"stream STREAM: {gone('region')} ({leaving_out('region')})",
         ),
         (
             "ALTER TABLE orders ALTER COLUMN amount TYPE numeric(12,2)",
@@ -107,7 +112,7 @@ def refused_while(place: Place, project: qbcd.Project, stream: str, kind: type[Q
         (
             "ALTER TABLE orders RENAME COLUMN id TO order_id",
             "ALTER TABLE orders RENAME COLUMN order_id TO id",
-            f"stream STREAM: captured column 'id' was dropped from public.orders ({RESET})",
+            f"stream STREAM: {gone('id')} ({RESET})",
         ),
         (
             "ALTER TABLE orders RENAME TO orders_of_old",
@@ -186,19 +191,27 @@ def test_an_added_column_is_a_warning_and_events_go_on(place: Place, project: qb
 
 
 @pytest.mark.parametrize(
-    ("more", "names"),
+    ("more", "names", "moved"),
     [
-        ({"exclude": ["note"], "types": {"amount": "text"}}, "types"),
-        ({"key": ["id"]}, "key"),
-        ({"table": "public.loose", "key": ["k"]}, "key, table"),
+        (
+            {"exclude": ["note"], "types": {"amount": "text"}},
+            "types",
+            'types was not set and is {"amount": "text"}',
+        ),
+        ({"key": ["id"]}, "key", 'key was not set and is ["id"]'),
+        (
+            {"table": "public.loose", "key": ["k"]},
+            "key, table",
+            'key was not set and is ["k"]; table was ["public", "orders"] and is ["public", "loose"]',
+        ),
     ],
 )
 def test_a_configuration_that_changed_since_prepare(
-    place: Place, project: qbcd.Project, stream: str, more: dict[str, Any], names: str
+    place: Place, project: qbcd.Project, stream: str, more: dict[str, Any], names: str, moved: str
 ) -> None:
     with qbcd.Project.from_dict(written(place, **more), base_dir=place.folder) as changed:
         message = (
-            f"stream {stream}: {names} changed in the configuration since prepare "
+            f"stream {stream}: {names} changed in the configuration since prepare: {moved} "
             f"(take the change back, or qbcd reset {stream} and prepare it again)"
         )
         for action in (lambda: polled(changed, stream), changed.stream(stream).prepare, changed.stream(stream).verify):

@@ -131,11 +131,11 @@ class StreamRowSuite:
     def test_a_foreign_project_is_refused(self, place: Place) -> None:
         registered(place)
         with place.write() as conn:
-            place.store.foreign_project(conn, PROJECT)
+            place.store.foreign_project(conn, PROJECT, "s")
         for action in ("foreign_project", "register", "lock"):
             with pytest.raises(StateConflict, match=r"by another project.*`schema:`"), place.write() as conn:
                 if action == "foreign_project":
-                    place.store.foreign_project(conn, "p2")
+                    place.store.foreign_project(conn, "p2", "s")
                 elif action == "register":
                     place.store.register(conn, "p2", STREAM)
                 else:
