@@ -19,7 +19,11 @@ from qbcd.queries.views import check_view, check_written_again
 from qbcd.strategies.lineage import MOST, key_of
 
 STORED = ("table", "partitioned")
-_KINDS = {"matview": "materialized view", "foreign": "foreign table"}
+_KINDS = {
+    "matview": "materialized view", "foreign": "foreign table",
+    "view": "view that cannot be looked into: the role may not see its definition (SHOW VIEW), or it makes texts of "
+    "its own, which in its place would be others",
+}  # fmt: skip
 
 
 def stored(query: Table) -> list[Table]:

@@ -284,17 +284,19 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "a comparison of a comparison": (
         "SELECT a.id FROM {a} AS a WHERE a.n NOT IN (1, 2) = a.id", ("id",), "write brackets",
     ),
-    "a view": ("SELECT v.id FROM {v} AS v", ("id",), "which is a view"),
+    "a view": ("SELECT v.id FROM {v} AS v", ("id",), ""),
+    "a view with texts of its own": ("SELECT w.id FROM {w} AS w", ("id",), "a view that cannot be looked into"),
     "a name of qbcd's own": ("SELECT a.id, a.n AS `qbcd$0` FROM {a} AS a", ("id",), "names of qbcd's own"),
 }  # fmt: skip
 
 
 def test_refused_by_name(place: Place, workspace: Path) -> None:
     place.sql(
-        f"{TEXTS}; CREATE VIEW v AS SELECT id FROM a; CREATE FUNCTION len(s varchar(99)) RETURNS integer DETERMINISTIC "
+        f"{TEXTS}; CREATE VIEW v AS SELECT id FROM a; CREATE VIEW w AS SELECT id, 'x' AS t FROM a;"
+        "CREATE FUNCTION len(s varchar(99)) RETURNS integer DETERMINISTIC "
         "NO SQL RETURN 7; CREATE TABLE z (id integer PRIMARY KEY, day date NOT NULL, bi integer, D integer)"
     )
-    tables = {name: place.table(name) for name in "abvz"}
+    tables = {name: place.table(name) for name in "abvwz"}
     told = {f"q{n}": case for n, case in enumerate(REFUSED)}
     streams = [stream(place, REFUSED[c][0].format(**tables), *REFUSED[c][1]) | {"name": n} for n, c in told.items()]
     with opened(config(place.url, *streams), workspace) as project:

@@ -91,8 +91,8 @@ def test_an_interrupt_while_java_is_starting(database: str, cli: Cli, workspace:
     """It waits until Java can be told to end, so that none is left behind."""
     (workspace / "qbcd.yaml").write_text(CONFIG.format(url=database).replace("mds", "id_rcs"))
     process = spawn(workspace, "prepare", "a")
-    started: list[int] = []
-    wait_until(lambda: started.extend(java_below(process.pid)) or bool(started), what="Java that is starting")
+    wait_until(lambda: bool(java_below(process.pid)), what="Java that is starting")
+    started = java_below(process.pid)
     process.send_signal(signal.SIGINT)
     ran = finished(process)
     assert ran.code == 130, ran.err
