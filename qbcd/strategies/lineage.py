@@ -27,6 +27,7 @@ from qbcd.strategies.ts import Ts
 KINDS = ("lineage", "changed")
 READING = ("lineage_changed", "lineage_gone", "lineage_fill")  # templates that read the base table, and write
 MOST = 16  # base tables of one query
+OWN_COLUMNS = ("qbcd_digest", "qbcd_there")  # beside those of the base table
 
 
 def lineage_tables(schema: str, stream: str) -> list[tuple[str, str]]:
@@ -88,10 +89,10 @@ class Lineage:
         """Lineage, and what is changed."""
         columns = {c.name: c for c in self.plan.captured}
         stored = [(name, self.connector.column_type(columns[name])) for name in self._stored]
-        key, digest = tuple(c.name for c in self.plan.key), ("qbcd_digest", "bigint")
+        key, digest = tuple(c.name for c in self.plan.key), (OWN_COLUMNS[0], "bigint")
         return [
             OwnTable(self.lineage, (*stored, digest), key, written_over=True),
-            OwnTable(self.changed, (*stored, digest, ("qbcd_there", "smallint")), key),
+            OwnTable(self.changed, (*stored, digest, (OWN_COLUMNS[1], "smallint")), key),
         ]
 
     def indexes(self, joined_by: Sequence[str]) -> list[str]:

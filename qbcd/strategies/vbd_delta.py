@@ -27,7 +27,7 @@ from qbcd.sql import compile_sql, render
 from qbcd.strategies.base import Estimate
 from qbcd.strategies.followed import hidden_table, skeleton_of, stored, unfit_table, view_over
 from qbcd.strategies.in_source import InSource, OwnTable, Part, Way, sql_name
-from qbcd.strategies.lineage import Lineage, Past, Present, affected_table
+from qbcd.strategies.lineage import OWN_COLUMNS, Lineage, Past, Present, affected_table
 from qbcd.strategies.mds import Mds
 from qbcd.strategies.vbd import VbdCompare
 
@@ -80,10 +80,11 @@ class VbdDelta(VbdCompare):
         if word and any(word in text.lower() for text in texts):
             return f"it reads or names something with {word} in it, with which names of qbcd's own begin"
         try:
-            self.skeleton  # noqa: B018 -- built, and kept
+            used = self.skeleton.prepared.used()
         except NotIncremental as reason:
             return f"the query {reason}"
-        return ""
+        own = next((name for names in used.values() for name in names if name in OWN_COLUMNS), "")
+        return f"the query speaks of a column {own}, as one of qbcd's own is called" if own else ""
 
     def check(self, place: Callable[[str], str] | None = None) -> None:
         """The query's changes can be told from those of its base tables, whose time-stamps are sound.

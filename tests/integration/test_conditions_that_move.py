@@ -39,6 +39,25 @@ def test_a_restriction_by_chance(strategy: str, place: Place, workspace: Path) -
     assert not refusal(place, workspace, table=place.table("t"), where="id > 0", strategy="mds")
 
 
+OPERATOR = """
+CREATE TABLE u (n integer); INSERT INTO u VALUES (5);
+CREATE FUNCTION {kind}_most(a integer, b integer) RETURNS boolean LANGUAGE sql {kind} AS 'SELECT a < b';
+CREATE OPERATOR public.## (LEFTARG = integer, RIGHTARG = integer, FUNCTION = public.{kind}_most)
+"""
+
+
+@pytest.mark.parametrize(("kind", "told"), [("stable", "operator(public.##)"), ("immutable", "")])
+def test_an_operator_of_one_s_own(place: Place, workspace: Path, kind: str, told: str) -> None:
+    """As a function of one's own: what is not declared immutable may change by itself."""
+    place.sql(f"{TABLE}; {OPERATOR.format(kind=kind)}")
+    where = "id OPERATOR(public.##) 5"
+    found = refusal(place, workspace, table="public.t", where=where, strategy=TS)
+    assert found.split(";")[0] == (f"the restriction uses {told}, {MOVES}" if told else "")
+    query = f"SELECT id FROM public.t WHERE {where}"
+    found = refusal(place, workspace, query=query, strategy={"type": "vbd", "variant": "compare"})
+    assert found == (f"the query uses {told}, so that its result changes by itself" if told else "")
+
+
 @pytest.mark.parametrize(
     ("where", "moment"),
     [

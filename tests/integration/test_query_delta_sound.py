@@ -130,6 +130,9 @@ REFUSED: dict[str, tuple[str, str]] = {
     "NATURAL": ("SELECT x.id FROM public.x NATURAL JOIN public.z", "NATURAL JOIN"),
     "a whole row": ("SELECT x.id, md5(x.*::text) AS h FROM public.x", "takes a whole row"),
     "a row": ("SELECT x.id, md5(x::text) AS h FROM public.x", "takes a whole row"),
+    "a column named as one of qbcd's own": (
+        "SELECT own.id FROM public.own WHERE own.qbcd_digest > 1", "a column qbcd_digest",
+    ),
     "a row in WHERE": ("SELECT x.id FROM public.x WHERE x.*::text <> 'a'", "takes a whole row"),
     "a name of the select list": (
         "SELECT t.id FROM public.t WHERE EXISTS (SELECT y.id AS n FROM public.y WHERE y.xid = n)", "speaks of n",
@@ -177,6 +180,7 @@ def test_whole_numbers_beside_floating_point_numbers(place: Place, workspace: Pa
 
 def test_refused_by_name(place: Place, workspace: Path) -> None:
     place.sql(f"{TABLES}; CREATE TABLE t (id integer PRIMARY KEY, n integer)")
+    place.sql("CREATE TABLE own (id integer PRIMARY KEY, qbcd_digest integer)")
     names = {case: f"q{number}" for number, case in enumerate(REFUSED)}
     with opened(config(place.url, *(_stream(names[c], q) for c, (q, _) in REFUSED.items())), workspace) as project:
         for case, (_, told) in REFUSED.items():

@@ -33,8 +33,24 @@ def chance(conn: Connection, words: Sequence[str]) -> list[str]:
     return [word.rstrip("(") for word in words if word.rstrip("(") in found]
 
 
+_OPERATORS = """
+SELECT DISTINCT n.nspname::text AS schema, o.oprname::text AS name FROM pg_operator o
+JOIN pg_namespace n ON n.oid = o.oprnamespace JOIN pg_proc p ON p.oid = o.oprcode
+WHERE o.oprname = ANY(%(names)s) AND n.nspname <> 'pg_catalog' AND p.provolatile <> 'i'
+"""
+
+
+def _operators(conn: Connection, words: Sequence[str]) -> list[str]:
+    """Those of ``operator(schema.name`` behind which a function stands that is not declared immutable."""
+    named = {word: word.removeprefix("operator(").replace('"', "").rpartition(".") for word in words}
+    rows = rows_of(conn, _OPERATORS, {"names": [name for _, _, name in named.values()]}) if named else []
+    found = {(row["schema"], row["name"]) for row in rows}
+    return [f"{word})" for word, (schema, _, name) in named.items() if (schema, name) in found]
+
+
 def unsteady(conn: Connection, words: Sequence[str]) -> list[str]:
     """See :meth:`~qbcd.connectors.base.Connector.unsteady`."""
     called = [word[:-1] for word in words if word.endswith("(")]
     found = {row["name"] for row in rows_of(conn, _VOLATILE, {"names": called})} | (_CALLED & set(called))
-    return [f"{word.rstrip('(')}" for word in words if word in _BARE or word.rstrip("(") in found]
+    moving = [word.rstrip("(") for word in words if word in _BARE or word.rstrip("(") in found]
+    return [*_operators(conn, [word for word in words if word.startswith("operator(")]), *moving]
