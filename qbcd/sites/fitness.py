@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import ConfigError, MissingPrivilege, Refused, UnsafeWatermark
 from qbcd.marks import Window
+from qbcd.model import StreamPlan
 from qbcd.sites.horizon import refuse_blind
 from qbcd.sql import check_steady
 from qbcd.strategies import Atdi, InSource, Ranged, Stamped, Strategy, Tdi, Tlcs, VbdCompare, VbdDelta, why_not_delta
@@ -137,6 +138,16 @@ def _refuse_unordered(source: Source, session: Session, strategy: InSource, plac
 
 
 # -- what is dearer than it needs to be --------------------------------------------------------------------------------
+def _blind_later(source: Source, session: Session, plan: StreamPlan) -> list[str]:
+    """That other sessions, of which none may be open now, will hide how far time-stamps are complete."""
+    connector, conn = source.connector, session.connection
+    if plan.option("lag") is not None or connector.sees_sessions(conn):
+        return []
+    role = connector.privileges(conn, plan.table, (), "").role
+    grant = connector.sessions_grant(role)
+    return [f"role {role} may not see other sessions: polls are refused while any are open ({grant})"]
+
+
 def remarks(source: Source, session: Session, strategy: InSource) -> list[str]:
     """What works, and costs more than it needs to."""
     plan = strategy.plan
@@ -151,7 +162,7 @@ def remarks(source: Source, session: Session, strategy: InSource) -> list[str]:
         return ["no index can serve xmin: each poll reads the whole table"]
     table = plan.table
     indexes = source.connector.indexes(session.connection, table)
-    found = []
+    found = _blind_later(source, session, plan)
     if table.kind in STORED and not serves(strategy, indexes):
         found.append(
             f"no index begins with {strategy.names[0]}: each poll reads the whole table "

@@ -10,6 +10,7 @@ import pytest
 
 import qbcd
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, UnsafeWatermark
+from qbcd.run import plan_of
 from tests.support.places import FIRST, Place, over
 from tests.support.project import config
 from tests.support.refusals import traces
@@ -185,6 +186,26 @@ def test_writers_that_nobody_sees(there: Place, workspace: Path) -> None:
                 refused(there, workspace, work, UnsafeWatermark, "no safe watermark", "pg_read_all_stats", "set `lag`")
             else:
                 refused(there, workspace, work, MissingPrivilege, "PROCESS")
+
+
+def test_a_right_that_is_missed_only_while_others_are_there(there: Place, workspace: Path) -> None:
+    """It is told before, whoever is there."""
+    table = {"name": "s", "table": there.table("t"), "strategy": {"type": "ts", "timestamp": "at"}}
+    with there.user() as user:
+        there.grant("SELECT", "t", user)
+        there.grant_own_schema(user)
+
+        def told() -> list[str]:
+            with qbcd.Project.from_dict(config(there.url_as(user), table), base_dir=workspace) as project:
+                work = project.work("s")
+                plan, _ = plan_of(work, None)
+                with work.source.read("s") as session:
+                    return work.site.remarks(session, plan)
+
+        grant = f'GRANT pg_read_all_stats TO "{user}"'
+        assert f"role {user} may not see other sessions: polls are refused while any are open ({grant})" in told()
+        there.sql(grant)
+        assert not any("may not see other sessions" in remark for remark in told())
 
 
 @over(elsewhere=[])
