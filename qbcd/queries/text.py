@@ -18,7 +18,6 @@ _WHOLE = re.compile(r"-?[0-9]+")
 _UNITS = frozenset({"microsecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"})
 
 
-_BASED = (TokenType.HEX_STRING, TokenType.BIT_STRING)
 _LEVEL = ("~~", "!~~", "~~*", "!~~*", "^@")  # which go from left to right with ||, unlike the words they stand for
 
 
@@ -77,7 +76,7 @@ def misread(text: str, dialect: str) -> str:
     """What of a text would mean something else once it was parsed and written again; empty where nothing does.
 
     ``"bit"`` has any length and ``bit`` one, and ``date_part`` another type than ``extract``, which it is taken for.
-    ``0x41`` is a number, and ``x'41'``, which it is taken for, is none; so is ``0b11``.
+    ``0x41`` is a number, and ``x'41'``, which it is taken for, is none.
     """
     read = tokens(text, dialect)
     joins_texts = any(token.token_type == TokenType.DPIPE for token in read)
@@ -94,7 +93,7 @@ def misread(text: str, dialect: str) -> str:
             return f"has the operator {text[token.start : token.end + 1]} beside ||: write LIKE, or starts_with(..)"
         if token.token_type in (TokenType.PIPE_SLASH, TokenType.DPIPE_SLASH):
             return f"has the operator {token.text}: write sqrt(..) or cbrt(..)"
-        if token.token_type in _BASED and text[token.start : token.start + 2].lower() in ("0x", "0b"):
+        if token.token_type == TokenType.HEX_STRING and text[token.start : token.start + 2].lower() == "0x":
             return f"has a number as {text[token.start : token.end + 1]}: write its digits"
     return ""
 

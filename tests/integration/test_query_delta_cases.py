@@ -294,7 +294,10 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a function of another type": (
         "SELECT o.id, date_part('day', o.at) AS d FROM public.orders o", {}, "calls date_part: write extract",
     ),
-    "names of columns in a join": ("SELECT o.i, o.region FROM public.orders AS o (i)", {"key": ["i"]}, "other names"),
+    "arms of several types": (
+        "SELECT id FROM public.orders WHERE amount IN (SELECT id FROM public.lines UNION SELECT 1.5 FROM public.lines)",
+        {}, "a UNION whose arms are of several types",
+    ),
     "several rows of one": (
         "SELECT o.id, generate_series(1, 2) AS n FROM public.orders o", {"key": ["id", "n"]}, "several rows",
     ),

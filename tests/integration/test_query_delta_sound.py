@@ -130,6 +130,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "NATURAL": ("SELECT x.id FROM public.x NATURAL JOIN public.z", "NATURAL JOIN"),
     "a whole row": ("SELECT x.id, md5(x.*::text) AS h FROM public.x", "takes a whole row"),
     "a row": ("SELECT x.id, md5(x::text) AS h FROM public.x", "takes a whole row"),
+    "a number by its bits": ("SELECT x.id, x.n + 0b11 AS n FROM public.x", "has a number as 0b11: write its digits"),
     "a column named as one of qbcd's own": (
         "SELECT own.id FROM public.own WHERE own.qbcd_digest > 1", "a column qbcd_digest",
     ),

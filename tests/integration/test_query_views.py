@@ -169,7 +169,7 @@ REFUSED = {
     "WHERE id < 5":
         "the query reads view public.v, which is recursive",
     "CREATE VIEW v AS SELECT o.id, l.region FROM kept.orders o LEFT JOIN (kept.lines k JOIN kept.orders l "
-    "ON l.id = k.order_id) ON k.id = o.id": "the query reads view public.v, which",
+    "USING (at)) ON k.id = o.id": "the query reads view public.v, which joins by USING",
     "CREATE VIEW v AS SELECT oid::bigint AS id, relname::text AS region FROM pg_class":
         "the query reads view public.v, which reads the server's own pg_class",
     "CREATE VIEW v AS SELECT id, @ customer AS region FROM kept.orders":

@@ -342,7 +342,6 @@ def test_a_condition_of_a_later_join_keeps_what_it_speaks_of() -> None:
         ("SELECT date_bin('15 min', t, u) AS x FROM s.a", "postgres", "calls date_bin, which qbcd may not write as"),
         ("SELECT v ^@ 'a' || w AS x FROM s.a", "postgres", "has the operator ^@ beside ||: write LIKE, or starts_with"),
         ("SELECT v !~~* w || 'a' AS x FROM s.a", "postgres", "has the operator"),
-        ("SELECT n + 0b11 AS x FROM s.a", "postgres", "has a number as 0b11: write its digits"),
         (
             "SELECT id FROM s.a WHERE id NOT IN (1, 2) < f",
             "postgres",

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sqlglot
+from sqlglot import TokenType
+
+from qbcd.connectors.postgresql.forms import DIALECT
+
 # Functions of one row that come up in queries, and that SQL's standard does not have; words that read like calls.
 PLAIN = frozenset({
     "abs", "age", "all", "array_length", "ascii", "btrim", "cardinality", "char_length", "chr", "concat", "concat_ws",
@@ -28,3 +33,12 @@ WRITTEN_AGAIN = frozenset({
     "strtotime", "substring", "sum", "tan", "timestamptrunc", "timetostr", "tonumber", "translate", "trim", "trunc",
     "unixtotime", "upper", "variance", "variancepop", "widthbucket",
 })  # fmt: skip
+
+
+def misread(text: str, tables: object) -> str:
+    """See :meth:`~qbcd.connectors.base.Connector.misread`: ``0b11`` is a number, ``b'11'``, as it is written, is none."""
+    for token in sqlglot.tokenize(text, read=DIALECT):
+        written = text[token.start : token.end + 1]
+        if token.token_type == TokenType.BIT_STRING and written[:2].lower() == "0b":
+            return f"has a number as {written}: write its digits"
+    return ""

@@ -23,7 +23,11 @@ _VOLATILE = """
 SELECT DISTINCT p.proname::text AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
 WHERE p.proname = ANY(%(names)s) AND (p.provolatile = 'v' OR n.nspname <> 'pg_catalog' AND p.provolatile <> 'i')
 """
-_CHANCE = "SELECT DISTINCT proname::text AS name FROM pg_proc WHERE proname = ANY(%(names)s) AND provolatile = 'v'"
+# Of the user's own, which is volatile unless it says otherwise, nobody knows whether it is.
+_CHANCE = """
+SELECT DISTINCT proname::text AS name FROM pg_proc
+WHERE proname = ANY(%(names)s) AND provolatile = 'v' AND pronamespace = 'pg_catalog'::regnamespace
+"""
 MOMENTS = frozenset({"now", "today", "tomorrow", "yesterday"})  # texts that are the present time, read as a time
 
 
