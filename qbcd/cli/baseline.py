@@ -97,7 +97,7 @@ def reset(output: Output, stream: StreamName, yes: Yes = False, discard: Discard
 
 
 def retire(output: Output, stream: StreamName, sink: SinkName, yes: Yes = False) -> int:
-    """Forget a sink that is configured no more; what waits for it need not be kept."""
+    """Forget a sink that is no longer configured; its pending batches are dropped."""
     with output.project() as project:
         handle = project.stream(stream)
         question = f"Forget sink {sink} of {stream}? What waits for it is never delivered to it."

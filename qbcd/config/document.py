@@ -240,7 +240,7 @@ class _Reader:
                 raise self.fail(line, "this key is not valid Unicode", "correct the escape", path)
             here = (*path, name)
             if name in values:
-                what = f"this key is already there in line {self.lines[here]}"
+                what = f"this key already stands in line {self.lines[here]}"
                 raise self.fail(line, what, "remove one", here)
             self.lines[here] = line
             values[name] = self.node(self.take(), here)
