@@ -47,16 +47,21 @@ class Views:
         except Unfit:  # said where it matters: by `remarks_on_views`, and by variant delta
             bases = ()
         names = [(base.schema, base.name) for base in bases]
-        self._look_behind(table, [name for name in dict.fromkeys(names) if name not in self._behind])
+        if not self._look_behind(table, [name for name in dict.fromkeys(names) if name not in self._behind]):
+            return table
         return replace(table, definition=definition, bases=tuple(self._behind[name] for name in names))
 
-    def _look_behind(self, view: Table, names: Sequence[tuple[str, str]]) -> None:
+    def _look_behind(self, view: Table, names: Sequence[tuple[str, str]]) -> bool:
+        """Looks up what a view reads; whether the role is shown that there is such a thing."""
         conn, connector = self._session.connection, self._source.connector
         for name, table in zip(names, connector.probe_tables(conn, names), strict=True):
+            if table is None and connector.hides_tables:
+                return False
             if table is None:
                 raise SchemaChanged(f"view {view.label} was changed a moment ago", stream=self._stream,
                                     remedy="poll again")  # fmt: skip
             self._behind[name] = self.into(replace(table, grant=_grant(connector, conn, table)))
+        return True
 
 
 def _grant(connector: Connector, conn: Connection, table: Table) -> str:

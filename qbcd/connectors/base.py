@@ -40,6 +40,7 @@ class Connector(OptionalPrimitives, ABC):
     identifier_limit: int
     column_limit: int  # columns of one table
     wipe = ""  # SQL, outside a transaction, after which a session is as it began; empty where there is none
+    hides_tables = False  # the catalog shows a role only what it has a right on
     bare_names = True  # sessions know tables without their schema
     exports_snapshots: bool  # other sessions can read in a transaction's snapshot; else each statement has its own
     full_join: bool

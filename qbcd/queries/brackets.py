@@ -45,8 +45,11 @@ def open_first(tree: Tree) -> None:
     for select in tree.find_all(exp.Select):
         source = select.args.get("from_")
         if source is not None and _is_joined(source.this):
-            first, joins = opened(source.this)[0], joins_of(select)
+            (first, within), joins = opened(source.this), joins_of(select)
             first.set("joins", None)
+            for join in within:
+                if not any(join.args.get(part) for part in ("side", "kind", "method", "on", "using")):
+                    join.set("kind", "CROSS")  # a comma in brackets joins before what follows them
             source.set("this", first)
             select.set("joins", joins)
 

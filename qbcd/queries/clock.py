@@ -9,6 +9,7 @@ from sqlglot import exp
 
 Tree = Any
 TIMES = ("date", "time", "timestamp", "timestamptz")  # as values travel
+_BESIDE = (exp.Binary, exp.In, exp.Between, exp.Coalesce, exp.Greatest, exp.Least, exp.Nullif)
 _TIMES = exp.DataType.TEMPORAL_TYPES
 
 
@@ -21,17 +22,18 @@ def moment_in(tree: Tree, words: Collection[str], is_time: Callable[[exp.Column]
         is_time: Whether a column is one.
     """
     for text in tree.find_all(exp.Literal):
-        first = text.name.strip().lower().split(" ")[0] if text.is_string else ""
-        if first in words and _is_time(text, is_time):
+        first, _, rest = text.name.strip().lower().partition(" ") if text.is_string else ("", "", "")
+        if first in words and (not rest or rest[0].isdigit()) and _is_time(text, is_time):
             return f"'{text.name}'"
     return ""
 
 
 def _is_time(text: exp.Literal, is_time: Callable[[exp.Column], bool]) -> bool:
+    """Whether a text is cast to a time, or stands beside a column that is one."""
     above: Tree = text.parent
     while isinstance(above, (exp.Paren, exp.Tuple)):
         above = above.parent
     if isinstance(above, exp.Cast):
         return above.to.this in _TIMES
-    beside = [] if above is None or isinstance(above, (exp.Query, exp.Alias)) else above.iter_expressions()
-    return any(is_time(column) for part in beside for column in part.find_all(exp.Column))
+    beside = above.iter_expressions() if isinstance(above, _BESIDE) else ()
+    return any(isinstance(part, exp.Column) and is_time(part) for part in (one.unnest() for one in beside))

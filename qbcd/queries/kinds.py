@@ -68,7 +68,17 @@ class Kinds:
             within = self._derived[item.table]
             names = [one.alias_or_name for one in selects(within)[0].expressions]
             return self._of_column(within, names.index(item.name))
-        return {item}
+        return self._of_function(item)
+
+    def _of_function(self, item: Tree) -> set[Any]:
+        """Of what is computed: one function of one kind of values gives one kind."""
+        if isinstance(item, (exp.Count, exp.Length)):
+            return {_EXACTLY}
+        if isinstance(item, (exp.Max, exp.Min, exp.Lower, exp.Upper, exp.Trim, exp.Neg)):
+            return self._of(item.this)
+        made = [self._of(part) for part in item.find_all(exp.Column, exp.Cast) if part is not item]
+        return {(type(item).__name__, item.name if isinstance(item, exp.Anonymous) else "",
+                 frozenset().union(*made))}  # fmt: skip
 
     def _of_base(self, table: Name, name: str) -> Any:
         if self._column_of is None:

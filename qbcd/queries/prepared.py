@@ -145,6 +145,8 @@ def _check_size(tree: exp.Query) -> None:
 def _open_exists(tree: exp.Query) -> None:
     """Leaves out the LIMIT of an EXISTS, which asks for one row anyway."""
     for test in tree.find_all(exp.Exists):
+        if isinstance(test.this, exp.Select) and not test.this.args.get("distinct"):
+            test.this.set("expressions", [exp.Literal.number(1) if e.is_star else e for e in test.this.expressions])
         limit = test.this.args.get("limit") if isinstance(test.this, exp.Select) else None
         number = limit.expression if isinstance(limit, exp.Limit) else None
         whole = isinstance(number, exp.Literal) and number.is_int and int(number.this) > 0
@@ -224,7 +226,7 @@ def _prune(tree: exp.Query) -> None:
         united = set_operations(item)
         if any(map(_hangs_on_all, arms)) or not all(map(_keeps_all, united)):
             continue
-        kept = [n for n, name in enumerate(names) if name in spoken or any(_aggregates(arm, n) for arm in arms)] or [0]
+        kept = [n for n, name in enumerate(names) if name in spoken or any(_matters(arm, n) for arm in arms)] or [0]
         for arm in arms:
             arm.set("expressions", [arm.expressions[n] for n in kept])
         for node in (*arms, *united):
@@ -232,7 +234,9 @@ def _prune(tree: exp.Query) -> None:
 
 
 def _hangs_on_all(select: exp.Select) -> bool:
-    order = select.args.get("order")
+    order, group = select.args.get("order"), select.args.get("group")
+    if group is not None and any(isinstance(by, exp.Literal) for by in group.expressions):
+        return True  # by a position that is a constant
     return bool(select.args.get("distinct")) or (order is not None and order.find(exp.AggFunc) is not None)
 
 
@@ -240,5 +244,6 @@ def _keeps_all(united: exp.SetOperation) -> bool:
     return isinstance(united, exp.Union) and united.args.get("distinct") is False
 
 
-def _aggregates(select: exp.Select, position: int) -> bool:
-    return select.expressions[position].find(exp.AggFunc) is not None
+def _matters(select: exp.Select, position: int) -> bool:
+    # an aggregate makes one row of all, a function may make several of one, a subquery reads tables of its own
+    return not isinstance(select.expressions[position].unalias(), (exp.Column, exp.Literal))

@@ -18,7 +18,7 @@ _WHOLE = re.compile(r"-?[0-9]+")
 _UNITS = frozenset({"microsecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"})
 
 
-_LEVEL = ("~~", "!~~", "~~*", "!~~*", "^@")  # which go from left to right with ||, unlike the words they stand for
+_LEVEL = ("~~", "!~~", "~~*", "!~~*", "^@")
 
 
 class Unfit(Exception):
@@ -79,7 +79,6 @@ def misread(text: str, dialect: str) -> str:
     ``0x41`` is a number, and ``x'41'``, which it is taken for, is none.
     """
     read = tokens(text, dialect)
-    joins_texts = any(token.token_type == TokenType.DPIPE for token in read)
     for before, token, after in zip([*read[:1], *read], read, [*read[1:], *read[-1:]], strict=False):
         quoted = text[token.start : token.start + 1] == '"'
         cast = before.token_type == TokenType.ALIAS and after.token_type == TokenType.R_PAREN
@@ -89,13 +88,17 @@ def misread(text: str, dialect: str) -> str:
             return "calls date_part: write extract(.. FROM ..)"
         if token.text.lower() == "regexp_like" and after.token_type == TokenType.L_PAREN:
             return "calls regexp_like: write ~ or ~*"
-        if joins_texts and text[token.start : token.end + 1] in _LEVEL:
-            return f"has the operator {text[token.start : token.end + 1]} beside ||: write LIKE, or starts_with(..)"
         if token.token_type in (TokenType.PIPE_SLASH, TokenType.DPIPE_SLASH):
             return f"has the operator {token.text}: write sqrt(..) or cbrt(..)"
         if token.token_type == TokenType.HEX_STRING and text[token.start : token.start + 2].lower() == "0x":
             return f"has a number as {text[token.start : token.end + 1]}: write its digits"
     return ""
+
+
+def level_operators(text: str, dialect: str) -> list[str]:
+    """Operators of a text that go from left to right with ||, unlike the words and calls that are written for them."""
+    found = (text[token.start : token.end + 1] for token in tokens(text, dialect))
+    return [operator for operator in found if operator in _LEVEL]
 
 
 def literals(text: str, dialect: str) -> list[str]:

@@ -13,7 +13,7 @@ from qbcd.queries.parsed import CapturedQuery, parsed
 from qbcd.queries.prepared import prepare_query
 from qbcd.queries.refusals import refusals
 from qbcd.queries.tables import compared_values, folded, joined_names
-from qbcd.queries.text import Unfit, literals, misread
+from qbcd.queries.text import Unfit, level_operators, literals, misread
 from qbcd.queries.trees import Columns, Name, NotIncremental
 
 
@@ -89,6 +89,10 @@ def check_written_again(text: str, dialect: str, known: Collection[str]) -> None
     problem = misread(text, dialect)
     if problem:
         raise NotIncremental(problem)
+    level = level_operators(text, dialect)
+    for node in tree.find_all(exp.Like, exp.ILike, exp.StartsWith) if level else ():
+        if any(isinstance(part, exp.DPipe) for part in (node.this, node.args.get("expression"), node.parent)):
+            raise NotIncremental(f"has the operator {level[0]} beside ||: write LIKE, or starts_with(..)")
     for negated in tree.find_all(exp.Not):  # which would stand before all of it, as NOT a IN (..) < b
         above = negated.parent
         if isinstance(above, (exp.Binary, exp.Predicate)) and not isinstance(above, exp.Connector):

@@ -136,7 +136,7 @@ def _counter(source: Source, session: Session, strategy: Stamped, mark: Mark | N
     refuse_blind(source, session, strategy.plan, look.blind)
     reached = marks.horizon(look, margin, lag)
     anew = _began_anew(source, session, strategy, mark, greatest)
-    mark = None if anew else mark
+    mark = None if anew.get(ANEW) else mark
     at, following, seen = (mark["at"], mark.get("next"), mark.get("seen")) if mark else (None, None, None)
     if following is not None and seen is not None and seen < reached and not (look.held and lag is None):
         at, following = following, None
@@ -163,6 +163,8 @@ def _began_anew(
     if reached is not None and reached >= Decimal(known):
         return {}
     told = f"the greatest value of {', '.join(strategy.names)} is {greatest}, and rows were read up to {known} before"
+    if reached is None and strategy.keeps != "rows":  # all would come again at each delete of the newest row
+        return {"remark": f"{told}: if it counts from the start again, reset the stream"}
     again = "all rows are compared" if strategy.keeps == "rows" else "all rows are told again"
     return {ANEW: True, "remark": f"{told}: it seems to count from the start again, and {again}"}
 

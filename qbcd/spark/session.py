@@ -165,14 +165,18 @@ def _uninterrupted() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # to which interrupts do not come
         yield
         return
+    before = signal.getsignal(signal.SIGINT)
+    if before in (signal.SIG_IGN, None):
+        yield
+        return
     asked = list[int]()
-    before = signal.signal(signal.SIGINT, lambda number, frame: asked.append(number))
+    signal.signal(signal.SIGINT, lambda number, frame: asked.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
         if asked:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
 
 def sibling(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:

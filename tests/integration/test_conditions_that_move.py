@@ -63,7 +63,12 @@ def test_an_operator_of_one_s_own(place: Place, workspace: Path, kind: str, told
     [
         ("at < 'now'", "'now'"), ("d >= date 'today'", "'today'"), ("'yesterday'::date < d", "'yesterday'"),
         ("at <= 'Today 12:00'", "'Today 12:00'"), ("coalesce(d, 'tomorrow') IS NULL", "'tomorrow'"),
-        ("d IN ('2020-01-01', 'now')", "'now'"), ("a = 'now'", ""), ("md5(a) = ('today')", ""), ("d = 'epoch'", ""),
+        ("d IN ('2020-01-01', 'now')", "'now'"),
+        ("CASE WHEN d > '2024-01-01' THEN 'today' ELSE 'old' END = 'today'", ""),
+        ("at > '2020-01-01' AND a = 'now'", ""),
+        ("a = 'now'", ""),
+        ("md5(a) = ('today')", ""),
+        ("d = 'epoch'", ""),
     ],
 )  # fmt: skip
 def test_a_text_that_is_the_present_time(place: Place, workspace: Path, where: str, moment: str) -> None:

@@ -99,6 +99,27 @@ def test_views_that_are_not_followed(place: Place, workspace: Path) -> None:
             assert told in caught.value.what, (case, caught.value.what)
 
 
+def test_a_right_to_definitions_comes_and_goes(place: Place, workspace: Path) -> None:
+    """Where the result is compared, nothing hangs on it."""
+    place.sql(f"{TABLES}; {VIEWS}")
+    with place.user() as role:
+        place.grant("SELECT", "big", role)
+        one = stream(place, queries(place)["plain"], "id") | {"strategy": {"type": "vbd", "variant": "checksum"}}
+        data = config(place.url, one)
+        data["sources"]["shop"]["url"] = place.url_as(role)
+        with opened(data, workspace) as project:
+            project.stream("q").prepare()
+            assert not found(project)
+            place.grant("SHOW VIEW", "big", role)
+            place.sql("UPDATE orders SET region = 'south' WHERE id = 1")
+            assert found(project) == {"u": 1}
+            place.grant("SELECT", "orders", role)
+            place.sql("UPDATE orders SET region = 'far' WHERE id = 1")
+            assert found(project) == {"u": 1}
+            place.revoke("SHOW VIEW", "big", role)
+            assert not found(project)
+
+
 def test_a_role_that_may_not_see_the_definition(place: Place, workspace: Path) -> None:
     """It reads the view, and nothing says what that stands for."""
     place.sql(f"{TABLES}; {VIEWS}")

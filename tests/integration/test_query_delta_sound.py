@@ -257,6 +257,14 @@ EQUAL: dict[str, tuple[str, list[str], str]] = {
         "WITH w AS (SELECT * FROM public.s) SELECT w.id, w.i FROM w", ["id"],
         "ALTER TABLE s ADD more integer; ALTER TABLE s DROP day; UPDATE s SET i = 4 WHERE id = 1",
     ),
+    "a star in an EXISTS": (
+        "SELECT s.id FROM public.s WHERE EXISTS (SELECT * FROM public.r WHERE r.id = s.id)", ["id"],
+        "ALTER TABLE r ADD more integer; INSERT INTO r VALUES (2, NULL, 1, 1)",
+    ),
+    "a subquery that nothing speaks of": (
+        "SELECT v.id, v.i FROM (SELECT s.id, s.i, (SELECT r.m FROM public.r WHERE r.id = s.id) AS x FROM public.s) v",
+        ["id"], "UPDATE r SET m = 9; UPDATE s SET i = 7 WHERE id = 1",
+    ),
     "a cast that a join guards": (
         "SELECT c.id, c.v::integer AS v FROM public.c JOIN public.kinds k ON k.k = c.k", ["id", "v"],
         "INSERT INTO c VALUES (4, 'no number', 1, 'x'), (5, '7', 1, 'number')",

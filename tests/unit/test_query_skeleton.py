@@ -187,6 +187,10 @@ def test_views_are_in_their_places() -> None:
             "public.a AS q0 LEFT JOIN public.b AS q1 ON q1.id = q0.f JOIN public.c AS q2 ON q2.id = q1.f",
         ),
         (
+            "(public.a, public.b) JOIN public.c ON c.id = a.f",
+            "public.a AS q0 CROSS JOIN public.b AS q1 JOIN public.c AS q2 ON q2.id = q0.f",
+        ),
+        (
             "public.a LEFT JOIN (public.b JOIN public.c ON c.id = b.f) ON b.id = a.f AND c.g = a.g",
             "public.a AS q0 LEFT JOIN (SELECT q1.id AS c0, q2.g AS c1 FROM public.b AS q1 JOIN public.c AS q2 "
             "ON q2.id = q1.f) AS q3 ON q3.c0 = q0.f AND q3.c1 = q0.g",
@@ -224,6 +228,12 @@ def test_names_for_the_columns_of_a_table(query: str, made: str) -> None:
         ("(SELECT * FROM public.a)", "(SELECT q1.id AS id FROM public.a AS q1)"),
         ("(SELECT id, COUNT(*) AS n FROM public.a GROUP BY id)",
          "(SELECT q1.id AS id, COUNT(*) AS n FROM public.a AS q1 GROUP BY q1.id)"),
+        ("(SELECT id, (SELECT b.f FROM public.b WHERE b.id = a.id) AS n FROM public.a)",
+         "(SELECT q1.id AS id, (SELECT q2.f AS f FROM public.b AS q2 WHERE q2.id = q1.id) AS n FROM public.a AS q1)"),
+        ("(SELECT id, regexp_split_to_table(f, ',') AS n FROM public.a)",
+         "(SELECT q1.id AS id, REGEXP_SPLIT_TO_TABLE(q1.f, ',') AS n FROM public.a AS q1)"),
+        ("(SELECT 1 AS one, id FROM public.a GROUP BY 1, 2)",
+         "(SELECT 1 AS one, q1.id AS id FROM public.a AS q1 GROUP BY 1, q1.id)"),
         ("(SELECT DISTINCT id, f FROM public.a)", "(SELECT DISTINCT q1.id AS id, q1.f AS f FROM public.a AS q1)"),
         ("(SELECT id, f FROM public.a UNION ALL SELECT g, f FROM public.b)",
          "(SELECT q1.id AS id FROM public.a AS q1 UNION ALL SELECT q2.g AS g FROM public.b AS q2)"),
@@ -369,6 +379,7 @@ def test_what_would_be_written_as_something_else(text: str, dialect: str, reason
             "SELECT (id NOT IN (1, 2)) < f AS x, NOT n = 1 AND NOT f AS y FROM s.a WHERE id NOT IN (3) OR n = 2",
             "postgres",
         ),
+        ("SELECT v || 'x' AS x, v ~~ 'a' AS y, (v || w) ~~ 'b' AS z FROM s.a", "postgres"),
         (
             "SELECT v LIKE 'a' AS x, v ~~ 'a' AS y, b'11' AS z FROM s.a WHERE NOT EXISTS (SELECT 1 FROM s.b)",
             "postgres",

@@ -58,6 +58,7 @@ class MySQLFamily(Connector):
     identifier_limit = 64
     column_limit = 1017  # of an InnoDB table
     exports_snapshots = False
+    hides_tables = True
     full_join = False
     scattered = frozenset({"uuid"})
     bucket_words, chance = statements.BUCKETS, staticmethod(unsteady.chance)

@@ -21,7 +21,9 @@ SELECT view_definition AS text, database() AS here FROM information_schema.views
 WHERE table_schema = %(schema)s AND table_name = %(name)s
 """
 _NAME = r"`(?:[^`]|``)*`"
-_CREATE = re.compile(rf"CREATE\s.*?\sVIEW\s(?:{_NAME}\.)?{_NAME}\s+AS\s+(.*)", re.DOTALL)
+_CREATE = re.compile(
+    rf"CREATE\s.*?\sVIEW\s(?:{_NAME}\.)?{_NAME}\s+AS\s+(.*?)(?:\s+WITH (?:CASCADED|LOCAL) CHECK OPTION)?", re.DOTALL
+)
 _HIDDEN = (ER.TABLEACCESS_DENIED_ERROR, ER.VIEW_INVALID, ER.NO_SUCH_TABLE)
 _COMPARING = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Like, exp.In, exp.Between)
 # Functions that are no texts, or the text of a column that they are given.
