@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
 
 from sqlglot import exp
 
-Tree = Any
+from qbcd.queries.trees import Tree
+
 TIMES = ("date", "time", "timestamp", "timestamptz")  # as values travel
 _BESIDE = (exp.Binary, exp.In, exp.Between, exp.Coalesce, exp.Greatest, exp.Least, exp.Nullif)
 _TIMES = exp.DataType.TEMPORAL_TYPES
