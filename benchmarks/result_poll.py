@@ -86,7 +86,7 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
                 place.run(words.change.format(day=day, **picked))
                 for query in asked:
                     _look(place, project, query, which, counts=number >= WARM)
-    return _table(asked, f"{place.version()}, PySpark {project.spark.get().version}")
+        return _table(asked, f"{place.version()}, PySpark {project.spark.get().version}")
 
 
 def _config(url: str, words: Words, asked: Sequence[Query], sizes: Any) -> dict[str, Any]:

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbcd.assembly import PYTHON_SINK, Assembly
-from qbcd.check import Finding, check_machine, check_stream
+from qbcd.check import Finding, check_left, check_machine, check_stream
 from qbcd.config import StreamConfig, config_from_dict, load_config
-from qbcd.errors import LeaseHeld, QbcdError, StateConflict
+from qbcd.consumer import doubts_batches, enroll_python, waiting
+from qbcd.delivery import retire_sink, waiting_for
 from qbcd.job import JobReport, Outcome, poll, run_always, run_once
+from qbcd.left import LeftStream, left_streams
 from qbcd.model import BatchHeader, StreamPlan
-from qbcd.run import plan_of, prepare_stream, reset_stream, retire_sink, verify_stream
+from qbcd.run import plan_of, prepare_stream, reset_stream, verify_stream
 from qbcd.sinks import SinkBatch
 from qbcd.sites import Differences, Step
 from qbcd.status import StreamStatus, latest_events, stream_status
 from qbcd.strategies import Estimate
-from qbcd.stream import Report, Stream
+from qbcd.stream import Report
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-log = logging.getLogger("qbcd")
 
 
 class Batch:
@@ -81,10 +81,16 @@ class StreamHandle:
             QbcdError: The poll was refused or failed; raised after the batches that were found earlier.
         """
         stream = self._project.work(self.name, python=True)
-        _enroll_python(stream)
+        enroll_python(stream)
         error = poll(stream).error
-        for header in [] if error and _of_the_state(error) else _waiting(stream, error):
-            yield Batch(SinkBatch(header, lambda h=header: stream.site.staged(h)))  # type: ignore[misc]
+
+        def staged(header: BatchHeader) -> DataFrame:
+            self._project.refuse_closed()
+            return stream.site.staged(header)
+
+        for header in [] if error and doubts_batches(error) else waiting(stream, error):
+            yield Batch(SinkBatch(header, partial(staged, header)))
+            self._project.refuse_closed()
             stream.project.acknowledge(self.name, PYTHON_SINK, header)
         if error is not None:
             raise error
@@ -95,7 +101,7 @@ class StreamHandle:
 
     def reset(self, *, discard: bool = False) -> None:
         """Forgets replica and checkpoint; consumers must reload. Refuses while batches wait, unless `discard`."""
-        reset_stream(self._project.work(self.name), discard=discard)
+        reset_stream(self._project.work(self.name).site, discard=discard)
 
     def retire(self, sink: str) -> int:
         """Forgets a sink that is configured no more, or ``python``; returns how many batches waited for it.
@@ -104,6 +110,11 @@ class StreamHandle:
             ConfigError: The sink is configured for this stream, or unknown to it.
         """
         return retire_sink(self._project.work(self.name), sink)
+
+    def waiting_for(self, sink: str) -> int:
+        """How many batches wait for a sink that could be retired; refuses what :meth:`retire` refuses."""
+        with self._project.looking():
+            return waiting_for(self._project.work(self.name), sink)
 
     def plan(self) -> StreamPlan:
         """The stream as resolved against today's catalog."""
@@ -142,44 +153,8 @@ class StreamHandle:
         return latest_events(self._project.work(self.name), n)
 
 
-def _of_the_state(error: QbcdError) -> bool:
-    """Whether the error casts doubt on the site's own batches: a foreign project's, or from before a restore."""
-    return isinstance(error, StateConflict) and not isinstance(error, LeaseHeld)
-
-
-def _enroll_python(stream: Stream) -> None:
-    """Lets a consumer in Python begin with the earliest batch of the epoch that the site still has.
-
-    Where the stream is not prepared, or the site cannot be reached, the poll that follows says so.
-    """
-    if PYTHON_SINK in stream.project.acknowledged(stream.name):
-        return
-    try:
-        row = stream.site.row()
-        if row is None or not row.prepared or row.project_id != stream.project.project_id:
-            return
-        first = next((h.seq for h in stream.site.batches() if h.epoch == row.epoch), row.last_batch_seq + 1)
-    except QbcdError as error:
-        log.debug("stream %s: its Python consumer is not enrolled yet: %s", stream.name, error)
-        return
-    stream.project.enroll(stream.name, PYTHON_SINK, row.epoch, first - 1)
-
-
-def _waiting(stream: Stream, failed: QbcdError | None) -> list[BatchHeader]:
-    """The batches that the Python consumer has not acknowledged, oldest first; none where it never began.
-
-    Args:
-        failed: The error of the poll before; raised in place of a second one, where the site cannot be reached either.
-    """
-    done = stream.project.acknowledged(stream.name).get(PYTHON_SINK)
-    try:
-        return stream.site.batches(done[:2]) if done else []
-    except QbcdError as error:
-        raise failed or error from error
-
-
 class Project(Assembly):
-    """An open project. Use as a context manager, or call :meth:`close`.
+    """An open project. Use as a context manager, or call :meth:`close`, after which it refuses all work.
 
     Args:
         config: The validated configuration.
@@ -194,6 +169,7 @@ class Project(Assembly):
         return cls(config_from_dict(data, base_dir), spark)
 
     def __enter__(self) -> Project:
+        self.refuse_closed()
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -210,30 +186,49 @@ class Project(Assembly):
         Raises:
             ConfigError: There is none.
         """
+        self.refuse_closed()
         return StreamHandle(self, self.config.stream(name))
 
-    def check(self, streams: Iterable[str] = ()) -> list[Finding]:
+    def left(self) -> list[LeftStream]:
+        """Streams that were prepared and are in the configuration no more; an error where a source cannot be asked."""
+        with self.looking():
+            return left_streams(self)
+
+    def to_reset(self, name: str) -> StreamHandle | LeftStream:
+        """The stream called `name`, or what one has left that is in the configuration no more.
+
+        Raises:
+            ConfigError: There is neither.
+        """
+        if name not in {config.name for config in self.config.streams}:
+            with self.looking():
+                for left in left_streams(self, [name]):
+                    return left
+        return self.stream(name)
+
+    def check(self, streams: str | Iterable[str] = ()) -> list[Finding]:
         """What ``qbcd check`` does: looks at everything that polls rest on and changes nothing.
 
         A JDBC driver that is not there yet may be fetched into the user's cache.
 
         Args:
-            streams: Names; none means all.
+            streams: Names, or one name; none means all.
         """
+        self.refuse_closed()
         found = check_machine(self.drivers(), self.config.workdir, self.config.spark, self._spark, self.check_settings)
         with self.looking():
-            for name in list(streams) or [c.name for c in self.config.streams]:
+            for name in self.named(streams):
                 found += check_stream(self.work(name))
-        return found
+            return found + check_left(self, state_is_new=self.state_is_new)
 
-    def status(self, streams: Iterable[str] = ()) -> list[StreamStatus]:
+    def status(self, streams: str | Iterable[str] = ()) -> list[StreamStatus]:
         """How the named streams stand, or all; creates nothing and starts no Spark."""
         with self.looking():
-            return [stream_status(self.work(n)) for n in list(streams) or [c.name for c in self.config.streams]]
+            return [stream_status(self.work(n)) for n in self.named(streams)]
 
     def run(
         self,
-        streams: Iterable[str] = (),
+        streams: str | Iterable[str] = (),
         *,
         once: bool = False,
         accept_deletes: bool = False,
@@ -244,7 +239,7 @@ class Project(Assembly):
         """What ``qbcd run`` does: polls the named streams, or all, once or until `stop` is set.
 
         Args:
-            streams: Names; none means all.
+            streams: Names, or one name; none means all.
             once: Poll each once and return.
             accept_deletes: Lift the delete guard once.
             accept_source: Go on although a source is another server than remembered.
@@ -253,8 +248,8 @@ class Project(Assembly):
         """
         stop = stop or threading.Event()
         self.stopping = stop.is_set
-        wanted = list(streams) or [c.name for c in self.config.streams]
-        work = [self.work(n, accept_deletes=accept_deletes, accept_source=accept_source) for n in wanted]
+        lifted = {"accept_deletes": accept_deletes, "accept_source": accept_source}
+        work = [self.work(name, **lifted) for name in self.named(streams)]
         try:
             return run_once(work, told, stop) if once else run_always(work, told, stop, self.renewed)
         finally:

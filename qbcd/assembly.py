@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -15,7 +15,7 @@ from qbcd.catalog.resolve import requested
 from qbcd.catalog.source import Source
 from qbcd.config import ProjectConfig, StreamConfig
 from qbcd.connectors import Connector, JdbcDriver, connector_for
-from qbcd.errors import ConfigError, StateMissing
+from qbcd.errors import ConfigError, Refused, StateMissing
 from qbcd.sinks import Sink, make_sink
 from qbcd.sites import DatabaseSite, Files, Settings, Site, SparkSite, with_variant
 from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
@@ -45,33 +45,51 @@ class Assembly:
         self.config = config
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
+        self._empty = self._closed = False
         self.progress: Callable[[str, str], None] = lambda stream, what: None  # told what a long step is at
         self.stopping: Callable[[], bool] = lambda: False  # asked between the steps of a long poll
         drivers = sorted({wanted.driver.driver_class for wanted in self.drivers()})
         self._spark = SparkProvider(config.spark, self._jars, drivers, session=spark)
 
     def close(self) -> None:
-        """Closes connections, and the Spark session if this project started it."""
+        """Closes connections, and the Spark session if this project started it; the project is of no use any more."""
+        self._closed = True
         for source in self._sources.values():
             source.close()
         self._sources.clear()
         if "state" in self.__dict__:
-            self.state.close()
+            self.__dict__.pop("state").close()
         self._spark.stop()
+
+    def refuse_closed(self) -> None:
+        """Refuses work that would open connections which nobody closes.
+
+        Raises:
+            Refused: The project is closed.
+        """
+        if self._closed:
+            raise Refused("the project is closed", remedy="open it again:  with qbcd.open(..) as project:")
+
+    def named(self, streams: str | Iterable[str]) -> list[str]:
+        """The names of streams as a caller gave them, or of all streams; a text is one name."""
+        return [streams] if isinstance(streams, str) else list(streams) or [c.name for c in self.config.streams]
 
     @cached_property
     def state(self) -> ProjectState:
         """The project's state database, created on first use."""
+        self.refuse_closed()
         with self._placed("state"):
             return ProjectState(self.config.state_url())
 
     @property
     def spark(self) -> SparkProvider:
         """Starts Spark on first use."""
+        self.refuse_closed()
         return self._spark
 
     def source(self, name: str) -> Source:
         """The source called `name`; connects when it is used."""
+        self.refuse_closed()
         if name not in self._sources:
             config = self.config.sources[name]
             url = config.sqlalchemy_url()
@@ -101,6 +119,7 @@ class Assembly:
             accept_source: Go on although the source is another server than remembered.
             python: The caller takes batches as the sink ``python``.
         """
+        self.refuse_closed()
         config = self.config.stream(name)
         config, guessed = with_variant(config, self.source(config.source), self.state)
         sinks = {s: self.sink(s) for s in config.sinks}
@@ -140,9 +159,15 @@ class Assembly:
         typed = python or any(s.typed for s in stream.sinks.values())
         return replace(stream, settings=replace(stream.settings, sinks=sinks, typed=typed))
 
+    @property
+    def state_is_new(self) -> bool:
+        """Whether, within `looking`, there is no state database yet."""
+        return self._empty
+
     @contextmanager
     def looking(self) -> Iterator[None]:
         """While nothing may be created: a project without state is looked at with an empty one, thrown away after."""
+        self.refuse_closed()
         if "state" in self.__dict__:
             yield
             return
@@ -152,10 +177,12 @@ class Assembly:
         except StateMissing:
             with tempfile.TemporaryDirectory(prefix="qbcd-") as folder:
                 empty = self.__dict__["state"] = ProjectState(f"sqlite:///{folder}/state.db")
+                self._empty = True
                 try:
                     yield
                 finally:
                     empty.close()
+                    self._empty = False
                     del self.__dict__["state"]
         else:
             yield
@@ -169,13 +196,21 @@ class Assembly:
             error.where = error.where or self.config.where(*path)
             raise
 
+    def sites(self, name: str) -> Iterator[Site]:
+        """Everywhere that a stream called `name` could be kept: in each source, and under Spark."""
+        for source in (sources := [self.source(one) for one in self.config.sources]):
+            yield DatabaseSite(name, source, self.state, self._spark)
+        yield self._spark_site(name, sources[0])  # only reading its table would ask whose it is
+
     def _site(self, config: StreamConfig) -> Site:
         source = self.source(config.source)
         if strategy_class(config.strategy, config.options).site == "database":
             return DatabaseSite(config.name, source, self.state, self._spark)
-        return SparkSite(
-            config.name, source, self.state, self._spark, Files(self.config.workdir, self.state.project_id, config.name)
-        )
+        return self._spark_site(config.name, source)
+
+    def _spark_site(self, name: str, source: Source) -> Site:
+        files = Files(self.config.workdir, self.state.project_id, name)
+        return SparkSite(name, source, self.state, self._spark, files)
 
     def _connector(self, source: str) -> Connector:
         """The source's connector, with the JDBC driver whose jar the user brought for it."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import string
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,10 +24,11 @@ from qbcd.catalog.remembered import check_requested, check_server, check_shape
 from qbcd.catalog.source import Session
 from qbcd.config import SparkConfig
 from qbcd.errors import EnvironmentMissing, MissingPrivilege, QbcdError, Refused, UnsafeKey
+from qbcd.left import Parts, left_streams
 from qbcd.model import Consistency, StreamPlan, Table
 from qbcd.run import option_place, plan_of, probe_restriction
 from qbcd.sites.moved import refuse_moved
-from qbcd.sites.owned import reads_alone
+from qbcd.sites.owned import own_names, reads_alone
 from qbcd.spark.drivers import Wanted, find_driver, user_cache
 from qbcd.spark.machine import Surroundings, require_java
 from qbcd.spark.provider import SparkProvider
@@ -91,9 +93,10 @@ def _stream_findings(stream: Stream) -> _Found:
             probe_restriction(stream, session, plan)
             yield "restriction", "ok", "is accepted by the source"
         yield "key", "ok", _key(stream, session, plan)
-        yield "privileges", "ok", _privileges(stream, session, plan, row)
         if stream.site.kind == "database":
-            stream.source.connector.check_in_source(session.connection, plan.table, stream=stream.name)
+            own = own_names(stream.site, plan)
+            stream.source.connector.check_in_source(session.connection, plan.table, stream=stream.name, own=own)
+        yield "privileges", "ok", _privileges(stream, session, plan, row)
         stream.site.refuse_unfit(session, plan, option_place(stream))
         yield "strategy", "ok", f"{strategy.label}: {_SEEN[strategy.consistency]}"
         for remark in stream.site.remarks(session, plan):
@@ -102,9 +105,11 @@ def _stream_findings(stream: Stream) -> _Found:
             check_requested(stream.name, stream.settings.requested, row.checkpoint)
             check_shape(stream.source, session, stream.name, row.checkpoint, plan)
             check_server(stream.source, session, stream.name, row.checkpoint, accept=False)
+            stream.site.prove_whole()
             if change := change_of(row.checkpoint, plan):
                 yield "state", "warning", f"{change.told()}: the next poll takes that up"
-            yield "state", "ok", f"prepared, epoch {row.epoch}, {row.last_batch_seq} batches"
+            found = "1 batch" if row.last_batch_seq == 1 else f"{row.last_batch_seq} batches"
+            yield "state", "ok", f"prepared, epoch {row.epoch}, {found}"
         else:
             refuse_moved(stream.site)
             yield "state", "ok", f"not prepared yet: qbcd prepare {stream.name}"
@@ -163,6 +168,31 @@ def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamR
     return f"role {rights.role} may SELECT and {'use' if there else 'create'} schema {schema}"
 
 
+def check_left(project: Parts, *, state_is_new: bool) -> list[Finding]:
+    """What streams have left that are in the configuration no more; and replicas that no state tells of.
+
+    Args:
+        state_is_new: There is no state database yet.
+    """
+    try:
+        found = [Finding("state", "warning", left.told()) for left in left_streams(project)]
+    except QbcdError as error:
+        found = [Finding("state", "warning", f"streams that were taken out were not looked for: {error}")]
+    workdir = project.config.workdir
+    if state_is_new and workdir.is_dir() and any(map(_is_project, workdir.iterdir())):
+        found.append(Finding(
+            "state", "warning", f"there is no state database, but workdir {workdir} holds replicas of one: prepare "
+            "would begin anew (if this is the project that made them, bring its state back)",
+        ))  # fmt: skip
+    return found
+
+
+def _is_project(folder: Path) -> bool:
+    """Whether it is named as the site names a project's folder, and not empty."""
+    named = len(folder.name) == 32 and set(folder.name) <= set(string.hexdigits)
+    return named and folder.is_dir() and any(folder.iterdir())
+
+
 # -- the machine -----------------------------------------------------------------------------------------------------
 def check_machine(
     drivers: Sequence[Wanted],
@@ -177,12 +207,12 @@ def check_machine(
         drivers: Of all configured sources, each once.
         workdir: The project's workdir; need not exist yet.
         config: How Spark is started.
-        spark: Started only where the master is not this process.
+        spark: A session that is there is looked at; one is started only where the master is not this process.
         settings: Refuses settings of Spark that a session would refuse.
     """
     found = [_java()]
-    tried = _tried("Spark", settings, "", "")
-    found += [tried] if tried.error else []
+    tried = [_tried("Spark", look, "", "") for look in (settings, spark.look)]
+    found += [finding for finding in tried if finding.error]
     found += [_driver(wanted, config.conf) for wanted in drivers]
     found.append(_tried("workdir", lambda: _writable(workdir), f"{workdir} can be written", ""))
     if not config.master.startswith("local") and not any(f.level == "error" for f in found):

@@ -58,6 +58,10 @@ class DeliveryError(QbcdError):
     """A sink did not take a batch; the batch stays pending (exit code 1)."""
 
 
+class SinkConflict(DeliveryError):
+    """A sink holds another batch of this number: stream or sink went back, or two projects write there."""
+
+
 class Refused(QbcdError):
     """qbcd will not go on, to lose nothing; state and sinks are untouched (exit code 3)."""
 

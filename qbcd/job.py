@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -89,7 +88,6 @@ def _run(stream: Stream) -> Report:
     except QbcdError:
         raise
     except Exception as error:
-        log.debug("%s", "".join(traceback.format_exception(error)))
         raise _told(error, stream) from error
 
 

@@ -3,7 +3,7 @@
     config -> catalog -> plan -> SQL -> detect at the site -> batch + checkpoint, atomically -> each sink -> acknowledge
 
 Detection is an outbox: it ends in one atomic step, after which a batch is delivered as it was staged, however often a
-process dies. A sink that is down delays its own deliveries and nothing else.
+process dies.
 """
 
 from __future__ import annotations
@@ -13,17 +13,15 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
-from qbcd import hooks
 from qbcd.catalog.meaning import Change, change_of, columns_changed
 from qbcd.catalog.remembered import SETTLED, check_requested, check_shape
 from qbcd.catalog.resolve import Frozen, resolve
 from qbcd.catalog.source import Session
-from qbcd.errors import ConfigError, DeliveryError, QbcdError, Refused, SchemaChanged
-from qbcd.model import BatchHeader, StreamPlan
-from qbcd.sinks import Sink, SinkBatch
-from qbcd.sites import Differences, Held, not_prepared
+from qbcd.delivery import deliver, enroll, pending, removed_sinks
+from qbcd.errors import ConfigError, QbcdError, Refused, SchemaChanged, SinkConflict
+from qbcd.model import StreamPlan
+from qbcd.sites import Differences, Site, not_prepared
 from qbcd.sites.moved import refuse_moved
-from qbcd.spark.jdbc import explained, spark_failure
 from qbcd.sql import check_chance, check_operators, check_restriction, restriction_probe, restriction_remedy
 from qbcd.state import StreamRow
 from qbcd.stream import Report, Stream
@@ -47,7 +45,10 @@ def run_stream(stream: Stream) -> Report:
             if found.header:
                 deliver(stream, held, report)
         report.warnings += removed_sinks(stream)
-        stream.site.collect(plan, held, stream.settings)
+        if not any(isinstance(failure, SinkConflict) for failure in report.failures.values()):
+            stream.site.collect(
+                plan, held, stream.settings
+            )  # else a state that went back would drop a newer one's files
     return report
 
 
@@ -90,42 +91,22 @@ def verify_stream(stream: Stream) -> Differences:
         return stream.site.verify(plan, held)
 
 
-def reset_stream(stream: Stream, *, discard: bool) -> None:
-    """Forgets replica, checkpoint and batches; the next `prepare` begins a new epoch.
+def reset_stream(site: Site, *, discard: bool) -> None:
+    """Forgets replica, checkpoint and batches of the site's stream; the next `prepare` begins a new epoch.
 
     Raises:
         Refused: Batches wait for a sink and `discard` is not set.
     """
-    with stream.site.hold(reset=True) as held:
-        waiting = max(pending(stream).values(), default=0) + (1 if stream.site.open_events(held.row) else 0)
+    with site.hold(reset=True) as held:
+        waiting = max(pending(site).values(), default=0) + (1 if site.open_events(held.row) else 0)
         if waiting and not discard:
             raise Refused(
-                f"{waiting} batches are not delivered to every sink", stream=stream.name,
-                remedy=f"qbcd run {stream.name} --once delivers them; qbcd reset {stream.name} --discard drops them",
+                f"{'1 batch is' if waiting == 1 else f'{waiting} batches are'} not delivered to every sink",
+                stream=site.stream,
+                remedy=f"qbcd run {site.stream} --once delivers them; qbcd reset {site.stream} --discard drops them",
             )  # fmt: skip
-        stream.site.forget(held)
-        stream.project.forget(stream.name)
-
-
-def retire_sink(stream: Stream, sink: str) -> int:
-    """Forgets a sink that is configured no more, or ``python``; returns how many batches waited for it.
-
-    Raises:
-        ConfigError: It is configured, or the stream knows no such sink.
-    """
-    if sink in stream.sinks:
-        raise ConfigError(
-            f"sink {sink!r} is configured for it", stream=stream.name,
-            remedy="take it out of the stream's sinks first, then retire it",
-        )  # fmt: skip
-    with stream.site.hold():
-        known = sorted(stream.project.acknowledged(stream.name).keys() - stream.sinks.keys())
-        if sink not in known:
-            remedy = f"it could retire: {', '.join(known)}" if known else "no sink of it waits to be retired"
-            raise ConfigError(f"knows no sink {sink!r}", stream=stream.name, remedy=remedy)
-        waited = pending(stream).get(sink, 0)
-        stream.project.retire_sink(stream.name, sink)
-    return waited
+        site.forget(held)
+        site.project.forget(site.stream)
 
 
 def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str]]:
@@ -204,84 +185,6 @@ def probe_restriction(stream: Stream, session: Session, plan: StreamPlan) -> Non
             f"the restriction is refused: {said.what}", stream=stream.name, where=said.where,
             remedy=restriction_remedy(plan, stream.source.connector.dialect),
         ) from error  # fmt: skip
-
-
-def enroll(stream: Stream, row: StreamRow) -> None:
-    """Lets new sinks begin with the next batch; under the lease, before anything is staged (protocol.md 22)."""
-    known = stream.project.acknowledged(stream.name)
-    for name in stream.settings.sinks:
-        if name not in known:
-            stream.project.enroll(stream.name, name, row.epoch, row.last_batch_seq)
-
-
-def deliver(stream: Stream, held: Held, report: Report) -> None:
-    """Publishes sealed batches, oldest first, to each sink that lacks them; failures stay with their sink."""
-    acks = stream.project.acknowledged(stream.name)
-    for name, sink in stream.sinks.items():
-        acknowledged = acks[name]
-        # numbers go on over epochs, so the last one tells that nothing waits
-        waiting = acknowledged.seq < held.row.last_batch_seq
-        for header in stream.site.batches((acknowledged.epoch, acknowledged.seq)) if waiting else ():
-            stream.site.progress(f"delivering {header.size:,} events to {name}")
-            try:
-                _publish(stream, held, sink, name, header)
-                report.delivered += 1
-            except DeliveryError as error:
-                error.stream = error.stream or stream.name
-                stream.project.delivery_failed(stream.name, name, error.what)
-                report.failures[name] = error
-                break
-
-
-def _publish(stream: Stream, held: Held, sink: Sink, name: str, header: BatchHeader) -> None:
-    """Writes and acknowledges one batch; between the two a crash leads to the same write again."""
-    held.keeper.check()
-    hooks.reach("before_publish")
-    try:
-        batch = SinkBatch(header, lambda: stream.site.staged(header))
-        with stream.site.spark.for_rows(header.size):
-            explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
-    except QbcdError:
-        raise
-    except OSError as error:
-        raise DeliveryError(f"sink {name}: {error.strerror}: {error.filename}", remedy="see the sink's path") from error
-    except Exception as error:  # a sink may be anybody's code; what it raises ends its own deliveries, not the poll
-        raise DeliveryError(f"sink {name}: {_first_line(error)}", remedy="the batch is kept for it") from error
-    hooks.reach("after_publish")
-    held.keeper.check()
-    stream.project.acknowledge(stream.name, name, header)
-    hooks.reach("after_acknowledge")
-
-
-def pending(stream: Stream) -> dict[str, int]:
-    """By sink, how many of the site's batches it has not acknowledged, where there are any.
-
-    Counts for every enrolled sink, also one that is configured no more: for each of them the site keeps its batches.
-    """
-    acks = {sink: (ack.epoch, ack.seq) for sink, ack in stream.project.acknowledged(stream.name).items()}
-    if not acks:
-        return {}
-    numbers = [(h.epoch, h.seq) for h in stream.site.batches(min(acks.values()))]
-    counts = {sink: sum(number > done for number in numbers) for sink, done in acks.items()}
-    return {sink: count for sink, count in counts.items() if count}
-
-
-def removed_sinks(stream: Stream) -> list[str]:
-    """A warning for each sink that was taken out of the configuration and still keeps batches from going."""
-    removed = sorted(stream.project.acknowledged(stream.name).keys() - set(stream.settings.sinks))
-    waiting = pending(stream) if removed else {}
-    return [
-        f"sink {sink} is no longer configured; {'1 batch waits' if n == 1 else f'{n} batches wait'} for it: put it "
-        f"back, or qbcd retire {stream.name} {sink}"
-        for sink, n in ((sink, waiting.get(sink, 0)) for sink in removed)
-    ]
-
-
-def _first_line(error: Exception) -> str:
-    """Class and first line of an error that is not qbcd's."""
-    said = spark_failure(error)
-    first = (str(error).strip().splitlines() or [""])[0]
-    return f"Spark failed: {said}" if said else f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
 def _prepared(row: StreamRow) -> Mapping[str, Any]:

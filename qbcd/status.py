@@ -8,17 +8,17 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from qbcd import marks
+from qbcd.delivery import pending
 from qbcd.errors import QbcdError, Refused, StateConflict
 from qbcd.model import BatchHeader
 from qbcd.rotation import Pass
-from qbcd.run import pending
 from qbcd.sinks import SinkBatch
 from qbcd.sites import last_audit
 from qbcd.state import DeliveryFailure, Run, StreamRow, Visits
@@ -102,15 +102,21 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
         status.prepared, status.epoch, status.batches = True, row.epoch, row.last_batch_seq
         held = stream.site.batches()
         status.last_batch = held[-1] if held else None
-        status.pending = pending(stream)
+        status.pending = pending(stream.site)
         _look_at_progress(stream, row, status)
     except QbcdError as error:
         error.stream = error.stream or stream.name
         status.error, status.failed = str(error), error
         return status
-    done = [run.finished_at for run in runs if run.outcome in ("ok", "empty") and run.finished_at >= row.epoch]
-    status.lag = max(0.0, (time.time() if now is None else now) - max(done, default=float(row.epoch)))
+    status.lag = _lag(runs, row.epoch, time.time() if now is None else now)
     return status
+
+
+def _lag(runs: Sequence[Run], epoch: int, now: float) -> float:
+    """Seconds since a poll succeeded, or since `epoch`, which may be of another host whose clock is ahead."""
+    since = epoch if epoch <= now else 0
+    done = [run.finished_at for run in runs if run.outcome in ("ok", "empty") and run.finished_at >= since]
+    return max(0.0, now - max(done, default=float(epoch)))
 
 
 def _look_at_progress(stream: Stream, row: StreamRow, status: StreamStatus) -> None:

@@ -220,5 +220,6 @@ def _table(
         schema="", name=stream, kind="query", columns=columns,
         primary_key=usable[0] if usable else (), unique_keys=tuple(usable[1:]),
         row_security=any(b.row_security for b in bases), query=query.text, bases=bases, one_row=known.one_row,
+        remote=any(b.remote for b in bases),
     )  # fmt: skip
     return replace(table, pages=sum(one.pages for one in table.reads))

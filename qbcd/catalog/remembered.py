@@ -13,6 +13,7 @@ from qbcd.errors import ConfigError, SchemaChanged, SourceChanged
 from qbcd.model import ServerIdentity, StreamPlan, Table
 
 SHORT = 80  # characters of a setting that a message shows
+MADE = "made"  # in a checkpoint: what tells the table and its columns from others of their names
 SETTLED = "settled"  # in a checkpoint: options that the strategy chose itself where the user gave none
 
 

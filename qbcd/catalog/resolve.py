@@ -16,9 +16,11 @@ from qbcd.errors import ConfigError, MissingPrivilege, Refused, UnsafeKey, Unsup
 from qbcd.model import Column, StreamPlan, Table
 from qbcd.queries import parse_query
 
-# Names that statements give to columns of their own, beside captured ones.
+# Names that statements give to columns of their own, beside captured ones; some servers compare names without case.
 RESERVED = re.compile(
-    r"qbcd_(present|row|digest|key_id|untravelled|in|gone|stored|op|flag|mark|key_digest|leaf|one|k?\d+)"
+    r"qbcd_(present|row|digest|key_id|untravelled|in|gone|stored|op|flag|mark|key_digest|leaf|one|k?\d+"
+    r"|old_digest|settled|there|hash|bucket|relation|query|k)",
+    re.IGNORECASE,
 )
 
 
@@ -79,6 +81,7 @@ def resolve(
     """
     table = _table(config, source, session, frozen)
     key = _key(config, source, table, frozen)
+    _check_excluded(config, key)
     chosen, warnings = _chosen(config, table, frozen)
     if table.query:
         query = parse_query(config.query, source.connector.dialect)
@@ -135,6 +138,15 @@ def _key(config: StreamConfig, source: Source, table: Table, frozen: Frozen | No
                 where=config.place("key"), remedy="choose other key columns",
             )  # fmt: skip
     return key
+
+
+def _check_excluded(config: StreamConfig, key: list[Column]) -> None:
+    for column in key:
+        if column.name in config.exclude:
+            raise ConfigError(
+                f'exclude names column "{column.name}" of the key, which events are told apart by',
+                where=config.place("exclude"), remedy="take it out of `exclude`", stream=config.name,
+            )  # fmt: skip
 
 
 def _chosen(config: StreamConfig, table: Table, frozen: Frozen | None) -> tuple[list[Column], list[str]]:

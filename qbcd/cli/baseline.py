@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the DDL for a DBA
 SinkName = Annotated[str, typer.Argument(metavar="SINK", help="The sink's name, or python.")]
 Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")]
 Discard = Annotated[bool, typer.Option("--discard", help="Drop batches that some sink lacks.")]
+_ANSWERS = {"y": True, "yes": True, "": False, "n": False, "no": False}
 
 
 def prepare(output: Output, streams: StreamNames = None, dry_run: DryRun = False) -> int:
@@ -35,6 +37,7 @@ def prepare(output: Output, streams: StreamNames = None, dry_run: DryRun = False
                 codes.append(_ddl(output, project, name) if dry_run else _prepare(output, project, name))
             except QbcdError as error:
                 error.stream = error.stream or name
+                output.trace(error)
                 output.error(error)
                 codes.append(error.exit_code)
     return worst(codes)
@@ -62,6 +65,7 @@ def _prepare(output: Output, project: Project, name: str) -> int:
     for warning in report.warnings:
         output.warn(warning, name)
     for failure in report.failures.values():
+        output.trace(failure)
         output.error(failure)
     already = cost.seconds == 0
     if output.as_json:
@@ -79,11 +83,10 @@ def _prepare(output: Output, project: Project, name: str) -> int:
 def reset(output: Output, stream: StreamName, yes: Yes = False, discard: Discard = False) -> int:
     """Forget replica and checkpoint of a stream, after confirmation."""
     with output.project() as project:
-        handle = project.stream(stream)
+        handle = project.to_reset(stream)
         question = f"Forget replica and checkpoint of {stream}? Its consumers must reload."
-        if not yes and not _confirmed("reset", stream, question):
-            output.say("nothing was changed")
-            return 1
+        if not yes and not _confirmed(output, "reset", stream, question):
+            return _unchanged(output, {"stream": stream, "reset": False})
         with output.working(f"{stream}: resetting"):
             handle.reset(discard=discard)
     if output.as_json:
@@ -100,10 +103,10 @@ def retire(output: Output, stream: StreamName, sink: SinkName, yes: Yes = False)
     """Forget a sink that is no longer configured; its pending batches are dropped."""
     with output.project() as project:
         handle = project.stream(stream)
-        question = f"Forget sink {sink} of {stream}? What waits for it is never delivered to it."
-        if not yes and not _confirmed("retire", stream, question):
-            output.say("nothing was changed")
-            return 1
+        waits = words.counted(handle.waiting_for(sink), "batch", "batches")
+        question = f"Forget sink {sink} of {stream}? What waits for it ({waits}) is never delivered to it."
+        if not yes and not _confirmed(output, "retire", stream, question):
+            return _unchanged(output, {"stream": stream, "sink": sink, "retired": False})
         waited = handle.retire(sink)
     if output.as_json:
         output.data({"stream": stream, "sink": sink, "retired": True, "waited": waited})
@@ -113,8 +116,24 @@ def retire(output: Output, stream: StreamName, sink: SinkName, yes: Yes = False)
     return 0
 
 
-def _confirmed(command: str, stream: str, question: str) -> bool:
-    try:
-        return typer.confirm(question, err=True)
-    except typer.Abort:
-        raise ConfigError(f"{command} was not confirmed", remedy="answer y, or give --yes", stream=stream) from None
+def _confirmed(output: Output, command: str, stream: str, question: str) -> bool:
+    """Asks on stderr, since stdout is for results.
+
+    Raises:
+        ConfigError: Nobody answers.
+    """
+    while True:
+        output.ask(f"{question} [y/N]: ")
+        answer = sys.stdin.readline() if sys.stdin else ""
+        if not answer:
+            output.say("")
+            raise ConfigError(f"{command} was not confirmed", remedy="answer y, or give --yes", stream=stream)
+        if (said := answer.strip().lower()) in _ANSWERS:
+            return _ANSWERS[said]
+
+
+def _unchanged(output: Output, data: dict[str, object]) -> int:
+    output.say("nothing was changed")
+    if output.as_json:
+        output.data(data)
+    return 1

@@ -13,8 +13,11 @@ from rich.table import Table
 from qbcd.cli import words
 from qbcd.cli.app import StreamName, StreamNames
 from qbcd.cli.output import Output, worst
+from qbcd.errors import QbcdError
 
 if TYPE_CHECKING:
+    from qbcd.api import Project
+    from qbcd.left import LeftStream
     from qbcd.status import StreamStatus
 
 NumberOfEvents = Annotated[int, typer.Option("-n", min=1, max=100_000, help="How many events.")]
@@ -28,12 +31,13 @@ def status(output: Output, streams: StreamNames = None) -> int:
 
     with output.project() as project, output.working("looking"):
         found = project.status(streams or ())
+        left = [] if streams else _left(output, project)
     codes = [one.failed.exit_code for one in found if one.failed]
     if output.as_json:
         listed = [status_data(one) for one in found]
         for data in listed:
             data["error"] = output.masked(data["error"])
-        output.data({"streams": listed})
+        output.data({"streams": listed, "left": [one.data() for one in left]})
         return worst(codes)
     table = Table()
     reads = any(_read(one) != _NONE for one in found)  # else the table stays as narrow as it can
@@ -51,7 +55,18 @@ def status(output: Output, streams: StreamNames = None) -> int:
             said = failure.message.removeprefix(f"sink {sink}: ")
             text = f"stream {one.stream}: sink {sink}: {said} ({times}, last {_ago(failure.at)})"
             output.say(f"[bold red]error:[/] {escape(output.masked(text))}")
+    for one_left in left:
+        output.warn(one_left.told())
     return worst(codes)
+
+
+def _left(output: Output, project: Project) -> list[LeftStream]:
+    """What streams have left that were taken out; that a source cannot be asked for them is a warning."""
+    try:
+        return project.left()
+    except QbcdError as error:
+        output.warn(f"streams that were taken out were not looked for: {error}")
+        return []
 
 
 def _placed(one: StreamStatus) -> str:

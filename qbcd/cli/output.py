@@ -68,6 +68,10 @@ class Output:
         """Prints a remark, Rich markup, on stderr."""
         self.err.print(text, soft_wrap=True)
 
+    def ask(self, question: str) -> None:
+        """Prints a question on stderr, where the answer is typed behind it."""
+        self.err.print(question, end="", markup=False, soft_wrap=True)
+
     def warn(self, text: str, stream: str = "") -> None:
         """Prints a warning on stderr."""
         place = f"stream {stream}: " if stream else ""
@@ -79,6 +83,11 @@ class Output:
             self.data(self.as_data(error))
         for line in (str(one) for one in problems(error)):
             self.say(f"[bold red]error:[/] {escape(self.masked(line))}")
+
+    def trace(self, error: Exception) -> None:
+        """Prints the traceback of an error on stderr, where tracebacks are wanted."""
+        if self.verbose:
+            self.err.print(self.masked("".join(traceback.format_exception(error))), markup=False, soft_wrap=True)
 
     def as_data(self, error: QbcdError) -> dict[str, Any]:
         """An error as JSON-ready data."""
@@ -107,7 +116,7 @@ class Output:
             try:
                 return command()
             except QbcdError as error:
-                self._trace()
+                self.trace(error)
                 self.error(error)
                 return error.exit_code
             except KeyboardInterrupt:
@@ -145,14 +154,9 @@ class Output:
         first = (str(error).strip().splitlines() or [""])[0]
         what = f"{type(error).__name__}: {first}" if first else type(error).__name__
         hint = "" if self.verbose else "run with -v for the traceback"
-        self._trace()
+        self.trace(error)
         self.error(QbcdError(f"unexpected {what}", remedy=hint))
         return 1
-
-    def _trace(self) -> None:
-        """The traceback of the exception in hand, on stderr, where it is wanted."""
-        if self.verbose:
-            self.err.print(self.masked(traceback.format_exc()), markup=False, soft_wrap=True)
 
     @contextmanager
     def _logging(self) -> Iterator[None]:

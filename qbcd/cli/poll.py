@@ -88,6 +88,7 @@ def _tell(output: Output, outcome: Outcome, *, always: bool) -> None:
         output.data(_data(output, outcome))
     report = outcome.report
     if outcome.error is not None:
+        output.trace(outcome.error)
         output.say(f"[bold red]error:[/] {escape(output.masked(str(outcome.error)))}")
         return
     if report is None:
@@ -97,6 +98,7 @@ def _tell(output: Output, outcome: Outcome, *, always: bool) -> None:
     if not output.as_json and (report.header or always or output.verbose or output.err.is_terminal):
         output.say(_line(report))
     for failure in report.failures.values():
+        output.trace(failure)
         output.say(f"[bold red]error:[/] {escape(output.masked(str(failure)))}")
 
 

@@ -60,11 +60,10 @@ def check(output: Output, streams: StreamNames = None) -> int:
     for finding in found:
         if finding.stream != shown:
             shown = finding.stream
-            output.show(f"[bold]{escape(shown)}[/]")
+            output.show(f"[bold]{escape(shown) or 'project'}[/]")
         output.show(f"  {_MARKS[finding.level]:<18} {escape(output.masked(f'{finding.subject}: {finding.message}'))}")
-    for error in errors:
-        for one in problems(error):
-            output.say(f"[bold red]error:[/] {escape(output.masked(str(one)))}")
+    for text in dict.fromkeys(str(one) for error in errors for one in problems(error)):
+        output.say(f"[bold red]error:[/] {escape(output.masked(text))}")
     return worst([error.exit_code for error in errors])
 
 

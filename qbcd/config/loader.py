@@ -136,7 +136,8 @@ def _problem(document: Document, details: ErrorDetails) -> Problem:
     if kind == "missing":
         return Problem(path, f"`{loc[-1]}` is missing", _model_at(loc[:-1]).example)
     if kind == "literal_error":
-        return Problem(path, "this value is not known here", f"expected {context['expected']}")
+        number = ", a number without quotes" if context["expected"].isdecimal() else ""
+        return Problem(path, "this value is not known here", f"expected {context['expected']}{number}")
     bound = {"greater_than_equal": "ge", "less_than_equal": "le"}.get(kind)
     if bound:
         side = "small" if bound == "ge" else "large"

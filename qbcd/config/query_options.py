@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from qbcd.config.fields import Count, Filled, Interval, wrong
+from qbcd.config.fields import Count, Interval, TableName, split_table, wrong
 from qbcd.config.strategy_base import StrategyConfig
 from qbcd.config.strategy_values import Columns, Deletes, FixedZone
 
@@ -32,7 +32,7 @@ class VbdOptions(StrategyConfig):
     variant: Literal["auto", "compare", "checksum", "delta"] = "auto"
     buckets: Literal["key", "hash"] | None = None
     rows_per_range: Count | None = None
-    timestamps: dict[Filled, Columns] = Field(default_factory=dict)
+    timestamps: dict[TableName, Columns] = Field(default_factory=dict)
     zone: FixedZone | None = None
     margin: Interval = timedelta(seconds=1)
     lag: Interval | None = None
@@ -46,6 +46,8 @@ class VbdOptions(StrategyConfig):
         given = self.model_fields_set & {"timestamps", "zone", "margin", "lag", "deletes"}
         if given and self.variant in ("compare", "checksum"):
             raise wrong(f"`{min(given)}` goes with variant delta only", "remove it", at=min(given))
+        if len({_plain(table) for table in self.timestamps}) < len(self.timestamps):
+            raise wrong("a table is named twice", "keep one of them", at="timestamps")
         if self.lag is not None and self.lag <= self.margin:
             what = "`lag` must be longer than `margin`, which is 1s where it is not given"
             raise wrong(what, "write as lag how long the longest transaction may take", at="lag")
@@ -64,6 +66,11 @@ class VbdOptions(StrategyConfig):
         return {
             **super().options,
             "variant": None if self.variant == "auto" else self.variant,
-            "timestamps": tuple(sorted(self.timestamps.items())),
+            "timestamps": tuple(sorted((_plain(table), columns) for table, columns in self.timestamps.items())),
             "deletes": self.deletes.every if self.deletes else None,
         }
+
+
+def _plain(table: str) -> str:
+    """A table's name without the quotes that keep its parts together."""
+    return ".".join(filter(None, split_table(table)))

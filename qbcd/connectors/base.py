@@ -143,11 +143,11 @@ class Connector(OptionalPrimitives, ABC):
     def lock_against_rewrite(self, table: Table) -> str | None:
         """The statement that keeps DDL away from `table` until the transaction ends, or None where there is none."""
 
-    def check_in_source(self, conn: Connection, table: Table, *, stream: str) -> None:
-        """Whether `table` can be compared and its replica kept in this very server, in one transaction.
+    def check_in_source(self, conn: Connection, table: Table, *, stream: str, own: Sequence[str] = ()) -> None:
+        """Whether `table` can be compared in this very server in one transaction with tables `own` (schema, names ..).
 
         Raises:
-            Refused: It cannot, by the table's storage engine or a setting of the server.
+            Refused: It cannot, by the storage engine of one of them or a setting of the server.
         """
         return  # by default it can
 

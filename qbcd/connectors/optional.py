@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlglot import exp
 
 from qbcd.connectors.facts import Counter, HighWater, Index
@@ -258,6 +259,10 @@ class OptionalPrimitives(FollowingPrimitives):
     def write_rights(self, conn: Connection, table: Table, *, update: Sequence[str] = (), delete: bool = False) -> str:
         """What the role lacks to update columns `update` of `table` and to delete its rows; or an empty string."""
         raise UnsupportedPrimitive(self.name, "write_rights")
+
+    def denies(self, error: DBAPIError) -> bool:
+        """Whether the server said no to a write itself, by a constraint or a trigger: not a lock, room, the peer."""
+        return isinstance(error, IntegrityError)
 
     def index_right(self, conn: Connection, table: Table) -> str:
         """Why the role may not create an index on `table`, or an empty string."""

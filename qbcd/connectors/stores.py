@@ -6,10 +6,14 @@ A store is either the project's state database or the schema of a source in whic
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
+import pymysql
+from psycopg2 import ProgrammingError
+from psycopg2.extensions import make_dsn
 from sqlalchemy import BigInteger, Float, Integer, String, Text, literal_column
 from sqlalchemy.dialects.mysql import LONGTEXT
 from sqlalchemy.engine import Connection, Dialect
@@ -21,6 +25,7 @@ from qbcd.errors import NotBuilt
 # The types and options of qbcd's own tables. To servers of the family a plain text is no key and ends at 64 KB; and
 # engine, character set, row format and which names are equal must not be left to their defaults.
 _FAMILY = ("mariadb", "mysql")
+_SSL_OPTIONS = ("ssl_capath", "ssl_cipher", "ssl_check_hostname")  # which SQLAlchemy puts together for the driver
 KEY_TEXT = Text().with_variant(String(255), *_FAMILY)
 LONG_TEXT = Text().with_variant(LONGTEXT(), *_FAMILY)
 SECONDS = Float(53)
@@ -55,6 +60,7 @@ class StoreFacts:
         lists_any_schema: Asked for the tables of a schema that is not there, the database says that there are none.
         needs_database: A URL must name the database, since a session can begin without one.
         connect_args: Arguments of the driver's connect(): durability, time-outs.
+        knows_option: Whether the driver takes an option of this name from a URL.
         contention: SQLSTATEs, error numbers, or starts of messages, that say "somebody else has it", not "it is
             broken".
         damage: The same of what says that the store is no longer what was written.
@@ -72,6 +78,7 @@ class StoreFacts:
     lists_any_schema: bool = False
     needs_database: bool = False
     connect_args: Mapping[str, Any] = field(default_factory=dict)
+    knows_option: Callable[[str], bool] = lambda name: True
     contention: tuple[str, ...] = ()
     damage: tuple[str, ...] = ()
 
@@ -106,6 +113,18 @@ def _code(error: DBAPIError) -> str:
     return getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None) or ""
 
 
+def _libpq_knows(name: str) -> bool:
+    try:
+        make_dsn(**{name: "1"})
+    except ProgrammingError:
+        return False
+    return True
+
+
+def _pymysql_knows(name: str) -> bool:
+    return name in signature(pymysql.connect).parameters or name in _SSL_OPTIONS
+
+
 def _family(drivername: str) -> StoreFacts:
     return StoreFacts(
         drivername=drivername,
@@ -131,6 +150,7 @@ def _family(drivername: str) -> StoreFacts:
             "write_timeout": 90,
             "program_name": "qbcd/state",
         },
+        knows_option=_pymysql_knows,
         contention=("1205", "1213", "1020", "1412"),  # lock wait, deadlock, row or table newer than the snapshot
         # no such table or column, damaged table, index or definition
         damage=("1146", "1054", "1033", "1034", "1194", "1195", "1712", "1932"),
@@ -171,6 +191,7 @@ _STORES: dict[str, StoreFacts] = {
             "keepalives_interval": 10,
             "keepalives_count": 3,
         },
+        knows_option=_libpq_knows,
         contention=("55P03", "40001", "40P01"),
     ),
     **{name: _family(f"{name}+pymysql") for name in _FAMILY},

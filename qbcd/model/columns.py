@@ -84,6 +84,8 @@ class Table:
         bases: What the query or the definition reads, one for each mention, in the order of `CapturedQuery.bases`.
         one_row: The query has one row at most, whatever its base tables hold.
         grant: Of a table behind a view: the GRANT without which the role may not read and lock it; else empty.
+        remote: Some of its rows stand on another server, which has snapshots of its own.
+        made: Of what the source tells of no columns, or not enough: what is another once it was defined anew.
         numbers: What tells each column from another that takes its name, in their order; empty where nothing does.
     """
 
@@ -103,6 +105,8 @@ class Table:
     bases: tuple[Table, ...] = field(default=(), hash=False)
     one_row: bool = False
     grant: str = ""
+    remote: bool = False
+    made: str = field(default="", compare=False)
     numbers: tuple[str, ...] = field(default=(), compare=False)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -68,6 +69,18 @@ class StreamPlan:
     def with_options(self, **values: Any) -> StreamPlan:
         """The plan with other values of some of the strategy's options."""
         return replace(self, options=tuple(sorted({**dict(self.options), **values}.items())))
+
+    def made(self) -> dict[str, Any]:
+        """What tells the table, and each column that polls read, from others of their names, as JSON-ready data."""
+        # a view that is made anew by the same text is no other one
+        known = zip(self.table.columns, self.table.numbers if self.table.kind != "view" else (), strict=False)
+        numbers = {c.name: f"{number} {c.sql_type}" for c, number in known}
+        told = [self.option(name) or () for name in ("timestamp", "delete_flag")]
+        named = {one for some in told for one in ([some] if isinstance(some, str) else some)}
+        spoken = {name for name in numbers if re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", self.where)}
+        read = {*(c.name for c in self.captured), *named, *spoken}
+        behind = dict.fromkeys(f"{one.label} {one.made}" for one in (self.table, *self.table.reads) if one.made)
+        return {"numbers": {n: numbers[n] for n in sorted(read) if n in numbers}, "at": sorted(behind)}
 
     def shape(self) -> dict[str, Any]:
         """What may not change between polls, as JSON-ready data; kept in the checkpoint."""

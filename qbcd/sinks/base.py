@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from qbcd.errors import DeliveryError
+from qbcd.errors import DeliveryError, SinkConflict
 from qbcd.model import BatchHeader
 
 if TYPE_CHECKING:
@@ -109,9 +109,9 @@ class Sink(ABC):
             stream=header.stream,
         )
 
-    def conflict(self, header: BatchHeader, place: str, found: str) -> DeliveryError:
+    def conflict(self, header: BatchHeader, place: str, found: str) -> SinkConflict:
         """The error for a number that is taken by another batch, whose fingerprint is `found`."""
-        return DeliveryError(
+        return SinkConflict(
             f"sink {self.name}: {place} holds another batch {header.epoch}/{header.seq} "
             f"(fingerprint {found}, not {header.fingerprint}): the stream's state was set back, or a second project "
             "writes here",

@@ -7,11 +7,12 @@ from qbcd.sites.base import Site
 from qbcd.sites.database import DatabaseSite
 from qbcd.sites.files import Files
 from qbcd.sites.guards import not_prepared
+from qbcd.sites.moved import kept_row
 from qbcd.sites.spark import SparkSite
 from qbcd.sites.values import Detection, Difference, Differences, Held, Settings, Step
 from qbcd.sites.variant import with_variant
 
 __all__ = [
     "DatabaseSite", "Detection", "Difference", "Differences", "Files", "Held", "Settings", "Site", "SparkSite", "Step",
-    "last_audit", "not_prepared", "with_variant",
+    "kept_row", "last_audit", "not_prepared", "with_variant",
 ]  # fmt: skip

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sqlalchemy.engine import Connection
 
 from qbcd import hooks
+from qbcd.catalog.remembered import MADE
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import LeaseHeld, StateConflict
 from qbcd.model import BatchHeader, ServerIdentity, StreamPlan
@@ -137,6 +138,17 @@ class Site(ABC):
         """Sealed batches beyond `after` (epoch, batch_seq), oldest first."""
         with self.reading() as conn:
             return self.store.batches(conn, self.stream, after)
+
+    def prove_whole(self) -> None:
+        """Proves that all that the stream keeps is there and can be read; reads no row.
+
+        Raises:
+            QbcdError: Something is missing or damaged.
+        """
+        self.prove_place()
+        with self.reading() as conn:
+            self.store.ranges(conn, self.stream)
+            self.store.batches(conn, self.stream)
 
     def prove_place(self) -> None:  # noqa: B027 -- a site that keeps all in its store has nothing to prove
         """Proves, before the lease is taken, that this host sees what the site keeps outside its store.
@@ -279,6 +291,7 @@ def checkpoint_of(
     """What a stream must remember between polls; `rows` is the replica's size."""
     return {
         "shape": json.loads(json.dumps(plan.shape())),
+        MADE: plan.made(),
         "requested": settings.requested,
         "server": {"identity": server.identity, "meaning": server.meaning, "position": server.position},
         "encoder": encoder,

@@ -16,13 +16,12 @@ from sqlalchemy.engine import Connection
 
 from qbcd import hooks
 from qbcd.catalog.meaning import change_of
-from qbcd.catalog.remembered import check_server, check_shape
+from qbcd.catalog.remembered import check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.catalog.views import check_views
-from qbcd.errors import SourceChanged
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, Cost, ServerIdentity, StreamPlan
-from qbcd.sites import auditing, deltas, described, fitness, owned, resizing, stepping, widening, windows
+from qbcd.sites import auditing, changed, deltas, described, fitness, owned, resizing, stepping, widening, windows
 from qbcd.sites.base import Site, checkpoint_of, new_epoch
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.horizon import look_ahead
@@ -147,7 +146,10 @@ class DatabaseSite(Site):
             yield Detection(left, Cost())
         started, before = time.monotonic(), int(held.row.checkpoint["rows"])
         strategy, change = self.strategy(plan), change_of(held.row.checkpoint, plan)
-        afresh = strategy.way != "whole" and self._changed_meaning(strategy, settings, held)
+        afresh = strategy.way != "whole" and changed.server_changed(self, strategy, settings, held)
+        remade = isinstance(strategy, (Stamped, VbdDelta)) and changed.table_changed(self, plan, strategy, held)
+        gone = afresh or bool(plan.option("deletes"))  # a stream that sees no deletes sees none by an ALTER either
+        afresh = afresh or remade
         if change.columns or (change and strategy.way == "window"):
             taken = widening.take_up(self, plan, settings, held, change)
             cost = Cost(max(plan.table.rows, 0) + before, taken.found, seconds=time.monotonic() - started)
@@ -158,12 +160,12 @@ class DatabaseSite(Site):
         if strategy.way == "ranges" and not afresh:
             yield from self._by_ranges(plan, settings, held)
         elif strategy.way == "window":
-            for header, taken in windows.poll(self, plan, settings, held, afresh=afresh):
+            for header, taken in windows.poll(self, plan, settings, held, afresh=afresh, gone=gone):
                 spent = time.monotonic() - started
                 scanned = max(plan.table.rows, 0) if isinstance(strategy, Stamped) and strategy.system else taken.found
                 cost = Cost(scanned, taken.found, seconds=spent, spark=taken.found > 0)
                 found = self._detection(held, header, taken.accepted_source, cost)
-                yield replace(found, remarks=(taken.remark,) if taken.remark else ())
+                yield replace(found, remarks=taken.remarks)
                 started = time.monotonic()
             if began := auditing.due(self, settings, held):
                 yield from self._audit(plan, settings, held, began)
@@ -171,7 +173,7 @@ class DatabaseSite(Site):
             taken = deltas.poll(self, plan, settings, held, afresh=afresh)
             cost = Cost(taken.found, taken.found, seconds=time.monotonic() - started, spark=taken.found > 0)
             found = self._detection(held, taken.header, taken.accepted_source, cost)
-            yield replace(found, remarks=(taken.remark,) if taken.remark else ())
+            yield replace(found, remarks=taken.remarks)
             if began := auditing.due(self, settings, held):
                 yield from self._audit(plan, settings, held, began)
         else:
@@ -182,6 +184,8 @@ class DatabaseSite(Site):
             yield self._detection(held, taken.header, taken.accepted_source, cost)
         if change:
             yield Detection(None, Cost(), (change.told(),))
+        if remade:
+            yield Detection(None, Cost(), remarks=(changed.remark(plan),))
 
     def _audit(self, plan: StreamPlan, settings: Settings, held: Held, began: float) -> Iterator[Detection]:
         started = time.monotonic()
@@ -196,23 +200,6 @@ class DatabaseSite(Site):
             yield deltas.poll(self, plan, settings, held, audit=began)
         else:
             yield from auditing.audit(self, plan, settings, held, began)
-
-    def _changed_meaning(self, strategy: InSource, settings: Settings, held: Held) -> bool:
-        """Whether the server is another one, or what it means by equality: then every value has to be compared.
-
-        Raises:
-            SourceChanged: It is another one, unasked; or no values are kept to compare with (protocol.md 16).
-        """
-        with self.source.read(self.stream) as session:
-            _, changed = check_server(
-                self.source, session, self.stream, held.row.checkpoint, accept=settings.accept_source
-            )
-        if changed and strategy.keeps != "rows":
-            raise SourceChanged(
-                "the server changed, and this stream keeps no old values by which its rows could be compared",
-                stream=self.stream, remedy=f"qbcd reset {self.stream}, then prepare it again; consumers must reload",
-            )  # fmt: skip
-        return changed
 
     def _by_ranges(self, plan: StreamPlan, settings: Settings, held: Held) -> Iterator[Detection]:
         visit, started = Visit(self, plan, settings, held), time.monotonic()
@@ -229,16 +216,16 @@ class DatabaseSite(Site):
 
     def enter(self, session: Session, plan: StreamPlan, held: Held) -> None:
         """Locks the stream's row, keeps DDL from the table, asks whether it can be compared here (protocol 1, 9)."""
-        row, connector = held.row, self.source.connector
+        row, connector, steady = held.row, self.source.connector, self.strategy(plan).steady
         lock = connector.lock_against_rewrite(plan.table)
-        steady = self.strategy(plan).steady
         if lock and steady:  # before the first statement that reads, whose state all others see
             session.run(lock)
         self.store.lock(session.connection, self.stream, self.project.project_id, row.version, row.fencing_token)
         if lock and not steady:
             session.run(lock)
         check_views(self.source, session, plan)
-        connector.check_in_source(session.connection, plan.table, stream=self.stream)
+        own = owned.own_names(self, plan)
+        connector.check_in_source(session.connection, plan.table, stream=self.stream, own=own)
 
     def header(
         self, session: Session, plan: StreamPlan, settings: Settings, held: Held, epoch: int, counts: Counts

@@ -73,11 +73,11 @@ def poll(
     if afresh or audit:
         reason = AUDIT if audit else ""
         find = [lambda s, part: strategy.all_differences(part, reason)]
-        taken = stepping.take(site, plan, settings, held, Look(find, follow=step.anew))
+        taken = stepping.take(site, plan, settings, held, Look(find, follow=step.anew, afresh=afresh))
     else:
         find = [lambda s, part: strategy.affected_differences(part)]
         taken = stepping.take(site, plan, settings, held, Look(find, begin=step.begin, follow=step.follow))
-    return replace(taken, remark=remark)
+    return replace(taken, remarks=(remark,) if remark else ())
 
 
 class _Step:

@@ -167,8 +167,17 @@ class Files:
             StateConflict: A file is missing, or has another size or end than the commit recorded. What was changed
                 within it is Spark's error, once it reads that.
         """
-        named = [(self.root / part.part_id, file) for part in parts for file in part.files]
-        for folder, file in named:
+        self.prove_parts(*parts)
+        paths = (to_read(self.root / part.part_id / file.name) for part in parts for file in part.files)
+        return spark.read.options(**_READ).schema(ddl(fields)).parquet(*paths)
+
+    def prove_parts(self, *parts: Part) -> None:
+        """Proves that all files of the parts stand as the commit named them.
+
+        Raises:
+            StateConflict: One is missing, or has another size or end.
+        """
+        for folder, file in ((self.root / part.part_id, file) for part in parts for file in part.files):
             if not file.stands_in(folder):
                 raise StateConflict(
                     f"file {folder / file.name} is missing or was changed; the replica cannot be trusted",
@@ -176,8 +185,6 @@ class Files:
                     remedy="is the workdir the one that was prepared, and shared by all hosts of the project? restore "
                     f"it, or qbcd reset {self.stream} --discard",
                 )  # fmt: skip
-        paths = (to_read(folder / file.name) for folder, file in named)
-        return spark.read.options(**_READ).schema(ddl(fields)).parquet(*paths)
 
     def keep(self, kind: str, content: bytes, held: Held) -> str:
         """Writes bytes that are no rows into a folder of their own, durably, and returns its name."""

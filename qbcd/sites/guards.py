@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sqlalchemy.engine import Connection
 
 from qbcd.errors import GuardTripped, QbcdError, Refused, UnsafeKey, UnsupportedType
-from qbcd.model import StreamPlan
+from qbcd.model import Statement, StreamPlan
 from qbcd.rotation import Pass
 from qbcd.state import ProjectState, Refusal
 
 if TYPE_CHECKING:
+    from qbcd.sites.base import Site
     from qbcd.sites.values import Held, Settings
 
 DELETES = "deletes"
@@ -20,14 +22,16 @@ ACCEPTED_DELETES = "the deletes were accepted"
 
 
 def check_guards(
-    project: ProjectState, settings: Settings, held: Held, *, deletes: int, before: int, after: int
-) -> None:
+    project: ProjectState, settings: Settings, held: Held, *, deletes: int, before: int, after: int,
+    left: Callable[[], int] | None = None,
+) -> None:  # fmt: skip
     """Stops a poll that would deliver more deletes than the guards allow (protocol.md 17).
 
     Args:
         deletes: Deletes found, or known from range counts to come.
         before: Rows of the replica before the poll.
-        after: Rows of the source now.
+        after: Rows of the source now; within a pass those of the replica.
+        left: Counts the rows of the source, where `after` is not they.
 
     Raises:
         GuardTripped: Unless a confirmation for this version and number of deletes was given.
@@ -35,6 +39,8 @@ def check_guards(
     stream = held.row.stream
     emptied = before > 0 and after == 0 and not settings.allow_empty
     if not emptied and deletes <= settings.max_delete_fraction * before:
+        return
+    if settings.allow_empty and (after == 0 or (left is not None and left() == 0)):
         return
     refusal = project.get_refusal(stream)
     shown = refusal is not None and refusal.version in (held.row.version, held.first) and deletes <= refusal.amount
@@ -44,20 +50,33 @@ def check_guards(
             held.notes.append(ACCEPTED_DELETES)
         return
     what = (
-        f"the source is empty now and held {before} rows before"
+        f"the source is empty now and held {before} rows before, which guards.allow_empty does not allow"
         if emptied
         else f"this poll would deliver {deletes} deletes of {before} rows, more than guards.max_delete_fraction "
         f"{settings.max_delete_fraction:g} allows"
     )
-    project.put_refusal(stream, Refusal(DELETES, held.row.version, before if emptied else deletes, what))
+    amount = before if emptied else deletes
+    project.put_refusal(stream, Refusal(DELETES, held.row.version, amount, what))
+    said = f"{what}; {_not_accepted(refusal, amount)}" if settings.accept_deletes else what
+    right = "if this is right too, once more" if settings.accept_deletes else "if this is right"
     raise GuardTripped(
-        what, stream=stream, remedy=f"nothing was changed; if this is right: qbcd run {stream} --once --accept-deletes"
+        said, stream=stream, remedy=f"nothing was changed; {right}: qbcd run {stream} --once --accept-deletes"
     )
 
 
+def _not_accepted(refusal: Refusal | None, amount: int) -> str:
+    """Why the user's confirmation does not hold for so many deletes."""
+    if refusal is None:
+        return "nothing was refused before that could be accepted"
+    if amount > refusal.amount:
+        return f"{refusal.amount} deletes were refused before, {amount} now"
+    return f"the stream has gone on since {refusal.amount} deletes were refused"
+
+
 def check_pass(
-    project: ProjectState, settings: Settings, held: Held, state: Pass | None, *, deletes: int, after: int
-) -> None:
+    project: ProjectState, settings: Settings, held: Held, state: Pass | None, *, deletes: int, after: int,
+    left: Callable[[], int],
+) -> None:  # fmt: skip
     """As `check_guards` for a step that is a part of a pass, whose deletes count together; None: a poll of its own.
 
     Raises:
@@ -67,7 +86,14 @@ def check_pass(
     if state is None:
         check_guards(project, settings, held, deletes=deletes, before=rows, after=after)
     elif deletes and state.deletes + deletes > state.accepted:
-        check_guards(project, settings, held, deletes=state.deletes + deletes, before=state.rows, after=after)
+        deletes += state.deletes
+        check_guards(project, settings, held, deletes=deletes, before=state.rows, after=after, left=left)
+
+
+def counted_now(site: Site, statement: Statement) -> int:
+    """The source's rows by `statement`, counted in a transaction of its own."""
+    with site.source.read(site.stream) as session:
+        return int(session.one(statement).n)
 
 
 def confirm(project: ProjectState, settings: Settings, held: Held, conn: Connection | None = None) -> None:

@@ -11,7 +11,7 @@ from qbcd.errors import TornRead
 from qbcd.leaves import are_some
 from qbcd.model import KeyRange, StreamPlan
 from qbcd.sites import leaves
-from qbcd.sites.guards import check_pass
+from qbcd.sites.guards import check_pass, counted_now
 from qbcd.sites.reading import Snapshot, checksums, without_digest
 from qbcd.sites.resizing import joined_as
 from qbcd.state import StoredRange
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from qbcd.sites.turns import Turn
     from qbcd.sites.values import Held, Settings
 
+NO_SNAPSHOT = "poll again; where it stays, `consistency: range` asks no snapshot of those who read"
 SPLIT_AT = 2  # times `rows_per_range`: a range that differs and holds more is cut anew
 
 
@@ -113,7 +114,10 @@ def look(site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, setti
     if dirty and snapshot.name is not None and strategy.deletes:
         # Counts of one state tell now what the rows would. Of several they may miss rows that moved: the rows decide.
         lost = sum(max(0, old.rows - new.rows) for old, new in ranges.pairs(known, dirty))
-        check_pass(site.project, settings, held, turn.state, deletes=lost, after=scanned + turn.rest)
+        check_pass(
+            site.project, settings, held, turn.state, deletes=lost, after=scanned + turn.rest,
+            left=lambda: counted_now(site, strategy.cut.row_count()),
+        )  # fmt: skip
     told = leaves.told(now, texts) if texts else {}
     found = Look(tuple(dirty), (), (), tuple(old for old, _ in ranges.pairs(known, dirty)), scanned, told)
     return _by_leaves(site, strategy, snapshot, turn, settings, held, found) if dirty else found
@@ -128,6 +132,8 @@ def _by_leaves(
         site.progress(f"checksums of the leaves of {len(found.asked):,} ranges")
         texts: dict[int, str] = {}
         now = checksums(site.source, strategy, snapshot, found.asked, settings.connections, site.rest, texts)
+        if [(r.rows, r.checksum) for r in now] != [(r.rows, r.checksum) for r in found.asked]:
+            raise TornRead("two looks at the same ranges differ", stream=site.stream, remedy=NO_SNAPSHOT)
         told = leaves.told(now, texts)
     if not told:
         return found
@@ -237,5 +243,5 @@ def check_torn(stream: str, asked: Look, rows: int, checksum: int | None) -> Non
         raise TornRead(
             f"{len(asked.asked)} ranges from {asked.asked[0].range_id} on brought {rows} rows where the checksums "
             f"counted {sum(r.asked[0] for r in counted)}, or others: the readers did not see one snapshot",
-            stream=stream, remedy="poll again",
+            stream=stream, remedy=NO_SNAPSHOT,
         )  # fmt: skip

@@ -31,6 +31,11 @@ def refuse_moved(site: Site) -> None:
     )  # fmt: skip
 
 
+def kept_row(site: Site) -> StreamRow | None:
+    """The stream's row at its own site, or None where there is none or the role may not read there."""
+    return _in_source(site) if site.kind == "database" else _in_project(site)
+
+
 def _in_project(site: Site) -> StreamRow | None:
     with site.project.read() as conn:
         store = site.project.store

@@ -6,18 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from sqlalchemy import table as lightweight
 from sqlalchemy.engine import Connection
 
 from qbcd.catalog.queried import rights_of
 from qbcd.connectors.base import Connector, Index
-from qbcd.errors import MissingPrivilege
+from qbcd.errors import MissingPrivilege, StateConflict
 from qbcd.model import StreamPlan, Table
 from qbcd.sites import rights
+from qbcd.state.making import holds_rows
 from qbcd.strategies import InSource, Stamped, Tdi, VbdDelta
 from qbcd.strategies.in_source import own_tables, sql_name
 from qbcd.strategies.lineage import lineage_tables
 
 if TYPE_CHECKING:
+    from qbcd.sites.base import Site
     from qbcd.sites.database import DatabaseSite
     from qbcd.sites.values import Held
 
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 def create(site: DatabaseSite, plan: StreamPlan) -> None:
     """Makes schema and store, and the index that the user asks for; repeatable."""
     with site.reading() as conn:  # looked at again by each poll; here nothing is made
-        site.source.connector.check_in_source(conn, plan.table, stream=site.stream)
+        site.source.connector.check_in_source(conn, plan.table, stream=site.stream, own=own_names(site, plan))
     with _told(site, plan), site.writing() as conn:
         site.store.create(conn)
         site.store.foreign_project(conn, site.project.project_id, site.stream)
@@ -43,6 +46,7 @@ def make_tables(site: DatabaseSite, plan: StreamPlan, held: Held) -> None:
     with site.reading() as conn:
         own = [table.name for table, _ in tables]
         standing = dict(zip(own, connector.probe_tables(conn, own), strict=True))
+        _refuse_left(site, conn, [name for name, found in standing.items() if found])
     if any((found := standing[table.name]) and _layout(found) != table.layout for table, _ in tables):
         names = {*own_tables(site.source.schema, site.stream), *standing}
         statements, standing = [_drop(connector, name) for name in sorted(names)], {}
@@ -52,6 +56,24 @@ def make_tables(site: DatabaseSite, plan: StreamPlan, held: Held) -> None:
         statements += strategy.indexes()
     with _told(site, plan):
         run_alone(site, statements, held)
+
+
+def _refuse_left(site: DatabaseSite, conn: Connection, standing: Sequence[tuple[str, str]]) -> None:
+    """Refuses a stream without baseline whose tables hold rows: its row has gone, and with it what they rest on."""
+    if site.store.holds(conn, site.stream) or holds_rows(conn, [lightweight(n, schema=s) for s, n in standing]):
+        raise StateConflict(
+            f"its own tables in schema {site.source.schema} hold rows, though it was never prepared: its row in table "
+            "stream has been deleted", stream=site.stream,
+            remedy=f"restore it, or qbcd reset {site.stream} --discard and prepare it again; consumers must reload",
+        )  # fmt: skip
+
+
+def own_names(site: Site, plan: StreamPlan) -> list[str]:
+    """The schema of qbcd, and the names of all tables in it that a step of the stream moves together."""
+    strategy = site.strategy(plan)
+    assert isinstance(strategy, InSource)
+    store = [table.name for table in site.store.tables.metadata.tables.values()]
+    return [site.source.schema, *store, *(table.name[1] for table in strategy.tables())]
 
 
 def reads_alone(plan: StreamPlan) -> str:

@@ -19,7 +19,7 @@ from qbcd.catalog.meaning import change_of
 from qbcd.catalog.remembered import check_server
 from qbcd.marks import Window
 from qbcd.model import BatchHeader, Cost, StreamPlan
-from qbcd.sites import auditing, compare, comparing, settled
+from qbcd.sites import auditing, changed, compare, comparing, settled
 from qbcd.sites.files import Part
 from qbcd.sites.horizon import ANEW, ahead_of, look_ahead
 from qbcd.sites.reading import Snapshot, frame
@@ -51,7 +51,8 @@ def first_mark(site: SparkSite, strategy: IdRcs) -> dict[str, Any]:
 
 def poll(site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settings, held: Held) -> Iterator[Detection]:
     """Reads the window, and sweeps where that is due; all rows are compared where their meaning is another one."""
-    elsewhere = _changed_server(site, settings, held)
+    remade = changed.is_remade(held.row.checkpoint, plan)
+    elsewhere = _changed_server(site, settings, held) or remade
     afresh = elsewhere or bool(change_of(held.row.checkpoint, plan))
     ahead = ahead_of(site, held, strategy.stamp, None if elsewhere else held.row.checkpoint["mark"])
     hooks.reach("after_horizon")
@@ -59,7 +60,8 @@ def poll(site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settin
     since = None if anew else held.row.checkpoint["mark"]["at"]
     if afresh:
         kept = {n: held.row.checkpoint[n] for n in ("swept", auditing.AUDITED) if n in held.row.checkpoint}
-        yield comparing.poll(site, plan, strategy, settings, held, {**kept, "mark": ahead})
+        found = comparing.poll(site, plan, strategy, settings, held, {**kept, "mark": ahead})
+        yield replace(found, remarks=(changed.remark(plan),)) if remade else found
         return
     found = _window(site, plan, strategy, settings, held, ahead, since)
     yield replace(found, remarks=(remark,) if remark else ())

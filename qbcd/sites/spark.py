@@ -19,9 +19,9 @@ from qbcd import hooks
 from qbcd.catalog.meaning import change_of
 from qbcd.catalog.remembered import SETTLED
 from qbcd.catalog.source import Session, Source
-from qbcd.errors import SourceChanged
+from qbcd.errors import SourceChanged, StateConflict
 from qbcd.model import BatchHeader, Cost, KeyRange, StreamPlan
-from qbcd.sites import audit, compare, comparing, copies, fitness, remote, upkeep
+from qbcd.sites import audit, changed, compare, comparing, copies, fitness, remote, upkeep
 from qbcd.sites.base import Site, checkpoint_of, new_epoch
 from qbcd.sites.files import Files, Part
 from qbcd.sites.guards import key_error, untravelled_error
@@ -88,6 +88,20 @@ class SparkSite(Site):
 
     def prove_place(self) -> None:
         self.files.prove()
+
+    def prove_whole(self) -> None:
+        super().prove_whole()
+        for part in self._parts():
+            try:
+                self.files.prove_parts(part)
+            except StateConflict:
+                if part in self._parts():  # else a poll has just let it go
+                    raise
+
+    def _parts(self) -> list[Part]:
+        with self.reading() as conn:
+            segments, batches = self.store.segments(conn, self.stream), self.store.batches(conn, self.stream)
+        return [*map(Part.of_segment, segments), *(Part.of_location(header.location) for header in batches)]
 
     def create(self, plan: StreamPlan) -> None:
         self.spark.get()  # the baseline needs it: without Java or driver nothing is made at all
@@ -159,7 +173,8 @@ class SparkSite(Site):
         with snapshot_of(
             self.source, plan, held.row.checkpoint, one_state=strategy.cut.one_state, accept_source=accept
         ) as snapshot:
-            snapshot = replace(snapshot, whole=bool(snapshot.change) and isinstance(strategy, RemoteTs))
+            other = bool(snapshot.change) or changed.is_remade(held.row.checkpoint, plan)
+            snapshot = replace(snapshot, whole=other and isinstance(strategy, RemoteTs))
             if snapshot.by_value and strategy.keeps != "rows":
                 what = "the server changed" if snapshot.rebase else snapshot.change.told()
                 raise SourceChanged(

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from qbcd import hooks
 from qbcd.catalog.meaning import change_of
-from qbcd.catalog.remembered import check_server, check_shape
+from qbcd.catalog.remembered import MADE, check_server, check_shape
 from qbcd.catalog.source import Session
 from qbcd.errors import Refused, StateConflict, UnsafeKey
 from qbcd.model import BatchHeader, KeyRange, Statement, StreamPlan
 from qbcd.sites.base import new_header
-from qbcd.sites.guards import check_guards, confirm, key_error, untravelled_error
+from qbcd.sites.changed import is_remade
+from qbcd.sites.guards import check_guards, confirm, counted_now, key_error, untravelled_error
 from qbcd.state.rows import batch_from_json, batch_to_json
-from qbcd.strategies import InSource, Part, Tlcs
+from qbcd.strategies import InSource, Part, Ranged, Tlcs
 from qbcd.strategies.outbox import OPEN, StagedBatch, outbox_name
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Look:
         follow: What else belongs into the step once the replica has moved, from the step's counts; gives the entries
             of the checkpoint that move with it, whether or not anything was found.
         guarded: (deletes so far, deletes let pass, rows at the start) of a pass; None for a step that is a whole poll.
+        afresh: All rows are compared: what the table is made of may be remembered anew.
     """
 
     find: Sequence[Callable[[InSource, Part], Statement]]
@@ -59,6 +61,7 @@ class Look:
     keep_open: bool = False
     follow: Callable[[Session, InSource, Part, Counts], Mapping[str, Any]] = lambda session, strategy, part, counts: {}
     guarded: tuple[int, int, int] | None = None
+    afresh: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,13 +71,14 @@ class Taken:
     Attributes:
         seconds: Spent on finding and applying, which take longer the more rows a step is about; not on what is asked
             at every step.
+        remarks: What else the user should know of it.
     """
 
     counts: Counts = field(default_factory=dict)
     header: BatchHeader | None = None
     accepted_source: bool = False
     seconds: float = 0.0
-    remark: str = ""
+    remarks: tuple[str, ...] = ()
 
     @property
     def found(self) -> int:
@@ -91,11 +95,9 @@ def take(
         site.enter(session, plan, held)
         # Only what vouches for the key is taken over: the table is the one that is configured now.
         keyed = plan.on(check_shape(site.source, session, site.stream, held.row.checkpoint, plan))
-        server, changed = check_server(
-            site.source, session, site.stream, held.row.checkpoint, accept=settings.accept_source
-        )
+        row, accept = held.row, settings.accept_source
+        server, changed = check_server(site.source, session, site.stream, row.checkpoint, accept=accept)
         hooks.reach("after_snapshot")
-        row = held.row
         looking = True if look.begin is None else look.begin(session)
         if look.begin is None:
             check_key(session, strategy, look.within, keyed)
@@ -111,7 +113,8 @@ def take(
         counts = settle(site, session, strategy, settings, held, part, look) if found else {}
         spent = time.monotonic() - began
         moves = dict(look.follow(session, strategy, part, counts))
-        if not found and not changed and not moves and not change_of(row.checkpoint, plan):
+        anew = look.afresh and row.checkpoint.get(MADE) != plan.made()
+        if not found and not changed and not anew and not moves and not change_of(row.checkpoint, plan):
             return Taken(seconds=spent)
         header = _batch_of(site, session, plan, settings, held, look, counts) if found else None
         if header and look.keep_open:
@@ -119,6 +122,8 @@ def take(
         rows = int(row.checkpoint["rows"]) + adopted + counts.get("c", 0) - counts.get("d", 0)
         kept = {name: value for name, value in carried(held).items() if name not in drop}
         checkpoint = {**kept, **site.checkpoint(plan, settings, server, rows), **moves}
+        if not look.afresh and is_remade(row.checkpoint, plan):
+            checkpoint[MADE] = row.checkpoint[MADE]  # until all rows were compared
         confirm(site.project, settings, held)
         hooks.reach("before_commit")
         advanced = site.commit(session.connection, held.row, held, header, checkpoint)
@@ -190,7 +195,8 @@ def settle(
     so_far, accepted, before = look.guarded or (0, 0, rows)
     if deletes and strategy.keeps != "nothing" and not 0 < so_far + deletes <= accepted:
         after = rows + counts.get("c", 0) - deletes
-        check_guards(site.project, settings, held, deletes=so_far + deletes, before=before, after=after)
+        left = (lambda: counted_now(site, strategy.row_count())) if isinstance(strategy, Ranged) else None
+        check_guards(site.project, settings, held, deletes=so_far + deletes, before=before, after=after, left=left)
     check_travels(session, strategy, settings, part)
     moved = [session.run(s) for s in strategy.apply(part, look.within)]
     updates = counts.get("u", 0)

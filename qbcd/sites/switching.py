@@ -13,7 +13,7 @@ from qbcd.rotation import Pass
 from qbcd.sites import compare
 from qbcd.sites.base import new_header
 from qbcd.sites.files import Part
-from qbcd.sites.guards import check_pass, confirm, untravelled_error
+from qbcd.sites.guards import check_pass, confirm, counted_now, untravelled_error
 from qbcd.sites.leaves import Note
 from qbcd.sites.pairing import paired
 from qbcd.sites.reading import Snapshot
@@ -79,7 +79,10 @@ def write_batch(
     deletes = max(0, -found.net) if plan.counted else found.counts.get("d", 0)
     after = int(held.row.checkpoint["rows"]) + found.net
     try:
-        check_pass(site.project, settings, held, state, deletes=deletes, after=after)
+        check_pass(
+            site.project, settings, held, state, deletes=deletes, after=after,
+            left=lambda: counted_now(site, site.strategy(plan).cut.row_count()),
+        )  # fmt: skip
     except GuardTripped:
         site.files.discard(found.part)
         raise

@@ -12,11 +12,14 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.exc import DBAPIError
+
 from qbcd import hooks, marks, rotation
 from qbcd.catalog.remembered import check_server, check_shape
 from qbcd.catalog.source import Session
+from qbcd.errors import MissingPrivilege, QbcdError
 from qbcd.marks import Window
-from qbcd.model import BatchHeader, StreamPlan
+from qbcd.model import BatchHeader, Statement, StreamPlan
 from qbcd.sites import stepping
 from qbcd.sites.horizon import ANEW, ahead_of
 from qbcd.sites.passes import Visit
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def poll(
-    site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, *, afresh: bool = False
+    site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, *, afresh: bool = False, gone: bool = True
 ) -> Iterator[tuple[BatchHeader | None, Taken]]:
     """Purges, reads the window, and sweeps where that is due; yields what each brought.
 
@@ -39,18 +42,18 @@ def poll(
         plan: The stream's plan.
         settings: What the user says about polls.
         held: The stream, under its lease.
-        afresh: Compare the whole table, since what was read before may be of another server.
+        afresh: Compare the whole table, since what was read before may be of another server or table.
+        gone: There also look for keys that are gone.
     """
     strategy = site.strategy(plan)
     assert isinstance(strategy, Stamped)
-    if not afresh:
-        purge(site, plan, held)
+    kept = "" if afresh else purge(site, plan, held)
     ahead = ahead_of(site, held, strategy, None if afresh else held.row.checkpoint["mark"])
     hooks.reach("after_horizon")
     remark, anew = ahead.pop("remark", ""), ahead.pop(ANEW, False)
     since = None if afresh or anew else held.row.checkpoint["mark"]["at"]
-    taken = _window(site, plan, settings, held, strategy, ahead, since, afresh=afresh)
-    yield taken.header, replace(taken, remark=remark)
+    taken = _window(site, plan, settings, held, strategy, ahead, since, afresh=afresh, gone=gone)
+    yield taken.header, replace(taken, remarks=tuple(filter(None, (kept, remark))))
     if due := _sweep_due(site, plan, held):
         visit = Visit(site, plan, settings, held)
         for header in visit.batches():
@@ -60,7 +63,7 @@ def poll(
 
 def _window(
     site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, strategy: Stamped, ahead: dict[str, Any],
-    since: str | None, *, afresh: bool,
+    since: str | None, *, afresh: bool, gone: bool,
 ) -> Taken:  # fmt: skip
     """The one step that reads the window; where the watermark stays, it still reads rows without time-stamp."""
     window = Window(since, ahead["at"]) if ahead["at"] is not None else None
@@ -68,16 +71,20 @@ def _window(
     def follow(session: Session, strategy: InSource, part: Part, counts: Counts) -> Mapping[str, Any]:
         return {"mark": ahead} if ahead != held.row.checkpoint["mark"] else {}
 
-    look = Look([], follow=follow)
+    look = Look([], follow=follow, afresh=afresh)
     if window is not None and not (window.empty and not strategy.nullable and not strategy.system):
         look = _look_into(strategy, window, look)
-    if afresh:
+    if afresh and gone:
         look = replace(look, find=[*look.find, lambda s, part: _stamped(s).sweep(part)])
     return stepping.take(site, plan, settings, held, look)
 
 
 def _look_into(strategy: Stamped, window: Window, look: Look) -> Look:
-    noted = [strategy.note_flagged(window)] if isinstance(strategy, Tdi) and strategy.purges else []
+    noted: list[Statement] = []
+    if isinstance(strategy, Tdi) and strategy.plan.where:  # also while nothing is purged: the user may begin again
+        noted.append(strategy.forget_revived())
+    if isinstance(strategy, Tdi) and strategy.purges:
+        noted.append(strategy.note_flagged(window))
     return replace(look, find=[lambda s, part: _stamped(s).look(part, window)], before=noted)
 
 
@@ -108,31 +115,54 @@ def _swept(site: DatabaseSite, held: Held, began: float) -> None:
 
 
 # -- flagged rows ------------------------------------------------------------------------------------------------------
-def purge(site: DatabaseSite, plan: StreamPlan, held: Held) -> None:
+def purge(site: DatabaseSite, plan: StreamPlan, held: Held) -> str:
     """Removes the flagged rows that earlier batches reported, where they are still as they were seen (protocol.md 13).
 
     Batches are durable by now; a row goes only when every stream of this store, and every one of the project, that
     reads the table by time-stamp has passed it.
+
+    Returns:
+        What the user should know where the source refuses to let rows go; they stay and nothing has moved.
     """
-    strategy = site.strategy(plan)
+    strategy, trying = site.strategy(plan), False
     if not isinstance(strategy, Tdi) or not strategy.purges:
-        return
-    with site.source.write(site.stream) as session:
-        row = held.row
-        site.store.lock(session.connection, site.stream, site.project.project_id, row.version, row.fencing_token)
-        lock = site.source.connector.lock_against_rewrite(plan.table)
-        if lock:
-            session.run(lock)
-        # Nothing is removed from a server, or by a shape of the table, that is not the one in which it was seen.
-        check_shape(site.source, session, site.stream, row.checkpoint, plan)
-        check_server(site.source, session, site.stream, row.checkpoint, accept=False)
-        before = _passed_by_all(site, session, plan, held)
-        hooks.reach("before_purge")
-        if before is None:
-            return
-        session.run(strategy.purge_rows(before))
-        session.run(strategy.purge_done(before))
+        return ""
+    try:
+        with site.source.write(site.stream) as session:
+            before = _purgeable(site, session, plan, held)
+            hooks.reach("before_purge")
+            if before is None:
+                return ""
+            _check_right(site, session, plan)
+            trying = True  # a constraint that is deferred speaks at the commit
+            session.run(strategy.purge_rows(before))
+            session.run(strategy.purge_done(before))
+    except QbcdError as error:
+        if not (trying and isinstance(error.__cause__, DBAPIError) and site.source.connector.denies(error.__cause__)):
+            raise
+        return (
+            f"flagged rows of {plan.table.schema}.{plan.table.name} stay, since they could not be removed: "
+            f"{error.what} (each poll tries again; `purge: false` ends that)"
+        )
     hooks.reach("after_purge")
+    return ""
+
+
+def _purgeable(site: DatabaseSite, session: Session, plan: StreamPlan, held: Held) -> str | None:
+    """The instant before which reported rows may go, None where none may; the stream's row is locked from here on."""
+    row = held.row
+    site.enter(session, plan, held)
+    # Nothing is removed from a server, or by a shape of the table, that is not the one in which it was seen.
+    check_shape(site.source, session, site.stream, row.checkpoint, plan)
+    check_server(site.source, session, site.stream, row.checkpoint, accept=False)
+    return _passed_by_all(site, session, plan, held)
+
+
+def _check_right(site: DatabaseSite, session: Session, plan: StreamPlan) -> None:
+    if lacking := site.source.connector.write_rights(session.connection, plan.table, delete=True):
+        raise MissingPrivilege(
+            f"{lacking}, which option purge needs", stream=site.stream, remedy="grant it, or take the option out"
+        )
 
 
 def _passed_by_all(site: DatabaseSite, session: Session, plan: StreamPlan, held: Held) -> str | None:

@@ -6,6 +6,7 @@ A session costs seconds, so it is started only when rows must travel.
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qbcd.errors import Refused, SparkFailed
+from qbcd.spark import archive
+from qbcd.spark.drivers import user_cache
 from qbcd.spark.session import (
     ONE_TASK,
     SparkSettings,
@@ -45,6 +48,7 @@ MIDDLE: Mapping[str, str] = {"spark.sql.adaptive.enabled": "false", **ONE_TASK}
 MIDDLE_ROWS = 5_000_000
 _GOES_ON = "the next poll starts another and goes on from here; if it ran out of memory, raise spark.driver.memory"
 _ANOTHER = "hand in another: qbcd.open(.., spark=..)"
+_STOPPED = "the Spark session handed in has stopped"
 _SIZES = ((SMALL_ROWS, SMALL), (MIDDLE_ROWS, MIDDLE))
 
 
@@ -106,11 +110,10 @@ class SparkProvider:
             if self._session is not None and not is_alive(self._session):
                 self._bury(self._session)
             if self._session is None:
-                found = self._handed_in if self._handed_in is not None else running_session()
-                if found is not None:
-                    self._session, self._ours = adopt_session(found, self._classes), False
-                else:
-                    self._session, self._ours = create_session(self._settings, self._drivers()), True
+                self._session, self._ours = self._of_others(), False
+                if self._session is None:
+                    self._session = create_session(self._settings, self._drivers(), cache=user_cache())
+                    self._ours = True
             for most, settings in _SIZES:
                 if self._rows is not None and self._rows <= most:
                     if most not in self._siblings:
@@ -118,10 +121,30 @@ class SparkProvider:
                     return self._siblings[most]
             return self._session
 
+    def look(self) -> None:
+        """Looks at the session that others made, if there is one; starts nothing.
+
+        Raises:
+            Refused: It is none that could be used.
+        """
+        with self._lock:
+            if self._session in (None, self._handed_in):
+                self._of_others()
+
+    def _of_others(self) -> SparkSession | None:
+        """The session handed in, or the one that runs in this process already; None where there is neither."""
+        if self._handed_in is None:
+            found = running_session()
+        elif is_alive(self._handed_in):
+            found = self._handed_in
+        else:
+            raise Refused(_STOPPED, remedy=_ANOTHER)
+        return None if found is None else adopt_session(found, self._classes)
+
     def _bury(self, session: SparkSession) -> None:
         """Another takes the place of a session that has died, unless the user handed it in."""
         if session is self._handed_in:
-            raise Refused("the Spark session handed in has stopped", remedy=_ANOTHER)
+            raise Refused(_STOPPED, remedy=_ANOTHER)
         log.warning("the Spark session has died; another one is started")
         self._session, self._siblings = None, {}
         forget_session(session)
@@ -130,5 +153,11 @@ class SparkProvider:
         """Lets the session go; stops it only if this provider started it."""
         with self._lock:
             session, self._session, self._siblings = self._session, None, {}
-            if session is not None and self._ours:
-                session.stop() if is_alive(session) else forget_session(session)
+            if session is None or not self._ours:
+                return
+            if not is_alive(session):
+                forget_session(session)
+                return
+            if sys.exc_info()[0] is None:  # whoever is interrupted will not wait
+                archive.save(session)
+            session.stop() if is_alive(session) else forget_session(session)  # a full disk ends Java while it writes

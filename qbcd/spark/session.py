@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-import signal
-import threading
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from qbcd.errors import ConfigError, EnvironmentMissing, Refused
+from qbcd.spark import archive
+from qbcd.spark.handover import can_hand_over, handed_over, uninterrupted
 from qbcd.spark.jdbc import spark_failure
 from qbcd.spark.machine import require_java
 
@@ -116,12 +117,22 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
 
 def _collector(user: Mapping[str, str]) -> str:
     """The option that names the driver's garbage collector; none where the user names one, since Java takes but one."""
-    said = (*(user.get(name, "") for name in _DRIVERS_OPTIONS), *(os.environ.get(name, "") for name in _ENVIRONMENT))
-    return "" if _NAMES_COLLECTOR.search(" ".join(said)) else _COLLECTOR
+    return "" if _NAMES_COLLECTOR.search(" ".join(_said_of_java(user))) else _COLLECTOR
 
 
-def create_session(settings: SparkSettings, drivers: Sequence[Path]) -> SparkSession:
+def _said_of_java(user: Mapping[str, str]) -> tuple[str, ...]:
+    """What the user says of the driver's Java, in settings of Spark's and in the environment."""
+    said = (str(user.get(name, "")) for name in _DRIVERS_OPTIONS)
+    return (*said, *(os.environ.get(name, "") for name in _ENVIRONMENT))
+
+
+def create_session(settings: SparkSettings, drivers: Sequence[Path], *, cache: Path | None = None) -> SparkSession:
     """Starts a session with `drivers` on its class path.
+
+    Args:
+        settings: Master and settings.
+        drivers: Local paths of JDBC driver jars.
+        cache: The user's cache, in which a local session looks for Java's archive of classes; None for none.
 
     Raises:
         EnvironmentMissing: There is no Java, or the JVM did not start.
@@ -134,16 +145,22 @@ def create_session(settings: SparkSettings, drivers: Sequence[Path]) -> SparkSes
             "this process already runs a Spark session",
             remedy="hand it to qbcd, for instance qbcd.open(.., spark=spark)",
         )
-    require_java()
-    with _quiet_pyspark(), _uninterrupted():
+    java = require_java()
+    if cache is not None and settings.master.startswith("local"):
+        shared = archive.options(archive.archive_of(java, cache), _said_of_java(settings.conf))
+        wanted[_OPTIONS[0]] = f"{shared} {wanted[_OPTIONS[0]]}".strip()
+    with _quiet_pyspark(), uninterrupted():
         from pyspark import SparkConf
         from pyspark.sql import SparkSession
 
+        plain = [n for n in settings.conf if n.startswith("spark.") and wanted[n] == settings.conf[n]]
+        own = {name: wanted.pop(name) for name in plain} if can_hand_over() else {}
         conf = SparkConf()
         for name, value in wanted.items():
             conf.set(name, value)
         try:
-            session = SparkSession.builder.config(conf=conf).getOrCreate()
+            with handed_over(own):
+                session = SparkSession.builder.config(conf=conf).getOrCreate()
             # Where an earlier session of this process left its JVM, SQL settings still have to be made ours.
             for name in FIXED:
                 if name.startswith("spark.sql."):
@@ -157,26 +174,6 @@ def create_session(settings: SparkSettings, drivers: Sequence[Path]) -> SparkSes
                 remedy="see the lines above; check Java, spark.master and spark.conf",
             ) from error
     return session
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Puts an interrupt off: of a Java that is still starting nobody would hold the end, and it would stay for ever."""
-    if threading.current_thread() is not threading.main_thread():  # to which interrupts do not come
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-    if before in (signal.SIG_IGN, None):
-        yield
-        return
-    asked = list[int]()
-    signal.signal(signal.SIGINT, lambda number, frame: asked.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if asked:
-            signal.raise_signal(signal.SIGINT)
 
 
 def sibling(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
@@ -194,6 +191,8 @@ def sibling(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
 
 def running_session() -> SparkSession | None:
     """The live session of this process, or None; starts nothing."""
+    if "pyspark" not in sys.modules:  # whose import takes longer than the rest of a look at the machine
+        return None
     with _quiet_pyspark():
         from pyspark import SparkContext
         from pyspark.sql import SparkSession

@@ -119,7 +119,8 @@ class StateDatabase:
             raise self._explain(error) from error
 
     def _explain(self, error: DBAPIError) -> QbcdError:
-        text = " ".join(str(error.orig).split())
+        # of further lines some quote the statement, or rows
+        text = " ".join((str(error.orig).strip().splitlines() or [""])[0].split())
         if self.url.password:
             text = text.replace(str(self.url.password), "***")
         if self.facts.is_damage(error):
@@ -181,7 +182,13 @@ def _resolve(url: str | URL) -> tuple[URL, StoreFacts]:
         raise ConfigError("`state` must name a file that lasts", remedy="e.g. sqlite:///.qbcd/state.db")
     if facts.needs_database and not parsed.database:
         raise ConfigError("`state` must name a database", remedy="e.g. end the URL with /qbcd_state")
-    return (parsed if "+" in parsed.drivername else parsed.set(drivername=facts.drivername)), facts
+    url = parsed if "+" in parsed.drivername else parsed.set(drivername=facts.drivername)
+    unknown = [n for n in url.query if not facts.knows_option(n)] if url.drivername == facts.drivername else []
+    if unknown:
+        raise ConfigError(
+            f"the URL of `state` has option {unknown[0]!r}, which its driver does not know", remedy="check its spelling"
+        )
+    return url, facts
 
 
 def _connect_args(url: URL, facts: StoreFacts) -> dict[str, Any]:

@@ -34,6 +34,8 @@ _ENDED = "ended"
 
 Transactions = Callable[[], AbstractContextManager[Connection]]
 
+_working: set[str] = set()  # uuids of the owners that this process works as
+
 
 class LeaseLost(StateConflict):
     """This process held the stream's lease and holds it no longer."""
@@ -82,15 +84,17 @@ class Owner:
         """Whether the process is known to have ended; False for other hosts and where nobody can tell."""
         if self.host != _this_host():
             return False
-        started = _started(self.pid)
-        if started is not None:
+        if (started := _started(self.pid)) is not None:
             return started == _ENDED or (self.start != _UNKNOWN and started != self.start)
         return not _answers(self.pid)
 
+    def is_left_behind(self) -> bool:
+        """Whether this process was the owner and no longer works as it: the lease could not be given back."""
+        return (self.pid, self.host) == (os.getpid(), _this_host()) and self.uuid not in _working
+
 
 def _this_host() -> str:
-    parts = [socket.gethostname().replace("|", "_").replace("/", "_")]
-    boot = Path("/proc/sys/kernel/random/boot_id")
+    parts, boot = [socket.gethostname().replace("|", "_").replace("/", "_")], Path("/proc/sys/kernel/random/boot_id")
     if boot.exists():
         parts.append(boot.read_text().strip()[:8])
     if os.path.lexists("/proc/self/ns/pid"):
@@ -138,9 +142,8 @@ def acquire(conn: Connection, store: StreamStore, stream: str, owner: Owner, ttl
     try:
         row = store.locked(conn, stream)
     except StateConflict as error:  # a step in hand holds the row longer than its lease
-        raise LeaseHeld(
-            "another poller is in the middle of a step", remedy="wait for it, or end it", stream=stream
-        ) from error
+        what = "another poller is in the middle of a step"
+        raise LeaseHeld(what, remedy="wait for it, or end it", stream=stream) from error
     if row is None:
         raise StateConflict(f"{store.place} knows no such stream", remedy="run `qbcd prepare`", stream=stream)
     _refuse_if_held(conn, store, stream)  # again: now nobody can take it in between
@@ -150,11 +153,12 @@ def acquire(conn: Connection, store: StreamStore, stream: str, owner: Owner, ttl
     conn.execute(
         insert(table).values(stream=stream, owner=str(owner), until=facts.clock + ttl, token=fenced.fencing_token)
     )
+    _working.add(owner.uuid)
     return fenced.fencing_token
 
 
 def holder(conn: Connection, store: StreamStore, stream: str) -> tuple[Owner, float] | None:
-    """Who holds the lease and for how many seconds more, or None where nobody living does.
+    """Who holds the lease and for how many seconds more, or None where nobody does who still works.
 
     Raises:
         StateConflict: The lease's owner cannot be read.
@@ -168,18 +172,16 @@ def holder(conn: Connection, store: StreamStore, stream: str) -> tuple[Owner, fl
         owner = Owner.parse(row.owner)
     except ValueError as error:
         raise StateConflict("the lease's owner cannot be read", remedy="wait until it ends", stream=stream) from error
-    return None if owner.is_dead() else (owner, row.left)
+    return None if owner.is_dead() or owner.is_left_behind() else (owner, row.left)
 
 
 def _refuse_if_held(conn: Connection, store: StreamStore, stream: str) -> None:
     found = holder(conn, store, stream)
     if found is not None:
-        owner, left = found
         raise LeaseHeld(
-            f"{owner.where} works on this stream; its lease ends in {left:.0f} s unless renewed",
-            remedy="let one process poll it, or end the other one",
-            stream=stream,
-        )
+            f"{found[0].where} works on this stream; its lease ends in {found[1]:.0f} s unless renewed",
+            remedy="let one process poll it, or end the other one", stream=stream,
+        )  # fmt: skip
 
 
 def renew(conn: Connection, store: StreamStore, stream: str, owner: Owner, token: int, ttl: float) -> None:
@@ -196,6 +198,7 @@ def renew(conn: Connection, store: StreamStore, stream: str, owner: Owner, token
 
 def release(conn: Connection, store: StreamStore, stream: str, owner: Owner, token: int) -> None:
     """Gives the lease back; does nothing where it was lost."""
+    _working.discard(owner.uuid)
     table = store.tables.lease
     mine = (table.c.stream == stream) & (table.c.owner == str(owner)) & (table.c.token == token)
     conn.execute(delete(table).where(mine))
@@ -203,10 +206,9 @@ def release(conn: Connection, store: StreamStore, stream: str, owner: Owner, tok
 
 def _lost(stream: str) -> LeaseLost:
     return LeaseLost(
-        "this process lost the stream's lease; its step was not written",
+        "this process lost the stream's lease; its step was not written", stream=stream,
         remedy="nothing to do: the next poll starts from what was committed",
-        stream=stream,
-    )
+    )  # fmt: skip
 
 
 class LeaseKeeper:
@@ -238,9 +240,13 @@ class LeaseKeeper:
 
     def __enter__(self) -> LeaseKeeper:
         self._renewed = time.monotonic()
-        with self._transactions() as conn:
-            self._admit(conn)
-            self.token = acquire(conn, self.store, self.stream, self.owner, self.ttl)
+        try:
+            with self._transactions() as conn:
+                self._admit(conn)
+                self.token = acquire(conn, self.store, self.stream, self.owner, self.ttl)
+        except BaseException:
+            _working.discard(self.owner.uuid)  # where the reply to the commit was lost, the lease stands there
+            raise
         self._thread = threading.Thread(target=self._beat, name=f"qbcd-lease-{self.stream}", daemon=True)
         self._thread.start()
         return self
@@ -283,11 +289,12 @@ class LeaseKeeper:
         self._stop.set()
         if self._thread is not None:
             self._thread.join(timeout=self.ttl)
+        _working.discard(self.owner.uuid)
         if self._lost is not None:
             return
         try:
             with self._transactions() as conn:
                 release(conn, self.store, self.stream, self.owner, self.token)
         except (SQLAlchemyError, QbcdError) as failure:
-            # what the block did is done; a lease that cannot be given back ends by itself
+            # what the block did is done; a lease that cannot be given back ends by itself, or when this process polls
             log.warning("stream %s: the lease could not be released: %s", self.stream, type(failure).__name__)

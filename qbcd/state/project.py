@@ -214,6 +214,13 @@ class ProjectState(StateDatabase):
         loaded = ({**row, "counts": json.loads(row["counts"]), "cost": json.loads(row["cost"])} for row in rows)
         return [Run(**values) for values in loaded]
 
+    def names(self) -> set[str]:
+        """Names of all streams that were ever polled, delivered, or kept under Spark."""
+        with self.read() as conn:
+            kept = self.store.streams(conn) if self.store.exists(conn) else []
+            told = select(HISTORY.c.stream).union(select(ACK.c.stream))
+            return {row.stream for row in kept} | set(conn.execute(told).scalars())
+
     # -- refusals ----------------------------------------------------------------------------------------------------
     def put_refusal(self, stream: str, refusal: Refusal) -> None:
         """Remembers what a guard refused, in place of what it refused before."""

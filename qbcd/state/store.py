@@ -16,6 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from qbcd.connectors.stores import facts_of
 from qbcd.errors import Refused, StateConflict
 from qbcd.model import BatchHeader
+from qbcd.state.making import holds_rows
 from qbcd.state.manifest import Manifest
 from qbcd.state.rows import StreamRow, batch_from_json, batch_to_json, dump, stream_values
 from qbcd.state.tables import seal, unseal
@@ -114,15 +115,23 @@ class StreamStore(Manifest):
             conn.execute(delete(table).where(table.c.stream == row.stream))
         return self.advance(conn, row, checkpoint={}, prepared=False)
 
+    def holds(self, conn: Connection, stream: str) -> bool:
+        """Whether ranges, segments or batches of the stream stand there."""
+        tables = (self.tables.range, self.tables.segment, self.tables.batch)
+        return holds_rows(conn, [select(t.c.stream).where(t.c.stream == stream).subquery() for t in tables])
+
     def salvage(self, conn: Connection, stream: str, delivered: Callable[[], Iterable[tuple[int, int]]]) -> None:
         """Makes a damaged row of a stream one that `forget` can read: not prepared, its numbers past all that were.
+
+        So is a row that was never prepared: another one may have been there before, that somebody has deleted.
 
         Args:
             delivered: Gives (epoch, batch_seq) that sinks have, as far as they told.
         """
         try:
-            self.read(conn, stream)
-            return
+            row = self.read(conn, stream)
+            if row is None or row.epoch:
+                return
         except Refused:
             pass  # of what it holds only numbers are taken, none of which may come again
         tables = self.tables

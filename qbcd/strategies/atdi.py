@@ -28,7 +28,7 @@ class Atdi(Tdi):
         read = sum(c.width for c in (*self.plan.captured, *self.marks)) + 8
         index = round(table.pages * min(1.0, read / table.row_width)) if table.row_width and read else table.pages
         pages = costs.atdi(index, self._copied_pages, DELTA, HEIGHT)
-        return self._estimated("I*delta + delta*W + K", pages, DELTA * max(table.rows, 0))
+        return self._estimated("I*delta + delta*W + K", pages, DELTA * table.rows)
 
     def has_index(self, indexes: Sequence[Index]) -> bool:
         """Whether a covering one is among `indexes`, by all its columns."""

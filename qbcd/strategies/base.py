@@ -141,6 +141,15 @@ def prefixed(prefix: str, name: str, limit: int) -> str:
     return whole.encode()[: limit - len(tail)].decode(errors="ignore") + tail
 
 
+def suffixed(name: str, suffix: str, limit: int) -> str:
+    """`name` + `suffix`, within `limit` bytes of UTF-8."""
+    whole = name + suffix
+    if len(whole.encode()) <= limit:
+        return whole
+    tail = f"_{hashlib.sha256(name.encode()).hexdigest()[:8]}{suffix}"
+    return name.encode()[: limit - len(tail)].decode(errors="ignore") + tail
+
+
 def table_name(kind: str, stream: str) -> str:
     """Name of qbcd's own table of a stream, unique by a hash of the stream's name."""
     slug = re.sub(r"[^a-z0-9]+", "_", stream.lower()).strip("_")[:40]

@@ -52,7 +52,8 @@ class Cut(ABC):
         self.connector = connector
         self.plan = plan
         self.sums_of = sums_of
-        self.one_state = connector.exports_snapshots and plan.option("consistency") != "range"
+        shared = connector.exports_snapshots and not plan.table.remote
+        self.one_state = shared and plan.option("consistency") != "range"
 
     def row_count(self) -> Statement:
         """One row (n) with the table's rows under the restriction."""

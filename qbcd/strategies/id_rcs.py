@@ -60,6 +60,9 @@ class IdRcs(Strategy):
         if self.plan.option("consistency") == "snapshot" and not self.connector.exports_snapshots:
             what = "sessions of this database share no snapshot"
             raise self._wrong("consistency", place, what, "remove it; each range is then of one state")
+        if self.plan.option("consistency") == "snapshot" and self.plan.table.remote:
+            what = "rows of it stand on another server, which has snapshots of its own"
+            raise self._wrong("consistency", place, what, "remove it; each range is then of one state")
         if not self.plan.key and not self.cut.hashed:
             what = "there can be no ranges of a key that has no columns"
             raise self._wrong(BUCKETS, place, what, f"remove `{BUCKETS}: key`")
@@ -89,7 +92,7 @@ class IdRcs(Strategy):
     def estimate(self) -> Estimate:
         """R*N + size(aux) + delta*M (paper, table 3): one scan of digests; aux and replica live outside the source."""
         table = self.plan.table
-        return Estimate(table.pages, max(table.rows, 0), "R*N", "count and checksum of each range")
+        return Estimate(table.pages, table.rows, "R*N", "count and checksum of each range")
 
     def settle(self, remembered: Mapping[str, Any] | None) -> StreamPlan:
         """Ranges of the key or of its hash: as at prepare; there as the user says, or by what the catalog knows."""

@@ -260,7 +260,7 @@ class InSource(Strategy):
         times, told = (1, formula) if self.connector.full_join else (2, f"2 ({formula})")
         table = self.plan.table
         pages = times * costs.mds(table.pages, self._copied_pages)
-        return Estimate(round(pages), times * 2 * max(table.rows, 0), told, "nothing")
+        return Estimate(round(pages), times * 2 * table.rows if table.rows >= 0 else -1, told, "nothing")
 
 
 def sql_name(connector: Connector, table: tuple[str, str]) -> str:

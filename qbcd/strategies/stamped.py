@@ -141,7 +141,7 @@ class Stamped(Ranged):
         Args:
             indexes: Those of the table, where they were looked up.
         """
-        pages, rows = self.plan.table.pages, max(self.plan.table.rows, 0)
+        pages, rows = self.plan.table.pages, self.plan.table.rows
         if self.way == "window" and serves(self, indexes):
             return self._estimated(BY_INDEX, costs.tdi(pages, pages, pages / 10, DELTA, HEIGHT), DELTA * rows)
         better = "" if self.system or self.way != "window" else f"; with an index on the time-stamp {BY_INDEX}"
@@ -243,7 +243,8 @@ class Stamped(Ranged):
         }  # fmt: skip
 
     def _estimated(self, formula: str, pages: float, rows: float) -> Estimate:
-        return Estimate(math.ceil(pages), round(rows), f"{formula}, delta = 1 %, changes clustered", "nothing")
+        known = -1 if self.plan.table.rows < 0 else round(rows)
+        return Estimate(math.ceil(pages), known, f"{formula}, delta = 1 %, changes clustered", "nothing")
 
 
 def serves(strategy: Stamped, indexes: Sequence[Index]) -> bool:

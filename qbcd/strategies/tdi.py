@@ -13,7 +13,7 @@ from typing import Any
 from qbcd.connectors.base import Connector
 from qbcd.marks import Window
 from qbcd.model import Statement, StreamPlan
-from qbcd.strategies.base import table_name
+from qbcd.strategies.base import suffixed, table_name
 from qbcd.strategies.in_source import OwnTable
 from qbcd.strategies.stamped import Stamped
 
@@ -79,6 +79,10 @@ class Tdi(Stamped):
         """Lists (key, time-stamp) of the flagged rows of a window; run before the look, which then sees them all."""
         return self._compiled("purge_note", self._bounds(window), purge=self.purge, **self._window(window))
 
+    def forget_revived(self) -> Statement:
+        """Takes rows that are not flagged any more, or gone, off the list: it is of their life before."""
+        return self._compiled("purge_forget", {}, purge=self.purge)
+
     def purge_rows(self, before: str) -> Statement:
         """Removes listed rows with a time-stamp before `before` that are as they were seen: flagged, not touched."""
         return self._compiled("purge_rows", {"hi": self._bound(before)}, purge=self.purge)
@@ -90,7 +94,7 @@ class Tdi(Stamped):
     def view(self) -> str:
         """A view that hides flagged rows from the application, for a DBA."""
         table, quote = self.plan.table, self.connector.quote
-        name = f"{quote(table.schema)}.{quote(table.name + '_live')}"
+        name = f"{quote(table.schema)}.{quote(suffixed(table.name, '_live', self.connector.identifier_limit))}"
         live = self._compiled("live_rows").sql
         return f"CREATE OR REPLACE VIEW {name} AS\n{live}"
 

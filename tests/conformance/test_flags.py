@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.marking import column_of, compiled, connector_of, plan_of, probed, rows, session
-from tests.support.places import Place, over
+from tests.support.places import Place, configured, over
+from tests.support.project import config, opened
+from tests.support.watched import AT, stamped, word
+
+PLAIN = "id integer PRIMARY KEY, gone boolean NOT NULL, at {at}"
 
 
 def family(place: Place) -> str:
@@ -53,6 +59,23 @@ def test_a_flag_says_deleted_by_its_literal_and_null_does_not(place: Place) -> N
             for said in (compiled(place, plan, query), compiled(place, plan, f"{query} WHERE 1 = :one", one=1)):
                 found = {int(k): (d, e) for k, d, e in rows(reading, said)}
                 assert found == {k: (int(k < len(yes)),) * 2 for k in range(len(yes) + len(no) + 1)}, sql_type
+
+
+@over("letters", ["n", "ü"], elsewhere=["n"])
+def test_the_view_of_a_table_with_a_long_name(place: Place, workspace: Path, letters: str) -> None:
+    """A DBA can run what is printed, and the application sees no flagged row there."""
+    limit = connector_of(place).identifier_limit
+    name = (letters * limit).encode()[:limit].decode(errors="ignore")
+    place.sql(f"CREATE TABLE {place.quote(name)} ({PLAIN.format(at=word(place, AT))})")
+    place.sql(f"INSERT INTO {place.quote(name)} (id, gone) VALUES (1, true), (2, false)")
+    table = {"name": "s", "table": configured(place.schema, name), "strategy": stamped(place, "tdi")}
+    with opened(config(place.url, table), workspace) as project:
+        (view,) = [statement for statement in project.stream("s").ddl() if " VIEW " in statement]
+    place.sql(view)
+    found = re.search(r"VIEW (\S+) AS", view)
+    assert found is not None
+    assert "_live" in found[1]
+    assert place.sql(f"SELECT id FROM {found[1]}") == [(2,)]
 
 
 WRONG: dict[str, list[tuple[str, Any, str]]] = {

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
-from qbcd.errors import ConfigError, GuardTripped, MissingPrivilege, QbcdError, SchemaChanged, SourceError, UnsafeKey
+from qbcd.errors import (
+    ConfigError,
+    GuardTripped,
+    MissingPrivilege,
+    QbcdError,
+    SchemaChanged,
+    SourceError,
+    UnsafeKey,
+    UnsupportedType,
+)
 from qbcd.state import ProjectState
 from tests.support import places
 from tests.support.places import configured, over, server_of
@@ -27,6 +36,7 @@ CREATE TABLE nokey (a integer, b varchar(9));
 CREATE TABLE twice (a integer, b varchar(9)); INSERT INTO twice VALUES (1, 'x'), (1, 'y');
 CREATE TABLE missing (a integer, b varchar(9)); INSERT INTO missing VALUES (NULL, 'x'), (2, 'y');
 CREATE TABLE partly (a integer, b integer); INSERT INTO partly VALUES (1, 1), (1, NULL);
+CREATE TABLE mine (a integer PRIMARY KEY, QBCD_In varchar(9));
 CREATE TABLE canary (id integer); INSERT INTO canary VALUES (1)
 """
 ORDERS = [(i, "EU", i, None) for i in range(1, 21)]
@@ -131,6 +141,9 @@ UNPLANNED: dict[str, tuple[dict[str, Any], type[QbcdError], tuple[str, ...]]] = 
     ),
     "unknown function": ({"where": "is_mine(region)"}, ConfigError, ("tables[0].where: ", "HOST", "is_mine")),
     "aggregate": ({"where": "count(*) > 1"}, ConfigError, ("tables[0].where: ", "HOST", "(write one boolean")),
+    "name of qbcd's own": (
+        {"table": "mine"}, UnsupportedType, ("tables[0].columns: ", "has a name that qbcd's own statements use"),
+    ),
     "unknown type": ({"types": {"amount": "int"}}, ConfigError, ("tables[0].types",)),
 }  # fmt: skip
 

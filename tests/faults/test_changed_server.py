@@ -95,7 +95,7 @@ def test_an_open_batch_keeps_a_stream_from_being_forgotten(place: Place, workspa
         row = scene.site.row()
         assert row is not None
         assert row.checkpoint["open"]["counts"] == {"c": 1, "u": 2, "d": 1}
-        with pytest.raises(Refused, match="1 batches are not delivered"):
+        with pytest.raises(Refused, match="1 batch is not delivered"):
             scene.project.stream("s").reset()
         scene.poll()
         assert len(scene.check()) == 2

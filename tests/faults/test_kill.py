@@ -122,7 +122,7 @@ def test_reset_after_a_kill_begins_a_new_epoch(kind: str, strategy: str, stage: 
     scene = stage.scene(kind, strategy, "jsonl")
     scene.change()
     kill_at("after_commit", scene.data, scene.folder, scene.spark)
-    with pytest.raises(Refused, match="1 batches are not delivered"):
+    with pytest.raises(Refused, match="1 batch is not delivered"):
         scene.project.stream(STREAM).reset()
     seen, before, ids = scene.seen(), scene.site.row(), range_ids(scene)
     scene.project.stream(STREAM).reset(discard=True)

@@ -137,6 +137,7 @@ def test_a_number_given_twice(database: str, workspace: Path, spark: SparkSessio
         scene.begin()
         scene.project.close()
         shutil.copytree(workspace / ".qbcd", workspace / "backup")
+        scene.project = opened(scene.data, workspace, spark)
         scene.change()
         scene.poll()
         files = scene.files()

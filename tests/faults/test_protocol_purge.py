@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from qbcd.errors import SourceError
 from tests.support import wait_until
 from tests.support.places import Place, over
 from tests.support.project import opened, poll
@@ -28,6 +29,28 @@ def stop() -> None:
 def purging(place: Place, folder: Path, **others: Any) -> Watched:
     """A stream that purges, and perhaps others on the same table."""
     return Watched(place, folder, {"s": stamped(place, "tdi", purge=True), **others})
+
+
+# The restriction itself may leave flagged rows out. What goes is what the stream had, and nothing else beyond it.
+@over("where", ["NOT gone", "v <> 'apart'"])
+def test_a_restriction_that_flagged_rows_do_not_meet(place: Place, workspace: Path, where: str) -> None:
+    with Watched(place, workspace, {"s": stamped(place, "tdi", purge=True)}, where=where) as seen:
+        seen.insert(50, "apart")
+        seen.flag(50)
+        seen.fill()
+        assert (50 in seen.copies["s"]) is False
+        seen.flag(5)
+        seen.run(f"UPDATE t SET gone = true, v = 'apart', at = {seen.clock} WHERE id = 6")
+        seen.insert(60, "apart")
+        seen.flag(60)
+        assert seen.ops() == [[(5, "d"), (6, "d")]]
+        seen.flag(6)  # touched after it was told, and still flagged
+        for _ in range(2):
+            assert seen.poll() == []
+        assert [key for key in (5, 6, 50, 60) if seen.there(key)] == [50, 60]
+        seen.insert(5, "again")
+        assert seen.ops() == [[(5, "c")]]
+        seen.check()
 
 
 # Whatever ends a poll, the row stays until the batch that tells of it is committed; then it goes.
@@ -199,3 +222,88 @@ def test_a_row_stays_while_another_stream_takes_its_baseline(
         assert seen.poll() == []
         assert not seen.there(5)
         seen.check()
+
+
+HOLDS = {
+    "a foreign key": (
+        "CREATE TABLE line (id int PRIMARY KEY, held int, FOREIGN KEY (held) REFERENCES {t} (id));"
+        "INSERT INTO line VALUES (1, 5)",
+        "DELETE FROM line",
+    ),
+    "a foreign key at the end": (
+        "CREATE TABLE line (id int PRIMARY KEY, held int REFERENCES {t} (id) INITIALLY DEFERRED);"
+        "INSERT INTO line VALUES (1, 5)",
+        "DELETE FROM line",
+    ),
+    "a trigger": (
+        "CREATE FUNCTION kept() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'line 5 holds'; END $$;"
+        "CREATE TRIGGER kept BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION kept()",
+        "DROP TRIGGER kept ON t",
+    ),
+}  # fmt: skip
+
+
+@over("held", list(HOLDS), elsewhere=["a foreign key"])
+def test_a_purge_that_the_source_refuses_is_a_warning(place: Place, workspace: Path, held: str) -> None:
+    if place.kind != "postgresql" and held != "a foreign key":
+        pytest.skip("told by the other kind")
+    with purging(place, workspace).fill() as seen:
+        holds, lets_go = HOLDS[held]
+        seen.run(holds.format(t=place.table("t")))
+        seen.flag(4)
+        seen.flag(5)
+        assert seen.ops() == [[(4, "d"), (5, "d")]]
+        for value in ("once", "twice"):
+            seen.update(1, value)
+            assert seen.ops() == [[(1, "u")]]
+            assert seen.outcome.report is not None
+            (warning,) = seen.outcome.report.warnings
+            assert "flagged rows of " in warning
+            assert "line" in warning  # the server's words
+            assert "`purge: false` ends that" in warning
+            assert seen.there(4)
+            assert seen.there(5)
+        seen.run(lets_go)
+        assert seen.poll() == []
+        assert not seen.there(4)
+        assert not seen.there(5)
+        assert seen.outcome.report is not None
+        assert seen.outcome.report.warnings == []
+        seen.check()
+
+
+# What is not the table's own doing is no refusal of it: the poll fails, and the next one begins anew.
+@over(elsewhere=[])
+def test_a_purge_whose_session_is_ended_fails(place: Place, workspace: Path) -> None:
+    with purging(place, workspace).fill() as seen:
+        seen.flag(5)
+        assert seen.ops() == [[(5, "d")]]
+        seen.run(
+            "CREATE FUNCTION ended() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            "PERFORM pg_terminate_backend(pg_backend_pid()); RETURN OLD; END $$;"
+            "CREATE TRIGGER ended BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION ended()"
+        )
+        with pytest.raises(SourceError, match="cannot be reached"):
+            seen.poll()
+        seen.run("DROP TRIGGER ended ON t")
+        assert seen.poll() == []
+        assert not seen.there(5)
+
+
+@over(elsewhere=[])
+def test_a_life_before_lists_nothing(place: Place, workspace: Path) -> None:
+    """Told as gone, revived outside of the restriction, flagged again: not the stream's to remove."""
+    with Watched(place, workspace, {"s": stamped(place, "tdi", purge=True)}, where="n = 0").fill() as seen:
+        seen.run("CREATE TABLE child (id integer, FOREIGN KEY (id) REFERENCES t (id)); INSERT INTO child VALUES (2)")
+        seen.flag(1)
+        seen.flag(2)
+        seen.poll()
+        seen.poll()  # the foreign key keeps both
+        seen.run(f"UPDATE t SET gone = false, n = 1, at = {seen.clock} WHERE id = 1")
+        seen.poll()
+        seen.flag(1)
+        seen.poll()
+        seen.run("DELETE FROM child")
+        seen.poll()
+        seen.poll()
+        assert (seen.there(1), seen.there(2)) == (True, False)

@@ -97,6 +97,15 @@ def test_looks_change_nothing(cli: Cli, workspace: Path, database: str) -> None:
     assert names_in(workspace) == ["qbcd.yaml"]
 
 
+def test_a_table_without_statistics_has_its_size(cli: Cli, workspace: Path, database: str) -> None:
+    sql(database, "CREATE TABLE fresh (id int PRIMARY KEY, t text) WITH (autovacuum_enabled = false)")
+    sql(database, "INSERT INTO fresh SELECT i, repeat('x', 100) FROM generate_series(1, 1000) AS i")
+    [(pages,)] = sql(database, "SELECT pg_relation_size('fresh') / 8192")
+    configure(workspace, database, more="  - {source: shop, table: public.fresh, strategy: id_rcs}\n")
+    told = cli("explain", "fresh")
+    assert f"reads {pages} pages and an unknown number of rows (R*N)" in told.out
+
+
 def test_dry_run_gives_what_prepare_needs(cli: Cli, workspace: Path, database: str) -> None:
     """A DBA runs the DDL; a role that may create nothing then prepares and polls."""
     ddl = cli("prepare", "customers", "--dry-run").out

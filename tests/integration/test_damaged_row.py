@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd.errors import Refused
+from qbcd.errors import Refused, StateConflict
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
 
@@ -45,6 +45,34 @@ def test_a_damaged_row_is_refused_until_it_is_reset(
         assert after.epoch > before.epoch
         assert after.last_batch_seq == before.last_batch_seq, "numbers go on over epochs"
         assert after.fencing_token > before.fencing_token
+        place.sql("UPDATE t SET a = 4 WHERE id = 2")
+        [outcome] = poll(project, "s")
+        assert outcome.report is not None
+        assert outcome.report.counts == {"u": 1}
+
+
+@over("strategy", ["mds", "id", "tlcs"], elsewhere=["id"])
+def test_a_row_that_was_deleted_is_told_and_reset(strategy: str, place: Place, workspace: Path) -> None:
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, a integer); INSERT INTO t VALUES (1, 1), (2, 2)")
+    table = {"name": "s", "table": place.table("t"), "strategy": strategy, "sinks": [], "baseline": "silent"}
+    with opened(config(place.url, table), workspace) as project:
+        project.stream("s").prepare()
+        place.sql("UPDATE t SET a = 3 WHERE id = 1")
+        poll(project, "s")
+        before = project.work("s").site.row()
+        assert before is not None
+        place.sql(f"DELETE FROM {place.own_schema}.stream")
+        with pytest.raises(Refused, match=r"is not prepared \(qbcd prepare s\)"):
+            poll(project, "s")
+        for _ in range(2):
+            with pytest.raises(StateConflict, match=r"hold rows, though it was .* qbcd reset s --discard"):
+                project.stream("s").prepare()
+        project.stream("s").reset(discard=True)
+        project.stream("s").prepare()
+        after = project.work("s").site.row()
+        assert after is not None
+        assert after.epoch > before.epoch
+        assert after.last_batch_seq == before.last_batch_seq, "numbers go on over epochs"
         place.sql("UPDATE t SET a = 4 WHERE id = 2")
         [outcome] = poll(project, "s")
         assert outcome.report is not None

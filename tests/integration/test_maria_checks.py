@@ -8,16 +8,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 
 import pymysql
 import pytest
 
 from qbcd.connectors import connector_for
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused
+from qbcd.strategies.outbox import outbox_name
 from tests.support import wait_until
 from tests.support.maria_server import MariaServer
 from tests.support.maria_source import KINDS, connector_of, probe, reading
 from tests.support.places import Place, new_place, server_of
+from tests.support.project import config, opened, poll
+from tests.support.watched import Watched, stamped
 
 OWN_SERVER = "a server that is not the run's own keeps its settings"
 
@@ -105,6 +109,80 @@ def test_a_binary_log_by_statements_is_refused(mariadb: MariaServer) -> None:
         for better in ("ROW", "MIXED"):
             place.sql(f"SET GLOBAL binlog_format = '{better}'")
             assert refusal(place, "t") == ""
+
+
+# -- qbcd's own tables -------------------------------------------------------------------------------------------------
+@contextmanager
+def set_globally(place: Place, name: str, value: str) -> Iterator[None]:
+    """A setting of the server's during the block, for sessions that begin then."""
+    (before,) = place.sql(f"SELECT @@global.{name}")[0]
+    place.sql(f"SET GLOBAL {name} = {value}")
+    try:
+        yield
+    finally:
+        place.sql(f"SET GLOBAL {name} = {before or 'NULL'}")
+
+
+def engines_of(place: Place) -> set[str]:
+    """The engines of qbcd's own tables."""
+    sql = "SELECT DISTINCT engine FROM information_schema.tables WHERE table_schema = %s"
+    return {engine for (engine,) in place.sql(sql, [place.own_schema])}
+
+
+def test_own_tables_are_of_innodb(place: Place, workspace: Path) -> None:
+    place.sql("CREATE TABLE t (k int PRIMARY KEY, v int) ENGINE = InnoDB; INSERT INTO t VALUES (1, 1)")
+    written = config(place.url, {"name": "s", "table": place.table("t"), "strategy": "mds", "baseline": "silent"})
+    with opened(written, workspace) as project:
+        if place.kind == "mariadb":
+            with set_globally(place, "enforce_storage_engine", "Aria"), pytest.raises(Refused) as raised:
+                project.stream("s").prepare()
+            assert "need InnoDB" in str(raised.value)
+            assert "enforce_storage_engine" in str(raised.value)
+        with set_globally(place, "default_storage_engine", "MyISAM"):
+            project.stream("s").prepare()
+    assert engines_of(place) == {"InnoDB"}
+
+
+@pytest.mark.parametrize(("which", "engine"), [("stream", "Aria"), (outbox_name("s"), "MyISAM")])
+def test_own_tables_of_another_engine_are_refused(place: Place, workspace: Path, which: str, engine: str) -> None:
+    if place.kind != "mariadb" and engine == "Aria":
+        pytest.skip("no such engine, and keys of the others are too short for this table")
+    with Watched(place, workspace, {"s": stamped(place, "tdi", purge=True)}).fill() as seen:
+        seen.flag(5)
+        assert seen.ops() == [[(5, "d")]]
+        name = f"{place.own_schema}.{which}"
+        place.sql(f"ALTER TABLE {name} ENGINE = {engine}")
+        with pytest.raises(Refused, match=rf"own table {name} is stored by engine {engine}") as raised:
+            seen.poll()
+        assert raised.value.remedy == f"ALTER TABLE {name} ENGINE = InnoDB"
+        assert seen.there(5)
+        place.sql(raised.value.remedy)
+        assert seen.poll() == []
+        assert not seen.there(5)
+
+
+def test_a_schema_that_the_server_writes_in_lower_case(mariadb: MariaServer, workspace: Path) -> None:
+    """With a server of its own, as the rule is fixed when a server starts."""
+    with MariaServer.start(settings={"lower_case_table_names": 1}) as server, new_place(server, "mariadb") as place:
+        place.sql("CREATE TABLE T (k int PRIMARY KEY); INSERT INTO T VALUES (1)")
+        tables = {"name": "s", "table": place.table("T"), "strategy": "mds", "baseline": "silent", "sinks": []}
+        data = config(place.url, tables)
+        lower = data["sources"]["shop"]["schema"]
+        data["sources"]["shop"]["schema"] = lower.upper()
+        with opened(data, workspace) as project:
+            with pytest.raises(Refused, match=rf"schema {lower.upper()} has capitals") as raised:
+                project.stream("s").prepare()
+            assert f"schema: {lower} " in raised.value.remedy
+            told = [str(finding.error) for finding in project.check(["s"]) if finding.error]
+            assert str(raised.value) in told
+        assert engines_of(place) == set()
+        data["sources"]["shop"]["schema"] = lower
+        with opened(data, workspace) as project:
+            project.stream("s").prepare()
+            place.sql("INSERT INTO T VALUES (2)")
+            [outcome] = poll(project, "s")
+            assert outcome.report is not None
+            assert outcome.report.counts == {"c": 1}
 
 
 # -- which server, and how far ---------------------------------------------------------------------------------------

@@ -323,6 +323,22 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 }  # fmt: skip
 
 
+def test_tables_whose_names_need_quotes(place: Place, workspace: Path) -> None:
+    name = '"m.10"."t ""x"" y"'
+    place.sql(
+        f'CREATE SCHEMA "m.10"; CREATE TABLE {name} (id integer PRIMARY KEY, v integer, at timestamptz);'
+        f"INSERT INTO {name} VALUES (1, 1, now())"
+    )
+    data = configured(place, f"SELECT id, v FROM {name}", timestamps={name: "at"}, margin="1ms", deletes=None)
+    data["tables"][0]["strategy"].pop("deletes")
+    with opened(data, workspace) as project:
+        project.stream("q").prepare()
+        place.sql(f"UPDATE {name} SET v = 2, at = clock_timestamp()")
+        [outcome] = poll(project, "q")
+        assert outcome.report is not None
+        assert outcome.report.counts == {"u": 1}
+
+
 def test_refused_by_name(tables: Place, workspace: Path) -> None:
     tables.sql("CREATE FUNCTION own(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT $1'")
     data = config(tables.url, *(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -308,3 +309,22 @@ def test_refused_by_name(place: Place, workspace: Path) -> None:
                 project.stream(name).prepare()
             assert REFUSED[case][2] in caught.value.what, case
             assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    "altered",
+    ["ALTER TABLE more RENAME COLUMN quantity TO q_old; ALTER TABLE more ADD quantity integer NOT NULL DEFAULT 7",
+     "CREATE TABLE other LIKE more; INSERT INTO other SELECT id, order_id, quantity + 1, at FROM more; "
+     "RENAME TABLE more TO gone, other TO more"],
+    ids=["column", "table"],
+)  # fmt: skip
+def test_a_table_or_column_that_another_took_the_name_of(altered: str, tables: Place, workspace: Path) -> None:
+    query = by_region(tables)
+    data = config(tables.url, stream(tables, query, "region", stamped=("orders", "more")))
+    with opened(data, workspace) as project:
+        project.stream("q").prepare()
+        time.sleep(1.1)  # what the server tells of definitions is of whole seconds
+        tables.sql(altered)
+        assert found(project) == {"u": 2}
+        assert not replica_differs(tables, "q", query)
+        assert found(project) == {}

@@ -122,25 +122,40 @@ def test_no_java(place: Place, home: str) -> None:
     assert said[1] == f"EnvironmentMissing 1 {what} {JAVA}"
 
 
+def checked(project: qbcd.Project) -> list[str]:
+    """What `check` finds wrong with Spark."""
+    return [str(finding.error) for finding in project.check() if finding.subject == "Spark"]
+
+
 def test_a_session_in_another_time_zone(place: Place, spark: SparkSession) -> None:
     other = spark.newSession()
     other.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
     with opened(place, other) as project:
         assert project.state.project_id
-        assert place.refused(project.stream("id_rcs").prepare, Refused, 3) == (
+        message = (
             "the Spark session handed in has spark.sql.session.timeZone Europe/Berlin, not UTC: time-stamps would "
             'shift (spark.conf.set("spark.sql.session.timeZone", "UTC"))'
         )
+        assert place.refused(project.stream("id_rcs").prepare, Refused, 3) == message
+        assert checked(project) == [message]
 
 
 def test_a_session_without_the_driver(place: Place, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qbcd.spark.session.has_class", lambda session, name: False)
     with opened(place, spark) as project:
         assert project.state.project_id
-        assert place.refused(project.stream("id_rcs").prepare, Refused, 3) == (
+        message = (
             "the Spark session handed in cannot load the JDBC driver org.postgresql.Driver "
             "(start it with spark.jars (or spark.jars.packages) naming the driver)"
         )
+        assert place.refused(project.stream("id_rcs").prepare, Refused, 3) == message
+        assert checked(project) == [message]
+
+
+def test_a_fit_session_and_none_at_all_are_no_finding(place: Place, spark: SparkSession) -> None:
+    for session in (spark, None):
+        with opened(place, session) as project:
+            assert checked(project) == []
 
 
 def test_an_error_while_spark_is_needed_leaves_the_stream_as_it_was(

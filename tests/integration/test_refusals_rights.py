@@ -170,3 +170,29 @@ def test_row_security_and_rights_that_change_after_prepare(
         )
         place.sql(f"GRANT SELECT ON later TO {role}; DELETE FROM later WHERE id = 2")
         assert polled(project, name) == [{"d": 1}]
+
+
+def test_a_purge_that_lost_its_right(place: Place, role: str) -> None:
+    place.sql(
+        "CREATE TABLE later (id int PRIMARY KEY, at timestamptz NOT NULL DEFAULT clock_timestamp(), gone bool);"
+        "INSERT INTO later VALUES (1, now(), false), (2, now(), false);"
+        f"GRANT SELECT, UPDATE, DELETE ON later TO {role}; GRANT pg_monitor TO {role};"
+        f"GRANT CREATE ON DATABASE {place.database} TO {role}"
+    )
+    options = {"type": "tdi", "timestamp": "at", "delete_flag": "gone", "deleted_value": True, "purge": True}
+    url = place.url_as(role)
+    table = {"name": "purging", "table": "public.later", "strategy": {**options, "margin": "1ms"}}
+    written = config(url, table, state="sqlite:///purging.db", workdir="purging")
+    with qbcd.Project.from_dict(written, base_dir=place.folder) as project:
+        project.stream("purging").prepare()
+        place.sql("UPDATE later SET gone = true, at = clock_timestamp() WHERE id = 2")
+        assert polled(project, "purging") == [{"d": 1}]
+        place.sql(f"REVOKE DELETE ON later FROM {role}")
+        message = place.refused(lambda: polled(project, "purging"), MissingPrivilege, 3).replace(role, "ROLE")
+        assert message == (
+            "stream purging: role ROLE may not DELETE from public.later, which option purge needs (grant it, or take "
+            "the option out)"
+        )
+        place.sql(f"GRANT DELETE ON later TO {role}")
+        assert polled(project, "purging") == []
+        assert place.sql("SELECT id FROM later") == [(1,)]

@@ -144,6 +144,12 @@ def test_a_password_in_the_servers_own_words_is_masked(database: str) -> None:
         conn.execute(text("SELECT 'hunter2'::int"))
 
 
+def test_of_the_servers_words_only_the_first_line_is_shown(state: ProjectState) -> None:
+    with pytest.raises(SourceError) as caught, state.write() as conn:
+        conn.execute(text("SELECT 1\nFROM qbcd_nowhere"))
+    assert caught.value.what.endswith(' failed: relation "qbcd_nowhere" does not exist')
+
+
 def test_missing_database_and_missing_rights_are_told_apart(database: str) -> None:
     parsed = make_url(database)
     with pytest.raises(SourceError, match='database "nowhere" does not exist'):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import re
 import subprocess
@@ -219,6 +220,18 @@ def test_a_bug_is_one_line_and_shows_its_traceback_on_request(cli: Cli, monkeypa
     assert "s3cret" not in loud.err
 
 
+@pytest.mark.parametrize("command", [("prepare",), ("run", "--once")])
+def test_what_ends_the_work_on_a_stream_shows_its_traceback_on_request(
+    cli: Cli, project: Path, command: tuple[str, ...]
+) -> None:
+    quiet, loud = cli(*command), cli(*command, "-v")
+    assert (quiet.code, loud.code) == (1, 1)
+    assert "Traceback" not in quiet.err
+    assert "Traceback (most recent call last)" in loud.err
+    assert "SourceError" in loud.err
+    assert "hunter22" not in loud.err
+
+
 def test_an_interrupt_exits_130(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(directory: Path, name: str) -> Path:
         raise KeyboardInterrupt
@@ -235,31 +248,38 @@ def test_logs_go_to_stderr_masked(cli: Cli, project: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr("qbcd.api.Project.status", chatty)
     quiet, loud = cli("status", "--json"), cli("status", "--json", "-v")
-    assert (quiet.data, loud.data) == ({"streams": []}, {"streams": []})
+    assert (quiet.data, loud.data) == ({"streams": [], "left": []},) * 2
     assert "warned with ***" in quiet.err
     assert "said aside" not in quiet.err
     assert "said aside" in loud.err
     assert "hunter22" not in quiet.err + loud.err
 
 
-def test_reset_asks_first(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+QUESTION = "Forget replica and checkpoint of orders? Its consumers must reload. [y/N]: "
 
-    def answer(question: str, **options: object) -> bool:
-        asked.append(question)
-        return False
 
-    monkeypatch.setattr("typer.confirm", answer)
+@pytest.mark.parametrize("answers", ["n\n", "\n", "what?\nNo\n"])
+def test_reset_asks_first(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch, answers: str) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(answers))
     ran = cli("reset", "orders")
-    assert ran.code == 1
-    assert "nothing was changed" in ran.err
-    assert "Forget replica and checkpoint of orders?" in asked[0]
-    monkeypatch.undo()
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == QUESTION * answers.count("\n") + "nothing was changed\n"
+
+
+def test_a_question_leaves_stdout_to_json(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    ran = cli("reset", "orders", "--json")
+    assert (ran.code, ran.out) == (1, '{"stream": "orders", "reset": false}\n')
+    monkeypatch.setattr("qbcd.api.StreamHandle.waiting_for", lambda handle, sink: 2)
+    monkeypatch.setattr("sys.stdin", io.StringIO("no\n"))
+    ran = cli("retire", "orders", "lake", "--json")
+    assert (ran.code, ran.out) == (1, '{"stream": "orders", "sink": "lake", "retired": false}\n')
 
 
 def test_reset_without_an_answer_changes_nothing(project: Path) -> None:
-    ran = finished(spawn(project, "reset", "orders"))
+    ran = finished(spawn(project, "reset", "orders", "--json"))
     assert ran.code == 2
+    assert ran.data["error"] == "reset was not confirmed"
     assert "--yes" in ran.err
 
 
@@ -268,6 +288,16 @@ def test_reset_without_an_answer_changes_nothing(project: Path) -> None:
     [
         ("postgresql://reader", "postgres://reader", "qbcd.yaml:3: sources.shop.url: no connector for database"),
         ("sinks:\n", "state: oracle://u@h/x\nsinks:\n", "qbcd.yaml:4: state: qbcd cannot keep state in 'oracle'"),
+        (
+            "sinks:\n",
+            "state: postgresql://u@h/x?sslmod=verify-full\nsinks:\n",
+            "qbcd.yaml:4: state: the URL of `state` has option 'sslmod', which its driver does not know (check ",
+        ),
+        (
+            "sinks:\n",
+            "state: mariadb://u@h/x?charset=utf8mb4&ssl_cipher=x&ssl_caa=/ca.pem\nsinks:\n",
+            "qbcd.yaml:4: state: the URL of `state` has option 'ssl_caa', which its driver does not know (check ",
+        ),
     ],
 )
 def test_a_database_that_nobody_knows_has_its_place(cli: Cli, project: Path, old: str, new: str, place: str) -> None:

@@ -36,9 +36,23 @@ def test_a_query_is_settled_with_its_variant(tmp_path: Path) -> None:
     assert "query" not in requested(loaded(tmp_path, query=None, table="o", strategy="mds"))
 
 
+def test_timestamps_name_tables_as_table_does(tmp_path: Path) -> None:
+    stamps = {'"My m".t': "at", 'm10."t ""x"" y"': ["a", "b"], "public.orders": "at"}
+    asked = requested(loaded(tmp_path, strategy={"type": "vbd", "timestamps": stamps}))["options"]["timestamps"]
+    assert asked == [["My m.t", ["at"]], ['m10.t "x" y', ["a", "b"]], ["public.orders", ["at"]]]
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [
+        (
+            {"strategy": {"type": "vbd", "timestamps": {"public.o p": "at"}}},
+            "not a table name (write schema.table; put a part with dots, blanks or quotes in double quotes",
+        ),
+        (
+            {"strategy": {"type": "vbd", "timestamps": {"public.o": "at", 'public."o"': "at"}}},
+            "tables[0].strategy.timestamps: a table is named twice (keep one of them)",
+        ),
         ({"table": "public.o"}, "tables[0].query: `table` and `query` cannot both be given"),
         ({"name": None}, "tables[0].query: `name` is missing (give the query's stream a name)"),
         ({"query": " "}, "tables[0].query: the text is empty"),

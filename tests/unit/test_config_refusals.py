@@ -161,7 +161,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         ("baseline: events", "baseline: loud", "qbcd.yaml:21: tables[0].baseline: this value is not known here"),
         ("types: {amount: text}", "types: {amount: int}", "qbcd.yaml:18: tables[0].types.amount: this value is not"),
-        ("version: 1", "version: 2", "qbcd.yaml:1: version: this value is not known here (expected 1)"),
+        ("version: 1", "version: 2", "qbcd.yaml:1: version: this value is not known here (expected 1, a number"),
         ("  screen: {type", "  python: {type", "qbcd.yaml:10: sinks.python: this name is reserved for the Python API"),
         ("/srv/lake", "out/changes", "qbcd.yaml:9: sinks.lake.path: sink changes writes there already (give it a path"),
         ("version: 1", "version: 1\nstate: sqlite://", "qbcd.yaml:2: state: the state cannot be kept in memory ("),

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.engine import Connection
 
-from qbcd.errors import SourceError
+from qbcd.errors import LeaseHeld, SourceError
 from qbcd.state import LeaseKeeper, LeaseLost, Owner, ProjectState, lease
 from tests.support import wait_until
 from tests.support.state_place import PROJECT, STREAM
@@ -112,3 +112,29 @@ def test_a_release_that_fails_is_told_and_does_not_hide_what_the_block_did(
         line.cut = True
         raise ZeroDivisionError
     assert "the lease could not be released: SourceError" in caplog.text
+
+
+def test_a_process_does_not_wait_for_a_lease_that_it_could_not_give_back(state: ProjectState) -> None:
+    line = Line(state)
+    with LeaseKeeper(state.store, STREAM, line.transaction) as first:
+        line.cut = True
+    line.cut = False
+    with LeaseKeeper(state.store, STREAM, line.transaction) as second:
+        assert second.token == first.token + 1
+        with pytest.raises(LeaseHeld, match=f"process {os.getpid()} on .* works on this stream"):
+            LeaseKeeper(state.store, STREAM, line.transaction).__enter__()
+    with state.read() as conn:
+        assert lease.holder(conn, state.store, STREAM) is None
+
+
+def test_nor_for_one_whose_commit_was_answered_by_nobody(state: ProjectState) -> None:
+    @contextmanager
+    def mute() -> Iterator[Connection]:
+        with state.write() as conn:
+            yield conn
+        raise SourceError("no answer")
+
+    with pytest.raises(SourceError, match="no answer"):
+        LeaseKeeper(state.store, STREAM, mute).__enter__()
+    with LeaseKeeper(state.store, STREAM, state.write) as keeper:
+        assert keeper.token == 2

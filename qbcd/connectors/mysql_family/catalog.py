@@ -25,7 +25,8 @@ _KINDS = {"BASE TABLE": "table", "SYSTEM VERSIONED": "table", "VIEW": "view"}
 
 _TABLE = """
 SELECT table_schema AS "schema", table_name AS name, table_type AS kind, engine, table_rows AS row_count,
-       data_length AS bytes, avg_row_length AS width, create_options AS options, @@lower_case_table_names AS folded
+       data_length AS bytes, avg_row_length AS width, create_options AS options, create_time AS made,
+       @@lower_case_table_names AS folded
 FROM information_schema.tables WHERE table_schema = %(schema)s AND table_name = %(name)s
 """
 
@@ -91,6 +92,7 @@ def probe_table(conn: Connection, schema: str, name: str, no_pad: str, all_digit
         row_width=width,
         # rows of InnoDB are stored in the order of the primary key; nothing is known of other columns
         key_correlation=1.0 if primary else None,
+        made=str(row["made"] or ""),
     )
 
 

@@ -62,6 +62,7 @@ class MySQLFamily(Connector):
     full_join = False
     scattered = frozenset({"uuid"})
     bucket_words, chance = statements.BUCKETS, staticmethod(unsteady.chance)
+    denies = staticmethod(errors.denies)
     ranges_per_statement = 200
     jdbc_properties = session.JDBC_PROPERTIES
     spelling: ClassVar[session.Spelling]
@@ -146,9 +147,10 @@ class MySQLFamily(Connector):
     def _named(self, table: Table) -> str:
         return f"{self.quote(table.schema)}.{self.quote(table.name)}"
 
-    def check_in_source(self, conn: Connection, table: Table, *, stream: str) -> None:
+    def check_in_source(self, conn: Connection, table: Table, *, stream: str, own: Sequence[str] = ()) -> None:
+        server.check_settings(conn, stream, own)
         for one in dict.fromkeys(table.bases) if table.query else (table,):
-            server.check_in_source(conn, one, stream)
+            server.check_engine(conn, one, stream)
 
     def clock_ms(self, conn: Connection) -> int:
         return int(conn.exec_driver_sql("SELECT floor(unix_timestamp(sysdate(6)) * 1000)").scalar_one())

@@ -68,6 +68,15 @@ def _wide(message: str, stream: str, source: str) -> QbcdError:
     return Refused(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
+def _engine(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "qbcd's own tables need InnoDB: let the server make them so (enforce_storage_engine), or use id_rcs"
+    return Refused(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
+def _option(message: str, stream: str, source: str) -> QbcdError:
+    return (_engine if "NO_ENGINE_SUBSTITUTION" in message else read_only)(message, stream, source)
+
+
 def _packet(message: str, stream: str, source: str) -> QbcdError:
     remedy = "raise max_allowed_packet of the server, or leave the long column out"
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
@@ -93,9 +102,9 @@ _NUMBERS: dict[int, _Maker] = {
     1146: _schema, 1054: _schema, 1051: _schema, 1412: _schema, 1356: _schema,
     1969: _timeout, 3024: _timeout, 1317: _timeout,
     1205: _lock, 1213: _lock, 1099: _lock, 1020: _lock,
-    1021: full, 1026: full, 1114: full, 1290: read_only, 1792: read_only, 1836: read_only,
+    1021: full, 1026: full, 1114: full, 1290: _option, 1792: read_only, 1836: read_only,
     1193: _family, 1690: _out_of_range, 1665: _binlog,
-    1118: _wide, 1117: _wide, 1071: _wide, 1153: _packet, 1301: _packet,
+    1286: _engine, 1118: _wide, 1117: _wide, 1071: _wide, 1153: _packet, 1301: _packet,
 }  # fmt: skip
 # What the JDBC driver's text tells, where no number is left.
 _WORDS: tuple[tuple[str, _Maker], ...] = (
@@ -135,6 +144,13 @@ def is_of_text(error: BaseException) -> bool:
     """Whether the server says that a statement's text is at fault; drivers file such errors under several classes."""
     number, _ = _said(getattr(error, "orig", None) or error)
     return number > 0 and _NUMBERS.get(number, other) in (other, _schema)
+
+
+def denies(error: BaseException) -> bool:
+    """See :meth:`~qbcd.connectors.base.Connector.denies`; a trigger may speak by almost any number."""
+    number, _ = _said(getattr(error, "orig", None) or error)
+    client = 2000 <= number < 3000  # the driver's own, of the connection
+    return number > 0 and not client and _NUMBERS.get(number, other) in (other, _schema, _privilege)
 
 
 def _said(error: BaseException) -> tuple[int, str]:

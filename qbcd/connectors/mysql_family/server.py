@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sqlalchemy.engine import Connection
 
@@ -63,8 +63,12 @@ def _release(version: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def check_in_source(conn: Connection, table: Table, stream: str) -> None:
-    """See :meth:`~qbcd.connectors.base.Connector.check_in_source`."""
+def check_engine(conn: Connection, table: Table, stream: str) -> None:
+    """Whether a table of the user's, or what a view reads, can be compared in one transaction.
+
+    Raises:
+        Refused: It cannot.
+    """
     for name, engine in catalog.engines(conn, table).items():
         if not engine:
             raise Refused(
@@ -76,8 +80,40 @@ def check_in_source(conn: Connection, table: Table, stream: str) -> None:
                 f"{name} is stored by engine {engine}; a comparison in the source needs InnoDB", stream=stream,
                 remedy=f"ALTER TABLE {name} ENGINE = InnoDB, or use strategy id_rcs",
             )  # fmt: skip
-    names = "@@log_bin AS log, @@binlog_format AS format, @@innodb_flush_log_at_trx_commit AS flush"
-    row = catalog.rows_of(conn, f"SELECT {names}")[0]
+
+
+_SETTINGS = """
+SELECT @@log_bin AS log, @@binlog_format AS format, @@innodb_flush_log_at_trx_commit AS flush,
+       @@lower_case_table_names AS folded"""
+_OTHERS = """, (
+SELECT min(concat(table_schema, '.', table_name, ' ', coalesce(engine, 'none'))) FROM information_schema.tables
+WHERE table_schema = %(schema)s AND table_name IN %(names)s AND coalesce(engine, '') <> 'InnoDB') AS other"""
+
+
+def check_settings(conn: Connection, stream: str, own: Sequence[str]) -> None:
+    """Whether the server keeps what it commits, and keeps qbcd's own tables so that a refused step is undone in them.
+
+    Args:
+        conn: A session.
+        stream: For whom.
+        own: A schema and names of tables in it, as far as they are there; or nothing.
+
+    Raises:
+        Refused: It does not.
+    """
+    asked = {"schema": own[0], "names": tuple(own[1:])} if own else None
+    row = catalog.rows_of(conn, _SETTINGS + (_OTHERS if own else ""), asked)[0]
+    if own and int(row["folded"]) == 1 and own[0] != own[0].lower():
+        raise Refused(
+            f"schema {own[0]} has capitals, and this server keeps names in lower case (lower_case_table_names = 1)",
+            stream=stream, remedy=f"write  schema: {own[0].lower()}  in the source",
+        )  # fmt: skip
+    if own and row["other"]:
+        name, _, engine = str(row["other"]).rpartition(" ")
+        raise Refused(
+            f"qbcd's own table {name} is stored by engine {engine}, in which a refused poll cannot be undone",
+            stream=stream, remedy=f"ALTER TABLE {name} ENGINE = InnoDB",
+        )  # fmt: skip
     if row["log"] and str(row["format"]).upper() == "STATEMENT":
         raise Refused(
             "the server writes its binary log by statements (binlog_format = STATEMENT), which it refuses to do at "

@@ -19,7 +19,7 @@ MYSQL_DRIVER_CLASS = "com.mysql.cj.jdbc.Driver"
 DEFAULT_PORT = 3306
 CONNECT_TIMEOUT = 10  # seconds
 IDLE_TIMEOUT = 86_400  # seconds that a session may wait for Spark, or for a slow reader of its rows
-SQL_MODE = "STRICT_ALL_TABLES,ALLOW_INVALID_DATES"
+SQL_MODE = "STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION"
 LOCK_TIMEOUT = 30  # seconds that DDL or another poller may keep a statement waiting
 
 # Options of a source's URL, which hold for SQLAlchemy and JDBC alike.
@@ -56,8 +56,9 @@ def pins(spelling: Spelling) -> tuple[str, ...]:
 def pinned(spelling: Spelling) -> tuple[str, ...]:
     """Session variables, each with its value.
 
-    Strict, so that no value is cut when it is copied; with invalid dates allowed, since the source may hold them. What
-    users' restrictions know stays as it is by default: double quotes delimit texts, backslashes escape.
+    Strict, so that no value is cut when it is copied; with invalid dates allowed, since the source may hold them; and
+    no table is made in another engine than is asked for. What users' restrictions know stays as it is by default:
+    double quotes delimit texts, backslashes escape.
     """
     return (
         f"sql_mode = '{SQL_MODE}'",

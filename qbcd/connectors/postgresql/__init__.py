@@ -73,6 +73,7 @@ class PostgreSQL(Connector):
     query_trial = "try it in a session whose search_path is pg_catalog alone: names of the user's own need their schema"
     steady_writes = True
     moments, chance, misread = unsteady.MOMENTS, staticmethod(unsteady.chance), staticmethod(functions.misread)
+    denies = staticmethod(errors.denies)
     plain_functions = functions.PLAIN
     written_again = functions.WRITTEN_AGAIN
 

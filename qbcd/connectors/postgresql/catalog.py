@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from qbcd.connectors.base import Privileges
+from qbcd.connectors.postgresql import behind
 from qbcd.connectors.postgresql.types import make_column
 from qbcd.model import ServerIdentity, Table
 
@@ -118,13 +119,16 @@ WHERE i.indrelid = t.oid AND i.indisunique AND i.indisvalid AND NOT i.indisexclu
 GROUP BY i.indexrelid, i.indisprimary
 """
 
-# Leaves of a partitioned table and children of an inheritance parent are read with it.
+# Leaves of a partitioned table and children of an inheritance parent are read with it. One that was never analysed has
+# no size in the catalog; its file has.
 _SIZE = """
 WITH RECURSIVE family(oid) AS (
   SELECT t.oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid
 )
 SELECT CASE WHEN bool_and(c.reltuples >= 0) THEN sum(c.reltuples)::bigint ELSE -1 END AS rows,
-       coalesce(sum(c.relpages), 0)::bigint AS pages
+       coalesce(sum(CASE WHEN c.reltuples < 0 AND c.relkind <> 'f'
+                         THEN pg_relation_size(c.oid) / current_setting('block_size')::bigint ELSE c.relpages END), 0
+       )::bigint AS pages
 FROM family f JOIN pg_class c ON c.oid = f.oid WHERE c.relkind IN ('r', 'm', 'f')
 """
 
@@ -146,7 +150,8 @@ SELECT t.schema, t.name, t.kind, t.row_security,
        (SELECT jsonb_agg(to_jsonb(c) ORDER BY c.place) FROM ({COLUMNS}) AS c) AS columns,
        (SELECT jsonb_agg(to_jsonb(k) ORDER BY k.is_primary DESC, k.place) FROM ({_KEYS}) AS k
         WHERE NOT t.loose) AS keys,
-       (SELECT to_jsonb(s) FROM ({_SIZE}) AS s) AS size
+       (SELECT to_jsonb(s) FROM ({_SIZE}) AS s) AS size, EXISTS ({behind.REMOTE}) AS remote,
+       CASE WHEN t.kind = 'v' THEN ({behind.MADE}) ELSE '' END AS made
 FROM t
 """
 
@@ -276,4 +281,6 @@ def _table(row: Mapping[str, Any]) -> Table:
         key_correlation=follows[key[0]] if (key := primary or (unique[0] if unique else ())) else None,
         row_security=bool(row["row_security"]),
         numbers=tuple(r["number"] for r in described),
+        remote=bool(row["remote"]),
+        made=row["made"],
     )

@@ -93,6 +93,8 @@ _STATES: tuple[tuple[str, _Maker], ...] = (
     ("57P", _unreachable),
     ("53300", _unreachable),
 )
+# Those that speak of the session, of locks, of room and of the server itself: another time they may be gone.
+_PASSING = ("08", "25", "28", "3D", "40", "53", "54", "55P03", "57", "58", "F0", "XX")
 # What a SQLSTATE does not tell apart from other things.
 _SPECIAL: tuple[tuple[str, _Maker], ...] = (
     (r"row-level security policy", _row_security),
@@ -136,6 +138,13 @@ def explain_error(error: BaseException, *, stream: str, source: str) -> QbcdErro
         if not state and re.search(pattern, message, re.IGNORECASE):
             return maker(message, stream, source)
     return other(message, stream, source)
+
+
+def denies(error: BaseException) -> bool:
+    """See :meth:`~qbcd.connectors.base.Connector.denies`; a trigger may speak by almost any SQLSTATE."""
+    origin = getattr(error, "orig", None) or error
+    state = str(getattr(origin, "pgcode", None) or "")
+    return bool(state) and not state.startswith(_PASSING)
 
 
 def primary_message(error: BaseException) -> str:

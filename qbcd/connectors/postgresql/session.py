@@ -57,6 +57,10 @@ _SHARED = {
     "channel_binding": "channelBinding",
     "connect_timeout": "connectTimeout",
 }
+_VALUES = {
+    "sslmode": ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
+    "channel_binding": ("disable", "prefer", "require"),
+}
 # What users may set on JDBC: nothing that loads code or files, moves the session elsewhere, or touches TLS.
 JDBC_PROPERTIES = frozenset({
     "connectTimeout", "loginTimeout", "socketTimeout", "cancelSignalTimeout", "tcpKeepAlive", "tcpNoDelay",
@@ -207,6 +211,13 @@ def _options(url: URL) -> dict[str, str]:
             raise ConfigError(f"the source's url sets {name} twice", remedy="keep one of them")
     _refuse_unknown(url.query, frozenset(_SHARED), "the source's url", "other options cannot hold for JDBC too")
     options = {name: str(value) for name, value in url.query.items()}
+    for name, known in _VALUES.items():
+        if options.get(name, known[0]) not in known:
+            raise ConfigError(
+                f"the source's url sets {name} to {options[name]!r}", remedy=f"use one of {', '.join(known)}"
+            )
+    if not options.get("connect_timeout", "1").isdecimal():
+        raise ConfigError("connect_timeout in the source's url is no number", remedy="give whole seconds")
     if "sslmode" not in options and not is_local(url.host):
         options["sslmode"] = "verify-full"
     return options

@@ -3962,13 +3962,13 @@ SELECT
 FROM (
   SELECT
     `order_id`,
-    `updated_at` AS `qbcd_mark`
+    `updated_at` AS `qbcd_mark`,
+    CASE WHEN (
+status LIKE '10%%'
+) THEN 1 ELSE 0 END AS qbcd_in
   FROM `shop`.`stamped`
   WHERE
-    (
-status LIKE '10%%'
-)
-    AND (`gone` IS TRUE)
+    (`gone` IS TRUE)
     AND (
       (
         `updated_at` >= convert_tz(cast(%(lo)s AS DATETIME(6)), '+00:00', @@session.time_zone)
@@ -3978,6 +3978,23 @@ status LIKE '10%%'
 ) AS t
 WHERE
   NOT t.`qbcd_mark` IS NULL
+  AND (
+    t.qbcd_in = 1
+    OR EXISTS(
+      SELECT
+        1
+      FROM `qbcd`.`replica_stamped_ca2fe806` AS r
+      WHERE
+        t.`order_id` = r.`order_id`
+    )
+    OR EXISTS(
+      SELECT
+        1
+      FROM `qbcd`.`purge_stamped_ca2fe806` AS r
+      WHERE
+        t.`order_id` = r.`order_id`
+    )
+  )
   AND NOT EXISTS(
     SELECT
       1
@@ -4001,6 +4018,13 @@ WHERE
 DELETE FROM `qbcd`.`purge_stamped_ca2fe806`
 WHERE
   `qbcd_mark` < convert_tz(cast(%(hi)s AS DATETIME(6)), '+00:00', @@session.time_zone)
+  AND NOT EXISTS(
+    SELECT
+      1
+    FROM `shop`.`stamped` AS t
+    WHERE
+      (t.`gone` IS TRUE) AND t.`order_id` = `purge_stamped_ca2fe806`.`order_id`
+  )
 
 -- atdi: window
 --   batch_seq = 2
@@ -4363,13 +4387,13 @@ SELECT
 FROM (
   SELECT
     `order_id`,
-    `updated_at` AS `qbcd_mark`
+    `updated_at` AS `qbcd_mark`,
+    CASE WHEN (
+status LIKE '10%%'
+) THEN 1 ELSE 0 END AS qbcd_in
   FROM `shop`.`stamped`
   WHERE
-    (
-status LIKE '10%%'
-)
-    AND (`gone` IS TRUE)
+    (`gone` IS TRUE)
     AND (
       (
         `updated_at` >= convert_tz(cast(%(lo)s AS DATETIME(6)), '+00:00', @@session.time_zone)
@@ -4379,6 +4403,23 @@ status LIKE '10%%'
 ) AS t
 WHERE
   NOT t.`qbcd_mark` IS NULL
+  AND (
+    t.qbcd_in = 1
+    OR EXISTS(
+      SELECT
+        1
+      FROM `qbcd`.`replica_stamped_ca2fe806` AS r
+      WHERE
+        t.`order_id` = r.`order_id`
+    )
+    OR EXISTS(
+      SELECT
+        1
+      FROM `qbcd`.`purge_stamped_ca2fe806` AS r
+      WHERE
+        t.`order_id` = r.`order_id`
+    )
+  )
   AND NOT EXISTS(
     SELECT
       1
@@ -4402,6 +4443,13 @@ WHERE
 DELETE FROM `qbcd`.`purge_stamped_ca2fe806`
 WHERE
   `qbcd_mark` < convert_tz(cast(%(hi)s AS DATETIME(6)), '+00:00', @@session.time_zone)
+  AND NOT EXISTS(
+    SELECT
+      1
+    FROM `shop`.`stamped` AS t
+    WHERE
+      (t.`gone` IS TRUE) AND t.`order_id` = `purge_stamped_ca2fe806`.`order_id`
+  )
 
 -- restriction, for EXPLAIN
 SELECT

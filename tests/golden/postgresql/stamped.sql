@@ -4582,13 +4582,13 @@ SELECT
 FROM (
   SELECT
     "order_id",
-    "updated_at" AS "qbcd_mark"
+    "updated_at" AS "qbcd_mark",
+    CASE WHEN (
+status LIKE '10%%'
+) THEN 1 ELSE 0 END AS qbcd_in
   FROM "public"."stamped"
   WHERE
-    (
-status LIKE '10%%'
-)
-    AND COALESCE("gone" = TRUE, FALSE)
+    COALESCE("gone" = TRUE, FALSE)
     AND (
       (
         "updated_at" >= TIMEZONE('UTC', CAST(%(lo)s AS timestamp))
@@ -4598,6 +4598,23 @@ status LIKE '10%%'
 ) AS t
 WHERE
   NOT t."qbcd_mark" IS NULL
+  AND (
+    t.qbcd_in = 1
+    OR EXISTS(
+      SELECT
+        1
+      FROM "qbcd"."replica_stamped_ca2fe806" AS r
+      WHERE
+        t."order_id" = r."order_id"
+    )
+    OR EXISTS(
+      SELECT
+        1
+      FROM "qbcd"."purge_stamped_ca2fe806" AS r
+      WHERE
+        t."order_id" = r."order_id"
+    )
+  )
   AND NOT EXISTS(
     SELECT
       1
@@ -4620,6 +4637,14 @@ WHERE
 DELETE FROM "qbcd"."purge_stamped_ca2fe806"
 WHERE
   "qbcd_mark" < TIMEZONE('UTC', CAST(%(hi)s AS timestamp))
+  AND NOT EXISTS(
+    SELECT
+      1
+    FROM "public"."stamped" AS t
+    WHERE
+      COALESCE(t."gone" = TRUE, FALSE)
+      AND t."order_id" = "purge_stamped_ca2fe806"."order_id"
+  )
 
 -- atdi: window
 --   batch_seq = 2
@@ -4978,13 +5003,13 @@ SELECT
 FROM (
   SELECT
     "order_id",
-    "updated_at" AS "qbcd_mark"
+    "updated_at" AS "qbcd_mark",
+    CASE WHEN (
+status LIKE '10%%'
+) THEN 1 ELSE 0 END AS qbcd_in
   FROM "public"."stamped"
   WHERE
-    (
-status LIKE '10%%'
-)
-    AND COALESCE("gone" = TRUE, FALSE)
+    COALESCE("gone" = TRUE, FALSE)
     AND (
       (
         "updated_at" >= TIMEZONE('UTC', CAST(%(lo)s AS timestamp))
@@ -4994,6 +5019,23 @@ status LIKE '10%%'
 ) AS t
 WHERE
   NOT t."qbcd_mark" IS NULL
+  AND (
+    t.qbcd_in = 1
+    OR EXISTS(
+      SELECT
+        1
+      FROM "qbcd"."replica_stamped_ca2fe806" AS r
+      WHERE
+        t."order_id" = r."order_id"
+    )
+    OR EXISTS(
+      SELECT
+        1
+      FROM "qbcd"."purge_stamped_ca2fe806" AS r
+      WHERE
+        t."order_id" = r."order_id"
+    )
+  )
   AND NOT EXISTS(
     SELECT
       1
@@ -5016,6 +5058,14 @@ WHERE
 DELETE FROM "qbcd"."purge_stamped_ca2fe806"
 WHERE
   "qbcd_mark" < TIMEZONE('UTC', CAST(%(hi)s AS timestamp))
+  AND NOT EXISTS(
+    SELECT
+      1
+    FROM "public"."stamped" AS t
+    WHERE
+      COALESCE(t."gone" = TRUE, FALSE)
+      AND t."order_id" = "purge_stamped_ca2fe806"."order_id"
+  )
 
 -- restriction, for EXPLAIN
 SELECT

@@ -1,0 +1,143 @@
+"""Deliveries: which batches a sink lacks, and how each gets there once; sinks that come and go (protocol.md 20 to 22).
+
+A sink that is down delays its own deliveries and nothing else.
+"""
+
+from __future__ import annotations
+
+from qbcd import hooks
+from qbcd.errors import ConfigError, DeliveryError, QbcdError, StateConflict
+from qbcd.model import BatchHeader
+from qbcd.sinks import Sink, SinkBatch
+from qbcd.sites import Held, Site
+from qbcd.spark.jdbc import explained, spark_failure
+from qbcd.state import Acknowledged, StreamRow
+from qbcd.stream import Report, Stream
+
+
+def enroll(stream: Stream, row: StreamRow) -> None:
+    """Lets new sinks begin with the next batch; under the lease, before anything is staged (protocol.md 22)."""
+    known = stream.project.acknowledged(stream.name)
+    for name in stream.settings.sinks:
+        if name not in known:
+            stream.project.enroll(stream.name, name, row.epoch, row.last_batch_seq)
+
+
+def deliver(stream: Stream, held: Held, report: Report) -> None:
+    """Publishes sealed batches, oldest first, to each sink that lacks them; failures stay with their sink."""
+    acks = stream.project.acknowledged(stream.name)
+    for name, sink in stream.sinks.items():
+        acknowledged = acks[name]
+        # numbers go on over epochs, so the last one tells that nothing waits
+        waiting = acknowledged.seq < held.row.last_batch_seq
+        for header in waiting_batches(stream.site, name, acknowledged, held.row) if waiting else ():
+            stream.site.progress(f"delivering {header.size:,} events to {name}")
+            try:
+                _publish(stream, held, sink, name, header)
+                report.delivered += 1
+            except DeliveryError as error:
+                error.stream = error.stream or stream.name
+                stream.project.delivery_failed(stream.name, name, error.what)
+                report.failures[name] = error
+                break
+
+
+def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -> list[BatchHeader]:
+    """The batches that the sink lacks. A site drops none of them, unless somebody else says that they are delivered.
+
+    Raises:
+        StateConflict: Some are gone.
+    """
+    waiting = site.batches((done.epoch, done.seq))
+    there = {header.seq for header in waiting}
+    missing = [number for number in range(done.seq + 1, row.last_batch_seq + 1) if number not in there]
+    if missing and done.epoch == row.epoch:  # else those of before a reset, which was killed half-way
+        raise StateConflict(
+            f"batches {missing[0]} to {missing[-1]} are gone, and sink {sink} has them not by this state: a copy of "
+            "the project polls the stream too, and delivered them elsewhere, or the state was restored",
+            stream=site.stream,
+            remedy="bring the newer state back, or let one of the two poll it; "
+            f"qbcd reset {site.stream} --discard begins anew, and consumers reload",
+        )  # fmt: skip
+    return waiting
+
+
+def _publish(stream: Stream, held: Held, sink: Sink, name: str, header: BatchHeader) -> None:
+    """Writes and acknowledges one batch; between the two a crash leads to the same write again."""
+    held.keeper.check()
+    hooks.reach("before_publish")
+    try:
+        batch = SinkBatch(header, lambda: stream.site.staged(header))
+        with stream.site.spark.for_rows(header.size):
+            explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
+    except QbcdError:
+        raise
+    except OSError as error:
+        raise DeliveryError(f"sink {name}: {error.strerror}: {error.filename}", remedy="see the sink's path") from error
+    except Exception as error:  # a sink may be anybody's code; what it raises ends its own deliveries, not the poll
+        raise DeliveryError(f"sink {name}: {_first_line(error)}", remedy="the batch is kept for it") from error
+    hooks.reach("after_publish")
+    held.keeper.check()
+    stream.project.acknowledge(stream.name, name, header)
+    hooks.reach("after_acknowledge")
+
+
+def pending(site: Site) -> dict[str, int]:
+    """By sink, how many of the site's batches it has not acknowledged, where there are any.
+
+    Counts for every enrolled sink, also one that is configured no more: for each of them the site keeps its batches.
+    """
+    acks = {sink: (ack.epoch, ack.seq) for sink, ack in site.project.acknowledged(site.stream).items()}
+    if not acks:
+        return {}
+    numbers = [(h.epoch, h.seq) for h in site.batches(min(acks.values()))]
+    counts = {sink: sum(number > done for number in numbers) for sink, done in acks.items()}
+    return {sink: count for sink, count in counts.items() if count}
+
+
+def removed_sinks(stream: Stream) -> list[str]:
+    """A warning for each sink that was taken out of the configuration and still keeps batches from going."""
+    removed = sorted(stream.project.acknowledged(stream.name).keys() - set(stream.settings.sinks))
+    waiting = pending(stream.site) if removed else {}
+    return [
+        f"sink {sink} is no longer configured; {'1 batch waits' if n == 1 else f'{n} batches wait'} for it: put it "
+        f"back, or qbcd retire {stream.name} {sink}"
+        for sink, n in ((sink, waiting.get(sink, 0)) for sink in removed)
+    ]
+
+
+def _first_line(error: Exception) -> str:
+    """Class and first line of an error that is not qbcd's."""
+    said = spark_failure(error)
+    first = (str(error).strip().splitlines() or [""])[0]
+    return f"Spark failed: {said}" if said else f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def waiting_for(stream: Stream, sink: str) -> int:
+    """How many batches wait for a sink that is configured no more, or for ``python``.
+
+    Raises:
+        ConfigError: It is configured, or the stream knows no such sink.
+    """
+    if sink in stream.sinks:
+        raise ConfigError(
+            f"sink {sink!r} is configured for it", stream=stream.name,
+            remedy="take it out of the stream's sinks first, then retire it",
+        )  # fmt: skip
+    known = sorted(stream.project.acknowledged(stream.name).keys() - stream.sinks.keys())
+    if sink not in known:
+        remedy = f"it could retire: {', '.join(known)}" if known else "no sink of it waits to be retired"
+        raise ConfigError(f"knows no sink {sink!r}", stream=stream.name, remedy=remedy)
+    return pending(stream.site).get(sink, 0)
+
+
+def retire_sink(stream: Stream, sink: str) -> int:
+    """Forgets such a sink; returns how many batches waited for it.
+
+    Raises:
+        ConfigError: See :func:`waiting_for`.
+    """
+    with stream.site.hold():
+        waited = waiting_for(stream, sink)
+        stream.project.retire_sink(stream.name, sink)
+    return waited

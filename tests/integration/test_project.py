@@ -1,0 +1,71 @@
+"""A project in Python: what is refused once it is closed, and how streams are named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import qbcd
+from qbcd.errors import ConfigError, Refused
+from tests.support.places import Place, over
+from tests.support.project import config, opened
+
+USES: list[Callable[[qbcd.Project], object]] = [
+    lambda project: project.check(),
+    lambda project: project.status(),
+    lambda project: project.left(),
+    lambda project: project.run(once=True),
+    lambda project: project.stream("t1"),
+    lambda project: project.to_reset("t1"),
+    lambda project: project.state,
+    lambda project: project.spark,
+    lambda project: project.__enter__(),
+]
+
+
+def project_of(place: Place, workspace: Path) -> qbcd.Project:
+    table = {"table": place.table("t"), "strategy": "mds", "baseline": "events"}
+    return opened(config(place.url, *({"name": name, **table} for name in ("t1", "t2"))), workspace)
+
+
+def fill(place: Place) -> None:
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, n integer)")
+    place.insert("t", [(i, 0) for i in range(3)])
+
+
+@over(elsewhere=[])
+def test_a_closed_project_refuses_all_work(place: Place, workspace: Path) -> None:
+    sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'qbcd%'"
+    fill(place)
+    project = project_of(place, workspace)
+    stream = project.stream("t1")
+    stream.prepare()
+    polled = stream.poll()
+    batch = next(polled)
+    project.close()
+    project.close()  # once more is no fault
+    handles: list[Callable[[], object]] = [
+        stream.prepare, stream.verify, stream.reset, stream.plan, stream.explain, stream.estimate, stream.ddl,
+        stream.latest, lambda: stream.retire("python"), lambda: stream.waiting_for("python"),
+        lambda: next(stream.poll()), lambda: next(polled), lambda: batch.events,
+    ]  # fmt: skip
+    for use in [*handles, *(lambda use=use: use(project) for use in USES)]:
+        with pytest.raises(Refused, match="the project is closed"):
+            use()
+    assert place.sql(sessions) == [(0,)]
+    with project_of(place, workspace) as again:
+        assert next(again.stream("t1").poll()).seq == batch.seq, "a batch was taken that nobody had asked beyond"
+
+
+@over(elsewhere=[])
+def test_a_text_names_one_stream(place: Place, workspace: Path) -> None:
+    fill(place)
+    with project_of(place, workspace) as project:
+        project.stream("t1").prepare()
+        assert [outcome.stream for outcome in project.run("t1", once=True).outcomes] == ["t1"]
+        assert [one.stream for one in project.status("t1")] == ["t1"]
+        assert {finding.stream for finding in project.check("t1")} == {"", "t1"}
+        with pytest.raises(ConfigError, match='there is no stream "t"'):
+            project.run("t", once=True)
