@@ -167,19 +167,12 @@ class Output:
         logger.addHandler(handler)
         logger.setLevel(logging.DEBUG if self.verbose else logging.WARNING)
         logger.propagate = False
-        root = logging.getLogger()
-        root.addFilter(self._is_wanted)
         try:
             yield
         finally:
-            root.removeFilter(self._is_wanted)
             logger.removeHandler(handler)
             logger.setLevel(before[0])
             logger.propagate = before[1]
-
-    def _is_wanted(self, record: logging.LogRecord) -> bool:
-        """Not the traceback that Py4J logs through the root logger when Java dies: the command says what failed."""
-        return self.verbose or Path(record.pathname).parent.name != "py4j"
 
     def _mask_record(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = self.masked(record.getMessage()), None

@@ -146,6 +146,7 @@ def create_session(settings: SparkSettings, drivers: Sequence[Path], *, cache: P
             remedy="hand it to qbcd, for instance qbcd.open(.., spark=spark)",
         )
     java = require_java()
+    _hush_py4j()
     if cache is not None and settings.master.startswith("local"):
         shared = archive.options(archive.archive_of(java, cache), _said_of_java(settings.conf))
         wanted[_OPTIONS[0]] = f"{shared} {wanted[_OPTIONS[0]]}".strip()
@@ -211,6 +212,7 @@ def adopt_session(spark: SparkSession, driver_classes: Sequence[str] = ()) -> Sp
     Raises:
         Refused: Its time zone is not UTC, or a driver class cannot be loaded.
     """
+    _hush_py4j()
     zone = spark.conf.get("spark.sql.session.timeZone")
     if zone not in _UTC:
         raise Refused(
@@ -228,11 +230,10 @@ def adopt_session(spark: SparkSession, driver_classes: Sequence[str] = ()) -> Sp
 
 def is_alive(session: SparkSession) -> bool:
     """Whether a session's Java is there, and its context has not been stopped."""
-    with _quiet_py4j():
-        try:
-            return not session.sparkContext._jsc.sc().isStopped()
-        except Exception:  # noqa: BLE001 -- whatever Py4J makes of a Java that is gone
-            return False
+    try:
+        return not session.sparkContext._jsc.sc().isStopped()
+    except Exception:  # noqa: BLE001 -- whatever Py4J makes of a Java that is gone
+        return False
 
 
 def forget_session(session: SparkSession) -> None:
@@ -240,15 +241,14 @@ def forget_session(session: SparkSession) -> None:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    with _quiet_py4j():
-        with suppress(Exception):  # it says so where its Java is gone
-            session.stop()
-        SparkContext._active_spark_context = None
-        SparkSession._instantiatedSession = None
-        try:
-            SparkContext._jvm.java.lang.System.nanoTime()  # type: ignore[union-attr]
-        except Exception:  # noqa: BLE001 -- as above
-            SparkContext._gateway = SparkContext._jvm = None
+    with suppress(Exception):  # it says so where its Java is gone
+        session.stop()
+    SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+    try:
+        SparkContext._jvm.java.lang.System.nanoTime()  # type: ignore[union-attr]
+    except Exception:  # noqa: BLE001 -- as above
+        SparkContext._gateway = SparkContext._jvm = None
 
 
 def has_class(spark: SparkSession, name: str) -> bool:
@@ -267,16 +267,14 @@ def _quiet_pyspark() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _quiet_py4j() -> Iterator[None]:
-    """Keeps Py4J, which logs the traceback of a lost connection through the root logger, from the user's terminal."""
+def _hush_py4j() -> None:
+    """Keeps from the user's terminal the traceback of a lost connection, which Py4J logs through the root logger.
 
-    def nothing(record: logging.LogRecord) -> bool:
-        return False
+    For good: threads of its own, which tell Java what Python holds no more, come to see it at any time. Whoever asked
+    for something is told by the error that is raised.
+    """
+    logging.getLogger().addFilter(_is_not_py4js)
 
-    root = logging.getLogger()
-    root.addFilter(nothing)
-    try:
-        yield
-    finally:
-        root.removeFilter(nothing)
+
+def _is_not_py4js(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"

@@ -46,6 +46,14 @@ def test_a_reader_cannot_write_and_sees_one_state(shop: Source, database: str) -
         assert session.one("SELECT current_setting('default_transaction_read_only')")[0] == "on"
 
 
+def _all_ended(database: str) -> None:
+    until = time.monotonic() + 10
+    ours = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'qbcd/orders'"
+    while sql(database, ours)[0][0] and time.monotonic() < until:
+        time.sleep(0.05)
+    assert sql(database, ours)[0][0] == 0
+
+
 def test_sessions_of_a_poll_go_on_where_others_have_ended(shop: Source, database: str) -> None:
     me, left = "SELECT pg_backend_pid()", "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
     wide = "SELECT current_setting('search_path'), current_setting('work_mem'), to_regclass('pg_temp.own') IS NULL"
@@ -70,13 +78,10 @@ def test_sessions_of_a_poll_go_on_where_others_have_ended(shop: Source, database
         with pytest.raises(SourceError), shop.write("orders") as session:
             session.run("SELECT 1 / 0")
         sql(database, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'qbcd/orders'")
+        _all_ended(database)  # the server only asks them to end
         with shop.write("orders") as session:
             assert session.one("SELECT current_setting('transaction_isolation')")[0] == "read committed"
-    until = time.monotonic() + 10
-    ours = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'qbcd/orders'"
-    while sql(database, ours)[0][0] and time.monotonic() < until:
-        time.sleep(0.05)
-    assert sql(database, ours)[0][0] == 0
+    _all_ended(database)
     with shop.read("orders", level="READ COMMITTED") as session:
         assert session.one("SELECT current_setting('transaction_isolation')")[0] == "read committed"
     with shop.write("orders") as session:
