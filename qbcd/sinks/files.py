@@ -7,12 +7,13 @@ the two, hence nobody removes a complete one.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,19 @@ def remove(path: Path) -> None:
         for part in list(path.iterdir()):
             remove(part)
         path.rmdir()
+
+
+def sweep(leftovers: Iterable[Path]) -> None:
+    """Removes what dead attempts left.
+
+    Where a process was killed, its Java goes on for a moment: what that still writes to is for a later sweep.
+    """
+    for leftover in leftovers:
+        try:
+            remove(leftover)
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY:
+                raise
 
 
 @contextmanager

@@ -13,7 +13,18 @@ from pathlib import Path
 from qbcd import hooks
 from qbcd.model import BatchHeader
 from qbcd.sinks.base import Sink, SinkBatch
-from qbcd.sinks.files import UNMARKED, check_folder, delivery, locked, make_folder, read_json, remove, sync, write_json
+from qbcd.sinks.files import (
+    UNMARKED,
+    check_folder,
+    delivery,
+    locked,
+    make_folder,
+    read_json,
+    remove,
+    sweep,
+    sync,
+    write_json,
+)
 from qbcd.spark.paths import to_write
 
 EVENTS_PER_PART = 100_000
@@ -43,7 +54,8 @@ class JsonlSink(Sink):
             with locked(target.parent):
                 if self._complete(header, target):
                     return
-                _sweep(target.parent)
+                # of two live attempts the later goes on, and the other one's delivery fails
+                sweep(target.parent.glob(".*.tmp"))
             attempt = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
             try:
                 lines = self._write_lines(batch, attempt)
@@ -95,9 +107,3 @@ class JsonlSink(Sink):
 
 def _sidecar(target: Path) -> Path:
     return target.with_name(f".{target.name}.fingerprint")
-
-
-def _sweep(folder: Path) -> None:
-    """Removes what dead attempts left; of two live ones the later goes on, and the other one's delivery fails."""
-    for leftover in folder.glob(".*.tmp"):
-        remove(leftover)

@@ -22,6 +22,7 @@ from qbcd.sinks.files import (
     make_folder,
     read_json,
     remove,
+    sweep,
     sync,
     sync_tree,
     write_json,
@@ -59,8 +60,7 @@ class ParquetSink(Sink):
                 if self._complete(header, target):
                     return
                 # Of two live attempts the later goes on, and the other one's delivery fails.
-                for leftover in root.glob("_tmp-*"):
-                    remove(leftover)
+                sweep(root.glob("_tmp-*"))
             attempt = root / f"_tmp-{uuid.uuid4().hex}"
             try:
                 files = self._write_rows(batch, attempt)

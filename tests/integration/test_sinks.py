@@ -9,7 +9,9 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -160,6 +162,36 @@ def test_jsonl_attempt_that_stops_half_way_shows_nothing(spark: SparkSession, js
     assert everything(jsonl.path / "orders") == [".lock"]
     jsonl.write(batch)
     assert len(read_lines(jsonl.file_of(batch.header))) == 5
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_what_a_dying_attempt_still_writes_to_is_swept_later(kind: str, spark: SparkSession, tmp_path: Path) -> None:
+    """The Java of a process that was killed goes on for a moment."""
+    sink = make_sink("s", kind, {"path": tmp_path})
+    root = tmp_path / "orders"
+    left = root / (f".{NAME}.0123.tmp" if kind == "jsonl" else "_tmp-0123")
+    left.mkdir(parents=True)
+    alive = threading.Event()
+
+    def write() -> None:
+        number = 0
+        while not alive.is_set():
+            number += 1
+            with suppress(FileNotFoundError):  # as soon as the folder is gone after all
+                (left / f"part-{number}").touch()
+            time.sleep(0.0002)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while len(list(left.iterdir())) < 500:  # which take longer to remove than another one to write
+        pass
+    try:
+        sink.write(batch_of(spark, seq=7))
+    finally:
+        alive.set()
+        writer.join()
+    sink.write(batch_of(spark, seq=8))
+    assert not left.exists()
 
 
 def test_jsonl_stale_publisher_takes_nothing_away(spark: SparkSession, jsonl: JsonlSink) -> None:
