@@ -251,7 +251,7 @@ class ProjectConfig(Section):
             retain=self._inherit(table, "retain", DEFAULT_RETAIN),
             guards=self._guards(table),
             key_change=self._inherit(table, "key_change", "off") == "pair",
-            audit=interval(self._inherit(table, "audit", None), strategy),
+            audit=interval(table.audit, self.defaults.audit, strategy),
             index=index,
             document=self._document,
         )

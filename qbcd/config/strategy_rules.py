@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from qbcd.config.audits import is_its_own_audit, keeps_nothing
+from qbcd.config.audits import compares_digests, is_its_own_audit, keeps_nothing
 from qbcd.config.document import KeyPath, Problem
 from qbcd.config.fields import in_words, split_table
 from qbcd.config.models import DEFAULT_EVERY, ProjectConfig, TableConfig
@@ -97,7 +97,7 @@ def _audit(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, 
     if keeps_nothing(strategy):
         what = "with `replica: none` there is nothing that an audit could compare with the source"
         yield Problem((*here, "audit"), what, "write `replica: keys`, or `audit: off` for this table")
-    elif table.audit is not None and is_its_own_audit(strategy):
+    elif table.audit is not None and is_its_own_audit(strategy) and not compares_digests(strategy):
         what = f"polls of strategy {strategy.type} compare every row with all that is kept of it: an audit adds nothing"
         yield Problem((*here, "audit"), what, "remove `audit`; qbcd verify shows whether replica and source are equal")
 

@@ -50,7 +50,11 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
         fetched = strategy.images(known[:1], typed=settings.typed)
         of_leaves = row is not None and asks_for_all(row.checkpoint)
         steps += _checksums(strategy, known, settings, place, of_leaves=of_leaves)
-        return [*steps, _fetch(strategy, "rows", fetched, place)]
+        steps.append(_fetch(strategy, "rows", fetched, place))
+        if settings.audit and strategy.keeps == "rows":
+            title = "rows of all ranges (here: the first), by Spark, for an audit by their values"
+            steps.append(Step(title, place, fetched))
+        return steps
     window = next_window(strategy.stamp, row if row and row.prepared else None)
     steps += [
         Step("ask whether anything lies in the window", place, strategy.stamp.any_row(window)),

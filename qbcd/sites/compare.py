@@ -70,7 +70,7 @@ def differences(
         replica: Old rows of the ranges concerned, with the values of all captured columns or of the key alone.
         stage: New rows of the same ranges; with ``old_digest``, those of the replica are held against that.
         plan: The captured columns.
-        by_value: Digests may differ in meaning only: rows whose values are equal are no change.
+        by_value: Values decide, and not digests, which may differ in meaning only, or be the same by chance.
         both: Positions of the columns that the replica has values of, where it has not all.
     """
     both = range(len(plan.captured)) if both is None else both
@@ -95,7 +95,8 @@ def differences(
     )
     kept = [c for c in joined.columns if c not in ("judged", "old_digest")]
     changed = _changed(plan, both) if known == width else "CAST(NULL AS STRING)"
-    moved = joined.where("op <> 'u' OR judged <> old_digest").selectExpr(*kept, f"{changed} AS changed", *_GROWTH)
+    moved = joined if by_value else joined.where("op <> 'u' OR judged <> old_digest")
+    moved = moved.selectExpr(*kept, f"{changed} AS changed", *_GROWTH)
     return moved.where("op <> 'u' OR changed <> ''") if by_value else moved
 
 

@@ -18,7 +18,7 @@ from qbcd.catalog.meaning import plan_before
 from qbcd.errors import TornRead
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sites import compare, leaves, narrow, upkeep
-from qbcd.sites.auditing import AUDIT
+from qbcd.sites.auditing import AUDIT, AUDITED
 from qbcd.sites.files import PASSING, Part
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.looking import Look, check_torn, cut_anew, filled, join_small, look, total_of
@@ -40,15 +40,19 @@ DENSITY = "density"  # in the checkpoint
 
 def poll(
     site: SparkSite, plan: StreamPlan, strategy: IdRcs, settings: Settings, held: Held,
-    moves: Mapping[str, Any] | None = None,
+    moves: Mapping[str, Any] | None = None, *, audit: bool = False,
 ) -> Detection:  # fmt: skip
-    """Compares every range whose checksum says that it differs; `moves` goes into the checkpoint."""
+    """Compares every range whose checksum says that it differs; `moves` goes into the checkpoint.
+
+    As an `audit` it reads all rows, and compares their values: two that have the same digest are told apart then.
+    """
     started = time.monotonic()
     with site.reading() as conn:
         known, now = site.store.ranges(conn, site.stream), site.store.now(conn)
     turn = turn_of(plan, settings, held.row.checkpoint, known, now)
     with ExitStack() as jobs:
         with site.remembered(plan, held, settings) as snapshot:
+            snapshot = replace(snapshot, audited=audit)
             plan, turn = plan.on(snapshot.table), everything(turn) if snapshot.anew else turn
             strategy = strategy.beside(snapshot.was) if snapshot.anew and snapshot.was else strategy
             if turn.begins:
@@ -120,12 +124,13 @@ def _is_whole(snapshot: Snapshot) -> bool:
 def _noted(
     site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, wanted: Look, held: Held, found: Found
 ) -> dict[str, Any]:
-    """How densely changes lay, and what leaves add up to: by them the next poll chooses its path."""
+    """When the last audit was, how densely changes lay, and what leaves add up to: by these the next poll goes."""
     events = sum(found.counts.values())
     moves = leaves.found(site.files, held, wanted, events) if leaves.may_be_asked(strategy, snapshot, turn) else {}
+    moves |= {name: held.row.checkpoint[name] for name in (AUDITED, DENSITY) if name in held.row.checkpoint}
     if narrow.is_open(strategy, snapshot, wanted):
-        return {**moves, DENSITY: round(narrow.density_of(wanted, events), 4)}
-    return {**moves, **({DENSITY: held.row.checkpoint[DENSITY]} if DENSITY in held.row.checkpoint else {})}
+        moves[DENSITY] = round(narrow.density_of(wanted, events), 4)
+    return moves
 
 
 def _compare(
@@ -157,9 +162,8 @@ def _compare_stage(
     changes = _differences(site, plan, strategy, held, snapshot, stage, wanted)
     changes = changes if strategy.deletes else changes.where("op <> 'd'")
     found = write_batch(site, plan, settings, held, changes, wanted.rows, turn.state)
-    moves = {
-        **moves, **turn.found(site, plan, held, found), **_noted(site, strategy, snapshot, turn, wanted, held, found)
-    }  # fmt: skip
+    noted = _noted(site, strategy, snapshot, turn, wanted, held, found)
+    moves = {**noted, **turn.found(site, plan, held, found), **moves}
     header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")
     stay = [] if wanted.taken else [read[r.range_id] for r in wanted.kept]

@@ -22,7 +22,7 @@ from qbcd.sites import resizing, stepping
 from qbcd.sites.guards import check_guards
 from qbcd.sites.stepping import Counts, Look
 from qbcd.state import StoredRange
-from qbcd.strategies import InSource, Part, Ranged
+from qbcd.strategies import InSource, Part, Ranged, Stamped
 
 if TYPE_CHECKING:
     from qbcd.sites.database import DatabaseSite
@@ -99,7 +99,8 @@ class Visit:
             return fresh
         with self.site.source.read(self.site.stream) as session:
             stepping.check_null_keys(session, self.strategy, self.plan)
-            if self.strategy.keeps == "nothing" or not rows:
+            swept = isinstance(self.strategy, Stamped) and self.plan.where  # no row is swept for having left `where`
+            if self.strategy.keeps == "nothing" or not rows or swept:
                 return fresh
             count = int(session.one(self.strategy.row_count()).n)
         lost = max(0, rows - count)

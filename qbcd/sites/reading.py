@@ -47,6 +47,7 @@ class Snapshot:
         rebase: The digests kept from earlier may mean something else now.
         change: What is captured otherwise than before.
         whole: Checksums are of keys alone, and say nothing of rows under another restriction.
+        audited: Values are compared, whatever digests say.
         was: The columns whose digests the replica has, where the source can still compute them; None where it cannot.
         ts_ms: The source's clock, milliseconds since 1970 UTC.
     """
@@ -60,11 +61,12 @@ class Snapshot:
     change: Change
     was: tuple[Column, ...] | None
     whole: bool = False
+    audited: bool = False
 
     @property
     def anew(self) -> bool:
         """Every row has to be read: checksums kept from earlier do not tell which ones differ."""
-        return self.rebase or self.change.columns or self.whole
+        return self.rebase or self.change.columns or self.whole or self.audited
 
     @property
     def by_value(self) -> bool:

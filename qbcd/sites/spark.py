@@ -21,7 +21,7 @@ from qbcd.catalog.remembered import SETTLED
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import SourceChanged, StateConflict
 from qbcd.model import BatchHeader, Cost, KeyRange, StreamPlan
-from qbcd.sites import audit, changed, compare, comparing, copies, fitness, remote, upkeep
+from qbcd.sites import audit, auditing, changed, compare, comparing, copies, fitness, remote, upkeep
 from qbcd.sites.base import Site, checkpoint_of, new_epoch
 from qbcd.sites.files import Files, Part
 from qbcd.sites.guards import key_error, untravelled_error
@@ -146,6 +146,7 @@ class SparkSite(Site):
             )
             row = self.commit(conn, row, held, header, checkpoint, epoch=epoch, prepared=True)
         held.row = row
+        self.files.discard(fetched, unless=segment == fetched)
         hooks.reach("after_commit")
         cost = Cost(rows, rows, fetched.size, len(bare), len(bare), time.monotonic() - started, spark=True)
         return Detection(header, cost)
@@ -158,6 +159,8 @@ class SparkSite(Site):
             yield from remote.poll(self, plan, strategy, settings, held)
         else:
             yield comparing.poll(self, plan, strategy, settings, held)
+            if strategy.keeps == "rows" and (began := auditing.due(self, settings, held)):
+                yield comparing.poll(self, plan, strategy, settings, held, {auditing.AUDITED: began}, audit=True)
         if change:
             yield Detection(None, Cost(), (change.told(),))
 

@@ -86,6 +86,26 @@ def test_it_comes_at_its_interval(place: Place, workspace: Path) -> None:
         }  # fmt: skip
 
 
+# Rule 17: what a sweep finds standing outside `where` it does not take for deleted; the audit behind it does.
+@pytest.mark.parametrize("way", ["ts", "ts_spark"])
+def test_the_guards_of_a_sweep_count_no_rows_that_only_left(
+    way: str, database: str, workspace: Path, spark: SparkSession
+) -> None:
+    guards = {"max_delete_fraction": 0.2}
+    with StampedScene(database, workspace, way, spark, where="n < 5", guards=guards) as scene:
+        scene.begin()
+        scene.place.sql("UPDATE t SET n = 9 WHERE id IN (2, 4, 5, 6, 7)")  # their time-stamps stay
+        scene.poll()
+        before = len(scene.seen())
+    with StampedScene(database, workspace, way, spark, where="n < 5", guards=guards, audit=AUDIT) as scene:
+        with pytest.raises(GuardTripped, match="would deliver 5 deletes of"):
+            scene.poll()
+        scene.poll(accept_deletes=True)
+        told = [(e["op"], e["key"]["id"], e["reason"]) for b in list(scene.seen().values())[before:] for e in b]
+        assert told == [("d", key, "audit") for key in (2, 4, 5, 6, 7)]
+        assert scene.project.stream("s").verify() == []
+
+
 # Rule 17: two steps are one audit to the guards, also when a process dies between them.
 @over(elsewhere=[])
 def test_guards_count_both_steps(place: Place, workspace: Path) -> None:

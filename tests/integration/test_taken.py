@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from qbcd.sites import upkeep
+from qbcd.sites.spark import SparkSite
 from qbcd.state import ProjectState, Segment, StoredRange
 from tests.support import layered, sql
 from tests.support.oracle import batches, copy_of
@@ -53,6 +54,23 @@ class Log:
 
 def levels(segments: list[Segment]) -> list[int]:
     return sorted(s.folded_through for s in segments)
+
+
+@pytest.mark.parametrize("how", [{"replica": "digest"}, {}, {"type": "tlcs", "checksums": "remote"}], ids=str)
+def test_prepare_leaves_the_replica_alone(
+    how: dict[str, Any], database: str, spark: SparkSession, workspace: Path
+) -> None:
+    """A replica of digests was made to keep no values: what the baseline fetched goes as soon as it is made."""
+    log = Log(database, workspace)
+    [table] = log.config["tables"]
+    table |= {"strategy": {"type": "id_rcs", **how}, "baseline": "silent"}
+    with opened(log.config, workspace, spark) as project:
+        project.stream(STREAM).prepare()
+        site = project.work(STREAM).site
+        assert isinstance(site, SparkSite)
+        with site.reading() as conn:
+            [segment] = site.store.segments(conn, STREAM)
+        assert [path.name for path in site.files.root.iterdir()] == [segment.segment_id]
 
 
 def test_no_batch_lies_on_what_was_fetched(database: str, spark: SparkSession, workspace: Path) -> None:

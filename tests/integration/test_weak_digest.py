@@ -2,7 +2,7 @@
 
 No row is lost or made up by it: what is missed stays as the replica had it, until its digest differs or values are
 compared (pitfalls D1). `verify` of ID/RCS compares digests as its polls do, so that it cannot see a change which these
-miss; nor can an audit of a replica under Spark. An audit in the source compares values, and needs no digest.
+miss; nor can an audit of time-stamps under Spark. Audits of ID/RCS and in the source compare values.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sqlglot import exp
 import qbcd
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.model import ServerIdentity
+from qbcd.sites import upkeep
 from qbcd.sql.compile import _expanded
 from qbcd.state import StoredRange
 from tests.support import sql
@@ -100,6 +101,52 @@ def test_counts_tell_and_what_is_missed_is_found_by_its_values(
         assert polled(accept_source=True) == {"u": len(missed)}
         assert copy.differences() == []
         assert project.stream("s").verify() == []
+
+
+@pytest.mark.parametrize("more", [{"buckets": "key"}, {"buckets": "hash"}, {"buckets": "key", "per_poll": 5}], ids=str)
+def test_an_audit_by_values_tells_what_digests_hide(
+    more: dict[str, Any], database: str, workspace: Path, spark: SparkSession, cut: Callable[[int], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """As long as the replica has the old values: of ranges that it takes over as they were fetched it has the new."""
+    monkeypatch.setattr(upkeep, "TAKEN_SEGMENTS", 0)
+    sql(database, f"CREATE TABLE t AS SELECT i AS id, 'v' || i AS v FROM generate_series(1, {ROWS}) AS i")
+    sql(database, "ALTER TABLE t ADD PRIMARY KEY (id)")
+    table = {"name": "s", "table": "public.t", "strategy": {"type": "id_rcs", "rows_per_range": 100, **more}}
+    copy = copy_of(database, "public.t", ["id"])
+
+    def polled(project: qbcd.Project) -> Counter[tuple[str, str | None]]:
+        poll(project, "s")
+        return Counter((e["op"], e["reason"]) for e in copy.replay(batches(workspace / "out/changes", "s")))
+
+    cut(8)
+    with opened(config(database, table), workspace, spark) as project:
+        project.stream("s").prepare()
+        copy.take_baseline()
+        sql(database, "CREATE TABLE o AS SELECT * FROM t; UPDATE t SET v = v || '!'")
+        for _ in range(6 if "per_poll" in more else 1):  # ranges are visited in turns
+            polled(project)
+        missed = alike(database)
+        assert 0 < len(missed) < 30
+        assert len(copy.differences()) == len(missed)
+    with opened(config(database, {**table, "audit": {"every": "1ms"}}), workspace, spark) as project:
+        sql(database, f"INSERT INTO t VALUES ({ROWS} + 1, 'new')")
+        told = polled(project)
+        assert told == {("u", "audit"): len(missed), ("c", None): 1}, "the poll before it tells what polls tell"
+        assert copy.differences() == []
+        assert polled(project) == {}
+        assert project.stream("s").verify() == []
+    with opened(config(database, {**table, "audit": {"every": "1h"}}), workspace, spark) as project:
+        [status] = project.status()
+        assert status.audited_ago is not None
+        assert status.audited_ago < 3600
+        sql(database, "DELETE FROM t WHERE id = 3")
+        for _ in range(6 if "per_poll" in more else 1):
+            polled(project)
+        assert copy.differences() == []
+        [later] = project.status()
+        assert later.audited_ago is not None
+        assert later.audited_ago > status.audited_ago, "polls remember when the last audit was"
 
 
 def test_counts_alone_tell_inserts_and_deletes(

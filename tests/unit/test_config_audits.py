@@ -22,7 +22,10 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("strategy", "told"),
     [
-        ("id_rcs", f"polls of strategy id_rcs {ALL}"),
+        ("{type: id_rcs, replica: digest}", f"polls of strategy id_rcs {ALL}"),
+        ("{type: tlcs}", f"polls of strategy tlcs {ALL}"),
+        ("id_rcs", ""),
+        ("{type: vbd, variant: checksum}", ""),
         ("{type: ts, timestamp: t, deletes: only}", f"polls of strategy ts {ALL}"),
         ("{type: ts, timestamp: t, replica: none}", NOTHING),
         ("{type: ts, timestamp: t, replica: spark}", ""),
@@ -46,6 +49,6 @@ def test_an_audit_is_for_what_a_poll_may_miss(tmp_path: Path, strategy: str, tol
 
 def test_an_audit_of_all_tables_is_for_those_that_need_one(tmp_path: Path) -> None:
     general = GOOD.replace("{every:", "{audit: {every: 24h}, every:").replace("{type: id_rcs, rows_per_range: 10}", TDI)
-    assert [s.audit for s in load(tmp_path, general).streams] == [None, timedelta(days=1)]
+    assert [s.audit for s in load(tmp_path, general).streams] == [None, timedelta(days=1)], "not for ID/RCS unasked"
     assert not load(tmp_path, general + "    audit: off\n").streams[1].audit
     assert "write {every: 24h}, or off" in str(failure(tmp_path, general.replace("{every: 24h}", "daily")))
