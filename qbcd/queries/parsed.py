@@ -90,7 +90,9 @@ def parsed(text: str, dialect: str) -> CapturedQuery:
     bare = without_comments(text, dialect)
     tree = _tree(bare, dialect)
     limit = any(tree.args.get(part) for part in ("limit", "offset", "fetch"))
-    dropped = tree.args.get("order") is not None and not limit
+    dropped = tree.args.get("order") is not None and not limit and not _takes_first_rows(tree)
+    if _is_one_row_by_its_order(tree):
+        raise Unfit("has one row only by an aggregate in its ORDER BY: write that among its columns")
     if dropped:
         bare = without_order(bare, dialect)
         tree = _tree(bare, dialect)
@@ -199,9 +201,21 @@ def _order(tree: exp.Query, dialect: str) -> tuple[str, ...]:
 
 def _inner_limits(tree: exp.Query) -> Iterator[bool]:
     for query in tree.find_all(exp.Select, exp.SetOperation):
-        distinct = query.args.get("distinct")
         yield query is not tree and any(query.args.get(part) for part in ("limit", "offset", "fetch"))
-        yield isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
+        yield _takes_first_rows(query)
+
+
+def _takes_first_rows(query: exp.Query) -> bool:
+    """Whether it is DISTINCT ON, whose ORDER BY says which rows it takes."""
+    distinct = query.args.get("distinct")
+    return isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
+
+
+def _is_one_row_by_its_order(tree: exp.Query) -> bool:
+    order = tree.args.get("order")
+    if not isinstance(tree, exp.Select) or order is None or tree.args.get("group") or any(_own(tree, exp.AggFunc)):
+        return False
+    return any(_within(order, exp.AggFunc))
 
 
 def _unordered(tree: exp.Query, dialect: str) -> Iterator[str]:
@@ -214,9 +228,13 @@ def _own(select: exp.Select, kind: Any) -> Iterator[Any]:
     """Nodes of a kind in the select list and HAVING of `select` itself, not in its subqueries or windows."""
     having = select.args.get("having")
     for part in (*select.expressions, *([having] if having is not None else [])):
-        for node in part.walk(prune=lambda n: isinstance(n, (exp.Query, exp.Window))):
-            if isinstance(node, kind):
-                yield node
+        yield from _within(part, kind)
+
+
+def _within(part: exp.Expression, kind: Any) -> Iterator[Any]:
+    for node in part.walk(prune=lambda n: isinstance(n, (exp.Query, exp.Window))):
+        if isinstance(node, kind):
+            yield node
 
 
 def _short(node: Any, dialect: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from qbcd.errors import Refused
 from tests.integration.test_query_streams import Result
+from tests.support.oracle import events
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
 from tests.support.query_drawing import DrawnQuery, DrawnSchema, Queries
@@ -81,3 +82,29 @@ def test_every_variant_is_exact_in_many_histories(
     seed: int, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
     assert run(seed, place, workspace, spark, queries=6, rounds=5)
+
+
+@over(elsewhere=[])
+def test_distinct_on_takes_the_row_that_its_order_names(place: Place, workspace: Path, spark: SparkSession) -> None:
+    """An ORDER BY that says which rows the result has is no ornament, with a LIMIT or without."""
+    place.sql(
+        "CREATE TABLE t (id integer PRIMARY KEY, g integer NOT NULL); INSERT INTO t VALUES (1, 1), (2, 1), (3, 2)"
+    )
+    query = f"SELECT DISTINCT ON (t.g) t.g, t.id FROM {place.table('t')} AS t ORDER BY t.g, t.id DESC"
+    variants = ("compare", "checksum")
+    tables = [
+        {"name": v, "query": query, "key": ["g"], "strategy": {"type": "vbd", "variant": v}, "baseline": "events"}
+        for v in variants
+    ]
+    with opened(config(place.url, *tables), workspace, spark) as project:
+        for name in variants:
+            project.stream(name).prepare()
+        poll(project, *variants)
+        place.sql("INSERT INTO t VALUES (4, 1), (5, 3); DELETE FROM t WHERE id = 3")
+        poll(project, *variants)
+        for name in variants:
+            result: dict[int, int] = {}
+            for event in events(workspace / "out/changes", name):
+                result.pop(event["key"]["g"], None)
+                result.update({} if event["after"] is None else {event["key"]["g"]: event["after"]["id"]})
+            assert result == dict(place.sql(query)) == {1: 4, 3: 5}

@@ -51,6 +51,7 @@ def test_the_text_runs_as_written(text: str, runs: str) -> None:
         ("SELECT id FROM s.a WHERE v = :v", "holds a placeholder"),
         ("SELECT id FROM s.a WHERE v = $1", "holds a placeholder"),
         ("SELECT id FROM s.a TABLESAMPLE BERNOULLI (5)", "takes a sample"),
+        ("SELECT 7 AS n FROM s.a ORDER BY count(*)", "has one row only by an aggregate in its ORDER BY"),
         ("SELECT id, count(*) FROM s.a GROUP BY id", "gives its column 2 no name (COUNT(*))"),
         ('SELECT id, v AS "id" FROM s.a', 'has two columns called "id"'),
         ("SELECT id, v AS ID FROM s.a", 'has two columns called "id"'),
