@@ -148,8 +148,8 @@ class DatabaseSite(Site):
         strategy, change = self.strategy(plan), change_of(held.row.checkpoint, plan)
         afresh = strategy.way != "whole" and changed.server_changed(self, strategy, settings, held)
         remade = isinstance(strategy, (Stamped, VbdDelta)) and changed.table_changed(self, plan, strategy, held)
-        gone = afresh or bool(plan.option("deletes"))  # a stream that sees no deletes sees none by an ALTER either
-        afresh = afresh or remade
+        elsewhere, afresh = afresh, afresh or remade
+        gone = elsewhere or bool(plan.option("deletes"))  # a stream that sees no deletes sees none by an ALTER either
         if change.columns or (change and strategy.way == "window"):
             taken = widening.take_up(self, plan, settings, held, change)
             cost = Cost(max(plan.table.rows, 0) + before, taken.found, seconds=time.monotonic() - started)
@@ -160,7 +160,9 @@ class DatabaseSite(Site):
         if strategy.way == "ranges" and not afresh:
             yield from self._by_ranges(plan, settings, held)
         elif strategy.way == "window":
-            for header, taken in windows.poll(self, plan, settings, held, afresh=afresh, gone=gone):
+            for header, taken in windows.poll(
+                self, plan, settings, held, afresh=afresh, gone=gone, elsewhere=elsewhere
+            ):
                 spent = time.monotonic() - started
                 scanned = max(plan.table.rows, 0) if isinstance(strategy, Stamped) and strategy.system else taken.found
                 cost = Cost(scanned, taken.found, seconds=spent, spark=taken.found > 0)

@@ -40,7 +40,7 @@ def check_guards(
     emptied = before > 0 and after == 0 and not settings.allow_empty
     if not emptied and deletes <= settings.max_delete_fraction * before:
         return
-    if settings.allow_empty and (after == 0 or (left is not None and left() == 0)):
+    if settings.allow_empty and (after if left is None else left()) == 0:
         return
     refusal = project.get_refusal(stream)
     shown = refusal is not None and refusal.version in (held.row.version, held.first) and deletes <= refusal.amount

@@ -52,8 +52,8 @@ def first_mark(site: SparkSite, strategy: IdRcs) -> dict[str, Any]:
 def poll(site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settings, held: Held) -> Iterator[Detection]:
     """Reads the window, and sweeps where that is due; all rows are compared where their meaning is another one."""
     remade = changed.is_remade(held.row.checkpoint, plan)
-    elsewhere = _changed_server(site, settings, held) or remade
-    afresh = elsewhere or bool(change_of(held.row.checkpoint, plan))
+    elsewhere = _changed_server(site, settings, held) or (remade and strategy.stamp.kind == "counter")
+    afresh = elsewhere or remade or bool(change_of(held.row.checkpoint, plan))
     ahead = ahead_of(site, held, strategy.stamp, None if elsewhere else held.row.checkpoint["mark"])
     hooks.reach("after_horizon")
     remark, anew = ahead.pop("remark", ""), ahead.pop(ANEW, False)

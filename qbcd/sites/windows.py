@@ -33,7 +33,14 @@ if TYPE_CHECKING:
 
 
 def poll(
-    site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, *, afresh: bool = False, gone: bool = True
+    site: DatabaseSite,
+    plan: StreamPlan,
+    settings: Settings,
+    held: Held,
+    *,
+    afresh: bool = False,
+    gone: bool = True,
+    elsewhere: bool = False,
 ) -> Iterator[tuple[BatchHeader | None, Taken]]:
     """Purges, reads the window, and sweeps where that is due; yields what each brought.
 
@@ -44,11 +51,13 @@ def poll(
         held: The stream, under its lease.
         afresh: Compare the whole table, since what was read before may be of another server or table.
         gone: There also look for keys that are gone.
+        elsewhere: The server is another one: its clock says nothing of what was read before.
     """
     strategy = site.strategy(plan)
     assert isinstance(strategy, Stamped)
+    forgotten = elsewhere or (afresh and strategy.kind == "counter")
     kept = "" if afresh else purge(site, plan, held)
-    ahead = ahead_of(site, held, strategy, None if afresh else held.row.checkpoint["mark"])
+    ahead = ahead_of(site, held, strategy, None if forgotten else held.row.checkpoint["mark"])
     hooks.reach("after_horizon")
     remark, anew = ahead.pop("remark", ""), ahead.pop(ANEW, False)
     since = None if afresh or anew else held.row.checkpoint["mark"]["at"]

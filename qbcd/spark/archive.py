@@ -29,6 +29,7 @@ ROOM = 1 << 30  # bytes that must be free where one is written; it takes some 13
 _PROPERTY = "qbcd.classes"  # of a Java that remembers what it loads: where that is to be written
 # Java complains of an archive that does not fit on stdout, where results go.
 _QUIET = "-Xlog:disable -Xlog:all=error:stderr"
+_UNSPEAKABLE = re.compile(r'["\\\s]')  # in a path among Java's options, or in one that Java is told to write to
 _NAMED = re.compile(r"-Xshare|SharedArchiveFile|ArchiveClassesAtExit|AutoCreateSharedArchive|DumpSharedSpaces")
 
 
@@ -53,7 +54,7 @@ def options(archive: Path, said: Iterable[str]) -> str:
         archive: See :func:`archive_of`.
         said: Options of Java's that the user has set anywhere.
     """
-    if any(_NAMED.search(text) for text in said) or '"' in str(archive) or "\\" in str(archive):
+    if any(_NAMED.search(text) for text in said) or _UNSPEAKABLE.search(str(archive)):
         return ""
     try:
         if archive.is_file():

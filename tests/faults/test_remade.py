@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import qbcd
-from qbcd.errors import GuardTripped, SchemaChanged
+from qbcd.errors import GuardTripped, Refused, SchemaChanged
 from tests.support import sql
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
@@ -161,3 +161,52 @@ def test_a_view_that_shows_something_else(place: Place, workspace: Path) -> None
         [other] = poll(project)
         assert other.report is not None
         assert other.report.counts == {"u": 9}
+
+
+@over()
+def test_rows_that_left_before_an_altered_table_was_polled_are_missed_by_name(place: Place, workspace: Path) -> None:
+    """A flagged row is told from its flag; polled later than it stays, a stream refuses, whatever was altered."""
+    with Watched(place, workspace, {"s": stamped(place, "tdi", retention="3s")}, every="1s").fill() as seen:
+        seen.poll()
+        seen.flag(3)
+        seen.delete(3)
+        time.sleep(3.5)
+        altered(seen, COLUMN)
+        with pytest.raises(Refused, match="some may be gone unseen"):
+            seen.poll()
+
+
+@over(elsewhere=[])
+def test_a_watermark_that_cannot_move_stays(place: Place, workspace: Path) -> None:
+    with Watched(place, workspace, {"s": stamped(place, "ts")}).fill() as seen:
+        seen.poll()
+        with place.connect(autocommit=True) as other:
+            for text in ("BEGIN", "CREATE TABLE zz (i int)", "PREPARE TRANSACTION 'held'"):
+                place.run(other, text)
+        try:
+            altered(seen, COLUMN)
+            seen.poll()
+            report = seen.outcome.report
+            assert report is not None
+            assert any("the watermark stays" in text for text in report.warnings), report.warnings
+        finally:
+            with place.connect(autocommit=True) as other:
+                place.run(other, "ROLLBACK PREPARED 'held'")
+        seen.poll()
+        seen.check()
+
+
+@over(elsewhere=[])
+def test_a_source_whose_rows_are_all_others_is_not_empty(place: Place, workspace: Path) -> None:
+    """Though the replica is, while an open transaction holds what came behind the watermark."""
+    guards = {"max_delete_fraction": 0.5, "allow_empty": True}
+    streams = {"s": stamped(place, "ts", deletes={"every": "1ms"})}
+    with Watched(place, workspace, streams, guards=guards).fill() as seen:
+        seen.poll()
+        with place.connect() as other:
+            place.run(other, "CREATE TABLE zz (i int)")
+            seen.run("DELETE FROM t")
+            for key in range(101, 113):
+                seen.insert(key, "new")
+            with pytest.raises(GuardTripped, match="would deliver 12 deletes of 12 rows"):
+                seen.poll()

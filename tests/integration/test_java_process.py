@@ -59,7 +59,8 @@ def test_what_java_is_told_and_what_it_remembers(database: str, workspace: Path)
 
 
 def test_options_of_an_archive(tmp_path: Path) -> None:
-    archive = tmp_path / "with space" / "a.jsa"
+    assert options(tmp_path / "with space" / "a.jsa", ()) == "", "Java's command takes it for two words"
+    archive = tmp_path / "cache" / "a.jsa"
     assert f'"-Dqbcd.classes={archive}"' in options(archive, ())
     archive.parent.mkdir()
     archive.touch()
