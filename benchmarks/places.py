@@ -13,7 +13,7 @@ import pymysql
 from sqlalchemy import make_url
 
 from qbcd.demo.server import EmbeddedPostgres
-from qbcd.errors import EnvironmentMissing
+from tests.support.debian_server import DebianPostgres
 from tests.support.maria_server import MariaServer
 
 
@@ -121,21 +121,12 @@ INSERT INTO public.orders SELECT max(id) OVER () + row_number() OVER (), custome
         return int(status.partition("PPid:")[2].split()[0])
 
 
-class DebianPostgres(EmbeddedPostgres):
-    """The server of Debian's package, as throw-away as the embedded one; releases before 17 have no builtin locales."""
-
-    locale = ("--locale=C.UTF-8",)
-
-
 class DebianPlace(PostgresPlace):
     """PostgreSQL of Debian's package, into which libraries of other packages load."""
 
     @classmethod
     def server(cls, settings: Mapping[str, Any]) -> EmbeddedPostgres:
-        found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda p: int(p.parts[-3]))
-        if not found:
-            raise EnvironmentMissing("Debian's PostgreSQL is not installed", remedy="apt-get install postgresql")
-        return DebianPostgres.start(settings=settings, programs=found[-1].parent)
+        return DebianPostgres.installed(settings)
 
 
 class MariaPlace(Place):

@@ -19,6 +19,7 @@ pytest.register_assert_rewrite("tests.support")
 
 from qbcd.demo.server import EmbeddedPostgres  # noqa: E402 -- the rewriting is registered before the first import
 from qbcd.errors import EnvironmentMissing  # noqa: E402
+from tests.support.debian_server import DebianPostgres  # noqa: E402
 from tests.support.maria_server import MariaServer, find_programs  # noqa: E402
 from tests.support.places import FIRST, Place, new_place, place_of, server_of  # noqa: E402
 
@@ -68,12 +69,21 @@ def mysql() -> GivenServer:
 
 
 @pytest.fixture(scope="session")
-def icu() -> GivenServer:
-    """The PostgreSQL with ICU that `QBCD_TEST_ICU_URL` names, since the embedded one has none; skips without."""
+def icu(request: pytest.FixtureRequest) -> GivenServer:
+    """A PostgreSQL with ICU, which the embedded one lacks: that of `QBCD_TEST_ICU_URL`, or Debian's; skips without."""
     url = os.environ.get(ICU_VARIABLE)
-    if not url:
-        pytest.skip(NO_SERVER.format("ICU") + f"set {ICU_VARIABLE} to the URL of a PostgreSQL that has its collations")
-    return GivenServer(url)
+    return GivenServer(url or request.getfixturevalue("debian").url)
+
+
+@pytest.fixture(scope="session")
+def debian() -> Iterator[EmbeddedPostgres]:
+    """The run's PostgreSQL of Debian's package; skips where none is installed."""
+    try:
+        running = DebianPostgres.installed({"max_connections": 60, "fsync": False, "autovacuum": False})
+    except EnvironmentMissing as error:
+        pytest.skip(NO_SERVER.format("ICU") + f"{error}, or {ICU_VARIABLE} names another PostgreSQL that has ICU")
+    with running:
+        yield running
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

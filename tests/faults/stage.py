@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd.sites import Files, SparkSite, leaves
+from qbcd.sites import Files, Site, SparkSite, leaves
 from qbcd.state import Owner
 from tests.support.places import new_place, server_of
 from tests.support.scene import STREAM, Scene
@@ -57,13 +57,17 @@ def range_ids(scene: Scene) -> set[int]:
 
 
 def rubbish(scene: Scene) -> list[str]:
-    """Parts in the workdir that no commit names, and attempts in the sinks."""
-    left = [str(p) for p in (scene.folder / "out").rglob("*") if p.name.startswith("_tmp") or p.name.endswith(".tmp")]
-    site = scene.site
+    """What the kills of a scene left behind."""
+    return left_behind(scene.site, scene.folder)
+
+
+def left_behind(site: Site, folder: Path) -> list[str]:
+    """Parts in the workdir that no commit names, and attempts in the sinks of a project in `folder`."""
+    left = [str(p) for p in (folder / "out").rglob("*") if p.name.startswith("_tmp") or p.name.endswith(".tmp")]
     if isinstance(site, SparkSite):
         with site.reading() as conn:
-            named = {s.segment_id for s in site.store.segments(conn, STREAM)}
-        named |= {h.location["part"] for h in scene.sealed()}
+            named = {s.segment_id for s in site.store.segments(conn, site.stream)}
+        named |= {h.location["part"] for h in site.batches()}
         row = site.row()
         named |= {leaves.Note.of(row.checkpoint).part} if row else set()
         files: Files = site.files

@@ -1,7 +1,6 @@
 """Collations of ICU: keys ordered by them, and ones that equate different bytes. Needs a server that has ICU.
 
-The embedded server has none, so this runs in the campaign, against the server that `QBCD_TEST_ICU_URL` names; where it
-names none, all of it is skipped.
+The embedded server has none, so this runs in the campaign, against Debian's or the one that `QBCD_TEST_ICU_URL` names.
 """
 
 from __future__ import annotations

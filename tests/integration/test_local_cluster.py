@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.sites import SparkSite, narrow, upkeep
+from qbcd.sites import SparkSite, leaves, looking, narrow, upkeep
+from tests.support.leafy import FORCED
 from tests.support.oracle import events, net
 from tests.support.places import Place, new_place, place_of, server_of
 from tests.support.project import config, opened, poll
@@ -48,13 +49,20 @@ CHANGES = (
     "INSERT INTO t (id, v) SELECT i, 'new' FROM generate_series(1000, 1100) AS i; "
     "UPDATE t SET v = NULL, written = clock_timestamp() WHERE id = 7",
     "DELETE FROM t WHERE id > 30; INSERT INTO t (id) VALUES (0)",
+    "UPDATE t SET v = 'once more', written = clock_timestamp() WHERE id IN (3, 25)",
 )
 PAST_THE_MARGIN = 0.02  # seconds
+TAKEN_SEGMENTS = upkeep.TAKEN_SEGMENTS
+SMALL_TABLES = {
+    (narrow, "SAVED_BYTES"): 1_000, (upkeep, "COMPACT_BATCHES"): 2, (upkeep, "TAKEN_SEGMENTS"): 0,
+    **{(leaves, name): value for name, value in FORCED.items()},
+}  # fmt: skip
 
 
 def history(url: str, folder: Path, spark: SparkSession | None, master: str = "") -> None:
     """A table, its baseline and its changes, polled in every way."""
     place, fetch, ran = place_of(url), narrow.fetch, set[str]()
+    restricted, by_leaves = leaves.restricted, list[bool]()
     place.sql(TABLE)
 
     def watched(site: SparkSite, *args: Any) -> narrow.Moved | None:
@@ -62,20 +70,30 @@ def history(url: str, folder: Path, spark: SparkSession | None, master: str = ""
         ran.update([site.stream] if found else [])
         return found
 
-    # both rounds of the narrow path, and foldings, among so few rows
-    narrow.SAVED_BYTES, upkeep.COMPACT_BATCHES, upkeep.TAKEN_SEGMENTS = 1_000, 2, 0
+    def seen(*args: Any) -> looking.Look:
+        found = restricted(*args)
+        by_leaves.append(found.in_leaves)
+        return found
+
+    # both rounds of the narrow path, leaves, and foldings, among so few rows
+    for (module, name), value in SMALL_TABLES.items():
+        setattr(module, name, value)
     setattr(narrow, "fetch", watched)  # noqa: B010 -- mypy takes a function for what it is
+    setattr(leaves, "restricted", seen)  # noqa: B010
     fixed = {"table": place.table("t"), "baseline": "events", "exclude": ["written"]}
     tables = [{"name": name, **fixed, **way} for name, way in WAYS.items()]
     own = {"spark": {"master": master}} if master else {}
     with opened(config(url, *tables, sinks=SINKS, **own), folder, spark) as project:
         for name in WAYS:
             project.stream(name).prepare()
-        for change in CHANGES:
+        for number, change in enumerate(CHANGES):
+            if number == len(CHANGES) - 1:
+                upkeep.TAKEN_SEGMENTS = TAKEN_SEGMENTS  # what is fetched becomes a segment
             place.sql(change)
             time.sleep(PAST_THE_MARGIN)
             poll(project)
         assert ran == NARROW
+        assert by_leaves == [False] * len(NARROW) + [True] * 2 * len(NARROW), "all that remember leaves go by them"
         assert {name: project.stream(name).verify() for name in WAYS} == {name: [] for name in WAYS}
 
 
@@ -87,9 +105,7 @@ def _alone(url: str, folder: Path, master: str) -> None:
 def test_the_same_events(
     request: pytest.FixtureRequest, place: Place, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name in (
-        (narrow, "SAVED_BYTES"), (narrow, "fetch"), (upkeep, "COMPACT_BATCHES"), (upkeep, "TAKEN_SEGMENTS"),
-    ):  # fmt: skip
+    for module, name in (*SMALL_TABLES, (narrow, "fetch"), (leaves, "restricted")):
         monkeypatch.setattr(module, name, getattr(module, name))  # put back afterwards
     threads, cluster = (tmp_path / name for name in ("threads", "cluster"))
     for folder in (threads, cluster):

@@ -1,0 +1,96 @@
+"""kill -9 at every step of ID/RCS under keys of every kind, by ranges of the key and of its hash: exact on restart.
+
+Ranges are small, so that polls cut them, and every poll folds its batch into the replica and joins what has become
+small (protocol.md 11, 23): the second visit to a commit is that of the folding.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+import qbcd
+from qbcd.sites import upkeep
+from tests.conftest import GivenServer
+from tests.faults.child import kill_at
+from tests.faults.stage import left_behind
+from tests.faults.test_kill import POINTS
+from tests.support import layered
+from tests.support.keyed import CASES, IN_ICU, Keyed
+from tests.support.places import Place, new_place, over
+from tests.support.project import opened, poll
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FOLDED = {"upkeep.COMPACT_BATCHES": 1, **layered.ALWAYS}
+SPOTS = [(point, 1) for point in POINTS]
+JOINS = [("before_commit", 2), ("after_commit", 2)]
+
+
+@pytest.mark.campaign
+@over("kind, how", CASES, elsewhere=[])
+def test_kill(
+    kind: str, how: str, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _always_folded(monkeypatch)
+    killed_everywhere(place, kind, how, workspace, spark)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("how", ["key", "hash"])
+@pytest.mark.parametrize("kind", IN_ICU)
+def test_kill_under_collations_of_icu(
+    kind: str, how: str, icu: GivenServer, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _always_folded(monkeypatch)
+    with new_place(icu, "postgresql") as place:
+        killed_everywhere(place, kind, how, workspace, spark)
+
+
+def _always_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
+    layered.always(monkeypatch)
+
+
+def killed_everywhere(place: Place, kind: str, how: str, folder: Path, spark: SparkSession) -> None:
+    """A poll with changes killed at every point in turn, each made good by the next poll."""
+    table = Keyed(place, kind, how, folder, Random(f"killed {kind} {how}"))
+    table.insert(0.5)
+    with opened(table.config, folder, spark) as project:
+        project.stream("s").prepare()
+        table.copy.take_baseline()
+        for point, nth in SPOTS:
+            table.update(0.2)
+            table.delete(0.3)
+            table.insert(0.6)
+            _killed_and_restarted(project, table, point, nth, spark)
+        for point, nth in JOINS:
+            table.insert(1.0)
+            poll(project, "s")
+            table.replay()
+            table.delete(0.9)
+            known = _ranges(project)
+            _killed_and_restarted(project, table, point, nth, spark)
+            assert len(_ranges(project)) < len(known) or kind == "boolean", "its ranges were joined"
+
+
+def _killed_and_restarted(project: qbcd.Project, table: Keyed, point: str, nth: int, spark: SparkSession) -> None:
+    known = _ranges(project)
+    kill_at(point, table.config, table.folder, spark, nth=nth, constants=FOLDED)
+    if (point, nth) in JOINS:
+        assert (_ranges(project) == known) is (point == "before_commit" or len(known) == 1)
+    poll(project, "s")
+    assert table.replay()
+    assert project.stream("s").verify() == []
+    assert [o.report and o.report.header for o in poll(project, "s")] == [None]
+    assert left_behind(project.work("s").site, table.folder) == []
+
+
+def _ranges(project: qbcd.Project) -> set[int]:
+    site = project.work("s").site
+    with site.reading() as conn:
+        return {r.range_id for r in site.store.ranges(conn, "s")}
