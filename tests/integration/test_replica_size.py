@@ -1,0 +1,45 @@
+"""What a replica of digests holds on disk, beside one of rows (about 200 bytes a row, as in the benchmarks)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from qbcd import Project
+from qbcd.sites import SparkSite
+from tests.support import sql
+from tests.support.project import config, opened
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS = 50_000
+TABLE = f"""
+CREATE TABLE t AS SELECT i::bigint AS id, 'customer-' || (i::bigint * 7919) % 100003 AS customer, i % 97 AS quantity,
+  (i % 100000) / 100.0 AS amount, timestamptz '2024-01-01 00:00:00+00' + i * interval '1 second' AS placed_at,
+  i / 3.0::float8 AS weight, md5(i::text) || md5((-i)::text) || md5((i + 0.5)::text) || md5((0.5 - i)::text) AS note
+FROM generate_series(1, {ROWS}) AS i;
+ALTER TABLE t ADD PRIMARY KEY (id); ANALYZE t
+"""
+
+
+# Under the integer key of most tables: a key that says as much as a row, such as a uuid, stays as it is.
+@pytest.mark.campaign
+def test_digests_take_a_tenth(database: str, workspace: Path, spark: SparkSession) -> None:
+    sql(database, TABLE)
+    tables = [{"name": f"of_{kept}", "table": "public.t", "strategy": {"type": "id_rcs", "replica": kept}}
+              for kept in ("rows", "digest")]  # fmt: skip
+    with opened(config(database, *tables), workspace, spark) as project:
+        for table in tables:
+            project.stream(str(table["name"])).prepare()
+        rows, digests = _size(project, "of_rows"), _size(project, "of_digest")
+    assert rows > 100 * ROWS
+    assert digests < 0.12 * rows, (rows, digests)
+
+
+def _size(project: Project, stream: str) -> int:
+    site = project.work(stream).site
+    assert isinstance(site, SparkSite)
+    return sum(path.stat().st_size for path in site.files.root.rglob("*.parquet"))
