@@ -130,14 +130,22 @@ def _tree(text: str, dialect: str) -> exp.Query:
         raise Unfit("is no SELECT")
     try:
         found: list[Any] = [tree for tree in sqlglot.parse(text, read=dialect) if tree is not None]
-    except (SqlglotError, RecursionError):
-        raise Unfit("is not one SELECT that qbcd can read") from None
+    except (SqlglotError, RecursionError) as error:
+        raise Unfit(f"is not one SELECT that qbcd can read{_where(error)}") from None
     if len(found) != 1:
         raise Unfit("is not one statement")
     tree = found[0]
     if not isinstance(tree, (exp.Select, exp.SetOperation)):
         raise Unfit("is no SELECT")
     return tree
+
+
+def _where(error: Exception) -> str:
+    """At which word of a query its parser stopped, where it says so."""
+    [first, *_] = getattr(error, "errors", None) or [{}]
+    if not first.get("highlight"):
+        return ""
+    return f": reading stops at {first['highlight']!r} in line {first['line']} of it"
 
 
 def _check_reads(tree: exp.Query) -> None:

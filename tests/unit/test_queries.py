@@ -43,7 +43,11 @@ def test_the_text_runs_as_written(text: str, runs: str) -> None:
         ("DELETE FROM s.a", "is no SELECT"),
         ("SELECT id FROM s.a; SELECT 2", "holds a semicolon"),
         ("SELECT id FROM s.a WHERE", "is not one SELECT"),
-        ("SELECT id FROM s.a WHERE (v = 1", "is not one SELECT"),
+        ("SELECT id FROM s.a WHERE (v = 1", "is not one SELECT that qbcd can read: reading stops at '1' in line 1"),
+        (
+            "SELECT id\nFROM s.a JOIN s.b\nUSING (id) AS j",
+            "is not one SELECT that qbcd can read: reading stops at 'AS' in",
+        ),
         ("SELECT id FROM s.a WHERE v = 'x", "cannot be read as SQL"),
         ("WITH x AS (DELETE FROM s.a RETURNING *) SELECT id FROM x", "does more than read"),
         ("SELECT id INTO s.b FROM s.a", "does more than read"),
