@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from benchmarks.result_words import WORDS, Words, words_of
 from benchmarks.tools.spark_diff import SparkDiff, of_tables, pushed_down
 from qbcd.api import Project
 
-WARM = 2  # rounds of each kind before those that count
+OPTIONS = ("warm", "columns")
 PARTITIONS = 4
 DAYS = 730
 DIMENSIONS = {"customers": 10, "products": 100, "stores": 2000}  # so many orders to one of them
@@ -53,12 +53,13 @@ class Query:
     rows: int = 0
 
 
-def queries(words: Words) -> list[Query]:
-    """One row an order; one a customer, of ten orders; one a store and day, of two or three."""
+def queries(words: Words, columns: int) -> list[Query]:
+    """One row an order, with all its `columns`; one a customer, of ten orders; one a store and day, of two or three."""
     joined = FROM.format(schema=words.schema, live=words.live)
+    more = _listed(f"o.{name}" for name in _named(columns))
     return [
         Query("an order", "SELECT o.id, o.day, o.quantity, o.amount, o.note, c.name AS customer, c.kind AS segment, "
-              f"p.name AS product, p.price, s.name AS store {joined}", ["id"], "id"),
+              f"p.name AS product, p.price, s.name AS store{more} {joined}", ["id"], "id"),
         Query("a customer", f"SELECT o.customer_id, min(c.name) AS customer, min(c.kind) AS segment, {SUMS}, "
               f"max(o.day) AS latest {joined} GROUP BY o.customer_id", ["customer_id"], "customer_id"),
         Query("a store and day", f"SELECT o.store_id, o.day, min(s.name) AS store, {SUMS} {joined} "
@@ -66,27 +67,45 @@ def queries(words: Words) -> list[Query]:
     ]  # fmt: skip
 
 
-def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
-    """Prepares all, then `repeats` rounds of each kind of change after the warm ones; takes the means."""
+def measure(place: Place, folder: Path, *, rows: int, repeats: int, warm: int, columns: int) -> Table:
+    """Prepares all, then `repeats` rounds of each kind of change after `warm` ones; takes the means.
+
+    Orders have so many `columns` more than the ten that all have.
+    """
     sizes = {name: max(10, rows // every) for name, every in DIMENSIONS.items()}
     words = words_of(place)
     for name, size in sizes.items():
         place.run(words.dimension.format(name=name, rows=size))
-    place.run(words.orders.format(rows=rows, days=DAYS, **sizes))
-    asked = queries(words)
+    place.run(words.orders.format(rows=rows, days=DAYS, **_columns(words, columns), **sizes))
+    asked = queries(words, columns)
     with Project.from_dict(_config(place.url, words, asked, sizes), base_dir=folder) as project:
         for number, query in enumerate(asked):
             project.stream(_stream(query)).prepare()
             query.rows = place.one(f"SELECT count(*) FROM ({query.text}) AS q")
             _set_up(place, project, query, sizes, words.schema, folder / f"spark{number}")
-        for number in range(WARM + repeats):
+        for number in range(warm + repeats):
             for which in CHANGES:
                 picked = {"picked": words.picked[which], "changed": max(10, rows // 100), "stores": sizes["stores"]}
                 day = words.later.format(DAYS + number) if which == "newest" else "day"
-                place.run(words.change.format(day=day, **picked))
+                place.run(words.change.format(day=day, more=_listed(_named(columns)), **picked))
                 for query in asked:
-                    _look(place, project, query, which, counts=number >= WARM)
+                    _look(place, project, query, which, counts=number >= warm)
         return _table(asked, f"{place.version()}, PySpark {project.spark.get().version}")
+
+
+def _named(columns: int) -> list[str]:
+    return [f"a{n}" for n in range(columns)]
+
+
+def _listed(parts: Iterable[str]) -> str:
+    return "".join(f", {part}" for part in parts)
+
+
+def _columns(words: Words, columns: int) -> dict[str, str]:
+    """Further columns of the orders and their values, for `Words.orders`."""
+    kinds = [(name, *words.more[n % len(words.more)]) for n, name in enumerate(_named(columns))]
+    return {"columns": _listed(f"{name} {kind}" for name, kind, _ in kinds),
+            "values": _listed(value.format(n=n) for n, (_, _, value) in enumerate(kinds))}  # fmt: skip
 
 
 def _config(url: str, words: Words, asked: Sequence[Query], sizes: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,8 @@ class Words:
 
     Attributes:
         dimension: Makes a table of `rows` rows, called `name`.
-        orders: Makes the orders, which come by the day; about 180 bytes each.
+        orders: Makes the orders, which come by the day; about 180 bytes each, without `more` columns.
+        more: Types of further columns, which take turns, and their values in the row as `n` makes them each its own.
         change: Changes `changed` of them, as `picked` says which.
         picked: How orders are picked, by the kind of change.
         later: A day so many days on.
@@ -28,6 +29,7 @@ class Words:
     schema: str
     dimension: str
     orders: str
+    more: Sequence[tuple[str, str]]
     change: str
     picked: Mapping[str, str]
     later: str
@@ -49,10 +51,10 @@ CREATE INDEX ON public.{name} (updated_at)
     orders="""
 CREATE TABLE public.orders (id bigint PRIMARY KEY, customer_id integer NOT NULL, product_id integer NOT NULL,
   store_id integer NOT NULL, day date NOT NULL, quantity integer NOT NULL, amount numeric(12, 2) NOT NULL,
-  is_deleted boolean NOT NULL, note text, updated_at timestamptz NOT NULL);
+  is_deleted boolean NOT NULL, note text, updated_at timestamptz NOT NULL{columns});
 INSERT INTO public.orders SELECT i, 1 + (i * 7919) % {customers}, 1 + (i * 104729) % {products},
   1 + abs(hashint8(i)::bigint) % {stores}, date '2024-01-01' + ((i - 1) * {days} / {rows})::int, 1 + i % 9,
-  (i % 100000) / 100.0, false, repeat(md5(i::text), 3), timestamptz '2024-01-01 00:00:00+00'
+  (i % 100000) / 100.0, false, repeat(md5(i::text), 3), timestamptz '2024-01-01 00:00:00+00'{values}
 FROM generate_series(1::bigint, {rows}) AS i;
 CREATE INDEX ON public.orders (customer_id);
 CREATE INDEX ON public.orders (product_id);
@@ -60,12 +62,14 @@ CREATE INDEX ON public.orders (store_id, day);
 CREATE INDEX ON public.orders (updated_at);
 VACUUM ANALYZE
 """,
+    more=(("integer", "i % 9973 + {n}"), ("numeric(12, 2)", "(i % 100000) / 100.0 + {n}"),
+          ("text", "'attribute ' || i % 1000 + {n}")),
     change="""
 DROP TABLE IF EXISTS public.drawn;
 CREATE TABLE public.drawn AS SELECT id, row_number() OVER () AS n
 FROM (SELECT id FROM public.orders WHERE NOT is_deleted ORDER BY {picked} LIMIT {changed}) AS picked;
 INSERT INTO public.orders SELECT (SELECT max(id) FROM public.orders) + n, customer_id, product_id, store_id,
-  {day}, quantity, amount, false, note, clock_timestamp()
+  {day}, quantity, amount, false, note, clock_timestamp(){more}
 FROM public.orders JOIN public.drawn USING (id) WHERE n % 10 = 0;
 UPDATE public.orders AS o SET quantity = quantity + 1, amount = amount + 1,
   is_deleted = n % 10 = 9, store_id = CASE WHEN n % 10 = 1 THEN 1 + store_id % {stores} ELSE store_id END,
@@ -93,21 +97,26 @@ CREATE INDEX updated ON {name} (updated_at)
     orders="""
 CREATE TABLE orders (id bigint PRIMARY KEY, customer_id integer NOT NULL, product_id integer NOT NULL,
   store_id integer NOT NULL, day date NOT NULL, quantity integer NOT NULL, amount decimal(12, 2) NOT NULL,
-  is_deleted boolean NOT NULL, note varchar(200), updated_at timestamp(6) NOT NULL);
+  is_deleted boolean NOT NULL, note varchar(200), updated_at timestamp(6) NOT NULL{columns});
 INSERT INTO orders SELECT seq, 1 + (seq * 7919) % {customers}, 1 + (seq * 104729) % {products},
   1 + crc32(seq) % {stores}, '2024-01-01' + INTERVAL (seq - 1) * {days} DIV {rows} DAY, 1 + seq % 9,
-  (seq % 100000) / 100, false, repeat(md5(seq), 3), '2024-01-01' FROM seq_1_to_{rows};
+  (seq % 100000) / 100, false, repeat(md5(seq), 3), '2024-01-01'{values} FROM seq_1_to_{rows};
 CREATE INDEX customer ON orders (customer_id);
 CREATE INDEX product ON orders (product_id);
 CREATE INDEX store_day ON orders (store_id, day);
 CREATE INDEX updated ON orders (updated_at);
 ANALYZE TABLE orders, customers, products, stores
 """,
+    more=(
+        ("integer", "seq % 9973 + {n}"),
+        ("decimal(12, 2)", "(seq % 100000) / 100 + {n}"),
+        ("varchar(40)", "concat('attribute ', seq % 1000 + {n})"),
+    ),
     change="""
 CREATE OR REPLACE TABLE drawn AS SELECT id, row_number() OVER () AS n
 FROM (SELECT id FROM orders WHERE NOT is_deleted ORDER BY {picked} LIMIT {changed}) AS picked;
 SELECT max(id) INTO @last FROM orders;
-INSERT INTO orders SELECT @last + n, customer_id, product_id, store_id, {day}, quantity, amount, false, note, now(6)
+INSERT INTO orders SELECT @last + n, customer_id, product_id, store_id, {day}, quantity, amount, false, note, now(6){more}
 FROM orders JOIN drawn USING (id) WHERE n % 10 = 0;
 UPDATE orders AS o JOIN drawn AS d ON d.id = o.id SET quantity = quantity + 1, amount = amount + 1,
   is_deleted = n % 10 = 9, store_id = CASE WHEN n % 10 = 1 THEN 1 + store_id % {stores} ELSE store_id END,
