@@ -116,7 +116,8 @@ ANALYZE TABLE orders, customers, products, stores
 CREATE OR REPLACE TABLE drawn AS SELECT id, row_number() OVER () AS n
 FROM (SELECT id FROM orders WHERE NOT is_deleted ORDER BY {picked} LIMIT {changed}) AS picked;
 SELECT max(id) INTO @last FROM orders;
-INSERT INTO orders SELECT @last + n, customer_id, product_id, store_id, {day}, quantity, amount, false, note, now(6){more}
+INSERT INTO orders SELECT @last + n, customer_id, product_id, store_id, {day}, quantity, amount, false, note, now(6)
+  {more}
 FROM orders JOIN drawn USING (id) WHERE n % 10 = 0;
 UPDATE orders AS o JOIN drawn AS d ON d.id = o.id SET quantity = quantity + 1, amount = amount + 1,
   is_deleted = n % 10 = 9, store_id = CASE WHEN n % 10 = 1 THEN 1 + store_id % {stores} ELSE store_id END,

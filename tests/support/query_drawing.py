@@ -79,13 +79,17 @@ class DrawnSchema:
         self.run(*(self._change(table) for table in touched for _ in range(self.rng.choice([1, 1, 2, 3]))))
 
     def _change(self, table: str) -> str:
-        key, how = self.rng.randrange(ROWS), self.rng.random()
+        return self.change(table, self.rng.randrange(ROWS), self.rng.randrange(ROWS))
+
+    def change(self, table: str, key: int, other: int) -> str:
+        """A row inserted, if there is none of its key, or deleted, or two rows updated."""
+        how = self.rng.random()
         if how < 0.25:
             return f"DELETE FROM {self.place.table(table)} WHERE id = {key}"
         if how < 0.5:
             return self.words.insert_new.format(self._row(table, key))
         column = self.rng.choice(COLUMNS[1:])
-        several = f"id IN ({key}, {self.rng.randrange(ROWS)})"
+        several = f"id IN ({key}, {other})"
         moved = f"{column} = {self._value(column)}, {STAMP} = {self.words.clock}"
         return f"UPDATE {self.place.table(table)} SET {moved} WHERE {several}"
 
