@@ -19,7 +19,7 @@ from qbcd.queries import parse_query
 # Names that statements give to columns of their own, beside captured ones; some servers compare names without case.
 RESERVED = re.compile(
     r"qbcd_(present|row|digest|key_id|untravelled|in|gone|stored|op|flag|mark|key_digest|leaf|one|k?\d+"
-    r"|old_digest|settled|there|hash|bucket|relation|query|k)",
+    r"|old_digest|settled|there|hash|bucket|page|relation|query|k)",
     re.IGNORECASE,
 )
 

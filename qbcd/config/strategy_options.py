@@ -21,6 +21,10 @@ PLANNED_STRATEGIES = ("auto",)
 DEFAULT_PAGES = 200
 # of `pace` and `per_poll`
 SCANNED = "is for ranges of the key: buckets of its hash are all answered for by one scan of the table"
+# of `consistency: range` and `per_poll`
+MOVING = (
+    "is for ranges in which rows stay: an update may move a row to another page, so all ranges are looked at at once"
+)
 
 
 class MdsOptions(StrategyConfig):
@@ -34,7 +38,7 @@ class IdRcsOptions(VisitOptions):
 
     Attributes:
         rows_per_range: Rows that a range holds when ranges are built; None where that goes by the table's size.
-        buckets: Whether ranges are of the key or of its hash; None where the catalog decides.
+        buckets: Whether ranges are of the key, of its hash, or of the table's pages; None where the catalog decides.
         replica: What is kept of a row: its values, or key and digest.
         consistency: ``range`` where each range may be read in a state of its own; None for one state if it can be had.
     """
@@ -43,7 +47,7 @@ class IdRcsOptions(VisitOptions):
 
     type: Literal["id_rcs"] = "id_rcs"
     rows_per_range: Count | None = None
-    buckets: Literal["key", "hash"] | None = None
+    buckets: Literal["key", "hash", "page"] | None = None
     replica: Literal["rows", "digest"] = "rows"
     consistency: Literal["snapshot", "range"] | None = None
 
@@ -55,6 +59,10 @@ class IdRcsOptions(VisitOptions):
         by_parts = [name for name in ("pace", "per_poll") if name in self.model_fields_set]
         if self.buckets == "hash" and by_parts:
             raise wrong(f"`{by_parts[0]}` {SCANNED}", "remove it, or write `buckets: key`", at=by_parts[0])
+        if self.buckets == "page" and "per_poll" in by_parts:
+            raise wrong(f"`per_poll` {MOVING}", "remove it, or write `buckets: key`", at="per_poll")
+        if self.buckets == "page" and self.consistency == "range":
+            raise wrong(f"`consistency: range` {MOVING}", "remove it, or write `buckets: key`", at="consistency")
         return self
 
     @classmethod

@@ -59,6 +59,9 @@ def _no_key(table: TableConfig, strategy: StrategyConfig, here: KeyPath) -> Iter
     elif strategy.buckets == "key":
         what = "there can be no ranges of a key that rows do not have"
         yield Problem((*here, "key"), what, "remove `buckets: key`, or name the columns that identify a row")
+    elif strategy.buckets == "page":
+        what = "ranges of pages need keys, by which rows that move among them are told from others"
+        yield Problem((*here, "key"), what, "remove `buckets: page`, or name the columns that identify a row")
 
 
 def _restriction(table: TableConfig, strategy: StrategyConfig, here: KeyPath) -> Iterator[Problem]:

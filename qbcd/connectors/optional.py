@@ -275,3 +275,22 @@ class OptionalPrimitives(FollowingPrimitives):
     def page_share(self, table: Table, number: int, shares: int) -> exp.Expression:
         """The condition that a row stands in part `number` (from 0) of `shares` about equal parts of the storage."""
         raise UnsupportedPrimitive(self.name, "page_share")
+
+    # -- ranges of pages, of a table that is `paged` -------------------------------------------------------------------
+    def row_page(self) -> exp.Expression:
+        """Where a row stands, by which `per_pages` finds it; asked of connectors that export snapshots."""
+        raise UnsupportedPrimitive(self.name, "row_page")
+
+    def page_count(self, table: Table) -> str:
+        """SQL of the number of pages that a table has now, without a look at them."""
+        raise UnsupportedPrimitive(self.name, "page_count")
+
+    def per_pages(self, select: Sequence[str], relation: str, ranges: Sequence[KeyRange]) -> str:
+        """One statement over many ranges of pages, each read in the order of storage: ``range_id, <select>``.
+
+        Args:
+            select: As in `per_range`; aggregates answer for ranges without rows too.
+            relation: SQL of a FROM item without alias, with ``qbcd_page``.
+            ranges: One at least; bounds are numbers of pages.
+        """
+        raise UnsupportedPrimitive(self.name, "per_pages")

@@ -87,6 +87,7 @@ class Table:
         remote: Some of its rows stand on another server, which has snapshots of its own.
         made: Of what the source tells of no columns, or not enough: what is another once it was defined anew.
         numbers: What tells each column from another that takes its name, in their order; empty where nothing does.
+        paged: Its rows stand on pages of its own, by which they can be looked up.
     """
 
     schema: str
@@ -108,6 +109,7 @@ class Table:
     remote: bool = False
     made: str = field(default="", compare=False)
     numbers: tuple[str, ...] = field(default=(), compare=False)
+    paged: bool = False
 
     @property
     def row_key(self) -> tuple[str, ...]:

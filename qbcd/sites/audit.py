@@ -17,6 +17,8 @@ from qbcd.sites.turns import turn_of
 from qbcd.sites.values import LISTED, Difference, Differences, Held, Settings, Step
 from qbcd.state import StoredRange, StreamRow
 from qbcd.strategies import IdRcs, RemoteTs
+from qbcd.strategies.cuts import Cut, HashCut, KeyCut
+from qbcd.strategies.pages import PageCut
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,7 +30,11 @@ _READ: Mapping[Consistency, str] = {
     "range": "each range by one statement, in the state that it then has",
 }
 
-_CUT = {False: "pick the ranges", True: "count the rows, by which buckets of the key's hash are sized"}
+_CUT: Mapping[type[Cut], str] = {
+    KeyCut: "pick the ranges",
+    HashCut: "count the rows, by which buckets of the key's hash are sized",
+    PageCut: "count rows and pages, by which ranges of pages are sized",
+}
 
 
 def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[Step]:
@@ -43,7 +49,7 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
         known = turn.due
     place = f"source {site.source.name}, read only"
     asked = None if known else strategy.cut.bounds(settings.range_size(estimated(plan)))
-    steps = [Step(f"{_CUT[strategy.cut.hashed]} (once, at prepare)", place, asked)] if asked else []
+    steps = [Step(f"{_CUT[type(strategy.cut)]} (once, at prepare)", place, asked)] if asked else []
     known = known or [KeyRange(1, None, None)]
     steps.append(Step("settings of every session", place, Statement("; ".join(site.source.connector.session_pins()))))
     if not isinstance(strategy, RemoteTs):

@@ -17,7 +17,7 @@ from qbcd import hooks
 from qbcd.catalog.meaning import plan_before
 from qbcd.errors import TornRead
 from qbcd.model import BatchHeader, Cost, StreamPlan
-from qbcd.sites import compare, leaves, narrow, upkeep
+from qbcd.sites import compare, leaves, narrow, paging, upkeep
 from qbcd.sites.auditing import AUDIT, AUDITED
 from qbcd.sites.files import PASSING, Part
 from qbcd.sites.guards import ACCEPTED_SOURCE
@@ -63,7 +63,10 @@ def poll(
                 _nothing_found(site, plan, settings, held, snapshot, turn, wanted)
                 return Detection(None, Cost(wanted.scanned, 0, 0, len(turn.due), 0, time.monotonic() - started))
             size = settings.range_size(total_of(held, wanted))
-            if not narrow.is_better_uncut(strategy, snapshot, wanted, _density(held), size):
+            if by_hash := paging.given_up(site, plan, strategy, snapshot, settings, held, turn, wanted):
+                plan, wanted = by_hash
+                strategy = site.strategy(plan)
+            elif not narrow.is_better_uncut(strategy, snapshot, wanted, _density(held), size):
                 wanted = cut_anew(site, strategy, snapshot, settings, held, wanted)
                 if _is_taken(site, strategy, turn, wanted):
                     wanted = join_small(strategy, settings, held, turn, replace(wanted, taken=True))
@@ -128,6 +131,8 @@ def _noted(
     events = sum(found.counts.values())
     moves = leaves.found(site.files, held, wanted, events) if leaves.may_be_asked(strategy, snapshot, turn) else {}
     moves |= {name: held.row.checkpoint[name] for name in (AUDITED, DENSITY) if name in held.row.checkpoint}
+    if not snapshot.anew:
+        moves |= paging.spread(strategy, wanted, held, events)
     if narrow.is_open(strategy, snapshot, wanted):
         moves[DENSITY] = round(narrow.density_of(wanted, events), 4)
     return moves
@@ -181,6 +186,8 @@ def _compare_stage(
 
 def _is_taken(site: SparkSite, strategy: IdRcs, turn: Turn, wanted: Look) -> bool:
     """Whether what is fetched of `wanted` is to become the segment of its ranges: it holds all rows that they have."""
+    if strategy.cut.paged:  # a layer on other ranges would not know of rows that only moved
+        return True
     if wanted.in_leaves or strategy.keeps != "rows" or not strategy.deletes:
         return False
     moved = {r.range_id for r in (*wanted.asked, *wanted.parents)}

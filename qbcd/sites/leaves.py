@@ -78,7 +78,7 @@ class Remembered:
 def may_be_asked(strategy: IdRcs, snapshot: Snapshot, turn: Turn) -> bool:
     """Whether leaves can be asked for: all is read of one state, all ranges are looked at, sums are those of rows."""
     whole = snapshot.name is not None and not snapshot.anew and turn.state is None
-    rows = bool(strategy.plan.key) and strategy.deletes and strategy.summed == "digest"
+    rows = bool(strategy.plan.key) and strategy.deletes and strategy.summed == "digest" and not strategy.cut.paged
     return whole and rows and strategy.connector.has_leaves
 
 

@@ -114,7 +114,8 @@ def look(site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, setti
     swept = strategy.sums_of == "key_digests" and strategy.plan.where  # no row is swept for having left `where`
     if dirty and snapshot.name is not None and strategy.deletes and not swept:
         # Counts of one state tell now what the rows would. Of several they may miss rows that moved: the rows decide.
-        lost = sum(max(0, old.rows - new.rows) for old, new in ranges.pairs(known, dirty))
+        shrunk = [old.rows - new.rows for old, new in ranges.pairs(known, dirty)]
+        lost = max(0, sum(shrunk)) if strategy.cut.paged else sum(max(0, by) for by in shrunk)
         check_pass(
             site.project, settings, held, turn.state, deletes=lost, after=scanned + turn.rest,
             left=lambda: counted_now(site, strategy.cut.row_count()),

@@ -65,6 +65,7 @@ def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
     """Whether two rounds can be made, and would ship much less than whole ranges if nothing had changed."""
     shared = snapshot.name is not None and not snapshot.anew and bool(strategy.plan.key)
     shared = shared and strategy.plan.on(snapshot.table).key_is_proven  # marks of rows with one key are not counted
+    shared = shared and not strategy.cut.paged  # what moved there unchanged becomes the replica's, too
     plain = shared and strategy.deletes and strategy.summed == "digest" and not wanted.is_cut
     plain = plain and all(r.rows <= LARGEST_RANGE for r in wanted.asked)
     return plain and saved(strategy.plan, wanted.fetched, 0) >= SAVED_BYTES

@@ -89,7 +89,8 @@ def compact(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
         pending = store.batches(conn, stream, folded) if folded else []
         rows, grown = int(row.checkpoint["rows"]), sum(h.size for h in pending)
         large = grown > max(1000, COMPACT_FRACTION * rows) or len(pending) >= COMPACT_BATCHES
-        if not large and len(segments) <= COMPACT_SEGMENTS:
+        unread = site.strategy(plan).cut.paged and _rows(segments) > WITH_UNREAD * max(1, rows)
+        if not large and not unread and len(segments) <= COMPACT_SEGMENTS:
             return False
         known = store.ranges(conn, stream)
     many = settings.most_ranges is not None and len(known) > TOO_MANY * settings.most_ranges

@@ -175,6 +175,8 @@ class _Expansion:
             return self._connector.key_leaf(plan.key[-1], exp.column(plan.key[-1].name, quoted=True))
         if primitive == "QBCD_KEY_HASH":
             return self._connector.key_hash([(c, exp.column(c.name, quoted=True)) for c in plan.key])
+        if primitive == "QBCD_PAGE":
+            return self._connector.row_page()
         if primitive == "QBCD_SHARE":
             return self._connector.page_share(plan.table, *(int(a.name) for a in args))
         if primitive == "QBCD_CHANGED_SINCE":

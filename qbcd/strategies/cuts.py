@@ -1,7 +1,8 @@
 """How the rows of a table are put into ranges: of the key itself, or of an even hash of it (buckets).
 
-Both ask for the same: bounds, count and checksum of each range, the rows of some. Ranges of the key are looked up by
-its index, which is cheap where the key follows the storage order; buckets are a scan of the table whatever the key.
+Each is asked for the same: bounds, count and checksum of each range, the rows of some. Ranges of the key are looked up
+by its index, which is cheap where the key follows the storage order; buckets are a scan of the table whatever the key.
+Ranges of pages are in `qbcd.strategies.pages`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Query = Callable[[Sequence[KeyRange], Share], Statement]
 HASH, DIGEST = "qbcd_hash", "qbcd_digest"  # the relations' columns of the key's hash, and of the row's digest
 UNEVEN = 3  # levels that a bucket may be deeper than its table needs
 # n and digests are the same, or a digest was NULL
-_SUMS = {"n": "COUNT(*)", "digests": "COUNT(t.qbcd_digest)", "checksum": "COALESCE(SUM(t.qbcd_digest), 0)"}
+SUMS = {"n": "COUNT(*)", "digests": "COUNT(t.qbcd_digest)", "checksum": "COALESCE(SUM(t.qbcd_digest), 0)"}
 
 
 class Cut(ABC):
@@ -39,12 +40,14 @@ class Cut(ABC):
 
     Attributes:
         hashed: Ranges are of the key's hash.
+        paged: Ranges are of the table's pages; a row may get into another one without being changed.
         one_state: All that a poll reads is of one state of the table; else each statement sees its own.
         per_statement: How many ranges one statement may answer for.
         answers_all: A range without rows is answered too.
     """
 
-    hashed: ClassVar[bool]
+    hashed: ClassVar[bool] = False
+    paged: ClassVar[bool] = False
     answers_all: ClassVar[bool]
     per_statement: int
 
@@ -151,7 +154,7 @@ class Cut(ABC):
         """A template's rows, or those of a part of the storage, as a FROM item."""
         plan, (number, parts) = self.plan, part
         off = dict.fromkeys(("ranged", "windowed", "settled", "keyed", "leaves"), False)
-        context = {"hashed": self.hashed, "was": (), **off, **extra}
+        context = {"hashed": self.hashed, "paged": self.paged, "was": (), **off, **extra}
         rendered = render(
             template, table=plan.table, key=plan.key, captured=plan.captured, share=number, shares=parts, **context
         )
@@ -161,7 +164,6 @@ class Cut(ABC):
 class KeyCut(Cut):
     """Ranges of the key, bounds picked and spelled by the source."""
 
-    hashed = False
     answers_all = True
 
     def __init__(self, connector: Connector, plan: StreamPlan, sums_of: str) -> None:
@@ -203,7 +205,7 @@ class KeyCut(Cut):
         """Each range by the index of the key."""
         if leaves:
             return Statement(self.connector.range_leaves(self.digests(leaves=True), self.plan.key, asked))
-        select = [f"{sql} AS {name}" for name, sql in _SUMS.items()]
+        select = [f"{sql} AS {name}" for name, sql in SUMS.items()]
         return Statement(self.connector.per_range(select, self.digests(), self.plan.key, asked, aggregate=True))
 
     def rows(
@@ -294,4 +296,4 @@ class HashCut(Cut):
         relation = self.digests(part, leaves=leaves)
         if leaves:
             return Statement(self.connector.bucket_leaves(relation, self._hash, asked))
-        return Statement(self.connector.bucket_sums(_SUMS, relation, self._hash, asked))
+        return Statement(self.connector.bucket_sums(SUMS, relation, self._hash, asked))

@@ -2,7 +2,7 @@
 
 The source answers with count and checksum of every range in one statement; only ranges that differ from what the
 replica holds are shipped. Range checksums are sums of sound 64-bit row digests (algorithms.md C20). Ranges are of the
-key, or of its hash (`qbcd.strategies.cuts`), settled at prepare.
+key, of its hash (`qbcd.strategies.cuts`) or of the table's pages (`qbcd.strategies.pages`), settled at prepare.
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from qbcd.config.strategy_options import SCANNED
+from qbcd.config.strategy_options import MOVING, SCANNED
 from qbcd.connectors.base import Connector
 from qbcd.model import Column, KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.base import Estimate, Keeps, Strategy
 from qbcd.strategies.cuts import WHOLE, Cut, HashCut, KeyCut, Share
+from qbcd.strategies.pages import PageCut
 
 CORRELATION_FLOOR = (
     0.5  # below it a key-range scan visits heap pages out of order, which costs several sequential scans
 )
 BUCKETS = "buckets"  # the option
-CUTS: Mapping[str, type[Cut]] = {"key": KeyCut, "hash": HashCut}
+FIXED = "buckets_fixed"  # of a plan, beside it: the user has named the kind
+CUTS: Mapping[str, type[Cut]] = {"key": KeyCut, "hash": HashCut, "page": PageCut}
 SEES_BY_DIGEST = "every insert, update and delete, as the net change between two polls; of old rows the key alone"
 
 
@@ -66,6 +68,8 @@ class IdRcs(Strategy):
         if not self.plan.key and not self.cut.hashed:
             what = "there can be no ranges of a key that has no columns"
             raise self._wrong(BUCKETS, place, what, f"remove `{BUCKETS}: key`")
+        if self.cut.paged:
+            self._check_pages(place)
         if not self.cut.hashed:
             return
         keyed = "prepare the stream with `buckets: key`, or remove it" if self.plan.key else "remove it"
@@ -73,6 +77,25 @@ class IdRcs(Strategy):
             raise self._wrong("per_poll", place, f"`per_poll` {SCANNED}", keyed)
         if self.plan.option("target"):
             raise self._wrong("pace", place, f"`pace` {SCANNED}", keyed)
+
+    def _check_pages(self, place: Callable[[str], str] | None) -> None:
+        """Rows move among ranges of pages: only one state of a stored table and its keys tell which row is which."""
+        other = "remove it, or prepare the stream with `buckets: key` or `hash`"
+        if self.plan.option("per_poll"):
+            raise self._wrong("per_poll", place, f"`per_poll` {MOVING}", other)
+        if self.plan.option("consistency") == "range":
+            raise self._wrong("consistency", place, f"`consistency: range` {MOVING}", other)
+        if self.plan.option(FIXED) and not self.is_by_pages:
+            what = (
+                f"{self.plan.table.name} is no table whose rows are looked up by pages, or no index vouches for its key"
+            )
+            raise self._wrong(BUCKETS, place, what, f"remove `{BUCKETS}: page`")
+
+    @property
+    def is_by_pages(self) -> bool:
+        """Whether ranges may be of pages: rows stand on some, all are read of one state, and keys are told apart."""
+        plain = self.plan.table.paged and bool(self.plan.key) and self.plan.key_is_proven and self.cut.one_state
+        return plain and not self.plan.option("per_poll")
 
     def beside(self, was: Sequence[Column]) -> IdRcs:
         """This strategy, whose images bring the digest over the columns `was` as well, of the same read."""
@@ -95,18 +118,24 @@ class IdRcs(Strategy):
         return Estimate(table.pages, table.rows, "R*N", "count and checksum of each range")
 
     def settle(self, remembered: Mapping[str, Any] | None) -> StreamPlan:
-        """Ranges of the key or of its hash: as at prepare; there as the user says, or by what the catalog knows."""
+        """What ranges are of: as at prepare, or as a poll found better; there as the user says, or by the catalog."""
         if not self.by_hash:
             return self.plan
-        if remembered is not None:
-            kind = remembered.get(BUCKETS, "key")  # streams prepared before there was a choice remember none
-        else:
-            kind = self.plan.option(BUCKETS) or ("hash" if self._scattered() else "key")
-        return self.plan.with_options(**{BUCKETS: kind})
+        said = self.plan.option(BUCKETS)
+        # streams prepared before there was a choice remember none
+        kind = (said or self._suited()) if remembered is None else remembered.get(BUCKETS, "key")
+        return self.plan.with_options(**{BUCKETS: kind, FIXED: said is not None})
 
     def settled(self) -> dict[str, Any]:
         """Which ranges those of the checkpoint are."""
-        return {BUCKETS: "hash" if self.cut.hashed else "key"} if self.by_hash else {}
+        kind = next(name for name, cut in CUTS.items() if isinstance(self.cut, cut))
+        return {BUCKETS: kind} if self.by_hash else {}
+
+    def _suited(self) -> str:
+        """What ranges had better be of: pages where the key does not follow them, or a hash where that cannot be."""
+        if not self._scattered():
+            return "key"
+        return "page" if self.is_by_pages else "hash"
 
     def digests(self) -> str:
         """The captured rows as a FROM item with `qbcd_digest`: what every checksum sums."""
@@ -153,12 +182,12 @@ class IdRcs(Strategy):
     def warnings(self) -> list[str]:
         """What makes this strategy dearer than it needs to be."""
         correlation = self.plan.table.key_correlation
-        if self.cut.hashed or correlation is None or abs(correlation) >= CORRELATION_FLOOR:
+        if self.cut.hashed or self.cut.paged or correlation is None or abs(correlation) >= CORRELATION_FLOOR:
             return []
         return [
             f"key {self.plan.key[0].name} does not follow the table's physical order (correlation {correlation:.2f}): "
-            "a poll's range scans read pages out of order and cost several plain scans; `buckets: hash` and mds do "
-            "not depend on it"
+            "a poll's range scans read pages out of order and cost several plain scans; `buckets: page`, `buckets: "
+            "hash` and mds do not depend on it"
         ]
 
     def _scattered(self) -> bool:

@@ -1,4 +1,4 @@
-"""kill -9 at every step of ID/RCS under keys of every kind, by ranges of the key and of its hash: exact on restart.
+"""kill -9 at every step of ID/RCS under keys of every kind, by ranges of the key, its hash, or pages: exact on restart.
 
 Ranges are small, so that polls cut them, and every poll folds its batch into the replica and joins what has become
 small (protocol.md 11, 23): the second visit to a commit is that of the folding.
@@ -19,8 +19,8 @@ from tests.faults.child import kill_at
 from tests.faults.stage import left_behind
 from tests.faults.test_kill import POINTS
 from tests.support import layered
-from tests.support.keyed import CASES, IN_ICU, Keyed
-from tests.support.places import Place, new_place, over
+from tests.support.keyed import CASES, IN_ICU, PAGED, Keyed
+from tests.support.places import Place, new_place, over, place_of
 from tests.support.project import opened, poll
 
 if TYPE_CHECKING:
@@ -49,6 +49,27 @@ def test_kill_under_collations_of_icu(
     _always_folded(monkeypatch)
     with new_place(icu, "postgresql") as place:
         killed_everywhere(place, kind, how, workspace, spark)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("kind", PAGED)
+def test_kill_by_pages(
+    kind: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was fetched is the replica's after the very commit; the second one makes one segment of all."""
+    monkeypatch.setattr(upkeep, "COMPACT_SEGMENTS", 0)
+    table = Keyed(place_of(database), kind, "page", workspace, Random(f"killed {kind} by pages"))
+    table.insert(0.5)
+    with opened(table.config, workspace, spark) as project:
+        project.stream("s").prepare()
+        table.copy.take_baseline()
+        for point, nth in [*SPOTS, *JOINS]:
+            table.update(0.2)
+            table.move(0.2)
+            table.delete(0.3)
+            table.insert(0.6)
+            kill_at(point, table.config, workspace, spark, nth=nth, constants={"upkeep.COMPACT_SEGMENTS": 0})
+            _made_good(project, table)
 
 
 def _always_folded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,6 +104,10 @@ def _killed_and_restarted(project: qbcd.Project, table: Keyed, point: str, nth: 
     kill_at(point, table.config, table.folder, spark, nth=nth, constants=FOLDED)
     if (point, nth) in JOINS:
         assert (_ranges(project) == known) is (point == "before_commit" or len(known) == 1)
+    _made_good(project, table)
+
+
+def _made_good(project: qbcd.Project, table: Keyed) -> None:
     poll(project, "s")
     assert table.replay()
     assert project.stream("s").verify() == []

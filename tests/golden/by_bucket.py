@@ -1,4 +1,4 @@
-"""What is read of buckets: statements for the files beside this one."""
+"""What is read of buckets and of ranges of pages: statements for the files beside this one."""
 
 from __future__ import annotations
 
@@ -31,6 +31,18 @@ def by_hash(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:
     yield "id_rcs by hash: checksums of ranges and leaves", strategy.cut.checksums(mixed, leaves=True)
     yield "id_rcs by hash: images of some leaves", strategy.images([mixed[1], in_leaves(mixed[3])], typed=False)
     yield "id_rcs by hash: images by key", strategy.images_of([("1",) * len(strategy.plan.key)], typed=False)
+
+
+def by_page(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:
+    """What is read where ranges are of the table's pages."""
+    counted = strategy.cut.bounds(2000)
+    assert counted is not None
+    every = [KeyRange(3, None, ("50",)), KeyRange(4, ("50",), ("100",)), KeyRange(5, ("100",), None)]
+    yield "id_rcs by pages: rows and pages", counted
+    for i, statements in enumerate(strategy.cut.passes(every, 2), 1):
+        for statement in statements:
+            yield f"id_rcs by pages: checksums, connection {i}", statement
+    yield "id_rcs by pages: images of some", strategy.images(every[1:], typed=False)
 
 
 def in_leaves(one: KeyRange) -> KeyRange:

@@ -89,6 +89,8 @@ IN_ICU = {  # the embedded server has no such collations
     "mixed in ICU": Kind(["text COLLATE english", *KINDS["mixed"].first[1:]], [], [SPELT, *_MIXED[1:]]),
 }
 CASES = [(kind, how) for kind in KINDS for how in ("key", "hash") if (kind, how) != ("none", "key")]
+PAGED = [kind for kind in KINDS if kind != "none"]  # of PostgreSQL
+PAD = "pad"  # a column of theirs, which is not captured
 MANY = 60  # keys of several columns
 
 
@@ -104,17 +106,23 @@ class Keyed:
         if kind in IN_ICU:
             place.sql(ENGLISH)
         key = "" if kind == "none" else f", PRIMARY KEY ({', '.join(self.names)})"
-        place.sql(f"CREATE TABLE t ({columns}, a integer NOT NULL{key})")
+        # so wide that a page holds a few rows, and an update moves a row to another page
+        pad = f", {PAD} char(1800) NOT NULL DEFAULT ''" if how == "page" else ""
+        place.sql(f"CREATE TABLE t ({columns}, a integer NOT NULL{pad}{key})")
+        if pad:
+            place.sql(f"ALTER TABLE t ALTER {PAD} SET STORAGE PLAIN")
         self.free, self.taken = keys.keys(place), list[str]()
         rng.shuffle(self.free)
         self.made = 0
         strategy = {"type": "id_rcs", "rows_per_range": 3, **({} if kind == "none" else {"buckets": how})}
-        told = {"key": "none"} if kind == "none" else {"key": self.names}
+        told = {"key": "none"} if kind == "none" else {"key": self.names, **({"exclude": [PAD]} if pad else {})}
         self.config = config(
             place.url, {"name": "s", "table": place.table("t"), "strategy": strategy, "retain": "0s", **told}
         )
         # without a key a row is told by all its values, which are never those of another row here
-        self.copy = copy_of(place.url, place.quote("t"), [*self.names, "a"] if kind == "none" else self.names)
+        names = [*self.names, "a"]
+        told_by = names if kind == "none" else self.names
+        self.copy = copy_of(place.url, place.quote("t"), told_by, columns=names)
 
     def insert(self, share: float) -> None:
         """Rows under a share of the keys that are free."""
@@ -152,6 +160,11 @@ class Keyed:
     def _next(self) -> int:
         self.made += 1
         return self.made
+
+    def move(self, share: float) -> None:
+        """A share of the rows moves to other pages; nothing that is captured changes."""
+        for key in self.rng.sample(self.taken, round(len(self.taken) * share)):
+            self.place.sql(f"UPDATE t SET {PAD} = {PAD} WHERE {self._on(key)}")
 
     def replay(self) -> Counter[str]:
         """Brings the copy level with the table by what came since the last call; its ops."""

@@ -6,6 +6,8 @@ import random
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from qbcd import buckets, ranges
 from qbcd.connectors import connector_for
 from qbcd.connectors.buckets import Words, bucket_rows, bucket_sums
 from qbcd.connectors.halving import by_halving
+from qbcd.errors import ConfigError
 from qbcd.model import Column, KeyRange, StreamPlan, Table, Travel
 from qbcd.strategies import IdRcs
 
@@ -144,6 +147,63 @@ def test_what_ranges_are_of_is_settled_once(made: StreamPlan, kind: str, databas
     assert IdRcs(connector, made).settle({"rows": 5}).option("buckets") == "key"  # from before there was a choice
     correlation = made.table.key_correlation
     assert bool(strategy.warnings()) == (kind == "key" and correlation is not None and abs(correlation) < 0.5)
+
+
+def on_pages(made: StreamPlan) -> StreamPlan:
+    return replace(made, table=replace(made.table, paged=True))
+
+
+@pytest.mark.parametrize(
+    ("made", "kind"),
+    [
+        (plan("uuid", None), "page"),
+        (plan("text", 0.1), "page"),
+        (plan("text", 0.9), "key"),
+        (plan("uuid", 1.0, ("other",)), "hash"),  # nothing vouches for the key
+        (plan("uuid", None, consistency="range"), "hash"),
+        (plan("uuid", None, per_poll=3), "hash"),
+        (plan("uuid", None, buckets="hash"), "hash"),
+        (plan("text", 0.9, buckets="page"), "page"),
+    ],
+)
+def test_ranges_are_of_pages_where_rows_have_some(made: StreamPlan, kind: str) -> None:
+    connector = connector_for("postgresql://localhost/any")
+    settled = IdRcs(connector, on_pages(made)).settle(None)
+    assert settled.option("buckets") == kind
+    assert IdRcs(connector, settled).settled() == {"buckets": kind}
+    assert settled.option("buckets_fixed") is (made.option("buckets") is not None)
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (on_pages(plan("uuid", None, buckets="page", per_poll=3)), "`per_poll` is for ranges in which rows stay"),
+        (on_pages(plan("uuid", None, buckets="page", consistency="range")), "`consistency: range` is for ranges in wh"),
+        (plan("uuid", None, buckets="page", buckets_fixed=True), "t is no table whose rows are looked up by pages, or"),
+    ],
+)
+def test_ranges_of_pages_need_rows_that_are_told_apart(made: StreamPlan, expected: str) -> None:
+    with pytest.raises(ConfigError) as found:
+        IdRcs(connector_for("postgresql://localhost/any"), made).check()
+    assert str(found.value).startswith(f"stream s: {expected}")
+
+
+def test_ranges_of_pages_cover_them_all() -> None:
+    cut = IdRcs(connector_for("postgresql://localhost/any"), on_pages(plan("uuid", None, buckets="page"))).cut
+    rng = Random(3)
+    for _ in range(300):
+        pages, rows, size = rng.randrange(40), rng.randrange(200), rng.randrange(1, 30)
+        most = rng.choice([None, 1, 7])
+        made = cut.ranges([SimpleNamespace(n=rows, pages=pages)], size, 5, most)
+        whole = rng.choice(made)
+        own = cut.parts([SimpleNamespace(pages=pages)], size, 900, replace(whole, rows=rows), rows)
+        for found, lo, hi in ((made, None, None), (own, whole.lo, whole.hi)):
+            assert (found[0].lo, found[-1].hi) == (lo, hi)
+            assert all(one.hi == other.lo for one, other in pairwise(found))
+            edges = [int(one.lo[0]) for one in found if one.lo]
+            assert edges == sorted(set(edges))
+            assert all(0 < edge < max(pages, 1) for edge in edges if found is made)
+        assert len(made) == max(1, min(-(-rows // size), most or rows, pages)), (pages, rows, size, most)
 
 
 def test_a_scan_is_parted_where_connections_see_one_snapshot() -> None:

@@ -136,7 +136,17 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             "{type: id_rcs, buckets: hashed}",
-            "strategy.buckets: this value is not known here (expected 'key' or 'hash')",
+            "strategy.buckets: this value is not known here (expected 'key', 'hash' or 'page')",
+        ),
+        (
+            "{type: id_rcs, buckets: page, per_poll: 3}",
+            "strategy.per_poll: `per_poll` is for ranges in which rows stay: an update may move a row to another page, "
+            "so all ranges are looked at at once (remove it, or write `buckets: key`)",
+        ),
+        (
+            "{type: id_rcs, buckets: page, consistency: range}",
+            "strategy.consistency: `consistency: range` is for ranges in which rows stay: an update may move a row to "
+            "another page, so all ranges are looked at at once (remove it, or write `buckets: key`)",
         ),
         (
             "{type: id_rcs, buckets: hash, per_poll: 3}",
@@ -285,6 +295,7 @@ def test_pairing_needs_old_values_where_it_is_inherited(tmp_path: Path) -> None:
         ("{type: id_rcs, buckets: hash}", "", ""),
         ("{type: id_rcs, replica: digest}", "", "key: of a row without a key nothing would be told when it goes: with"),
         ("{type: id_rcs, buckets: key}", "", "key: there can be no ranges of a key that rows do not have (remove "),
+        ("{type: id_rcs, buckets: page}", "", "key: ranges of pages need keys, by which rows that move among them "),
         ("mds", "", "key: strategy mds tells rows by their keys: `key: none` is for id_rcs and vbd alone (name the"),
         (TDI, "", "key: strategy tdi tells rows by their keys: `key: none` is for id_rcs and vbd alone (name the"),
         ("id_rcs", "key_change: pair", "key_change: rows without a key have none that could change (remove"),

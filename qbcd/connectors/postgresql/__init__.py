@@ -21,6 +21,7 @@ from qbcd.connectors.postgresql import (
     highwater,
     leaves,
     marks,
+    pages,
     queried,
     session,
     statements,
@@ -31,7 +32,7 @@ from qbcd.errors import QbcdError, UnsupportedPrimitive
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
 
 
-class PostgreSQL(Connector):
+class PostgreSQL(pages.Pages, Connector):
     """The connector of PostgreSQL; see :class:`~qbcd.connectors.base.Connector` for each method."""
 
     name = "PostgreSQL"
@@ -258,14 +259,6 @@ class PostgreSQL(Connector):
     def bucket_leaves(self, relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
         return leaves.bucket_leaves(relation, hashed, ranges)
 
-    def has_shares(self, table: Table) -> bool:
-        if any(c.fact("loose") for c in table.columns):  # a child table may be a foreign one, whose rows stand nowhere
-            return False
-        return table.kind in ("table", "matview") and table.pages > 0
-
-    def page_share(self, table: Table, number: int, shares: int) -> exp.Expression:
-        return forms.page_share(table.pages, number, shares)
-
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
         names = [self.quote(c.name) for c in key]
         return statements.range_bounds(relation, key, names, rows_per_range=rows_per_range)
@@ -275,6 +268,9 @@ class PostgreSQL(Connector):
             raise UnsupportedPrimitive(self.name, f"page_bounds of a {table.kind}")
         names = [self.quote(c.name) for c in key]
         return statements.page_bounds(self._named(table), key, names, where, pages_per_range=pages_per_range)
+
+    def page_count(self, table: Table) -> str:
+        return pages.page_count(self._named(table))
 
     def key_text(self, column: Column, value: exp.Expression) -> exp.Expression:
         return forms.canonical_text(column, value)

@@ -138,7 +138,8 @@ _TABLES = f"""
 WITH w AS MATERIALIZED (
   SELECT c.oid, n.nspname AS schema, c.relname AS name, c.relkind::text AS kind,
          c.relrowsecurity AND row_security_active(c.oid) AS row_security,
-         EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid) AND c.relkind = 'r' AS has_children
+         EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid) AND c.relkind = 'r' AS has_children,
+         c.relkind = 'r' AND EXISTS (SELECT FROM pg_am a WHERE a.oid = c.relam AND a.amname = 'heap') AS heap
   FROM unnest(%(schemas)s::text[], %(names)s::text[]) AS w(schema, name)
   JOIN pg_namespace n ON n.nspname = w.schema JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = w.name
   WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
@@ -146,7 +147,7 @@ WITH w AS MATERIALIZED (
   SELECT w.*, w.kind = 'p' OR w.has_children AS inherited, w.kind NOT IN ('r', 'p', 'm') OR w.has_children AS loose
   FROM w
 )
-SELECT t.schema, t.name, t.kind, t.row_security,
+SELECT t.schema, t.name, t.kind, t.row_security, t.heap AND NOT t.has_children AS paged,
        (SELECT jsonb_agg(to_jsonb(c) ORDER BY c.place) FROM ({COLUMNS}) AS c) AS columns,
        (SELECT jsonb_agg(to_jsonb(k) ORDER BY k.is_primary DESC, k.place) FROM ({_KEYS}) AS k
         WHERE NOT t.loose) AS keys,
@@ -283,4 +284,5 @@ def _table(row: Mapping[str, Any]) -> Table:
         numbers=tuple(r["number"] for r in described),
         remote=bool(row["remote"]),
         made=row["made"],
+        paged=bool(row["paged"]),
     )

@@ -173,14 +173,6 @@ def key_leaf(last: Column, value: exp.Expression) -> exp.Expression:
     return call("get_byte", padded, call("octet_length", _identity(last, value)))
 
 
-def page_share(pages: int, number_of: int, shares: int) -> exp.Expression:
-    """The rows of one of some parts of a table; the last one goes on as far as the table does."""
-    first, last = (pages * n // shares for n in (number_of, number_of + 1))
-    parts = [f"ctid >= '({first},0)'::tid"] if number_of else []
-    parts += [f"ctid < '({last},0)'::tid"] if number_of + 1 < shares else []
-    return exp.Var(this=" AND ".join(parts) or "TRUE")
-
-
 def key_equal(column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
     """The column's own equality of two keys, also where its operator is not in pg_catalog."""
     schema = column.fact("operators")
