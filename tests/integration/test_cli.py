@@ -290,13 +290,15 @@ def test_a_key_that_does_not_follow_the_table_is_a_warning(cli: Cli, workspace: 
     sql(database, "CREATE TABLE shuffled AS SELECT md5(i::text) AS k, i FROM generate_series(1, 2000) i")
     sql(database, "ALTER TABLE shuffled ADD PRIMARY KEY (k); ANALYZE shuffled")
     own = "strategy: {type: id_rcs, buckets: key}"
-    more = f"  - {{source: shop, table: shuffled, {own}}}\n  - {{source: shop, table: shuffled, name: by_hash, "
-    configure(workspace, database, more=more + "strategy: id_rcs}\n")
+    more = f"  - {{source: shop, table: shuffled, {own}}}\n  - {{source: shop, table: shuffled, name: suited, "
+    more += "strategy: id_rcs}\n  - {source: shop, table: shuffled, name: by_hash, strategy: {type: id_rcs, buckets: "
+    configure(workspace, database, more=more + "hash}}\n")
     ran = cli("check", "shuffled")
     assert ran.code == 0
     assert "warning" in ran.out
     assert "does not follow the table's physical order" in ran.out
-    assert "warning" not in cli("check", "by_hash").out
+    assert "warning" not in cli("check", "suited", "by_hash").out
+    assert "count rows and pages, by which ranges of pages are sized" in cli("explain", "suited").out
     explained = cli("explain", "by_hash").out
     assert "count the rows, by which buckets of the key's hash are sized" in explained
     assert "AS qbcd_bucket" in explained

@@ -176,6 +176,34 @@ def test_files_hold_few_rows_that_are_read_no_more(database: str, workspace: Pat
         assert project.stream("s").verify() == []
 
 
+def test_other_columns_another_restriction_and_audits(database: str, workspace: Path, spark: SparkSession) -> None:
+    """Whatever has every row read anew: ranges stay ranges of pages, and only rows that differ are told."""
+    orders(database)
+    sql(database, "ALTER TABLE t ADD b int; UPDATE t SET b = a % 7 WHERE a % 2 = 0")
+    own = {"type": "id_rcs", "rows_per_range": 20}
+
+    def polled(columns: list[str], **more: Any) -> Counter[str]:
+        before = len(events(workspace / "out/changes", "s"))
+        [table] = (data := config(database, {"name": "s", "table": "public.t", "strategy": own, **more}))["tables"]
+        with opened(data | {"tables": [table | {"columns": columns}]}, workspace, spark) as project:
+            if not before:
+                project.stream("s").prepare()
+            poll(project, "s")
+            assert settled(project) == "page"
+            ranges(project)
+            assert project.stream("s").verify() == []
+        return Counter(e["op"] for e in events(workspace / "out/changes", "s")[before:])
+
+    assert polled(["a"], baseline="events") == {"r": 400}
+    sql(database, "UPDATE t SET a = -a WHERE a = 7; UPDATE t SET pad = pad WHERE a > 300")
+    assert polled(["a"], baseline="events") == {"u": 1}
+    sql(database, "UPDATE t SET pad = pad WHERE a < 100")
+    assert polled(["a", "b"], baseline="events") == {}  # what was captured before is as it was
+    assert polled(["a", "b"], baseline="events", where="a > 40") == {"d": 40}
+    sql(database, "UPDATE t SET a = a + 1000 WHERE a IN (8, 9, 50)")
+    assert polled(["a", "b"], baseline="events", where="a > 40", audit={"every": "1s"}) == {"c": 2, "u": 1}
+
+
 ANYWHERE = "UPDATE t SET a = -a WHERE a % 40 = {}"  # other rows each time: once updated, they stand together
 NOT_CAPTURED = "UPDATE t SET pad = pad"
 IN_ONE_PLACE = "UPDATE t SET a = -a WHERE abs(a) <= 12"

@@ -44,6 +44,8 @@ PINS = (
     "SET idle_session_timeout = 0",
     # The time goes into hashing, which it cannot speed up, while a statement over many ranges takes long to compile.
     "SET jit = off",
+    # Else a statement over ranges of pages would scan the table once for each of them.
+    "SET enable_tidscan = on",
     # One connection is to mean one core of the server's, whoever works beside it.
     "SET max_parallel_workers_per_gather = 0",
 )
