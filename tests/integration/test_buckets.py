@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 TABLES = 3
 HASH = {"type": "id_rcs", "rows_per_range": 4, "buckets": "hash"}
 # By name; of a key of which nothing is known, and so it is here, the last one takes pages, or a hash where it cannot.
-OF = {"hash": HASH, "key": {**HASH, "buckets": "key"}, "page": {"type": "id_rcs"}}
+OF: dict[str, dict[str, Any]] = {"hash": HASH, "key": {**HASH, "buckets": "key"}, "page": {"type": "id_rcs"}}
 ENDS = (-(2**63), -(2**63) + 1, -1, 0, 1, 2**32, 2**63 - 1)
 WORDS = [f"'Word {i}'" for i in range(100)]
 UUIDS = [f"'{i * 2654435761 % 2**32:08x}-0000-4000-8000-{i:012x}'" for i in range(100)]
