@@ -17,12 +17,13 @@ from qbcd import hooks
 from qbcd.catalog.meaning import plan_before
 from qbcd.errors import TornRead
 from qbcd.model import BatchHeader, Cost, StreamPlan
-from qbcd.sites import compare, leaves, narrow, paging, upkeep
+from qbcd.sites import compare, leaves, narrow, paging, streaming, upkeep
 from qbcd.sites.auditing import AUDIT, AUDITED
 from qbcd.sites.files import PASSING, Part
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.looking import Look, check_torn, cut_anew, filled, join_small, look, total_of
 from qbcd.sites.reading import Snapshot
+from qbcd.sites.streaming import Streamed
 from qbcd.sites.switching import Found, Taken, new_batch, stage_changes, switch, write_batch
 from qbcd.sites.tallies import Totals
 from qbcd.sites.turns import Turn, check_size, everything, turn_of
@@ -71,11 +72,14 @@ def poll(
                 if _is_taken(site, strategy, turn, wanted):
                     wanted = join_small(strategy, settings, held, turn, replace(wanted, taken=True))
             jobs.enter_context(site.spark.for_rows(wanted.passed))
-            fetched = _fetch(site, strategy, snapshot, wanted, settings, held)
-        hooks.reach("after_fetch")
-        if isinstance(fetched, narrow.Moved):
+            fetched = _fetch(site, plan, strategy, snapshot, wanted, settings, held)
+        if isinstance(fetched, Streamed):
+            header = _keep_streamed(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn)
+        elif isinstance(fetched, narrow.Moved):
+            hooks.reach("after_fetch")
             header = _compare_moved(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn)
         else:
+            hooks.reach("after_fetch")
             header = _compare(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn, moves or {})
     dirty, seconds = (*wanted.kept, *wanted.parents), time.monotonic() - started
     # where all was read anew, the ranges of before say nothing of how much that was
@@ -96,13 +100,15 @@ def _nothing_found(
 
 
 def _fetch(
-    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
-) -> Part | narrow.Moved:
+    site: SparkSite, plan: StreamPlan, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
+) -> Part | narrow.Moved | Streamed:
     moved = None
     if not wanted.taken and narrow.is_worth(strategy, snapshot, wanted, _density(held)):
         moved = narrow.fetch(site, strategy, snapshot, wanted, settings, held)
     if moved:
         return moved
+    if streaming.is_open(strategy, snapshot, wanted, settings):
+        return streaming.compared(site, plan, strategy, snapshot, wanted, settings, held)
     totals = Totals()
     kind = PASSING if wanted.in_leaves and not wanted.children else "fetch"
     fetched = site.fetch(strategy, snapshot, wanted.asked, settings, held, totals, kind)
@@ -167,10 +173,7 @@ def _compare_stage(
     changes = _differences(site, plan, strategy, held, snapshot, stage, wanted)
     changes = changes if strategy.deletes else changes.where("op <> 'd'")
     found = write_batch(site, plan, settings, held, changes, wanted.rows, turn.state)
-    noted = _noted(site, strategy, snapshot, turn, wanted, held, found)
-    moves = {**noted, **turn.found(site, plan, held, found), **moves}
-    header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
-    hooks.reach("after_stage")
+    header, checkpoint = _staged(site, plan, strategy, settings, held, snapshot, found, wanted, turn, moves)
     stay = [] if wanted.taken else [read[r.range_id] for r in wanted.kept]
     left = [read[r.range_id] for r in (wanted.asked if wanted.taken else wanted.children)]
     taken = None
@@ -178,10 +181,31 @@ def _compare_stage(
         held_in = sum(r.asked[0] for r in read.values())
         segment = site.kept(strategy, fetched, stage, held)
         taken = Taken(segment, held_in, turn.seen(left), wanted.parents, alone=not stay)
-    rows = int(held.row.checkpoint["rows"]) + found.net
-    checkpoint = {**site.checkpoint(plan, settings, snapshot, rows), **moves}
     visited = turn.visited(stay, (*wanted.parents, *left))
     return header, checkpoint, list(visited), taken
+
+
+def _keep_streamed(
+    site: SparkSite, plan: StreamPlan, strategy: IdRcs, settings: Settings, held: Held, snapshot: Snapshot,
+    streamed: Streamed, wanted: Look, turn: Turn,
+) -> BatchHeader | None:  # fmt: skip
+    """Commits what was compared already; of the ranges the source said what all of each is."""
+    header, checkpoint = _staged(site, plan, strategy, settings, held, snapshot, streamed.found, wanted, turn, {})
+    switch(site, settings, held, header, checkpoint, turn.visited(wanted.kept))
+    return header
+
+
+def _staged(
+    site: SparkSite, plan: StreamPlan, strategy: IdRcs, settings: Settings, held: Held, snapshot: Snapshot,
+    found: Found, wanted: Look, turn: Turn, moves: Mapping[str, Any],
+) -> tuple[BatchHeader | None, dict[str, Any]]:  # fmt: skip
+    """Header and checkpoint of a batch that is written."""
+    noted = _noted(site, strategy, snapshot, turn, wanted, held, found)
+    moves = {**noted, **turn.found(site, plan, held, found), **moves}
+    header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
+    hooks.reach("after_stage")
+    rows = int(held.row.checkpoint["rows"]) + found.net
+    return header, {**site.checkpoint(plan, settings, snapshot, rows), **moves}
 
 
 def _is_taken(site: SparkSite, strategy: IdRcs, turn: Turn, wanted: Look) -> bool:

@@ -132,7 +132,7 @@ class Files:
             )  # fmt: skip
 
     def write(self, frame: DataFrame, fields: Fields, kind: str, held: Held, source: Source | None = None) -> Part:
-        """Evaluates `frame` once into a new part and makes it durable; no commit names it yet.
+        """Evaluates `frame` once into a new part; no commit names it yet. It is durable, unless it is a passing one.
 
         Args:
             frame: What to write; cast to `fields`.
@@ -149,16 +149,16 @@ class Files:
         else:
             explained(lambda: writer.parquet(to_write(folder)), lambda e: source.explain(e, self.stream))
         folder.chmod(0o700)
-        files = []
-        for path in sorted(folder.iterdir()):
-            if path.suffix == ".parquet":
-                _fsync(path)
-                files.append(PartFile.of(path))
-            elif path.suffix == ".crc":
+        written = sorted(folder.iterdir())
+        for path in written:
+            if path.suffix == ".crc":
                 path.unlink()
-        _fsync(folder)
-        _fsync(self.root)
-        return Part(part_id, tuple(files))
+        paths = [path for path in written if path.suffix == ".parquet"]
+        if kind == PASSING:  # no commit names it, and no later process reads it
+            return Part(part_id, tuple(PartFile(path.name, path.stat().st_size) for path in paths))
+        for path in (*paths, folder, self.root):
+            _fsync(path)
+        return Part(part_id, tuple(PartFile.of(path) for path in paths))
 
     def read(self, spark: SparkSession, fields: Fields, *parts: Part) -> DataFrame:
         """The rows of one or several parts.

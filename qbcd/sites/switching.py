@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from qbcd import hooks
-from qbcd.errors import GuardTripped
+from qbcd.errors import GuardTripped, TornRead
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.rotation import Pass
 from qbcd.sites import compare
@@ -66,12 +66,15 @@ class Taken:
 
 def write_batch(
     site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, changes: DataFrame, rows: int,
-    state: Pass | None = None,
+    state: Pass | None = None, check: Callable[[], None] | None = None,
 ) -> Found:  # fmt: skip
     """Writes the changes among about `rows` rows as a batch's part that the guards let pass, in a pass if it is of one.
 
+    Where `changes` are computed of rows as they come from the source, `check` says afterwards whether they are whole.
+
     Raises:
         GuardTripped: It deletes too much; the part is removed.
+        TornRead: `check` says so; the part is removed.
         UnsupportedType: An old value is none that a typed sink takes.
     """
     found = _written(site, plan, settings, held, changes, rows)
@@ -79,11 +82,13 @@ def write_batch(
     deletes = max(0, -found.net) if plan.counted else found.counts.get("d", 0)
     after = int(held.row.checkpoint["rows"]) + found.net
     try:
+        if check:
+            check()
         check_pass(
             site.project, settings, held, state, deletes=deletes, after=after,
             left=lambda: counted_now(site, site.strategy(plan).cut.row_count()),
         )  # fmt: skip
-    except GuardTripped:
+    except (GuardTripped, TornRead):
         site.files.discard(found.part)
         raise
     return found
@@ -98,7 +103,7 @@ def _written(site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, 
         if settings.key_change:
             batch = paired(batch, keys=len(plan.key), width=len(plan.captured), epoch=held.row.epoch, seq=seq)
         counts = Counts(unfit)
-        part = site.files.write(counts.of(batch), fields, "batch", held)
+        part = site.files.write(counts.of(batch), fields, "batch", held, source=site.source)
         if counts.unfit():
             site.files.discard(part)
             raise untravelled_error(plan, counts.unfit())

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from qbcd.sites.values import Held, Settings
     from qbcd.strategies.cuts import Cut
 
-COMPACT_FRACTION = 0.1  # of the replica's rows, standing in batches, before they are folded in
+COMPACT_FRACTION = 0.25  # of the replica's rows, standing in batches, before they are folded in
 COMPACT_BATCHES = 50
 COMPACT_SEGMENTS = 20
 TOO_MANY = 2  # times the ranges that a table should have at most, beyond which all are written anew, and joined

@@ -37,8 +37,12 @@ FIXED: Mapping[str, str] = {
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
 }
-# What is laid out for one task stays there, whatever Spark believes its size to be; of a JDBC read that is 2^63 - 1.
-ONE_TASK: Mapping[str, str] = {"spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b"}
+# What is laid out for one task stays there, whatever Spark believes its size to be. Of what it cannot know, as a JDBC
+# read, that is 2^63 - 1, so that two together would be too large for any bound; a TiB is as far from small.
+ONE_TASK: Mapping[str, str] = {
+    "spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b",
+    "spark.sql.defaultSizeInBytes": str(2**40),
+}
 REDACTED = "(?i)secret|password|passwd|token|access[._-]?key|credential"
 _COLLECTOR = "-XX:+UseParallelGC"  # takes less processor time than Java's own choice, which has shorter pauses
 _NAMES_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")

@@ -1,0 +1,83 @@
+"""Rows of leaves that differ, compared while they come: the batch is the first that is written of them.
+
+They are read once, by the one job that writes the batch. Where they turn out to be others than the checksums counted,
+the batch goes with them. The snapshot is held until all is compared, and one task holds the rows of both sides in
+memory: so this is for few bytes, and what else is read of the source goes through a stage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from qbcd import hooks
+from qbcd.model import StreamPlan
+from qbcd.sites import compare
+from qbcd.sites.looking import Look, check_torn
+from qbcd.sites.narrow import MARK_BYTES
+from qbcd.sites.reading import Snapshot, range_frame
+from qbcd.sites.replica import travels_of
+from qbcd.sites.shapes import casts, row_fields
+from qbcd.sites.switching import Found, write_batch
+from qbcd.sites.tallies import Totals
+from qbcd.sites.values import Held, Settings
+from qbcd.strategies import IdRcs
+
+if TYPE_CHECKING:
+    from qbcd.sites.spark import SparkSite
+
+FEW_BYTES = 64_000_000  # of the rows on both sides, about
+ROW_BYTES = 500  # of a row of which the source does not know the width
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """A batch that was written of rows as they came; no commit names it yet.
+
+    Attributes:
+        size: Bytes that travelled, about.
+    """
+
+    found: Found
+    size: int
+
+
+def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings) -> bool:
+    """Whether rows can be compared as they come: nothing of them is kept, or has to be looked at a second time."""
+    passing = wanted.in_leaves and not wanted.children and not settings.typed
+    few = wanted.rows <= compare.FEW_ROWS and wanted.rows * _row_bytes(strategy.plan) <= FEW_BYTES
+    return passing and few and strategy.plan.on(snapshot.table).key_is_proven
+
+
+def compared(
+    site: SparkSite, plan: StreamPlan, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings,
+    held: Held,
+) -> Streamed:  # fmt: skip
+    """The batch of the rows that `wanted` asks for, all of whose ranges are looked at.
+
+    Raises:
+        TornRead: Others came than the checksums counted.
+        GuardTripped: It deletes too much.
+    """
+    site.progress(f"comparing about {wanted.fetched:,} rows of {len(wanted.asked):,} ranges with the replica")
+    frame = range_frame(
+        site.source, site.spark.get(), strategy, snapshot, wanted.asked,
+        lambda some, part: strategy.images(some, part, typed=False), settings.connections,
+    )  # fmt: skip
+    totals = Totals()
+    came = totals.of(frame.selectExpr(*casts(row_fields(travels_of(plan)))))
+    rows = came.repartition(1).hint("shuffle_hash")  # readers work at the same time, and hand all to one task
+    with site.reading() as conn:
+        old = site.replica.rows(conn, plan, strategy.kept, wanted.old)
+
+    def check() -> None:
+        check_torn(site.stream, wanted, *totals.read())
+        hooks.reach("after_fetch")
+
+    changes = compare.differences(old, rows, plan, by_value=False)
+    found = write_batch(site, plan, settings, held, changes, wanted.rows, check=check)
+    return Streamed(found, wanted.fetched * _row_bytes(plan))
+
+
+def _row_bytes(plan: StreamPlan) -> int:
+    return MARK_BYTES + (sum(c.width for c in plan.captured) or plan.table.row_width or ROW_BYTES)
