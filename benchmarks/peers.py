@@ -32,7 +32,7 @@ OPTIONS = ("polls", "keys")
 # VACUUM comes between the rounds instead, lest it falls on whoever is being measured
 SETTINGS = {"autovacuum": False, "checkpoint_timeout": "1h", "shared_buffers": "6GB", "max_wal_size": "8GB"}
 CHANGES = {"none": "unchanged", "newest": "1 % in the newest rows", "random": "1 % uniformly random"}
-WARM = 10  # rounds of each kind before those that count: Java is long in compiling what a poll does often
+WARM = 25  # rounds of each kind before those that count: Java is long in compiling what a poll does often
 CONNECTIONS = 2  # of a poll, and of the scan that it is measured by
 
 Taken = dict[str, list[float]]  # seconds by changes
