@@ -56,21 +56,26 @@ def _warm(project: qbcd.Project, database: str) -> None:
         poll(project, "s")
 
 
-@pytest.mark.parametrize("buckets", ["key", "hash"])
+FEW, MANY = streaming.FEW_BYTES, 0  # bytes up to which rows are few
+STREAMED, STAGED = ["batch"], ["passing", "batch"]  # what a poll writes
+
+
 @pytest.mark.parametrize(
-    ("sink", "bytes_", "expected"),
+    ("sink", "buckets", "few", "expected"),
     [
-        ("jsonl", streaming.FEW_BYTES, ["batch"]),
-        ("jsonl", 0, ["passing", "batch"]),  # many rows
-        pytest.param("parquet", streaming.FEW_BYTES, ["passing", "batch"], marks=pytest.mark.campaign),  # a typed sink
+        ("jsonl", "key", FEW, STREAMED),
+        ("jsonl", "hash", MANY, STAGED),
+        pytest.param("jsonl", "hash", FEW, STREAMED, marks=pytest.mark.campaign),
+        pytest.param("jsonl", "key", MANY, STAGED, marks=pytest.mark.campaign),
+        pytest.param("parquet", "key", FEW, STAGED, marks=pytest.mark.campaign),  # a typed sink
     ],
 )
 def test_what_comes_is_compared_at_once_where_it_is_little(
-    sink: str, bytes_: int, expected: list[str], buckets: str, database: str, workspace: Path, spark: SparkSession,
+    sink: str, buckets: str, few: int, expected: list[str], database: str, workspace: Path, spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     looks, kinds = force(monkeypatch), _written(monkeypatch)
-    monkeypatch.setattr(streaming, "FEW_BYTES", bytes_)
+    monkeypatch.setattr(streaming, "FEW_BYTES", few)
     _table(database)
     table = {"name": "s", "table": "public.t", "strategy": {**STRATEGY, "buckets": buckets}}
     sinks = {"changes": {"type": "jsonl", "path": "out/changes"}, "typed": {"type": sink, "path": "out/typed"}}
