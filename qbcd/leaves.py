@@ -1,15 +1,18 @@
 """Leaves: the rows of a range by the last byte of their key's identity, 256 of them; the lowest level of checksums.
 
-What a range's leaves add up to travels as one text, ``leaf:rows:checksum`` for each that has rows, with blanks between.
-The byte means nothing to qbcd but that a key always has the same one, here and in the source.
+What a range's leaves add up to travels as one text, ``leaf:rows:checksum`` for each that has rows, with blanks between;
+of keys that are one whole number ``leaf:rows:checksum:weighted`` (`qbcd.traces`). The byte means nothing to qbcd
+but that a key always has the same one, here and in the source.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from qbcd.model import KeyRange, Leaves
+
+Sums = tuple[int, ...]  # rows, checksum and, where leaves have it, what digests weighted by their keys add up to
 
 NUMBER = 256
 EVERY = bytes([255] * (NUMBER // 8))
@@ -25,12 +28,21 @@ def bits_of(one: KeyRange) -> bytes:
     return one.only.bits if one.only else EVERY
 
 
-def differing(before: str, now: str) -> tuple[Leaves, Leaves]:
-    """The leaves whose count or checksum is another one now: what they held before, and what they hold now."""
+def moved(before: str, now: str) -> tuple[dict[int, Sums], dict[int, Sums]]:
+    """What the leaves that add up to something else now added up to before, and add up to now."""
     old, new = set(before.split()), set(now.split())
-    gone, come = old - new, new - old
-    bits = _bits(int(token.partition(":")[0]) for token in gone | come)
-    return _leaves(bits, gone), _leaves(bits, come)
+    return _by_leaf(old - new), _by_leaf(new - old)
+
+
+def some(sums: Mapping[int, Sums], leaves: Iterable[int]) -> Leaves:
+    """`leaves`, with the count and checksum that `sums` has of them."""
+    return Leaves(_bits(leaves), sum(one[0] for one in sums.values()), sum(one[1] for one in sums.values()))
+
+
+def differing(before: str, now: str) -> tuple[Leaves, Leaves]:
+    """The leaves that add up to something else now: what they held before, and what they hold now."""
+    gone, come = moved(before, now)
+    return some(gone, {*gone, *come}), some(come, {*gone, *come})
 
 
 def added(texts: Iterable[str]) -> str:
@@ -67,6 +79,6 @@ def _bits(leaves: Iterable[int]) -> bytes:
     return bits.to_bytes(NUMBER // 8, "little")
 
 
-def _leaves(bits: bytes, tokens: Iterable[str]) -> Leaves:
-    counted = [token.split(":") for token in tokens]
-    return Leaves(bits, sum(int(rows) for _, rows, _ in counted), sum(int(checksum) for _, _, checksum in counted))
+def _by_leaf(tokens: Iterable[str]) -> dict[int, Sums]:
+    sums = (tuple(map(int, token.split(":"))) for token in tokens)
+    return {one[0]: one[1:] for one in sums}

@@ -96,6 +96,26 @@ class OptionalPrimitives(FollowingPrimitives):
         """
         raise UnsupportedPrimitive(self.name, "key_leaf")
 
+    def whole_number_bytes(self, key: Sequence[Column]) -> int | None:
+        """Of a key that is one whole number, how many bytes its identity has: the number's own, the highest first.
+
+        Leaves of its ranges add up digests weighted by the number as well (`qbcd.traces`). None of other keys.
+        """
+        return None
+
+    def of_whole_numbers(
+        self, select: Sequence[str], relation: str, key: Column, asked: Sequence[tuple[int, int]]
+    ) -> str:
+        """One statement for ``range_id, *select`` of the rows that have one of many keys, of which each is one number.
+
+        Args:
+            select: SQL of the output columns over alias ``t``, each with its alias.
+            relation: SQL of a FROM item without alias.
+            key: The key's column, of which `whole_number_bytes` knows.
+            asked: (range_id, key), no key twice; one at least.
+        """
+        raise UnsupportedPrimitive(self.name, "of_whole_numbers")
+
     def range_leaves(self, relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]) -> str:
         """One statement for what the leaves of many ranges add up to: ``range_id, n, digests, checksum, leaves``.
 

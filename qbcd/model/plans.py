@@ -103,11 +103,14 @@ class Leaves:
 
     Attributes:
         bits: A bit for each leaf, the least of the first byte for leaf 0.
+        alone: Where not None, rows are looked up by key (`qbcd.traces`): the identity of the one key that is asked for
+            of a leaf; of leaves that have none here, all keys that can be in them.
     """
 
     bits: bytes
     rows: int
     checksum: int
+    alone: Mapping[int, bytes] | None = None
 
 
 @dataclass(frozen=True)

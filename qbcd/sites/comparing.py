@@ -84,6 +84,7 @@ def poll(
     dirty, seconds = (*wanted.kept, *wanted.parents), time.monotonic() - started
     # where all was read anew, the ranges of before say nothing of how much that was
     rows = int(held.row.checkpoint["rows"]) if snapshot.anew else sum(r.asked[0] for r in dirty)
+    rows = fetched.rows if isinstance(fetched, Streamed) else rows
     cost = Cost(max(wanted.scanned, rows), rows, fetched.size, len(turn.due), len(dirty), seconds, spark=True)
     return Detection(header, cost, (*held.notes, *((ACCEPTED_SOURCE,) if snapshot.rebase else ())))
 
@@ -102,6 +103,11 @@ def _nothing_found(
 def _fetch(
     site: SparkSite, plan: StreamPlan, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
 ) -> Part | narrow.Moved | Streamed:
+    if wanted.traced and streaming.is_open(strategy, snapshot, wanted.traced, settings):
+        try:
+            return streaming.compared(site, plan, strategy, snapshot, wanted.traced, settings, held)
+        except TornRead:  # several changes of a leaf looked like one of another row
+            site.progress("some rows were traced wrongly; all rows of their leaves are read")
     moved = None
     if not wanted.taken and narrow.is_worth(strategy, snapshot, wanted, _density(held)):
         moved = narrow.fetch(site, strategy, snapshot, wanted, settings, held)

@@ -35,24 +35,45 @@ def merged(
         alone: They are for one task, though they may be many.
     """
     names = [*IDENTITY, "digest", *(f"c{i}" for i in range(value_columns(base)))]
-    inside, alone = one_of([r.range_id for r in asked]), alone or about <= compare.FEW_ROWS
-    rows = base.selectExpr(*names)
-    latest = None if deltas is None else deltas.where(inside)
-    if leaves.are_some(asked):
+    alone = alone or about <= compare.FEW_ROWS
+    rows, in_leaves = base.selectExpr(*names), leaves.are_some(asked)
+    if deltas is not None and not in_leaves:  # leaves name their ranges
+        deltas = deltas.where(one_of([r.range_id for r in asked]))
+    latest = None if deltas is None else _named(deltas, names)
+    if in_leaves:
         some = leaves_of(base.sparkSession, asked)
         rows, latest = of_leaves(rows, some), None if latest is None else of_leaves(latest, some)
-        rows = rows.repartition(1) if alone else rows  # all of them are read to find these few, by all tasks
+        if alone:
+            return _sifted(rows, latest, names)
     elif alone:
         rows = rows.coalesce(1)
     if latest is None:
         return rows
     latest = gathered(latest, min(about, changed))
     if not one:
-        newest = f"row_number() OVER (PARTITION BY {', '.join(IDENTITY)} ORDER BY batch_seq DESC) AS nth"
-        latest = latest.selectExpr("*", newest).where("nth = 1")
-    values = [*IDENTITY, "digest", *(f"a_{name[1:]} AS {name}" for name in names[3:])]
-    latest = latest.selectExpr(*values, "op = 'd' AS gone")
+        latest = _newest(latest)
     return _in_one_task(rows, latest.coalesce(1), names) if alone else _in_many(rows, latest, names, changed)
+
+
+def _named(batches: DataFrame, names: Sequence[str]) -> DataFrame:
+    """What changes leave behind, as rows with `names` that may be gone."""
+    fixed = len(IDENTITY) + 1
+    values = [*names[:fixed], *(f"a_{name[1:]} AS {name}" for name in names[fixed:])]
+    return batches.selectExpr(*values, "op = 'd' AS gone", "batch_seq")
+
+
+def _newest(rows: DataFrame) -> DataFrame:
+    """Of the rows of each key the latest."""
+    nth = f"row_number() OVER (PARTITION BY {', '.join(IDENTITY)} ORDER BY batch_seq DESC) AS nth"
+    return rows.selectExpr("*", nth).where("nth = 1")
+
+
+def _sifted(rows: DataFrame, latest: DataFrame | None, names: Sequence[str]) -> DataFrame:
+    """`rows` with `latest` on top, for one task: all tasks go through much to find these few."""
+    if latest is None:
+        return rows.repartition(1)
+    both = rows.selectExpr("*", "FALSE AS gone", "-1L AS batch_seq").unionByName(latest)
+    return _newest(both.repartition(1)).where("NOT gone").selectExpr(*names)
 
 
 def _in_one_task(rows: DataFrame, latest: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -82,29 +103,35 @@ def together(frames: Sequence[DataFrame], *, alone: bool = False) -> DataFrame:
 
 
 def leaves_of(spark: SparkSession, asked: Sequence[KeyRange]) -> DataFrame:
-    """The leaves that ranges ask for, as rows (range_id, tail): the byte that the identities of keys in them end with.
+    """The leaves that ranges ask for, as rows (range_id, tail, alone).
 
-    An identity without bytes is in leaf 0.
+    `tail` is the byte that the identities of keys in the leaf end with, none where an identity has no bytes, which is
+    in leaf 0; `alone` the identity of the one key of it that is asked for, NULL for all.
     """
     # one text, which Spark takes apart: a list of values would take it longer to read than all the rest
     listed = " ".join(f"{r.range_id:d}:{','.join(_tails(r))}" for r in asked)
-    ranges = spark.range(1).selectExpr(f"explode(split('{listed}', ' ')) AS one")
-    tails = ranges.selectExpr(
-        "CAST(substring_index(one, ':', 1) AS BIGINT) AS range_id",
-        "explode(split(substring_index(one, ':', -1), ',')) AS leaf",
+    return spark.sql(
+        "SELECT CAST(substring_index(one, ':', 1) AS BIGINT) AS range_id, "
+        "unhex(substring_index(leaf, '=', 1)) AS tail, "
+        "CASE WHEN leaf LIKE '%=%' THEN unhex(substring_index(leaf, '=', -1)) END AS alone "
+        f"FROM (SELECT explode(split('{listed}', ' ')) AS one) "
+        "LATERAL VIEW explode(split(substring_index(one, ':', -1), ',')) AS leaf"
     )
-    return tails.selectExpr("range_id", "unhex(leaf) AS tail")
 
 
 def _tails(one: KeyRange) -> Iterator[str]:
+    alone = (one.only and one.only.alone) or {}
     for leaf in leaves.tails(one):
-        yield from ("", "00") if leaf == 0 else (f"{leaf:02x}",)
+        if leaf in alone:
+            yield f"{leaf:02x}={alone[leaf].hex()}"
+        else:
+            yield from ("", "00") if leaf == 0 else (f"{leaf:02x}",)
 
 
 def of_leaves(rows: DataFrame, some: DataFrame) -> DataFrame:
-    """Those of `rows` that stand in `some` leaves."""
-    here = F.expr("r.range_id = l.range_id AND substring(r.key_id, -1, 1) = l.tail")
-    return rows.alias("r").join(F.broadcast(some).alias("l"), here, "left_semi")
+    """Those of `rows` that `some` leaves ask for."""
+    here = "r.range_id = l.range_id AND substring(r.key_id, -1, 1) = l.tail AND coalesce(l.alone, r.key_id) = r.key_id"
+    return rows.alias("r").join(F.broadcast(some).alias("l"), F.expr(here), "left_semi")
 
 
 def one_of(ids: Sequence[int]) -> str:

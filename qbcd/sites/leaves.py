@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from qbcd import leaves
+from qbcd import leaves, traces
+from qbcd.model import Leaves
 from qbcd.sites.reading import Snapshot
 from qbcd.sites.turns import Turn
 from qbcd.state import StoredRange
@@ -105,25 +106,41 @@ def told(now: Sequence[StoredRange], texts: Mapping[int, str]) -> dict[int, Reme
     return {r.range_id: Remembered(r.rows, r.checksum, texts[r.range_id]) for r in now}
 
 
-def restricted(wanted: Look, known: Mapping[int, Remembered]) -> Look:
-    """The same look at those leaves alone that differ, where what is `known` of them tells, and it is worth it."""
+def restricted(wanted: Look, known: Mapping[int, Remembered], width: int | None) -> Look:
+    """The same look at those leaves alone that differ, where what is `known` of them tells, and it is worth it.
+
+    Args:
+        wanted: The look at whole ranges.
+        known: What leaves added up to.
+        width: Bytes of a key that is one whole number, whose rows may be looked up by traces; None of others.
+    """
     old = {r.range_id: r for r in wanted.old}
-    asked: dict[int, StoredRange] = {}
+    only: dict[int, tuple[Leaves, Leaves]] = {}
+    traced: dict[int, tuple[Leaves, Leaves]] = {}
     for one in wanted.asked:
         before = known.get(one.range_id)
         if before and before.is_of(old[one.range_id]):
-            was, now = leaves.differing(before.text, wanted.leaves[one.range_id].text)
-            asked[one.range_id] = replace(one, only=now)
-            old[one.range_id] = replace(old[one.range_id], only=was)
-    if not asked:
+            was, now = leaves.moved(before.text, wanted.leaves[one.range_id].text)
+            dirty = {*was, *now}
+            only[one.range_id] = leaves.some(was, dirty), leaves.some(now, dirty)
+            found = None if width is None else traces.of(one, was, now, width)
+            if found:
+                traced[one.range_id] = found, found
+    if not only:
         return wanted
-    share = sum(r.asked[0] for r in asked.values()) / max(1, sum(r.rows for r in asked.values()))
+    asked = {r.range_id: r for r in wanted.asked}
+    share = sum(now.rows for _, now in only.values()) / max(1, sum(asked[i].rows for i in only))
     if share > MOST_SHARE:
         return replace(wanted, leaf_share=share)
-    return replace(
-        wanted, leaf_share=share,
-        asked=tuple(asked.get(r.range_id, r) for r in wanted.asked), old=tuple(old[r.range_id] for r in wanted.old),
-    )  # fmt: skip
+    looked = _at(replace(wanted, leaf_share=share), only)
+    return replace(looked, traced=_at(looked, traced) if traced else None)
+
+
+def _at(wanted: Look, only: Mapping[int, tuple[Leaves, Leaves]]) -> Look:
+    """The same look, at some leaves of ranges: those of before, and of now."""
+    old = tuple(replace(r, only=only[r.range_id][0]) if r.range_id in only else r for r in wanted.old)
+    asked = tuple(replace(r, only=only[r.range_id][1]) if r.range_id in only else r for r in wanted.asked)
+    return replace(wanted, old=old, asked=asked)
 
 
 def found(files: Files, held: Held, wanted: Look, events: int) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from qbcd.sites.reading import Snapshot, checksums, without_digest
 from qbcd.sites.resizing import joined_as
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
+from qbcd.traces import is_traced
 
 if TYPE_CHECKING:
     from qbcd.sites.base import Site
@@ -43,6 +44,7 @@ class Look:
         leaf_share: The share of the rows that stands in leaves that differ, of the ranges whose leaves were remembered.
         joined: Those of the children that whole ranges were made of: what they hold is no estimate.
         taken: What is fetched becomes the segment of all ranges that are asked for.
+        traced: The same look at fewer rows, looked up by their keys, which may turn out to be the wrong ones.
     """
 
     asked: tuple[StoredRange, ...]
@@ -54,6 +56,7 @@ class Look:
     leaf_share: float | None = None
     joined: tuple[StoredRange, ...] = ()
     taken: bool = False
+    traced: Look | None = None
 
     @property
     def rows(self) -> int:
@@ -74,6 +77,11 @@ class Look:
     def in_leaves(self) -> bool:
         """Rows of some leaves alone are asked for."""
         return are_some(self.asked)
+
+    @property
+    def is_traced(self) -> bool:
+        """Rows of some ranges are looked up by keys that were traced."""
+        return any(is_traced(r) for r in self.asked)
 
     @property
     def passed(self) -> int:
@@ -141,7 +149,8 @@ def _by_leaves(
         return found
     known = leaves.read(site.files, held.row.checkpoint)
     standing = {r.range_id: known[r.range_id] for r in turn.known if r.range_id in known}
-    return leaves.restricted(replace(found, leaves={**standing, **told}), known)
+    width = strategy.connector.whole_number_bytes(strategy.plan.key) if not strategy.cut.hashed else None
+    return leaves.restricted(replace(found, leaves={**standing, **told}), known, width)
 
 
 def estimated(plan: StreamPlan) -> int:
@@ -177,7 +186,7 @@ def cut_anew(site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings
         return wanted
     gone = {r.range_id for r in parents}
     old = tuple(replace(r, only=None) if r.range_id in gone else r for r in wanted.old)
-    return replace(wanted, asked=tuple(asked), parents=tuple(parents), children=tuple(children), old=old)
+    return replace(wanted, asked=tuple(asked), parents=tuple(parents), children=tuple(children), old=old, traced=None)
 
 
 def join_small(strategy: IdRcs, settings: Settings, held: Held, turn: Turn, wanted: Look) -> Look:
@@ -232,6 +241,25 @@ def filled(stream: str, asked: Sequence[StoredRange], sums: Mapping[int, tuple[i
             raise without_digest(stream, one.range_id)
         counted.append(replace(one, rows=rows, checksum=checksum))
     return counted
+
+
+def check_grown(stream: str, asked: Look, came: tuple[int, int | None], old: tuple[int, int | None]) -> None:
+    """Holds rows that were looked up, and what the replica has of them, against what the checksums grew by.
+
+    Args:
+        stream: Its name.
+        asked: The look.
+        came: Count and sum of digests of the rows that came.
+        old: The same of the rows that they are compared with.
+
+    Raises:
+        TornRead: They grew by something else, or a row has no digest.
+    """
+    before = {r.range_id: r for r in asked.old}
+    rows = sum(r.rows - before[r.range_id].rows for r in asked.asked)
+    checksum = sum(r.checksum - before[r.range_id].checksum for r in asked.asked)
+    if None in (came[1], old[1]) or (came[0] - old[0], (came[1] or 0) - (old[1] or 0)) != (rows, checksum):
+        raise TornRead("rows were looked up that are not those that changed", stream=stream, remedy=NO_SNAPSHOT)
 
 
 def check_torn(stream: str, asked: Look, rows: int, checksum: int | None) -> None:

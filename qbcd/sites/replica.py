@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import Connection
 
+from qbcd.leaves import are_some
 from qbcd.model import BatchHeader, Column, StreamPlan, Travel
 from qbcd.sites import compare, layers
 from qbcd.sites.files import Files, Part
@@ -81,10 +82,11 @@ class Replica:
         about = sum(r.asked[0] for r in own)
         deltas = self.batch_rows(plan, *(Part.of_location(h.location) for h in on_top)) if on_top else None
         changed = sum(h.size for h in on_top)
-        bases = []
+        bases, told = [], len(segments) == 1 and are_some(own)  # leaves name their ranges
         for segment in segments:  # each has rows of ranges that stand in another one now
-            here = layers.one_of([r.range_id for r in own if r.segment == segment.segment_id])
-            bases.append(self.part_rows(kept, Part.of_segment(segment)).where(here))
+            here = [r.range_id for r in own if r.segment == segment.segment_id]
+            rows = self.part_rows(kept, Part.of_segment(segment))
+            bases.append(rows if told else rows.where(layers.one_of(here)))
         base = layers.together(bases)
         return layers.merged(base, deltas, own, about, changed=changed, one=len(on_top) == 1, alone=alone)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from qbcd import hooks
 from qbcd.model import StreamPlan
 from qbcd.sites import compare
-from qbcd.sites.looking import Look, check_torn
+from qbcd.sites.looking import Look, check_grown, check_torn
 from qbcd.sites.narrow import MARK_BYTES
 from qbcd.sites.reading import Snapshot, range_frame
 from qbcd.sites.replica import travels_of
@@ -35,10 +35,12 @@ class Streamed:
     """A batch that was written of rows as they came; no commit names it yet.
 
     Attributes:
+        rows: How many were read of the source, about.
         size: Bytes that travelled, about.
     """
 
     found: Found
+    rows: int
     size: int
 
 
@@ -64,19 +66,22 @@ def compared(
         site.source, site.spark.get(), strategy, snapshot, wanted.asked,
         lambda some, part: strategy.images(some, part, typed=False), settings.connections,
     )  # fmt: skip
-    totals = Totals()
-    came = totals.of(frame.selectExpr(*casts(row_fields(travels_of(plan)))))
-    rows = came.repartition(1).hint("shuffle_hash")  # readers work at the same time, and hand all to one task
+    came, known = Totals(), Totals()
+    new = came.of(frame.selectExpr(*casts(row_fields(travels_of(plan)))))
+    rows = new.repartition(1).hint("shuffle_hash")  # readers work at the same time, and hand all to one task
     with site.reading() as conn:
-        old = site.replica.rows(conn, plan, strategy.kept, wanted.old)
+        old = known.of(site.replica.rows(conn, plan, strategy.kept, wanted.old))
 
     def check() -> None:
-        check_torn(site.stream, wanted, *totals.read())
+        if wanted.is_traced:
+            check_grown(site.stream, wanted, came.read(), known.read())
+        else:
+            check_torn(site.stream, wanted, *came.read())
         hooks.reach("after_fetch")
 
     changes = compare.differences(old, rows, plan, by_value=False)
     found = write_batch(site, plan, settings, held, changes, wanted.rows, check=check)
-    return Streamed(found, wanted.fetched * _row_bytes(plan))
+    return Streamed(found, wanted.fetched, wanted.fetched * _row_bytes(plan))
 
 
 def _row_bytes(plan: StreamPlan) -> int:

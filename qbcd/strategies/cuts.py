@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
-from qbcd import buckets, ranges
+from qbcd import buckets, ranges, traces
 from qbcd.connectors.base import Connector
 from qbcd.leaves import are_some
 from qbcd.model import KeyRange, Statement, StreamPlan
@@ -211,9 +211,15 @@ class KeyCut(Cut):
     def rows(
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
     ) -> Statement:
-        """Each range by the index of the key."""
-        relation = self.relation(template, leaves=are_some(asked), **extra)
-        return Statement(self.connector.per_range(select, relation, self.plan.key, asked, aggregate=False))
+        """Each range by the index of the key; where rows of it were traced, each of these."""
+        arms, (whole, numbers) = [], traces.parted(asked)
+        if whole:
+            relation = self.relation(template, leaves=are_some(whole), **extra)
+            arms.append(self.connector.per_range(select, relation, self.plan.key, whole, aggregate=False))
+        if numbers:
+            relation = self.relation(template, **extra)
+            arms.append(self.connector.of_whole_numbers(select, relation, self.plan.key[0], numbers))
+        return Statement("\nUNION ALL\n".join(arms))
 
 
 class HashCut(Cut):

@@ -50,6 +50,11 @@ def in_leaves(one: KeyRange) -> KeyRange:
     return replace(one, only=Leaves(b"\x01" + bytes(30) + b"\x80", 2, 0))
 
 
+def traced(one: KeyRange) -> KeyRange:
+    """The range, of which one row of the first leaf and all of the last are looked up."""
+    return replace(one, only=Leaves(b"\x01" + bytes(30) + b"\x80", 2, 0, {0: (1024).to_bytes(8, "big")}))
+
+
 def without_key(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Statement]]:
     """What is read of rows without a key."""
     bare = replace(plan, key=(), columns=plan.captured)

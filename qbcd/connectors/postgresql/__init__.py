@@ -253,6 +253,14 @@ class PostgreSQL(pages.Pages, Connector):
     def key_leaf(self, last: Column, value: exp.Expression) -> exp.Expression:
         return forms.key_leaf(last, value)
 
+    def whole_number_bytes(self, key: Sequence[Column]) -> int | None:
+        return leaves.whole_number_bytes(key)
+
+    def of_whole_numbers(
+        self, select: Sequence[str], relation: str, key: Column, asked: Sequence[tuple[int, int]]
+    ) -> str:
+        return leaves.of_whole_numbers(select, relation, self.quote(key.name), key, asked)
+
     def range_leaves(self, relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]) -> str:
         return leaves.range_leaves(relation, key, ranges, [self.quote(c.name) for c in key])
 
