@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from qbcd.model import Column, StreamPlan
 from qbcd.sites import copies
-from qbcd.sites.shapes import IDENTITY
+from qbcd.sites.shapes import IDENTITY, UNTRAVELLED
 from qbcd.spark.words import number
 from qbcd.state import StoredRange
 
@@ -47,8 +47,8 @@ def has_duplicates(stage: DataFrame) -> bool:
 
 def untravelled(stage: DataFrame) -> list[int]:
     """Positions of the columns of one row, if any, that hold a value no typed sink can take."""
-    row = stage.where("untravelled <> ''").select("untravelled").head()
-    return [int(p) for p in row["untravelled"].split(",") if p] if row else []
+    row = stage.where(f"{UNTRAVELLED} <> ''").select(UNTRAVELLED).head()
+    return [int(p) for p in row[UNTRAVELLED].split(",") if p] if row else []
 
 
 def aligned(replica: DataFrame, before: StreamPlan, plan: StreamPlan, stage: DataFrame) -> DataFrame:

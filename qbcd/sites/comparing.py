@@ -103,7 +103,7 @@ def _nothing_found(
 def _fetch(
     site: SparkSite, plan: StreamPlan, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
 ) -> Part | narrow.Moved | Streamed:
-    if wanted.traced and streaming.is_open(strategy, snapshot, wanted.traced, settings):
+    if wanted.traced and streaming.is_open(strategy, snapshot, wanted.traced):
         try:
             return streaming.compared(site, plan, strategy, snapshot, wanted.traced, settings, held)
         except TornRead:  # several changes of a leaf looked like one of another row
@@ -113,7 +113,7 @@ def _fetch(
         moved = narrow.fetch(site, strategy, snapshot, wanted, settings, held)
     if moved:
         return moved
-    if streaming.is_open(strategy, snapshot, wanted, settings):
+    if streaming.is_open(strategy, snapshot, wanted):
         return streaming.compared(site, plan, strategy, snapshot, wanted, settings, held)
     totals = Totals()
     kind = PASSING if wanted.in_leaves and not wanted.children else "fetch"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from qbcd.model import Travel
 
 IDENTITY = ("range_id", "key_id")
+UNTRAVELLED = "untravelled"  # column of a stage for typed sinks: positions of values that none takes
 _WIRE = {
     "boolean": "boolean",
     "int16": "smallint",
@@ -38,7 +39,7 @@ def row_fields(
         extra: What else a stage has.
     """
     values = [(f"c{i}", wire_type(t)) for i, t in enumerate(travels)]
-    untravelled = [("untravelled", "string")] if typed else []
+    untravelled = [(UNTRAVELLED, "string")] if typed else []
     return [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint"), *values, *untravelled, *extra]
 
 

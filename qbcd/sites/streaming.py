@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from qbcd import hooks
 from qbcd.model import StreamPlan
 from qbcd.sites import compare
+from qbcd.sites.guards import untravelled_error
 from qbcd.sites.looking import Look, check_grown, check_torn
 from qbcd.sites.narrow import MARK_BYTES
 from qbcd.sites.reading import Snapshot, range_frame
@@ -44,9 +45,9 @@ class Streamed:
     size: int
 
 
-def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings) -> bool:
-    """Whether rows can be compared as they come: nothing of them is kept, or has to be looked at a second time."""
-    passing = wanted.in_leaves and not wanted.children and not settings.typed
+def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
+    """Whether rows can be compared as they come: nothing of them is kept, and they are few."""
+    passing = wanted.in_leaves and not wanted.children
     few = wanted.rows <= compare.FEW_ROWS and wanted.rows * _row_bytes(strategy.plan) <= FEW_BYTES
     return passing and few and strategy.plan.on(snapshot.table).key_is_proven
 
@@ -60,14 +61,15 @@ def compared(
     Raises:
         TornRead: Others came than the checksums counted.
         GuardTripped: It deletes too much.
+        UnsupportedType: A value is none that a typed sink takes.
     """
     site.progress(f"comparing about {wanted.fetched:,} rows of {len(wanted.asked):,} ranges with the replica")
     frame = range_frame(
         site.source, site.spark.get(), strategy, snapshot, wanted.asked,
-        lambda some, part: strategy.images(some, part, typed=False), settings.connections,
+        lambda some, part: strategy.images(some, part, typed=settings.typed), settings.connections,
     )  # fmt: skip
     came, known = Totals(), Totals()
-    new = came.of(frame.selectExpr(*casts(row_fields(travels_of(plan)))))
+    new = came.of(frame.selectExpr(*casts(row_fields(travels_of(plan), typed=settings.typed))))
     rows = new.repartition(1).hint("shuffle_hash")  # readers work at the same time, and hand all to one task
     with site.reading() as conn:
         old = known.of(site.replica.rows(conn, plan, strategy.kept, wanted.old))
@@ -77,6 +79,8 @@ def compared(
             check_grown(site.stream, wanted, came.read(), known.read())
         else:
             check_torn(site.stream, wanted, *came.read())
+        if positions := came.untravelled():
+            raise untravelled_error(plan, positions)
         hooks.reach("after_fetch")
 
     changes = compare.differences(old, rows, plan, by_value=False)

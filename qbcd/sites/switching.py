@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from qbcd import hooks
-from qbcd.errors import GuardTripped, TornRead
+from qbcd.errors import GuardTripped, TornRead, UnsupportedType
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.rotation import Pass
 from qbcd.sites import compare
@@ -75,7 +75,7 @@ def write_batch(
     Raises:
         GuardTripped: It deletes too much; the part is removed.
         TornRead: `check` says so; the part is removed.
-        UnsupportedType: An old value is none that a typed sink takes.
+        UnsupportedType: An old value is none that a typed sink takes, or `check` says so of one that came.
     """
     found = _written(site, plan, settings, held, changes, rows)
     # Without a key an update is a delete and an insert: gone are only the rows that none came for.
@@ -88,7 +88,7 @@ def write_batch(
             site.project, settings, held, state, deletes=deletes, after=after,
             left=lambda: counted_now(site, site.strategy(plan).cut.row_count()),
         )  # fmt: skip
-    except (GuardTripped, TornRead):
+    except (GuardTripped, TornRead, UnsupportedType):
         site.files.discard(found.part)
         raise
     return found

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
+from qbcd.sites.shapes import UNTRAVELLED
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -22,13 +24,18 @@ class Totals:
 
     def of(self, rows: DataFrame) -> DataFrame:
         """`rows`, to be evaluated once."""
-        counted = ("count(1) AS n", "count(digest) AS d", "sum(CAST(digest AS DECIMAL(38,0))) AS s")
+        counted = ["count(1) AS n", "count(digest) AS d", "sum(CAST(digest AS DECIMAL(38,0))) AS s"]
+        counted += [f"max({UNTRAVELLED}) AS u"] if UNTRAVELLED in rows.columns else []
         return rows.observe(self._observed, *map(F.expr, counted))
 
     def read(self) -> tuple[int, int | None]:
         """(rows, sum of digests) once the rows were evaluated; no sum where a digest is missing."""
         found = self._observed.get
         return int(found["n"]), int(found["s"] or 0) if found["n"] == found["d"] else None
+
+    def untravelled(self) -> list[int]:
+        """The positions of the columns of one row, if any, that hold a value no typed sink can take; as `read`."""
+        return [int(p) for p in (self._observed.get.get("u") or "").split(",") if p]
 
 
 def total(taken: Iterable[Totals]) -> tuple[int, int | None]:

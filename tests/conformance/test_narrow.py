@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 NARROW = [v for v in VARIANTS if v.name in ("id_rcs", *BY_KEY)]
 
 
-@over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(2, 6))], elsewhere=[])
+@pytest.mark.campaign
+@over("seed", range(1, 6), elsewhere=[])
 def test_rows_that_changed_are_asked_for_by_key(
     seed: int, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ import importlib
 import multiprocessing
 import os
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,14 +58,15 @@ class Gateway:
 
 def kill_at(
     point: str, data: dict[str, Any], folder: Path, spark: SparkSession, *, task: str = "poll", nth: int = 1,
-    own_spark: bool = False, constants: dict[str, int] | None = None,
+    own_spark: bool = False, constants: Mapping[str, int] | None = None,
 ) -> int:  # fmt: skip
     """Runs `task` (``poll`` or ``prepare``) of stream ``s`` in a child that is killed when it reaches `point`.
 
     Args:
         nth: The visit to `point` at which it dies.
         own_spark: The child starts its own Java machine.
-        constants: Of modules of :mod:`qbcd.sites`, as ``module.NAME``, to be set in the child.
+        constants: Of modules of :mod:`qbcd.sites`, as ``module.NAME``, of others of qbcd with their package
+            (``qbcd.module.NAME``), to be set in the child.
 
     Returns:
         The dead process's id.
@@ -73,7 +75,7 @@ def kill_at(
 
     context = multiprocessing.get_context("forkserver")  # children of a process that has imported what is slow
     context.set_forkserver_preload(_PRELOADED)
-    arguments = (point, nth, task, data, folder, gateway, constants or {})
+    arguments = (point, nth, task, data, folder, gateway, dict(constants or {}))
     child = context.Process(target=_doomed, args=arguments, daemon=True)
     child.start()
     child.join(PATIENCE)
@@ -84,11 +86,11 @@ def kill_at(
 
 def _doomed(
     point: str, nth: int, task: str, data: dict[str, Any], folder: Path, gateway: Gateway | None,
-    constants: dict[str, int],
+    constants: Mapping[str, int],
 ) -> None:  # fmt: skip
     for name, value in constants.items():
-        module, _, constant = name.partition(".")
-        setattr(importlib.import_module(f"qbcd.sites.{module}"), constant, value)
+        module, _, constant = name.rpartition(".")
+        setattr(importlib.import_module(module if "." in module else f"qbcd.sites.{module}"), constant, value)
     visits = 0
 
     def die() -> None:

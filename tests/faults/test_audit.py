@@ -87,7 +87,7 @@ def test_it_comes_at_its_interval(place: Place, workspace: Path) -> None:
 
 
 # Rule 17: what a sweep finds standing outside `where` it does not take for deleted; the audit behind it does.
-@pytest.mark.parametrize("way", ["ts", "ts_spark"])
+@pytest.mark.parametrize("way", ["ts", pytest.param("ts_spark", marks=pytest.mark.campaign)])
 def test_the_guards_of_a_sweep_count_no_rows_that_only_left(
     way: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:

@@ -16,7 +16,7 @@ from qbcd.sites import looking
 from tests.faults.child import kill_at
 from tests.faults.stage import rubbish
 from tests.support import sql
-from tests.support.leafy import FORCED, force, remembered
+from tests.support.leafy import FORCED, TRACED, force, remembered
 from tests.support.project import opened
 from tests.support.scene import STREAM, Scene, same_events
 from tests.support.watched import at_nth
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 POINTS = ("after_checksums", "after_fetch", "after_stage", "before_commit", "after_commit")
 WAYS = ("id_rcs", "id_rcs_hash", "id_rcs_digest", "id_rcs_mixed")
+CONSTANTS = {f"leaves.{k}": v for k, v in FORCED.items()} | {f"qbcd.traces.{k}": v for k, v in TRACED.items()}
 CHOSEN = [("after_stage", "id_rcs"), ("before_commit", "id_rcs_hash")]
 CASES = [c if c in CHOSEN else pytest.param(*c, marks=pytest.mark.campaign) for c in
          [(point, way) for point in POINTS for way in WAYS if way != "id_rcs_mixed"]]  # fmt: skip
@@ -51,7 +52,7 @@ def test_kill(
         _warm(scene)
         scene.change()
         mark = scene.mark()
-        kill_at(point, scene.data, workspace, spark, constants={f"leaves.{k}": v for k, v in FORCED.items()})
+        kill_at(point, scene.data, workspace, spark, constants=CONSTANTS)
         seen = scene.seen()
         assert (scene.mark() == mark) is (point != "after_commit")
         looks.clear()

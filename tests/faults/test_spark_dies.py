@@ -51,7 +51,8 @@ with qbcd.Project.from_dict(data, base_dir=folder) as project:
 """
 
 
-@pytest.mark.parametrize("how", ["killed", pytest.param("stopped", marks=pytest.mark.campaign)])
+@pytest.mark.campaign
+@pytest.mark.parametrize("how", ["killed", "stopped"])
 def test_another_one_is_started(how: str, place: Place, workspace: Path) -> None:
     place.sql("CREATE TABLE t (id integer PRIMARY KEY, v text); INSERT INTO t VALUES (1, 'a'), (2, 'b')")
     data = config(place.url, {"name": "s", "table": place.table("t"), "strategy": "id_rcs", "baseline": "silent"})

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 import qbcd
@@ -34,9 +35,14 @@ with qbcd.open() as project:
 """
 
 
-def test_what_java_is_told_and_what_it_remembers(database: str, workspace: Path) -> None:
+@pytest.mark.parametrize("keeps", [False, pytest.param(True, marks=pytest.mark.campaign)])
+def test_what_java_is_told_and_what_it_remembers(keeps: bool, database: str, workspace: Path) -> None:
+    """Making the archive of classes takes as long as all the rest; who says so has none."""
     sql(database, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 0)")
-    conf = {"spark.hadoop.own.secret.key": "${env:SECRET}", "spark.driver.extraJavaOptions": "-Down=1"}
+    conf = {
+        "spark.hadoop.own.secret.key": "${env:SECRET}",
+        "spark.driver.extraJavaOptions": f"-Down=1{'' if keeps else ' -Xshare:off'}",
+    }
     written = config(database, {"table": "public.t", "name": "t", "strategy": "id_rcs"}, spark={"conf": conf})
     (workspace / "qbcd.yaml").write_text(yaml.safe_dump(written))
     cache = workspace.parent / "cache"
@@ -53,6 +59,9 @@ def test_what_java_is_told_and_what_it_remembers(database: str, workspace: Path)
         return done.stdout
 
     assert run() == "False\n"  # and nothing of Java's
+    if not keeps:
+        assert not archive.exists()
+        return
     assert [path.name for path in archive.parent.iterdir()] == [archive.name]
     sql(database, "UPDATE t SET v = 1")
     assert run() == "True\n"

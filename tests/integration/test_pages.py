@@ -213,8 +213,10 @@ IN_ONE_PLACE = "UPDATE t SET a = -a WHERE abs(a) <= 12"
     "strategy, change, ends, told",
     [
         ({}, ANYWHERE, "hash", 10),
-        ({"replica": "digest"}, ANYWHERE, "hash", 10),
-        ({"buckets": "page"}, ANYWHERE, "page", 10),  # who names them keeps them
+        pytest.param({"replica": "digest"}, ANYWHERE, "hash", 10, marks=pytest.mark.campaign),
+        pytest.param(
+            {"buckets": "page"}, ANYWHERE, "page", 10, marks=pytest.mark.campaign
+        ),  # who names them keeps them
         ({}, NOT_CAPTURED, "hash", 0),
         ({}, IN_ONE_PLACE, "page", 12),
     ],

@@ -235,7 +235,8 @@ HAPPENS = (
 )  # fmt: skip
 
 
-def test_texts_that_are_equal_and_not_the_same(place: Place, workspace: Path) -> None:
+@pytest.mark.parametrize("changes", [HAPPENS[:3], pytest.param(HAPPENS, marks=pytest.mark.campaign)], ids=len)
+def test_texts_that_are_equal_and_not_the_same(changes: tuple[str, ...], place: Place, workspace: Path) -> None:
     place.sql(TEXTS)
     names = {f"q{n}": case for n, case in enumerate(BY_TEXT)}
     queries = {n: BY_TEXT[case][0].format(**{t: place.table(t) for t in "abc"}) for n, case in names.items()}
@@ -243,7 +244,7 @@ def test_texts_that_are_equal_and_not_the_same(place: Place, workspace: Path) ->
     with opened(config(place.url, *streams), workspace) as project:
         for name in names:
             project.stream(name).prepare()
-        for change in HAPPENS:
+        for change in changes:
             place.sql(change)
             for name, case in names.items():
                 found(project, name)

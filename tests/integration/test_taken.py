@@ -161,7 +161,8 @@ def test_small_neighbours_are_fetched_as_one(
         assert project.stream(STREAM).verify() == []
 
 
-@pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.campaign)])
+@pytest.mark.campaign
+@pytest.mark.parametrize("number", [0, 1])
 def test_batches_lie_on_it_at_times(
     number: int, database: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

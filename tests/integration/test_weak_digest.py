@@ -103,7 +103,11 @@ def test_counts_tell_and_what_is_missed_is_found_by_its_values(
         assert project.stream("s").verify() == []
 
 
-@pytest.mark.parametrize("more", [{"buckets": "key"}, {"buckets": "hash"}, {"buckets": "key", "per_poll": 5}], ids=str)
+WAYS = [{"buckets": "hash"}, *(pytest.param(more, marks=pytest.mark.campaign) for more in
+                               ({"buckets": "key"}, {"buckets": "key", "per_poll": 5}))]  # fmt: skip
+
+
+@pytest.mark.parametrize("more", WAYS, ids=str)
 def test_an_audit_by_values_tells_what_digests_hide(
     more: dict[str, Any], database: str, workspace: Path, spark: SparkSession, cut: Callable[[int], None],
     monkeypatch: pytest.MonkeyPatch,
