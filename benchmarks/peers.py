@@ -1,7 +1,9 @@
 """ID/RCS beside other tools that find inserts, updates and deletes by queries alone, on the same changes in one run.
 
 A round is a change of 1 % of the rows, or none, and then everybody's look at it: first the server's own scans, qbcd's
-poll, and in some of the rounds the others. Whoever does not find as many changes as were made fails the run.
+poll, and in some of the rounds the others. Whoever does not find as many changes as were made fails the run. A machine
+may be twice as fast at one moment as at another, so the server's scan is taken again around each of the others' looks,
+and what is compared is how many scans a look takes.
 """
 
 from __future__ import annotations
@@ -56,10 +58,11 @@ class Polled:
 
 @dataclass
 class Peer:
-    """Another tool, what its runs took, and why there are none where it cannot be had."""
+    """Another tool, what its runs and the scans around them took, and why there are none where it cannot be had."""
 
     tool: Tool
     taken: Taken = field(default_factory=dict)
+    scans: Taken = field(default_factory=dict)
     version: str = ""
     missing: str = ""
 
@@ -143,14 +146,16 @@ def _round(
             taken.setdefault(which, []).append(seconds(look))
         if one is polled[0]:
             for peer in peers:
-                _run(peer, which, changed)
+                _run(peer, which, changed, lambda one=one: seconds(_scan(project, one, CONNECTIONS)))
 
 
-def _run(peer: Peer, which: str, changed: int) -> None:
+def _run(peer: Peer, which: str, changed: int, scan: Callable[[], float]) -> None:
+    before = scan()
     found = peer.tool.run()
     if found.changes != changed:
         raise AssertionError(f"{peer.tool.name} found {found.changes} changes, not {changed}")
     peer.taken.setdefault(which, []).append(found.seconds)
+    peer.scans.setdefault(which, []).append((before + scan()) / 2)
     _say(f"  {peer.tool.name}: {found.seconds:.2f} s")
 
 
@@ -208,28 +213,26 @@ def _table(polled: Sequence[Polled], peers: Sequence[Peer], rows: int, polls: in
             (f"`count(*)`, {rows:,} rows, {of}", *_cells(one.count), ""),
             (f"digest scan, {of}, 1 connection", *_cells(one.scan, one.count, "x count(*)"), ""),
             (f"digest scan, {of}, {CONNECTIONS} connections", *_cells(one.scans, one.count, "x count(*)"), ""),
-            (
-                f"**qbcd ID/RCS**, {of}, mean of {polls} polls",
-                *_cells(one.poll, one.scans, "x that scan", mean=True),
-                "",
-            ),
+            (f"**qbcd ID/RCS**, {of}, mean of {polls} polls", *_cells(one.poll, one.scans, "x that scan"), ""),
         ]
     for peer in peers:
         if peer.missing:
             table.rows.append((peer.tool.name, *[""] * len(CHANGES), f"not measured: {peer.missing}"))
             continue
         start_up = f"{peer.tool.start_up:.2f} s start-up" if peer.tool.start_up else ""
-        table.rows.append((peer.tool.name, *_cells(peer.taken, first.poll, "x qbcd", by_mean=True), start_up))
+        in_scans = {which: _mean_of(peer.taken, peer.scans, which) for which in CHANGES}
+        ours = {which: _mean_of(first.poll, first.scans, which) for which in CHANGES}
+        cells = (f"{statistics.mean(peer.taken[c]):.3f} ({in_scans[c] / ours[c]:.2f} x qbcd)" for c in CHANGES)
+        table.rows.append((peer.tool.name, *cells, start_up))
     return table
 
 
-def _cells(
-    taken: Taken, by: Taken | None = None, unit: str = "", *, mean: bool = False, by_mean: bool = False
-) -> list[str]:
-    """Median or mean by changes, beside that of others as a ratio."""
-    cells = []
-    for which in CHANGES:
-        own = (statistics.mean if mean else statistics.median)(taken[which])
-        other = (statistics.mean if by_mean else statistics.median)(by[which]) if by else 0.0
-        cells.append(f"{own:.3f}" + (f" ({own / other:.2f} {unit})" if by else ""))
-    return cells
+def _mean_of(taken: Taken, by: Taken, which: str) -> float:
+    """How many times as long as others looks take, in the mean: both sides have the machine's slow moments."""
+    return statistics.mean(taken[which]) / statistics.mean(by[which])
+
+
+def _cells(taken: Taken, by: Taken | None = None, unit: str = "") -> list[str]:
+    """Means by changes, beside those of others as a ratio."""
+    beside = {c: f" ({_mean_of(taken, by, c):.2f} {unit})" if by else "" for c in CHANGES}
+    return [f"{statistics.mean(taken[c]):.3f}{beside[c]}" for c in CHANGES]

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from qbcd.sites.values import Held
 
 NOTED = "leaves"  # in the checkpoint, and the kind of their files
+FORM = b"leaf:rows:checksum:weighted\n"  # of what is remembered, at its longest
 LEAST_ROWS = 100_000  # in ranges that differ, below which whole ranges are as well
 LEAST_SHARE = 0.1  # of the rows looked at, in ranges that differ: below it the dearer pass costs more than it saves
 LEAST_IN_LEAF = 4  # rows, below which there would be too many leaves for what they save
-MOST_LEAVES = 2_100_000  # of 8,192 ranges: of each the driver holds some 110 bytes at a time, while it polls
+MOST_LEAVES = 2_100_000  # of 8,192 ranges: of each the driver holds some 145 bytes at a time, while it polls
 MOST_SHARE = 0.5  # of the rows in ranges that differ, in leaves that differ: beyond it little is saved
 USELESS = 2  # polls in a row that found something and had no use for leaves, after which they are forgotten
 PAUSE = 50  # polls that find something until they are tried again where rows keep to few leaves
@@ -198,15 +199,20 @@ def _are_few(wanted: Look, rows: int) -> bool:
 def _write(files: Files, held: Held, known: Mapping[int, Remembered]) -> str:
     """Remembers what leaves add up to; no commit names it yet."""
     lines = [f"{range_id} {one.rows} {one.checksum} {one.text}" for range_id, one in known.items()]
-    content = "\n".join(lines).encode()
-    return files.keep(NOTED, hashlib.sha256(content).hexdigest().encode() + b"\n" + content, held)
+    return files.keep(NOTED, sealed("\n".join(lines).encode()), held)
+
+
+def sealed(content: bytes) -> bytes:
+    """The content of a file of leaves, below what it is told by; one of another version of qbcd has another seal."""
+    return hashlib.sha256(FORM + content).hexdigest().encode() + b"\n" + content
 
 
 def read(files: Files, checkpoint: Mapping[str, Any]) -> dict[int, Remembered]:
     """What is remembered, by range: nothing of a file that is not there or not as it was, since nothing hangs on it."""
     part = Note.of(checkpoint).part
-    digest, _, content = (files.kept(part) if part else b"").partition(b"\n")
-    if hashlib.sha256(content).hexdigest().encode() != digest:
+    found = files.kept(part) if part else b""
+    content = found.partition(b"\n")[2]
+    if found != sealed(content):
         return {}
     known = {}
     for line in content.decode().splitlines():

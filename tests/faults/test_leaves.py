@@ -12,7 +12,7 @@ import pytest
 from qbcd import hooks
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.errors import QbcdError, TornRead, UnsafeKey
-from qbcd.sites import looking
+from qbcd.sites import leaves, looking
 from tests.faults.child import kill_at
 from tests.faults.stage import rubbish
 from tests.support import sql
@@ -81,11 +81,23 @@ def _of_another_state(path: Path) -> None:
     """Whole, and of ranges with other sums."""
     lines = path.read_bytes().partition(b"\n")[2].decode().splitlines()
     moved = [f"{a} {int(b) + 1} {c} {d}" for a, b, c, d in (line.split(" ", 3) for line in lines)]
-    content = "\n".join(moved).encode()
+    path.write_bytes(leaves.sealed("\n".join(moved).encode()))
+
+
+def _of_another_version(path: Path) -> None:
+    """As it was, with the seal of a version that remembered other sums."""
+    content = path.read_bytes().partition(b"\n")[2]
     path.write_bytes(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
 
 
-@pytest.mark.parametrize("harm", [_gone, _damaged, _of_another_state])
+HARMS = [
+    _gone,
+    _of_another_version,
+    *(pytest.param(h, marks=pytest.mark.campaign) for h in (_damaged, _of_another_state)),
+]
+
+
+@pytest.mark.parametrize("harm", HARMS)
 def test_what_cannot_be_relied_on_is_not_used(
     harm: Callable[[Path], None], database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

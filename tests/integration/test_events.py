@@ -407,6 +407,7 @@ except EnvironmentMissing as error:
 """
 
 
+@pytest.mark.campaign
 def test_a_session_of_our_own_is_quiet_and_stopped() -> None:
     done = subprocess.run([sys.executable, "-c", OWN_SESSION], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

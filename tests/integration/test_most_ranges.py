@@ -73,7 +73,8 @@ def test_a_size_that_the_user_names_holds(database: str, spark: SparkSession, wo
         assert len(ranges_of(workspace)) == 50
 
 
-@pytest.mark.parametrize("taken", [True, pytest.param(False, marks=pytest.mark.campaign)])
+@pytest.mark.campaign
+@pytest.mark.parametrize("taken", [True, False])
 def test_what_grows_has_larger_ones_and_few(
     database: str, spark: SparkSession, workspace: Path, taken: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

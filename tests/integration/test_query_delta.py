@@ -97,7 +97,7 @@ def _is_no_key(place: Place, one: DrawnQuery, error: QbcdError) -> bool:
     return isinstance(error, UnsafeKey) and bool(place.sql(twice))
 
 
-@over("seed", [11])
+@over("seed", [11], elsewhere=[])
 def test_after_each_poll_the_replica_is_the_result(seed: int, place: Place, workspace: Path) -> None:
     found = drawn(seed, place, workspace, queries=6, rounds=4, acting=lambda schema: schema.act)
     assert set(found) >= {"c", "u", "d"}, found

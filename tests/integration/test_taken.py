@@ -135,7 +135,8 @@ def test_many_segments(database: str, spark: SparkSession, workspace: Path, monk
         assert project.stream(STREAM).verify() == []
 
 
-@pytest.mark.parametrize("buckets", ["key", pytest.param("hash", marks=pytest.mark.campaign)])
+@pytest.mark.campaign
+@pytest.mark.parametrize("buckets", ["key", "hash"])
 def test_small_neighbours_are_fetched_as_one(
     buckets: str, database: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
