@@ -124,6 +124,7 @@ def test_guards_count_both_steps(place: Place, workspace: Path) -> None:
         assert told(seen.poll()) == [[("d", 8, "audit")]]
 
 
+@pytest.mark.campaign
 @over(elsewhere=[])
 def test_a_replica_under_spark(place: Place, workspace: Path, spark: SparkSession) -> None:
     with StampedScene(place.url, workspace, "ts_spark", spark, where="n < 5", audit=AUDIT) as scene:

@@ -6,6 +6,7 @@ the same, and the way back is a batch of its own (protocol.md C and D; rules 1, 
 
 from __future__ import annotations
 
+import itertools
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STRATEGIES = ("mds", "id_rcs")
+HALF_WAY = [
+    ("before_commit", "mds"),
+    ("after_commit", "id_rcs"),
+]  # a baseline, outside of a campaign
 # Where neither comes: they have no watermark, no open batch and nothing to purge; `test_kill_in_source` has.
 ELSEWHERE_REACHED = ("after_horizon", "before_seal", "after_seal", "before_purge", "after_purge")
 POINTS = [point for point in hooks.POINTS if point not in ELSEWHERE_REACHED]
@@ -143,9 +148,10 @@ def test_reset_after_a_kill_begins_a_new_epoch(kind: str, strategy: str, stage: 
 
 @over(
     "point, strategy",
-    [(p, s) for p in ("after_lease", "before_commit", "after_commit") for s in STRATEGIES],
-    elsewhere=[("before_commit", "mds"), ("after_commit", "id_rcs")],
-)
+    [case if case in HALF_WAY else pytest.param(*case, marks=pytest.mark.campaign)
+     for case in itertools.product(("after_lease", "before_commit", "after_commit"), STRATEGIES)],
+    elsewhere=HALF_WAY,
+)  # fmt: skip
 def test_a_baseline_killed_half_way(
     point: str, strategy: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:

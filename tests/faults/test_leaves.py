@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 POINTS = ("after_checksums", "after_fetch", "after_stage", "before_commit", "after_commit")
 WAYS = ("id_rcs", "id_rcs_hash", "id_rcs_digest", "id_rcs_mixed")
 CONSTANTS = {f"leaves.{k}": v for k, v in FORCED.items()} | {f"qbcd.traces.{k}": v for k, v in TRACED.items()}
-CHOSEN = [("after_stage", "id_rcs"), ("before_commit", "id_rcs_hash")]
+CHOSEN = [("before_commit", "id_rcs")]
 CASES = [c if c in CHOSEN else pytest.param(*c, marks=pytest.mark.campaign) for c in
          [(point, way) for point in POINTS for way in WAYS if way != "id_rcs_mixed"]]  # fmt: skip
 

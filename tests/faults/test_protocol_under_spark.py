@@ -215,6 +215,7 @@ def test_a_key_that_lost_its_constraint_is_read_in_full(
 
 
 # Where statements see states of their own, what stood in a window may have left it when the window is read.
+@pytest.mark.campaign
 @pytest.mark.parametrize("database", ["mariadb"], indirect=True)
 def test_a_window_that_is_empty_by_the_time_it_is_read(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch

@@ -153,6 +153,7 @@ def test_a_clock_that_was_set_back(place: Place, workspace: Path, monkeypatch: p
         seen.check()
 
 
+@pytest.mark.campaign
 @over(elsewhere=[])
 def test_a_clock_that_was_set_back_under_spark(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch

@@ -154,6 +154,7 @@ def test_rows_that_only_moved_are_not_lost(database: str, workspace: Path, spark
             poll(project, "s")
 
 
+@pytest.mark.campaign
 def test_files_hold_few_rows_that_are_read_no_more(database: str, workspace: Path, spark: SparkSession) -> None:
     orders(database)
     copy = copy_of(database, "public.t", ["k"], columns=["k", "a"])
@@ -217,8 +218,8 @@ IN_ONE_PLACE = "UPDATE t SET a = -a WHERE abs(a) <= 12"
         pytest.param(
             {"buckets": "page"}, ANYWHERE, "page", 10, marks=pytest.mark.campaign
         ),  # who names them keeps them
-        ({}, NOT_CAPTURED, "hash", 0),
-        ({}, IN_ONE_PLACE, "page", 12),
+        pytest.param({}, NOT_CAPTURED, "hash", 0, marks=pytest.mark.campaign),
+        pytest.param({}, IN_ONE_PLACE, "page", 12, marks=pytest.mark.campaign),
     ],
     ids=["anywhere", "of digests", "as named", "not captured", "in one place"],
 )

@@ -97,6 +97,7 @@ CASES: dict[str, tuple[str, str, dict[str, int]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.campaign
 def test_two_that_found_no_partner_find_one_in_one_poll(place: Place, workspace: Path) -> None:
     streams = {f"q{n}": case for n, case in enumerate(CASES)}
     place.sql(f"{TABLES}; CREATE VIEW v1 AS {V1}; CREATE VIEW v2 AS {V2}")

@@ -88,6 +88,7 @@ def test_compaction_after_many_cuts(database: str, spark: SparkSession, workspac
         assert project.stream("log").verify() == []
 
 
+@pytest.mark.campaign
 def test_only_ranges_with_changes_are_written_anew(
     database: str, spark: SparkSession, workspace: Path, monkeypatch: Any
 ) -> None:

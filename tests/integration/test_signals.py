@@ -87,6 +87,7 @@ def test_other_commands_end_with_the_statement_in_hand(cli: Cli, workspace: Path
         assert finished(process).code == -signal.SIGTERM
 
 
+@pytest.mark.campaign
 def test_an_interrupt_while_java_is_starting(database: str, cli: Cli, workspace: Path) -> None:
     """It waits until Java can be told to end, so that none is left behind."""
     (workspace / "qbcd.yaml").write_text(CONFIG.format(url=database).replace("mds", "id_rcs"))

@@ -91,6 +91,7 @@ def test_no_batch_lies_on_what_was_fetched(database: str, spark: SparkSession, w
         assert project.stream(STREAM).verify() == []
 
 
+@pytest.mark.campaign
 def test_too_many_rows_that_are_read_no_more(database: str, spark: SparkSession, workspace: Path) -> None:
     """Files grow to half as many rows again as there are; then batches lie on them, until all is fetched anew."""
     log = Log(database, workspace)
@@ -112,6 +113,7 @@ def test_too_many_rows_that_are_read_no_more(database: str, spark: SparkSession,
         assert project.stream(STREAM).verify() == []
 
 
+@pytest.mark.campaign
 def test_many_segments(database: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are as many as is said; then the smaller ones become one, and the largest stays as it is."""
     monkeypatch.setattr(upkeep, "TAKEN_SEGMENTS", 3)
