@@ -39,12 +39,6 @@ def some(sums: Mapping[int, Sums], leaves: Iterable[int]) -> Leaves:
     return Leaves(_bits(leaves), sum(one[0] for one in sums.values()), sum(one[1] for one in sums.values()))
 
 
-def differing(before: str, now: str) -> tuple[Leaves, Leaves]:
-    """The leaves that add up to something else now: what they held before, and what they hold now."""
-    gone, come = moved(before, now)
-    return some(gone, {*gone, *come}), some(come, {*gone, *come})
-
-
 def added(texts: Iterable[str]) -> str:
     """What several scans, each of a part of the rows, say of one range; also where a leaf stands in a text twice."""
     rows: defaultdict[int, int] = defaultdict(int)

@@ -23,6 +23,7 @@ BITS = 31  # of a digest and of a key, so that their product is a number of 64 b
 LOW = (1 << BITS) - 1
 DEAREST = 0.1  # of a range's rows, in keys to look up: one costs about as much as ten rows that are gone through
 USELESS = 0.5  # of the rows in leaves that differ, in keys to look up
+_NONE = (0, 0, 0)  # what a leaf without rows adds up to
 
 
 def of(one: KeyRange, was: Mapping[int, Sums], now: Mapping[int, Sums], width: int) -> Leaves | None:
@@ -47,9 +48,6 @@ def of(one: KeyRange, was: Mapping[int, Sums], now: Mapping[int, Sums], width: i
     if number > min(DEAREST * one.rows, USELESS * sum(sums[0] for sums in now.values())):
         return None
     return replace(leaves.some({}, dirty), rows=number, alone=alone)
-
-
-_NONE = (0, 0, 0)
 
 
 def changed_key(leaf: int, rows: int, digests: int, weighted: int, lo: int, hi: int) -> int | None:

@@ -15,11 +15,12 @@ from sqlglot import exp
 
 from qbcd.connectors.facts import Counter, HighWater, Index
 from qbcd.connectors.following import FollowingPrimitives
+from qbcd.connectors.leaves import LeafPrimitives
 from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import Column, KeyRange, Table
 
 
-class OptionalPrimitives(FollowingPrimitives):
+class OptionalPrimitives(FollowingPrimitives, LeafPrimitives):
     """What a :class:`~qbcd.connectors.base.Connector` can do beyond what every one must; its base alone."""
 
     moments: frozenset[str] = frozenset()  # texts that are the present time, where they are read as a time
@@ -85,56 +86,6 @@ class OptionalPrimitives(FollowingPrimitives):
             keys: Texts that `key_text` made, a sequence a key; one key at least, none twice.
         """
         raise UnsupportedPrimitive(self.name, "of_keys")
-
-    # -- leaves of a range ---------------------------------------------------------------------------------------------
-    has_leaves = False  # the primitives of this section are there
-
-    def key_leaf(self, last: Column, value: exp.Expression) -> exp.Expression:
-        """The last byte of a key's identity, by the value of its `last` column; 0 for an identity without bytes.
-
-        Asked of connectors that export snapshots, as all of this section.
-        """
-        raise UnsupportedPrimitive(self.name, "key_leaf")
-
-    def whole_number_bytes(self, key: Sequence[Column]) -> int | None:
-        """Of a key that is one whole number, how many bytes its identity has: the number's own, the highest first.
-
-        Leaves of its ranges add up digests weighted by the number as well (`qbcd.traces`). None of other keys.
-        """
-        return None
-
-    def of_whole_numbers(
-        self, select: Sequence[str], relation: str, key: Column, asked: Sequence[tuple[int, int]]
-    ) -> str:
-        """One statement for ``range_id, *select`` of the rows that have one of many keys, of which each is one number.
-
-        Args:
-            select: SQL of the output columns over alias ``t``, each with its alias.
-            relation: SQL of a FROM item without alias.
-            key: The key's column, of which `whole_number_bytes` knows.
-            asked: (range_id, key), no key twice; one at least.
-        """
-        raise UnsupportedPrimitive(self.name, "of_whole_numbers")
-
-    def range_leaves(self, relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]) -> str:
-        """One statement for what the leaves of many ranges add up to: ``range_id, n, digests, checksum, leaves``.
-
-        Args:
-            relation: SQL of a FROM item without alias, with ``qbcd_digest`` and ``qbcd_leaf``.
-            key: Key columns.
-            ranges: As in `per_range`; each of them has an answer.
-        """
-        raise UnsupportedPrimitive(self.name, "range_leaves")
-
-    def bucket_leaves(self, relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
-        """As `range_leaves`, of hash buckets, by one scan; one without rows may have no answer.
-
-        Args:
-            relation: As in `range_leaves`.
-            hashed: The relation's column of hashes.
-            ranges: As in `bucket_sums`. In what is told of one a leaf may stand more than once.
-        """
-        raise UnsupportedPrimitive(self.name, "bucket_leaves")
 
     # -- how far a watermark may go ------------------------------------------------------------------------------------
     def high_water(self, conn: Connection) -> HighWater:

@@ -17,7 +17,8 @@ from qbcd.sites.turns import turn_of
 from qbcd.sites.values import LISTED, Difference, Differences, Held, Settings, Step
 from qbcd.state import StoredRange, StreamRow
 from qbcd.strategies import IdRcs, RemoteTs
-from qbcd.strategies.cuts import Cut, HashCut, KeyCut
+from qbcd.strategies.cuts import Cut, KeyCut
+from qbcd.strategies.hashes import HashCut
 from qbcd.strategies.pages import PageCut
 
 if TYPE_CHECKING:

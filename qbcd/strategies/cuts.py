@@ -1,8 +1,8 @@
-"""How the rows of a table are put into ranges: of the key itself, or of an even hash of it (buckets).
+"""How the rows of a table are put into ranges, and ranges of the key itself.
 
 Each is asked for the same: bounds, count and checksum of each range, the rows of some. Ranges of the key are looked up
-by its index, which is cheap where the key follows the storage order; buckets are a scan of the table whatever the key.
-Ranges of pages are in `qbcd.strategies.pages`.
+by its index, which is cheap where the key follows the storage order. Ranges of a hash of the key, buckets, are in
+`qbcd.strategies.hashes`, those of pages in `qbcd.strategies.pages`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
-from qbcd import buckets, ranges, traces
+from qbcd import ranges, traces
 from qbcd.connectors.base import Connector
 from qbcd.leaves import are_some
 from qbcd.model import KeyRange, Statement, StreamPlan
@@ -24,8 +24,6 @@ Share = tuple[int, int]  # number (from 0) and how many there are
 WHOLE: Share = (0, 1)
 Range = TypeVar("Range", bound=KeyRange)
 Query = Callable[[Sequence[KeyRange], Share], Statement]
-HASH, DIGEST = "qbcd_hash", "qbcd_digest"  # the relations' columns of the key's hash, and of the row's digest
-UNEVEN = 3  # levels that a bucket may be deeper than its table needs
 # n and digests are the same, or a digest was NULL
 SUMS = {"n": "COUNT(*)", "digests": "COUNT(t.qbcd_digest)", "checksum": "COALESCE(SUM(t.qbcd_digest), 0)"}
 
@@ -220,86 +218,3 @@ class KeyCut(Cut):
             relation = self.relation(template, **extra)
             arms.append(self.connector.of_whole_numbers(select, relation, self.plan.key[0], numbers))
         return Statement("\nUNION ALL\n".join(arms))
-
-
-class HashCut(Cut):
-    """Ranges of the key's hash. They halve without asking the source, and one scan answers for all of them.
-
-    A row without a key is told by its digest, which is a hash of it already.
-    """
-
-    hashed = True
-    answers_all = False
-    per_statement = 100_000
-
-    def __init__(self, connector: Connector, plan: StreamPlan, sums_of: str) -> None:
-        super().__init__(connector, plan, sums_of)
-        self._hash = HASH if plan.key else DIGEST
-
-    def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement | None:
-        """How many rows there are, where that is not known."""
-        if within is not None:
-            return None
-        return self.row_count()
-
-    def counted(self, found: Sequence[Any], rows_per_range: int) -> int:
-        """As the source counts them."""
-        return int(found[0].n)
-
-    def ranges(self, found: Sequence[Any], rows_per_range: int, first_id: int, most: int | None) -> list[KeyRange]:
-        """Halves, halves of halves, and so on."""
-        depth = buckets.depth_for(int(found[0].n), rows_per_range)
-        return buckets.divided(min(depth, most.bit_length() - 1) if most else depth, first_id=first_id)
-
-    def parts(
-        self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange, total: int
-    ) -> list[KeyRange]:
-        """Its halves, halves of these, and so on."""
-        # what is still large so deep down are rows of one hash, which no cut would part
-        depth = buckets.depth_of([within]) + buckets.depth_for(within.rows, rows_per_range)
-        depth = min(depth, buckets.depth_for(total, rows_per_range) + UNEVEN, buckets.DEEPEST)
-        if depth <= buckets.depth_of([within]):
-            return [within]
-        return buckets.divided(depth, first_id=first_id, within=within)
-
-    def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
-        """Halves of one bucket."""
-        return buckets.joined(known, lambda rows, others: ranges.better_one(rows, others, rows_per_range, small))
-
-    def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
-        """All of them by one scan."""
-        return self._sums(asked, WHOLE, leaves=leaves)
-
-    def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
-        """One scan: where connections see one snapshot, each reads its part of the storage, else one of them all."""
-        parts = self._parts(connections)
-        if len(parts) == 1:
-            return super().passes(known, 1, leaves=leaves)
-        return [[self._sums(known, part, leaves=leaves)] for part in parts]
-
-    def rows(
-        self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
-    ) -> Statement:
-        """All of them by one scan."""
-        relation = self.relation(template, part, leaves=are_some(asked), **extra)
-        return Statement(self.connector.bucket_rows(select, relation, self._hash, asked))
-
-    def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
-        """One scan where readers see one snapshot, each of its part of the storage; else one for each of them."""
-        parts = self._parts(readers)
-        if len(parts) == 1:
-            return super().shared(query, asked, readers)
-        return [query(asked, part) for part in parts]
-
-    def _parts(self, wanted: int) -> list[Share]:
-        """Parts of the storage for so many connections; the whole where a scan cannot be parted."""
-        table = self.plan.table
-        apart = self.one_state and self.connector.has_shares(table)
-        number = min(wanted, table.pages) if apart else 1
-        return [(i, number) for i in range(number)]
-
-    def _sums(self, asked: Sequence[KeyRange], part: Share, *, leaves: bool) -> Statement:
-        relation = self.digests(part, leaves=leaves)
-        if leaves:
-            return Statement(self.connector.bucket_leaves(relation, self._hash, asked))
-        return Statement(self.connector.bucket_sums(SUMS, relation, self._hash, asked))

@@ -2,7 +2,8 @@
 
 The source answers with count and checksum of every range in one statement; only ranges that differ from what the
 replica holds are shipped. Range checksums are sums of sound 64-bit row digests (algorithms.md C20). Ranges are of the
-key, of its hash (`qbcd.strategies.cuts`) or of the table's pages (`qbcd.strategies.pages`), settled at prepare.
+key (`qbcd.strategies.cuts`), of its hash (`qbcd.strategies.hashes`) or of the table's pages (`qbcd.strategies.pages`),
+settled at prepare.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from qbcd.connectors.base import Connector
 from qbcd.model import Column, KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.base import Estimate, Keeps, Strategy
-from qbcd.strategies.cuts import WHOLE, Cut, HashCut, KeyCut, Share
+from qbcd.strategies.cuts import WHOLE, Cut, KeyCut, Share
+from qbcd.strategies.hashes import HashCut
 from qbcd.strategies.pages import PageCut
 
 CORRELATION_FLOOR = (

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import qbcd
 from qbcd import traces
+from qbcd.job import Outcome
 from qbcd.sites import streaming
 from qbcd.sites.looking import Look
 from qbcd.sites.spark import SparkSite
@@ -61,6 +65,28 @@ def _looks(monkeypatch: pytest.MonkeyPatch) -> list[Look]:
     return looks
 
 
+@contextmanager
+def _prepared(database: str, workspace: Path, spark: SparkSession) -> Iterator[qbcd.Project]:
+    """A project with the stream; at its end what it told is replayed, and has to be the table."""
+    with opened(config(database, TABLE), workspace, spark) as project:
+        copy = copy_of(database, "public.t", ["k"])
+        project.stream("s").prepare()
+        copy.take_baseline()
+        yield project
+        copy.replay(batches(workspace / "out/changes", "s"))
+        assert copy.differences() == []
+        assert project.stream("s").verify() == []
+
+
+def _polled(database: str, project: qbcd.Project, polls: int) -> list[Outcome]:
+    """What each of so many polls came to, every one after changes."""
+    outcomes: list[Outcome] = []
+    for seed in range(polls):
+        sql(database, CHANGES.format(seed=seed))
+        outcomes += poll(project, "s")
+    return outcomes
+
+
 @pytest.mark.parametrize("name", ["bigint", *(pytest.param(name, marks=pytest.mark.campaign) for name in
                                               ("smallint", "integer", "domain"))])  # fmt: skip
 def test_rows_are_looked_up(
@@ -70,19 +96,11 @@ def test_rows_are_looked_up(
     force(monkeypatch, traced=False)
     looks = _looks(monkeypatch)
     _table(database, *KEYS[name])
-    with opened(config(database, TABLE), workspace, spark) as project:
-        copy = copy_of(database, "public.t", ["k"])
-        project.stream("s").prepare()
-        copy.take_baseline()
-        for seed in range(4):
-            sql(database, CHANGES.format(seed=seed))
-            (outcome,) = poll(project, "s")
-            assert outcome.report is not None
-            shipped = outcome.report.cost.rows_shipped
-        assert shipped == looks[-1].fetched < looks[-1].rows
-        copy.replay(batches(workspace / "out/changes", "s"))
-        assert copy.differences() == []
-        assert project.stream("s").verify() == []
+    with _prepared(database, workspace, spark) as project:
+        outcomes = _polled(database, project, 4)
+    last = outcomes[-1].report
+    assert last is not None
+    assert last.cost.rows_shipped == looks[-1].fetched < looks[-1].rows
     assert [look.is_traced for look in looks] == [True, True], "the third and fourth poll; none was done again"
     for look in looks:
         traced = [r for r in look.asked if traces.is_traced(r)]
@@ -110,15 +128,8 @@ def test_rows_that_were_traced_wrongly(
 
     monkeypatch.setattr(traces, "changed_key", mistaken)
     _table(database, "bigint", "i * 3")
-    with opened(config(database, TABLE), workspace, spark) as project:
-        copy = copy_of(database, "public.t", ["k"])
-        project.stream("s").prepare()
-        copy.take_baseline()
-        for seed in range(3):
-            sql(database, CHANGES.format(seed=seed))
-            poll(project, "s")
-        copy.replay(batches(workspace / "out/changes", "s"))
-        assert copy.differences() == []
+    with _prepared(database, workspace, spark) as project:
+        _polled(database, project, 3)
         site = project.work("s").site
         assert isinstance(site, SparkSite)
         assert len(list(site.files.root.glob("batch-*"))) == 3, "what was compared wrongly is gone"
@@ -132,11 +143,8 @@ def test_what_the_source_is_asked(
     force(monkeypatch)
     looks = _looks(monkeypatch)
     _table(database, "bigint", "i")
-    with opened(config(database, TABLE), workspace, spark) as project:
-        project.stream("s").prepare()
-        for seed in range(3):
-            sql(database, CHANGES.format(seed=seed))
-            poll(project, "s")
+    with _prepared(database, workspace, spark) as project:
+        _polled(database, project, 3)
         (look,) = looks
         asked = [r for r in look.asked if traces.is_traced(r)]
         site = project.work("s").site

@@ -32,7 +32,7 @@ from qbcd.errors import QbcdError, UnsupportedPrimitive
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
 
 
-class PostgreSQL(pages.Pages, Connector):
+class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
     """The connector of PostgreSQL; see :class:`~qbcd.connectors.base.Connector` for each method."""
 
     name = "PostgreSQL"
@@ -53,7 +53,6 @@ class PostgreSQL(pages.Pages, Connector):
     bare_names = False  # the pins leave the database's own catalog alone on the search path
     exports_snapshots = True
     full_join = True
-    has_leaves = True
     scattered = frozenset({"uuid"})
     bucket_words = statements.BUCKETS
     ranges_per_statement = 100_000
@@ -249,23 +248,6 @@ class PostgreSQL(pages.Pages, Connector):
     ) -> str:  # fmt: skip
         names = [self.quote(c.name) for c in key]
         return statements.per_range(select, relation, key, ranges, names, aggregate=aggregate)
-
-    def key_leaf(self, last: Column, value: exp.Expression) -> exp.Expression:
-        return forms.key_leaf(last, value)
-
-    def whole_number_bytes(self, key: Sequence[Column]) -> int | None:
-        return leaves.whole_number_bytes(key)
-
-    def of_whole_numbers(
-        self, select: Sequence[str], relation: str, key: Column, asked: Sequence[tuple[int, int]]
-    ) -> str:
-        return leaves.of_whole_numbers(select, relation, self.quote(key.name), key, asked)
-
-    def range_leaves(self, relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]) -> str:
-        return leaves.range_leaves(relation, key, ranges, [self.quote(c.name) for c in key])
-
-    def bucket_leaves(self, relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
-        return leaves.bucket_leaves(relation, hashed, ranges)
 
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
         names = [self.quote(c.name) for c in key]

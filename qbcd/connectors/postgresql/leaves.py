@@ -1,11 +1,14 @@
-"""Statements over the leaves of ranges: what each adds up to, and the rows of some (`qbcd.leaves`)."""
+"""Statements over the leaves of ranges: what each adds up to, and the rows that they trace (`qbcd.leaves`)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sqlglot import exp
+
 from qbcd.connectors import buckets
-from qbcd.connectors.postgresql import statements
+from qbcd.connectors.base import Connector
+from qbcd.connectors.postgresql import forms, statements
 from qbcd.model import Column, KeyRange
 from qbcd.traces import LOW
 
@@ -19,43 +22,44 @@ _OF_RANGE = (
 _LEAF = "g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0)"
 
 
-def whole_number_bytes(key: Sequence[Column]) -> int | None:
-    """See :meth:`~qbcd.connectors.optional.OptionalPrimitives.whole_number_bytes`."""
-    return _WHOLE_NUMBERS.get(key[0].base_type) if len(key) == 1 else None
+class Leaves(Connector):
+    """The primitives that speak of leaves."""
 
+    has_leaves = True
 
-def of_whole_numbers(
-    select: Sequence[str], relation: str, name: str, key: Column, asked: Sequence[tuple[int, int]]
-) -> str:
-    """See :meth:`~qbcd.connectors.optional.OptionalPrimitives.of_whole_numbers`.
+    def key_leaf(self, last: Column, value: exp.Expression) -> exp.Expression:
+        return forms.key_leaf(last, value)
 
-    Two texts hold them all: of a list of values the server would take longer to read each than to look it up. OFFSET 0
-    has each looked up by the index; else the server may go through all of it, once on each connection.
-    """
-    ids, keys = (f"'{{{','.join(map(str, column))}}}'" for column in zip(*asked, strict=True))
-    return (
-        f"SELECT r.range_id, q.* FROM unnest({ids}::bigint[], {keys}::{key.base_type}[]) AS r(range_id, k)\n"
-        f"CROSS JOIN LATERAL (SELECT {', '.join(select)} FROM {relation} AS t WHERE t.{name} = r.k OFFSET 0) AS q"
-    )
+    def whole_number_bytes(self, key: Sequence[Column]) -> int | None:
+        return _WHOLE_NUMBERS.get(key[0].base_type) if len(key) == 1 else None
 
+    def of_whole_numbers(
+        self, select: Sequence[str], relation: str, key: Column, asked: Sequence[tuple[int, int]]
+    ) -> str:
+        # Two texts hold them all: a list of values takes the server longer to read than to look up. OFFSET 0 has each
+        # looked up by the index; else the server may go through all of it, once on each connection.
+        ids, keys = (f"'{{{','.join(map(str, column))}}}'" for column in zip(*asked, strict=True))
+        equal = f"t.{self.quote(key.name)} = r.k"
+        return (
+            f"SELECT r.range_id, q.* FROM unnest({ids}::bigint[], {keys}::{key.base_type}[]) AS r(range_id, k)\n"
+            f"CROSS JOIN LATERAL (SELECT {', '.join(select)} FROM {relation} AS t WHERE {equal} OFFSET 0) AS q"
+        )
 
-def range_leaves(relation: str, key: Sequence[Column], ranges: Sequence[KeyRange], key_names: Sequence[str]) -> str:
-    """See :meth:`~qbcd.connectors.optional.OptionalPrimitives.range_leaves`."""
-    sums, leaf = list(_OF_LEAF), _LEAF
-    if whole_number_bytes(key):
-        sums.append(f"sum((t.qbcd_digest & {LOW}) * (t.{key_names[0]}::bigint & {LOW})) AS weighted")
-        leaf += " || ':' || coalesce(g.weighted, 0)"
-    of_range = _OF_RANGE.format(leaf=leaf)
+    def range_leaves(self, relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]) -> str:
+        names = [self.quote(c.name) for c in key]
+        sums, leaf = list(_OF_LEAF), _LEAF
+        if self.whole_number_bytes(key):
+            sums.append(f"sum((t.qbcd_digest & {LOW}) * (t.{names[0]}::bigint & {LOW})) AS weighted")
+            leaf += " || ':' || coalesce(g.weighted, 0)"
+        of_range, of_leaf = _OF_RANGE.format(leaf=leaf), ", ".join(sums)
 
-    def body(condition: str) -> str:
-        rows = f"(SELECT t.* FROM {relation} AS t WHERE {condition} OFFSET 0) AS t"
-        return f"SELECT {of_range} FROM (SELECT t.qbcd_leaf, {', '.join(sums)} FROM {rows} GROUP BY t.qbcd_leaf) AS g"
+        def body(condition: str) -> str:
+            rows = f"(SELECT t.* FROM {relation} AS t WHERE {condition} OFFSET 0) AS t"
+            return f"SELECT {of_range} FROM (SELECT t.qbcd_leaf, {of_leaf} FROM {rows} GROUP BY t.qbcd_leaf) AS g"
 
-    return statements.arms_of(body, key, ranges, key_names)
+        return statements.arms_of(body, key, ranges, names)
 
-
-def bucket_leaves(relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
-    """See :meth:`~qbcd.connectors.optional.OptionalPrimitives.bucket_leaves`."""
-    words, sums = statements.BUCKETS, list(_OF_LEAF)
-    of_range, groups = buckets.grouped(words, sums, relation, hashed, ranges, beside=statements.LEAF)
-    return f"SELECT {of_range} AS range_id, {_OF_RANGE.format(leaf=_LEAF)}\nFROM {groups} AS g\nGROUP BY 1"
+    def bucket_leaves(self, relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
+        words, sums = statements.BUCKETS, list(_OF_LEAF)
+        of_range, groups = buckets.grouped(words, sums, relation, hashed, ranges, beside=statements.LEAF)
+        return f"SELECT {of_range} AS range_id, {_OF_RANGE.format(leaf=_LEAF)}\nFROM {groups} AS g\nGROUP BY 1"
