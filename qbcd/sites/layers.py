@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NO_RANGE = -1
+_NTH = f"row_number() OVER (PARTITION BY {', '.join(IDENTITY)} ORDER BY batch_seq DESC) AS nth"
 
 
 def merged(
@@ -36,7 +37,7 @@ def merged(
     """
     names = [*IDENTITY, "digest", *(f"c{i}" for i in range(value_columns(base)))]
     alone = alone or about <= compare.FEW_ROWS
-    rows, in_leaves = base.selectExpr(*names), leaves.are_some(asked)
+    rows, in_leaves = base if base.columns == names else base.selectExpr(*names), leaves.are_some(asked)
     if deltas is not None and not in_leaves:  # leaves name their ranges
         deltas = deltas.where(one_of([r.range_id for r in asked]))
     latest = None if deltas is None else _named(deltas, names)
@@ -64,16 +65,15 @@ def _named(batches: DataFrame, names: Sequence[str]) -> DataFrame:
 
 def _newest(rows: DataFrame) -> DataFrame:
     """Of the rows of each key the latest."""
-    nth = f"row_number() OVER (PARTITION BY {', '.join(IDENTITY)} ORDER BY batch_seq DESC) AS nth"
-    return rows.selectExpr("*", nth).where("nth = 1")
+    return rows.selectExpr("*", _NTH).where("nth = 1")
 
 
 def _sifted(rows: DataFrame, latest: DataFrame | None, names: Sequence[str]) -> DataFrame:
     """`rows` with `latest` on top, for one task: all tasks go through much to find these few."""
     if latest is None:
         return rows.repartition(1)
-    both = rows.selectExpr("*", "FALSE AS gone", "-1L AS batch_seq").unionByName(latest)
-    return _newest(both.repartition(1)).where("NOT gone").selectExpr(*names)
+    both = rows.selectExpr("*", "FALSE AS gone", "-1L AS batch_seq").union(latest).repartition(1)
+    return both.selectExpr("*", _NTH).where("nth = 1 AND NOT gone").selectExpr(*names)
 
 
 def _in_one_task(rows: DataFrame, latest: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -103,20 +103,21 @@ def together(frames: Sequence[DataFrame], *, alone: bool = False) -> DataFrame:
 
 
 def leaves_of(spark: SparkSession, asked: Sequence[KeyRange]) -> DataFrame:
-    """The leaves that ranges ask for, as rows (range_id, tail, alone).
+    """The leaves that ranges ask for, as rows (of_range, tail, alone) that every task gets.
 
     `tail` is the byte that the identities of keys in the leaf end with, none where an identity has no bytes, which is
     in leaf 0; `alone` the identity of the one key of it that is asked for, NULL for all.
     """
     # one text, which Spark takes apart: a list of values would take it longer to read than all the rest
     listed = " ".join(f"{r.range_id:d}:{','.join(_tails(r))}" for r in asked)
-    return spark.sql(
-        "SELECT CAST(substring_index(one, ':', 1) AS BIGINT) AS range_id, "
+    listing = spark.sql(
+        "SELECT CAST(substring_index(one, ':', 1) AS BIGINT) AS of_range, "
         "unhex(substring_index(leaf, '=', 1)) AS tail, "
         "CASE WHEN leaf LIKE '%=%' THEN unhex(substring_index(leaf, '=', -1)) END AS alone "
         f"FROM (SELECT explode(split('{listed}', ' ')) AS one) "
         "LATERAL VIEW explode(split(substring_index(one, ':', -1), ',')) AS leaf"
     )
+    return F.broadcast(listing)
 
 
 def _tails(one: KeyRange) -> Iterator[str]:
@@ -130,8 +131,8 @@ def _tails(one: KeyRange) -> Iterator[str]:
 
 def of_leaves(rows: DataFrame, some: DataFrame) -> DataFrame:
     """Those of `rows` that `some` leaves ask for."""
-    here = "r.range_id = l.range_id AND substring(r.key_id, -1, 1) = l.tail AND coalesce(l.alone, r.key_id) = r.key_id"
-    return rows.alias("r").join(F.broadcast(some).alias("l"), F.expr(here), "left_semi")
+    here = "range_id = of_range AND substring(key_id, -1, 1) = tail AND coalesce(alone, key_id) = key_id"
+    return rows.join(some, F.expr(here), "left_semi")
 
 
 def one_of(ids: Sequence[int]) -> str:

@@ -121,7 +121,7 @@ def killed_and_restarted(scene: Scene, point: str, reverted: bool, *, own_spark:
     scene.check()
 
 
-@over("strategy", STRATEGIES, elsewhere=["mds"], new=False)
+@over("strategy", STRATEGIES, elsewhere=[], new=False)
 def test_reset_after_a_kill_begins_a_new_epoch(kind: str, strategy: str, stage: Stage) -> None:
     """Rule A3: numbers go on, and no event of the new epoch has an id of the old one."""
     scene = stage.scene(kind, strategy, "jsonl")

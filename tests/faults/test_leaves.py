@@ -91,9 +91,8 @@ def _of_another_version(path: Path) -> None:
 
 
 HARMS = [
-    _gone,
     _of_another_version,
-    *(pytest.param(h, marks=pytest.mark.campaign) for h in (_damaged, _of_another_state)),
+    *(pytest.param(h, marks=pytest.mark.campaign) for h in (_gone, _damaged, _of_another_state)),
 ]
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from qbcd.model import BatchHeader
 
-STRATEGIES = ("mds", "id_rcs")
+BOTH = ("id_rcs", pytest.param("mds", marks=pytest.mark.campaign))
 GUARDED: dict[str, Any] = {"guards": {"max_delete_fraction": 0.2}}
 TWO_SINKS = {
     "changes": {"type": "jsonl", "path": "out/changes"},
@@ -144,7 +144,7 @@ def unblock(folder: Path) -> None:
 
 
 # Rule 17: a confirmation is for one version and one number of deletes, and is used up.
-@over("strategy", STRATEGIES, elsewhere=[])
+@over("strategy", BOTH, elsewhere=[])
 def test_a_confirmation_counts_once(strategy: str, database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, strategy, spark, **GUARDED) as scene:
         scene.begin()
@@ -169,7 +169,7 @@ def test_a_confirmation_counts_once(strategy: str, database: str, workspace: Pat
 
 
 # Rule 17: a guard stops detection, not the delivery of what is staged; and an emptied source is asked about.
-@over("strategy", ["id_rcs", pytest.param("mds", marks=pytest.mark.campaign)], elsewhere=[])
+@over("strategy", BOTH, elsewhere=[])
 def test_staged_batches_go_out_while_a_guard_holds(
     strategy: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:
@@ -226,7 +226,7 @@ def test_compaction_killed_before_its_commit(
 
 
 # Rule 23: a batch goes when every sink has it and the replica does not rest on it; oldest first.
-@over("strategy", STRATEGIES, elsewhere=[])
+@over("strategy", BOTH, elsewhere=[])
 def test_retention_waits_for_every_sink(
     strategy: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

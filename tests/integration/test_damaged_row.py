@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@over("strategy", ["mds", "id_rcs"])
+@over("strategy", ["mds", "id_rcs"], elsewhere=["mds"])
 def test_a_damaged_row_is_refused_until_it_is_reset(
     strategy: str, place: Place, workspace: Path, spark: SparkSession
 ) -> None:

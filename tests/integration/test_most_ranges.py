@@ -37,8 +37,15 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranges, "MOST_RANGES", MOST)
 
 
-@pytest.mark.parametrize("analyzed", [True, False])
-@pytest.mark.parametrize("buckets", ["key", "hash"])
+@pytest.mark.parametrize(
+    ("buckets", "analyzed"),
+    [
+        ("key", True),
+        ("hash", False),
+        pytest.param("key", False, marks=pytest.mark.campaign),
+        pytest.param("hash", True, marks=pytest.mark.campaign),
+    ],
+)
 def test_a_large_table_is_cut_into_few(
     database: str, spark: SparkSession, workspace: Path, buckets: str, analyzed: bool
 ) -> None:
