@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy.engine import URL, Connection
@@ -21,7 +22,7 @@ from qbcd.connectors.facts import Counter, HighWater, Index, JdbcDriver, Privile
 from qbcd.connectors.halving import by_halving
 from qbcd.connectors.optional import OptionalPrimitives
 from qbcd.errors import QbcdError
-from qbcd.model import Column, KeyRange, ServerIdentity, Table
+from qbcd.model import Column, KeyRange, ServerIdentity, Table, Travel
 
 __all__ = ["Connector", "Counter", "HighWater", "Index", "JdbcDriver", "Privileges"]
 
@@ -95,9 +96,9 @@ class Connector(OptionalPrimitives, ABC):
             statement_timeout: Seconds after which the source cancels a statement, 0 for never.
         """
 
-    @abstractmethod
     def jdbc_options(self, url: URL, *, fetchsize: int) -> dict[str, str]:
-        """Options of a Spark JDBC read beside the URL: driver, user, password, `fetchsize`; names in lower case."""
+        """Options of a Spark JDBC read beside the URL, with names in lower case."""
+        return self.driver.options(url, fetchsize)
 
     def jdbc_query(self, sql: str) -> str:
         """`sql` as the JDBC driver takes it, whose parser may see placeholders in the database's own operators."""
@@ -155,13 +156,11 @@ class Connector(OptionalPrimitives, ABC):
     def clock_ms(self, conn: Connection) -> int:
         """The source's clock, milliseconds since 1970 UTC."""
 
-    @abstractmethod
     def override_travel(self, column: Column, kind: str) -> Column:
-        """The column with `types: {column: kind}` applied.
-
-        Raises:
-            ValueError: The kind is unknown or does not fit.
-        """
+        """The column with `types: {column: kind}` applied; a ValueError where the kind is unknown."""
+        if kind != "text":
+            raise ValueError(f"a column can only be made to travel as text, not as {kind!r}")
+        return replace(column, travel=Travel("text"))
 
     @abstractmethod
     def type_problem(self, column: Column) -> str:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from sqlalchemy.engine import URL
+
+from qbcd.errors import ConfigError
+
 
 class Alike(IntEnum):
     """What equal values of a column have in common."""
@@ -33,6 +37,22 @@ class JdbcDriver:
     jar_names: tuple[str, ...]
     debian: str
     safe_from: tuple[str, ...] = ()
+
+    def options(self, url: URL, fetchsize: int) -> dict[str, str]:
+        """Driver, user, password and fetch size of a Spark JDBC read.
+
+        Raises:
+            ConfigError: `fetchsize` is below 1: the driver would then hold the whole result in memory, or read it
+                outside of the transaction, where the pinned snapshot does not hold.
+        """
+        if fetchsize < 1:
+            raise ConfigError(f"jdbc.fetchsize is {fetchsize}", remedy="1 is the least; 10000 serves well")
+        options = {"driver": self.driver_class, "fetchsize": str(fetchsize)}
+        if url.username:
+            options["user"] = url.username
+        if url.password is not None:
+            options["password"] = str(url.password)
+        return options
 
 
 @dataclass(frozen=True)

@@ -112,9 +112,6 @@ class MySQLFamily(Connector):
             url, self.spelling, self.driver.driver_class, properties or {}, statement_timeout=statement_timeout
         )
 
-    def jdbc_options(self, url: URL, *, fetchsize: int) -> dict[str, str]:
-        return session.jdbc_options(url, self.driver.driver_class, fetchsize=fetchsize)
-
     def explain_error(self, error: BaseException, *, stream: str, source: str) -> QbcdError:
         return errors.explain_error(error, stream=stream, source=source)
 
@@ -181,9 +178,6 @@ class MySQLFamily(Connector):
 
     def index_right(self, conn: Connection, table: Table) -> str:
         return access.index_right(conn, table, self.grants_of(conn))
-
-    def override_travel(self, column: Column, kind: str) -> Column:
-        return types.override_travel(column, kind)
 
     def type_problem(self, column: Column) -> str:
         return types.type_problem(column)

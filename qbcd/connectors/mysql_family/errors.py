@@ -7,12 +7,10 @@ rows (a duplicate entry), so of those only the kind is repeated.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from qbcd.connectors.troubles import full, other, read_only
-from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SchemaChanged, SourceError
+from qbcd.connectors.troubles import Maker, full, locked, no_database, other, read_only, schema, timed_out, unreachable
+from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SourceError
 
-_Maker = Callable[[str, str, str], QbcdError]
 _JDBC = re.compile(r"SQL\w*Exception: ([^\n]*)")
 _NUMBERED = re.compile(r"""^\((\d+), ['"](.*)['"]\)$""", re.DOTALL)
 _CONNECTION = re.compile(r"^\(conn=\d+\)\s*|^Could not connect to \S+\s*:\s*")
@@ -31,30 +29,6 @@ def _privilege(message: str, stream: str, source: str) -> QbcdError:
 
 def _login(message: str, stream: str, source: str) -> QbcdError:
     remedy = "check the user and the password of the source, and the hosts from which the user may come"
-    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
-
-
-def _unreachable(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "check host, port, network and TLS settings of the source's url"
-    return SourceError(f"source {source} cannot be reached: {message}", remedy=remedy, stream=stream)
-
-
-def _database(message: str, stream: str, source: str) -> QbcdError:
-    return ConfigError(f"source {source}: {message}", remedy="check the database in the source's url", stream=stream)
-
-
-def _schema(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "if this is meant, `qbcd reset` the stream and `qbcd prepare` it again"
-    return SchemaChanged(f"source {source}: {message}", remedy=remedy, stream=stream)
-
-
-def _timeout(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "raise the source's statement time-out, or look for who cancelled it"
-    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
-
-
-def _lock(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "another session holds the table or its rows, for instance for DDL; the next poll tries again"
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
@@ -93,30 +67,30 @@ def _family(message: str, stream: str, source: str) -> QbcdError:
     return ConfigError(f"source {source} is another kind of server than its url says: {message}", remedy=remedy)
 
 
-_NUMBERS: dict[int, _Maker] = {
+_NUMBERS: dict[int, Maker] = {
     1045: _login, 1698: _login, 1251: _login, 1862: _login, 1820: _login, 4151: _login,
     1044: _privilege, 1142: _privilege, 1143: _privilege, 1227: _privilege, 1370: _privilege, 1410: _privilege,
-    1049: _database,
-    2002: _unreachable, 2003: _unreachable, 2006: _unreachable, 2013: _unreachable, 2026: _unreachable,
-    1040: _unreachable, 1129: _unreachable, 1130: _unreachable, 1053: _unreachable, 1203: _unreachable,
-    1146: _schema, 1054: _schema, 1051: _schema, 1412: _schema, 1356: _schema,
-    1969: _timeout, 3024: _timeout, 1317: _timeout,
-    1205: _lock, 1213: _lock, 1099: _lock, 1020: _lock,
+    1049: no_database,
+    2002: unreachable, 2003: unreachable, 2006: unreachable, 2013: unreachable, 2026: unreachable,
+    1040: unreachable, 1129: unreachable, 1130: unreachable, 1053: unreachable, 1203: unreachable,
+    1146: schema, 1054: schema, 1051: schema, 1412: schema, 1356: schema,
+    1969: timed_out, 3024: timed_out, 1317: timed_out,
+    1205: locked, 1213: locked, 1099: locked, 1020: locked,
     1021: full, 1026: full, 1114: full, 1290: _option, 1792: read_only, 1836: read_only,
     1193: _family, 1690: _out_of_range, 1665: _binlog,
     1286: _engine, 1118: _wide, 1117: _wide, 1071: _wide, 1153: _packet, 1301: _packet,
 }  # fmt: skip
 # What the JDBC driver's text tells, where no number is left.
-_WORDS: tuple[tuple[str, _Maker], ...] = (
+_WORDS: tuple[tuple[str, Maker], ...] = (
     (r"Access denied for user .* to database|command denied|Access denied; you need", _privilege),
     (r"Access denied for user|authentication", _login),
-    (r"Unknown database", _database),
-    (r"doesn't exist|Unknown column|Unknown table|definition has changed", _schema),
-    (r"max_statement_time|maximum statement execution time|execution was interrupted|time.?out.*statement", _timeout),
-    (r"Lock wait timeout|Deadlock found|Record has changed since last read", _lock),
+    (r"Unknown database", no_database),
+    (r"doesn't exist|Unknown column|Unknown table|definition has changed", schema),
+    (r"max_statement_time|maximum statement execution time|execution was interrupted|time.?out.*statement", timed_out),
+    (r"Lock wait timeout|Deadlock found|Record has changed since last read", locked),
     (r"Disk full|The table '.*' is full|No space left on device", full),
     (r"packet bigger|max_allowed_packet", _packet),
-    (r"onnect|ocket|ommunications|unknown host|timed? ?out|SSL|certificate|closed", _unreachable),
+    (r"onnect|ocket|ommunications|unknown host|timed? ?out|SSL|certificate|closed", unreachable),
 )
 
 
@@ -143,14 +117,14 @@ def explain_error(error: BaseException, *, stream: str, source: str) -> QbcdErro
 def is_of_text(error: BaseException) -> bool:
     """Whether the server says that a statement's text is at fault; drivers file such errors under several classes."""
     number, _ = _said(getattr(error, "orig", None) or error)
-    return number > 0 and _NUMBERS.get(number, other) in (other, _schema)
+    return number > 0 and _NUMBERS.get(number, other) in (other, schema)
 
 
 def denies(error: BaseException) -> bool:
     """See :meth:`~qbcd.connectors.base.Connector.denies`; a trigger may speak by almost any number."""
     number, _ = _said(getattr(error, "orig", None) or error)
     client = 2000 <= number < 3000  # the driver's own, of the connection
-    return number > 0 and not client and _NUMBERS.get(number, other) in (other, _schema, _privilege)
+    return number > 0 and not client and _NUMBERS.get(number, other) in (other, schema, _privilege)
 
 
 def _said(error: BaseException) -> tuple[int, str]:

@@ -176,22 +176,6 @@ def jdbc_url(
     return f"jdbc:mysql://{place}?{'&'.join(f'{name}={value}' for name, value in settings.items())}"
 
 
-def jdbc_options(url: URL, driver_class: str, *, fetchsize: int) -> dict[str, str]:
-    """Driver, user, password and fetch size of a Spark JDBC read.
-
-    Raises:
-        ConfigError: `fetchsize` is below 1: the driver would then hold the whole result in memory.
-    """
-    if fetchsize < 1:
-        raise ConfigError(f"jdbc.fetchsize is {fetchsize}", remedy="1 is the least; 10000 serves well")
-    options = {"driver": driver_class, "fetchsize": str(fetchsize)}
-    if url.username:
-        options["user"] = url.username
-    if url.password is not None:
-        options["password"] = str(url.password)
-    return options
-
-
 def is_local(host: str | None) -> bool:
     """Whether `host` is this machine: loopback, a socket, or none at all."""
     if not host or host.startswith("/") or host.rstrip(".").lower() == "localhost":

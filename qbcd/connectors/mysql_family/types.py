@@ -144,17 +144,6 @@ def index_problem(columns: Sequence[Column]) -> str:
     return f"columns of {size} bytes together; it holds {INDEX_BYTES}" if size > INDEX_BYTES else ""
 
 
-def override_travel(column: Column, kind: str) -> Column:
-    """The column with `types: {column: kind}` applied; `text` is the only override.
-
-    Raises:
-        ValueError: The kind is another one.
-    """
-    if kind != "text":
-        raise ValueError(f"a column can only be made to travel as text, not as {kind!r}")
-    return replace(column, travel=Travel("text"))
-
-
 def alike(column: Column) -> Alike:
     """See :meth:`~qbcd.connectors.base.Connector.alike`: a collation gives way to another one, and to numbers."""
     if column.base_type in STRINGS or column.base_type in CHOICES or column.base_type == "json":

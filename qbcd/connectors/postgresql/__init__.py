@@ -97,9 +97,6 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
     ) -> str:
         return session.jdbc_url(url, properties or {}, stream=stream, statement_timeout=statement_timeout)
 
-    def jdbc_options(self, url: URL, *, fetchsize: int) -> dict[str, str]:
-        return session.jdbc_options(url, fetchsize=fetchsize)
-
     def jdbc_query(self, sql: str) -> str:
         return session.jdbc_query(sql)
 
@@ -202,9 +199,6 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
 
     def index_right(self, conn: Connection, table: Table) -> str:
         return access.index_right(conn, table)
-
-    def override_travel(self, column: Column, kind: str) -> Column:
-        return types.override_travel(column, kind)
 
     def type_problem(self, column: Column) -> str:
         return types.type_problem(column)

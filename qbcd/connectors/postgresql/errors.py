@@ -7,16 +7,13 @@ message's first line is repeated, with anything that looks like a password taken
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from qbcd.connectors.troubles import full, other, read_only
-from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SchemaChanged, SourceError
+from qbcd.connectors.troubles import Maker, full, locked, no_database, other, read_only, schema, timed_out, unreachable
+from qbcd.errors import MissingPrivilege, QbcdError, Refused, SourceError
 
 _SECRET = re.compile(r"(?i)(password\s*=\s*)('[^']*'|\S+)|(://[^\s:/@]*:)[^\s@]*(@)")
 _JDBC = re.compile(r"PSQLException: (?:ERROR|FATAL|PANIC): ([^\n]*)|PSQLException: ([^\n]*)")
 _LEVEL = re.compile(r"^(?:.*?:\s)?(?:ERROR|FATAL|PANIC):\s+")
-
-_Maker = Callable[[str, str, str], QbcdError]
 
 
 def _row_security(message: str, stream: str, source: str) -> QbcdError:
@@ -41,32 +38,8 @@ def _login(message: str, stream: str, source: str) -> QbcdError:
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
-def _unreachable(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "check host, port, network and TLS settings of the source's url"
-    return SourceError(f"source {source} cannot be reached: {message}", remedy=remedy, stream=stream)
-
-
-def _database(message: str, stream: str, source: str) -> QbcdError:
-    return ConfigError(f"source {source}: {message}", remedy="check the database in the source's url", stream=stream)
-
-
-def _schema(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "if this is meant, `qbcd reset` the stream and `qbcd prepare` it again"
-    return SchemaChanged(f"source {source}: {message}", remedy=remedy, stream=stream)
-
-
 def _snapshot(message: str, stream: str, source: str) -> QbcdError:
     remedy = "the session that held the snapshot ended; the next poll begins anew"
-    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
-
-
-def _timeout(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "raise the source's statement time-out, or look for who cancelled it"
-    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
-
-
-def _lock(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "another session holds the table or its rows, for instance for DDL; the next poll tries again"
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
@@ -76,42 +49,42 @@ def _standby(message: str, stream: str, source: str) -> QbcdError:
 
 
 # SQLSTATE, or a class of them, to message; first match wins.
-_STATES: tuple[tuple[str, _Maker], ...] = (
+_STATES: tuple[tuple[str, Maker], ...] = (
     ("28", _login),
-    ("08", _unreachable),
-    ("3D000", _database),
+    ("08", unreachable),
+    ("3D000", no_database),
     ("42501", _privilege),
-    ("42P01", _schema),
-    ("42703", _schema),
-    ("3F000", _schema),
-    ("57014", _timeout),
-    ("55P03", _lock),
-    ("40P01", _lock),
-    ("40001", _lock),
+    ("42P01", schema),
+    ("42703", schema),
+    ("3F000", schema),
+    ("57014", timed_out),
+    ("55P03", locked),
+    ("40P01", locked),
+    ("40001", locked),
     ("25006", read_only),
     ("53100", full),
-    ("57P", _unreachable),
-    ("53300", _unreachable),
+    ("57P", unreachable),
+    ("53300", unreachable),
 )
 # Those that speak of the session, of locks, of room and of the server itself: another time they may be gone.
 _PASSING = ("08", "25", "28", "3D", "40", "53", "54", "55P03", "57", "58", "F0", "XX")
 # What a SQLSTATE does not tell apart from other things.
-_SPECIAL: tuple[tuple[str, _Maker], ...] = (
+_SPECIAL: tuple[tuple[str, Maker], ...] = (
     (r"row-level security policy", _row_security),
     (r"invalid snapshot identifier|could not import the requested snapshot|snapshot \".*\" does not exist", _snapshot),
     (r"conflict with recovery", _standby),
 )
 # Before a session stands, the driver gives no SQLSTATE; Spark passes on text alone.
-_WORDS: tuple[tuple[str, _Maker], ...] = (
+_WORDS: tuple[tuple[str, Maker], ...] = (
     (r"password authentication failed|no password supplied|no pg_hba\.conf entry|authentication failed", _login),
     (r"role \".*\" (does not exist|is not permitted to log in)", _login),
-    (r"database \".*\" does not exist", _database),
+    (r"database \".*\" does not exist", no_database),
     (r"permission denied", _privilege),
-    (r"(column|relation|schema) .* does not exist", _schema),
-    (r"canceling statement due to (statement timeout|user request)", _timeout),
-    (r"canceling statement due to lock timeout|deadlock detected|could not serialize access", _lock),
+    (r"(column|relation|schema) .* does not exist", schema),
+    (r"canceling statement due to (statement timeout|user request)", timed_out),
+    (r"canceling statement due to lock timeout|deadlock detected|could not serialize access", locked),
     (r"No space left on device", full),
-    (r"connection|could not translate host name|timeout expired|timed out|SSL|certificate", _unreachable),
+    (r"connection|could not translate host name|timeout expired|timed out|SSL|certificate", unreachable),
 )
 
 

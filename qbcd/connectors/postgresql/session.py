@@ -178,23 +178,6 @@ def jdbc_url(url: URL, properties: Mapping[str, str], *, stream: str, statement_
     return f"jdbc:postgresql://{place}?{urlencode(settings)}"
 
 
-def jdbc_options(url: URL, *, fetchsize: int) -> dict[str, str]:
-    """Driver, user, password and fetch size of a Spark JDBC read.
-
-    Raises:
-        ConfigError: `fetchsize` is below 1: the driver would then read outside a transaction, and the snapshot pin
-            would silently not hold.
-    """
-    if fetchsize < 1:
-        raise ConfigError(f"jdbc.fetchsize is {fetchsize}", remedy="1 is the least; 10000 serves well")
-    options = {"driver": DRIVER_CLASS, "fetchsize": str(fetchsize)}
-    if url.username:
-        options["user"] = url.username
-    if url.password is not None:
-        options["password"] = str(url.password)
-    return options
-
-
 def _jdbc_tls(url: URL) -> dict[str, str]:
     """The URL's options by the JDBC driver's names."""
     settings = {}

@@ -143,17 +143,6 @@ def key_problem(column: Column) -> str:
     return f"{column.sql_type} has no total order that qbcd knows"
 
 
-def override_travel(column: Column, kind: str) -> Column:
-    """The column with `types: {column: kind}` applied; `text` is the only override.
-
-    Raises:
-        ValueError: The kind is another one.
-    """
-    if kind != "text":
-        raise ValueError(f"a column can only be made to travel as text, not as {kind!r}")
-    return replace(column, travel=Travel("text"))
-
-
 def _comparison(column: Column) -> Comparison:
     base = column.base_type
     if base in HIDING or (base in STRINGS and is_nondeterministic(column)):
