@@ -14,6 +14,7 @@ from qbcd.check import Finding, check_left, check_machine, check_stream
 from qbcd.config import StreamConfig, config_from_dict, load_config
 from qbcd.consumer import doubts_batches, enroll_python, waiting
 from qbcd.delivery import retire_sink, waiting_for
+from qbcd.failures import one_message
 from qbcd.job import JobReport, Outcome, poll, run_always, run_once
 from qbcd.left import LeftStream, left_streams
 from qbcd.model import BatchHeader, StreamPlan
@@ -69,7 +70,9 @@ class StreamHandle:
 
     def prepare(self) -> Report:
         """Creates qbcd's tables or folders and takes the baseline; nothing happens when that is done already."""
-        return prepare_stream(self._project.work(self.name))
+        stream = self._project.work(self.name)
+        with one_message(stream):
+            return prepare_stream(stream)
 
     def poll(self) -> Iterator[Batch]:
         """Looks at the source once, then yields every batch that this consumer has not acknowledged, oldest first.
@@ -97,7 +100,9 @@ class StreamHandle:
 
     def verify(self) -> Differences:
         """Compares replica and source in full; the result is a list, `truncated` where it holds not all."""
-        return verify_stream(self._project.work(self.name))
+        stream = self._project.work(self.name)
+        with one_message(stream):
+            return verify_stream(stream)
 
     def reset(self, *, discard: bool = False) -> None:
         """Forgets replica and checkpoint; consumers must reload. Refuses while batches wait, unless `discard`."""

@@ -35,6 +35,8 @@ from qbcd.spark.provider import SparkProvider
 from qbcd.state import StreamRow
 from qbcd.stream import Stream
 
+PROBE_BYTES = 1 << 20  # that the workdir has to have room for
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -245,14 +247,15 @@ def _driver(wanted: Wanted, spark_conf: Mapping[str, str]) -> Finding:
 
 
 def _writable(workdir: Path) -> None:
-    """Makes and removes a folder in the workdir, or in its nearest parent that exists."""
+    """Makes and removes a file in the workdir, or in its nearest parent that exists."""
     there = next(path for path in (workdir, *workdir.parents) if path.exists())
     try:
-        with tempfile.TemporaryDirectory(prefix=".qbcd-check-", dir=there):
-            pass
+        with tempfile.TemporaryFile(prefix=".qbcd-check-", dir=there) as probe:
+            probe.write(bytes(PROBE_BYTES))
+            probe.flush()
     except OSError as error:
         raise Refused(
-            f"workdir {workdir} cannot be written: {error.strerror}", remedy="check its owner and rights"
+            f"workdir {workdir} cannot be written: {error.strerror}", remedy="check its owner, rights and free space"
         ) from error
 
 

@@ -10,10 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from qbcd.errors import LeaseHeld, QbcdError, Refused, SparkFailed
+from qbcd.errors import LeaseHeld, QbcdError, Refused
+from qbcd.failures import one_message
 from qbcd.model import Cost
 from qbcd.run import run_stream
-from qbcd.spark.jdbc import is_of_java, spark_failure
 from qbcd.state import Run
 from qbcd.stream import Report, Stream
 
@@ -55,7 +55,8 @@ def poll(stream: Stream) -> Outcome:
     """One poll with its line in the history; errors of qbcd become the outcome."""
     started = time.time()
     try:
-        report = _run(stream)
+        with one_message(stream):
+            report = run_stream(stream)
     except QbcdError as error:
         error.stream = error.stream or stream.name
         kind: Literal["refused", "failed"] = "refused" if isinstance(error, Refused) else "failed"
@@ -79,32 +80,6 @@ def _record(stream: Stream, run: Run, cost: Cost | None = None) -> None:
         stream.project.record_run(run, cost)
     except QbcdError as error:
         log.warning("stream %s: this poll is missing in the history: %s", stream.name, error)
-
-
-def _run(stream: Stream) -> Report:
-    """`run_stream`, with whatever else goes wrong as one message: a stream that fails ends no other."""
-    try:
-        return run_stream(stream)
-    except QbcdError:
-        raise
-    except Exception as error:
-        raise _told(error, stream) from error
-
-
-def _told(error: Exception, stream: Stream) -> QbcdError:
-    died = stream.site.spark.failure() if is_of_java(error) else None
-    if died is not None:
-        return died
-    said = spark_failure(error)
-    if said is not None:
-        return SparkFailed(f"Spark failed: {said}", remedy="nothing was committed; see its log above")
-    if isinstance(error, OSError) and error.filename is not None:
-        what = f"{error.filename}: {error.strerror}"
-        return QbcdError(
-            what, remedy="check the workdir's owner, rights and free space; the next poll goes on from here"
-        )
-    first = (str(error).strip().splitlines() or [""])[0]
-    return QbcdError(f"unexpected {type(error).__name__}: {first}", remedy="run with -v for the traceback")
 
 
 def _looked(outcome: Outcome) -> bool:

@@ -8,6 +8,7 @@ process dies.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,12 +20,15 @@ from qbcd.catalog.resolve import Frozen, resolve
 from qbcd.catalog.source import Session
 from qbcd.delivery import deliver, enroll, pending, removed_sinks
 from qbcd.errors import ConfigError, QbcdError, Refused, SchemaChanged, SinkConflict
+from qbcd.failures import one_message
 from qbcd.model import StreamPlan
-from qbcd.sites import Differences, Site, not_prepared
+from qbcd.sites import Differences, Held, Site, not_prepared
 from qbcd.sites.moved import refuse_moved
 from qbcd.sql import check_chance, check_operators, check_restriction, restriction_probe, restriction_remedy
 from qbcd.state import StreamRow
 from qbcd.stream import Report, Stream
+
+log = logging.getLogger("qbcd")
 
 
 def run_stream(stream: Stream) -> Report:
@@ -46,10 +50,24 @@ def run_stream(stream: Stream) -> Report:
                 deliver(stream, held, report)
         report.warnings += removed_sinks(stream)
         if not any(isinstance(failure, SinkConflict) for failure in report.failures.values()):
-            stream.site.collect(
-                plan, held, stream.settings
-            )  # else a state that went back would drop a newer one's files
+            _tidy(stream, plan, held, report)  # else a state that went back would drop a newer one's files
     return report
+
+
+def _tidy(stream: Stream, plan: StreamPlan, held: Held, report: Report) -> None:
+    """Upkeep, of which a failure is a warning: what was found is committed, and has to be told.
+
+    Raises:
+        Refused: The state is not what it has to be.
+    """
+    try:
+        with one_message(stream):
+            stream.site.collect(plan, held, stream.settings)
+    except Refused:
+        raise
+    except QbcdError as error:
+        log.debug("stream %s: upkeep failed", stream.name, exc_info=True)
+        report.warnings.append(f"upkeep failed, and is tried again after the next poll: {error.what} ({error.remedy})")
 
 
 def prepare_stream(stream: Stream) -> Report:

@@ -195,15 +195,22 @@ class Source:
         engine = self._engine(stream, read_only)
         pins = self.connector.session_pins() if snapshot is None else self.connector.snapshot_pins(snapshot)
         pins = self.connector.steady_pins() if steady else pins
+        failed: QbcdError | None = None
         try:
             with engine.connect() as connection:
                 if level is not None:
                     connection.execution_options(isolation_level=level)
                 session = Session(connection)
                 session.run("; ".join(pins))
-                yield session
+                try:
+                    yield session
+                except QbcdError as error:
+                    failed = error
+                    raise
                 connection.commit()
         except SQLAlchemyError as error:
+            if failed is not None:  # and then the session could not even be rolled back, since it had ended
+                raise failed from failed.__cause__
             raise self.explain(error, stream) from error
 
     def _engine(self, stream: str, read_only: bool) -> Engine:

@@ -144,10 +144,14 @@ class Files:
         part_id = f"{kind}-{held.row.fencing_token}-{uuid.uuid4().hex}"
         folder = self.root / part_id
         writer = frame.selectExpr(*casts(fields)).write.options(**(_PLAIN if kind == PASSING else _USUAL))
-        if source is None:
-            writer.parquet(to_write(folder))
-        else:
-            explained(lambda: writer.parquet(to_write(folder)), lambda e: source.explain(e, self.stream))
+        try:
+            if source is None:
+                writer.parquet(to_write(folder))
+            else:
+                explained(lambda: writer.parquet(to_write(folder)), lambda e: source.explain(e, self.stream))
+        except Exception:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         folder.chmod(0o700)
         written = sorted(folder.iterdir())
         for path in written:

@@ -69,7 +69,7 @@ def refuse_mark(source: Source, session: Session, strategy: Stamped, place: Plac
         problem = connector.system_mark_problem(conn, "", plan.table)
         if problem:
             raise UnsafeWatermark(problem, stream=plan.stream, where=place("timestamp"),
-                                  remedy="use a time-stamp column, or id_rcs, mds or id")  # fmt: skip
+                                  remedy="use a time-stamp column, or id_rcs")  # fmt: skip
         return
     refuse_blind(source, session, plan, connector.high_water(conn).blind)
     if strategy.kind == "counter":

@@ -164,7 +164,8 @@ class ProjectState(StateDatabase):
         for sink, done in self.acknowledged(stream).items():
             shown = prints.get(done[:2], done.fingerprint) if done.fingerprint else ""
             if last < done[:2] or shown != done.fingerprint:
-                raise _went_back(stream, sink, done, f"{last[0]}-{last[1]} ({shown or 'no fingerprint'})")
+                seen = min(last, done[:2])
+                raise _went_back(stream, sink, done, f"{seen[0]}-{seen[1]} ({prints.get(seen) or 'no fingerprint'})")
 
     def retire_sink(self, stream: str, sink: str) -> None:
         """Forgets a sink that was taken out of the stream's configuration."""

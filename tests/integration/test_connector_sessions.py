@@ -46,6 +46,14 @@ def test_a_reader_cannot_write_and_sees_one_state(shop: Source, database: str) -
         assert session.one("SELECT current_setting('default_transaction_read_only')")[0] == "on"
 
 
+def test_what_went_wrong_is_told_though_the_session_has_ended(shop: Source, database: str) -> None:
+    """Else a refusal would read as a source that cannot be reached, which is tried again."""
+    with pytest.raises(Refused, match="by itself") as told, shop.read("orders") as session:
+        sql(database, f"SELECT pg_terminate_backend({session.one('SELECT pg_backend_pid()')[0]}, 5000)")
+        raise Refused("by itself")
+    assert told.value.__cause__ is None
+
+
 def _all_ended(database: str) -> None:
     until = time.monotonic() + 10
     ours = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'qbcd/orders'"

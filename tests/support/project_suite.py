@@ -131,7 +131,7 @@ class ProjectSuite:
         for row in (None, site_row(100, 4), site_row(99, 8)):
             with pytest.raises(StateConflict, match="gone back"):
                 state.check_acks(STREAM, row, [])
-        with pytest.raises(StateConflict, match=r"holds batch 100-5 \(f5\), the site shows 100-7 \(fork\)"):
+        with pytest.raises(StateConflict, match=r"holds batch 100-5 \(f5\), the site shows 100-5 \(fork\)"):
             state.check_acks(STREAM, site_row(100, 7), [header(5, fingerprint="fork")])
 
     def test_a_sink_is_enrolled_once_and_holds_nothing_yet(self, state: ProjectState) -> None:

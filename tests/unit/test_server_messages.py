@@ -34,6 +34,7 @@ def jdbc(text: str) -> Exception:
         ("postgresql", Coded("53100", 'could not extend file "base/1": No space left on device'), "extend file", FULL),
         ("postgresql", jdbc("could not write to file: No space left on device"), "could not write", FULL),
         ("postgresql", Coded("25006", "cannot execute INSERT in a read-only transaction"), "INSERT in", READ_ONLY),
+        ("postgresql", Coded("0A000", "cannot set transaction read-write mode during recovery"), "recovery", READ_ONLY),
         ("postgresql", Coded("22012", "division by zero"), "division by zero", OTHER),
         ("mariadb", Exception(1213, "Deadlock found when trying to get lock"), "Deadlock found", LOCK),
         ("mariadb", Exception(1020, "Record has changed since last read in table 't'"), "Record has changed", LOCK),

@@ -39,7 +39,10 @@ def _login(message: str, stream: str, source: str) -> QbcdError:
 
 
 def _snapshot(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "the session that held the snapshot ended; the next poll begins anew"
+    remedy = (
+        "the session that held the snapshot ended, as a standby ends those that its replay waits for, by its "
+        "max_standby_streaming_delay; the next poll begins anew"
+    )
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
@@ -73,6 +76,7 @@ _SPECIAL: tuple[tuple[str, Maker], ...] = (
     (r"row-level security policy", _row_security),
     (r"invalid snapshot identifier|could not import the requested snapshot|snapshot \".*\" does not exist", _snapshot),
     (r"conflict with recovery", _standby),
+    (r"during recovery", read_only),  # what a statement of ours cannot do then is to write
 )
 # Before a session stands, the driver gives no SQLSTATE; Spark passes on text alone.
 _WORDS: tuple[tuple[str, Maker], ...] = (

@@ -1,0 +1,53 @@
+"""One message for whatever goes wrong in a run that no room below had a word for: Spark, its Java, files, a bug."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from qbcd.errors import QbcdError, SparkFailed
+from qbcd.spark.jdbc import is_of_java, spark_failure
+from qbcd.stream import Stream
+
+_OF_FILES = re.compile(
+    r"No space left|quota exceeded|Read-only file system|Mkdirs failed|Permission denied|not a directory", re.IGNORECASE
+)
+
+
+@contextmanager
+def one_message(stream: Stream) -> Iterator[None]:
+    """Turns errors that are not qbcd's own into one that is, and names the stream."""
+    try:
+        yield
+    except QbcdError:
+        raise
+    except Exception as error:
+        told = of(error, stream)
+        told.stream = stream.name
+        raise told from error
+
+
+def of(error: Exception, stream: Stream) -> QbcdError:
+    """What to say of an error that is not qbcd's own."""
+    died = stream.site.spark.failure() if is_of_java(error) else None
+    if died is not None:
+        return died
+    said = spark_failure(error)
+    if said is not None and _OF_FILES.search(said):
+        return SparkFailed(
+            f"Spark failed: {said}",
+            remedy="check free space and rights of the workdir, which qbcd check tries, and of Spark's local folder; "
+            "the next run goes on from what was committed",
+        )  # fmt: skip
+    if said is not None:
+        return SparkFailed(
+            f"Spark failed: {said}", remedy="the next run goes on from what was committed; -v shows more"
+        )
+    if isinstance(error, OSError) and error.filename is not None:
+        return QbcdError(
+            f"{error.filename}: {error.strerror}",
+            remedy="check the workdir's owner, rights and free space; the next run goes on from what was committed",
+        )
+    first = (str(error).strip().splitlines() or [""])[0]
+    return QbcdError(f"unexpected {type(error).__name__}: {first}", remedy="run with -v for the traceback")

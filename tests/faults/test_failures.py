@@ -1,0 +1,101 @@
+"""What fails beside the rows: the room that a killed poll took, upkeep, files, Spark; each is told by its cause."""
+
+from __future__ import annotations
+
+import errno
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from qbcd import failures
+from qbcd.errors import QbcdError, SparkFailed, StateConflict
+from qbcd.sites import upkeep
+from qbcd.spark.paths import to_write
+from tests.faults.child import kill_at
+from tests.faults.stage import rubbish
+from tests.support import layered, sql
+from tests.support.pausing import at
+from tests.support.project import poll
+from tests.support.scene import STREAM, Scene
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+IDLE = "FROM pg_stat_activity WHERE application_name = 'qbcd/s' AND state = 'idle in transaction'"
+
+
+def test_what_a_killed_poll_left_goes_before_room_is_needed(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layered.always(monkeypatch)
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        scene.change()
+        kill_at("before_commit", scene.data, workspace, spark, constants=layered.ALWAYS)
+        left: list[list[str]] = [rubbish(scene)]
+        with scene.again() as project, at("after_snapshot", lambda: left.append(rubbish(scene))):
+            poll(project, STREAM)
+        assert [bool(names) for names in left] == [True, False]
+        assert len(scene.check()) == 2
+
+
+def test_a_snapshot_whose_session_has_ended_is_told(database: str, workspace: Path, spark: SparkSession) -> None:
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        scene.change()
+        end = f"SELECT pg_terminate_backend(pid, 5000) {IDLE}"
+        with at("after_checksums", lambda: sql(database, end)), pytest.raises(QbcdError, match="snapshot") as told:
+            scene.poll()
+        assert "the session that held the snapshot ended" in str(told.value)
+        scene.poll()
+        scene.check()
+
+
+def test_upkeep_that_fails_hides_no_batch(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        scene.change()
+        with monkeypatch.context() as failing:
+
+            def collect(*args: object) -> None:
+                raise OSError(errno.ENOSPC, "No space left on device", "/full")
+
+            failing.setattr(upkeep, "collect", collect)
+            outcome = scene.poll()
+        assert outcome.report is not None
+        assert (outcome.exit_code, len(outcome.report.headers)) == (0, 1)
+        (warning,) = [w for w in outcome.report.warnings if w.startswith("upkeep failed")]
+        assert "/full: No space left on device" in warning
+        with monkeypatch.context() as failing, pytest.raises(StateConflict, match="overtaken"):
+
+            def refuse(*args: object) -> None:
+                raise StateConflict("overtaken")
+
+            failing.setattr(upkeep, "collect", refuse)
+            scene.poll()
+        scene.poll()
+        scene.check()
+
+
+def test_files_and_spark_are_told_in_one_message(database: str, workspace: Path, spark: SparkSession) -> None:
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.make_table()
+        work = scene.project.work(STREAM)
+        root = work.site.files.root  # type: ignore[attr-defined]
+        root.parent.mkdir(parents=True, exist_ok=True)
+        root.write_text("in the way")
+        with pytest.raises(QbcdError, match=re.escape(f"stream {STREAM}: {root}: File exists (check the workdir's")):
+            scene.prepare()
+        with pytest.raises(SparkFailed) as told, failures.one_message(work):
+            spark.range(1).write.parquet(to_write(root / "below"))
+        assert str(told.value).startswith(f"stream {STREAM}: Spark failed: ")
+        assert "check free space and rights of the workdir" in str(told.value)
+        root.unlink()
+        scene.prepare()
+        scene.change()
+        scene.poll()
+        scene.check()
