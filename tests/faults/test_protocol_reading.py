@@ -15,6 +15,7 @@ from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import SchemaChanged, SourceChanged, SourceError, StateConflict
 from tests.support import sql, wait_until
+from tests.support.embedded import while_stopped
 from tests.support.pausing import AFTER_PLAN, at
 from tests.support.places import Place, over
 from tests.support.scene import STREAM, Scene
@@ -243,17 +244,11 @@ def test_a_restored_server(workspace: Path, spark: SparkSession, tmp_path: Path)
 def copy_of(server: EmbeddedPostgres) -> Path:
     """A cold copy of the server's files, which then goes on."""
     backup = server.directory / "backup"
-    _while_stopped(server, ["cp", "-a", str(server.directory / "data"), str(backup)])
+    while_stopped(server, ["cp", "-a", str(server.directory / "data"), str(backup)])
     return backup
 
 
 def restore(server: EmbeddedPostgres, backup: Path) -> None:
     """Puts the copy in the place of the server's files."""
     data = str(server.directory / "data")
-    _while_stopped(server, ["sh", "-c", f"rm -rf {data} && cp -a {backup} {data}"])
-
-
-def _while_stopped(server: EmbeddedPostgres, command: list[str]) -> None:
-    assert server._pg_ctl("stop", "-m", "fast").returncode == 0
-    assert server._run(command).returncode == 0
-    assert server._pg_ctl("start", "-l", str(server.directory / "log")).returncode == 0
+    while_stopped(server, ["sh", "-c", f"rm -rf {data} && cp -a {backup} {data}"])

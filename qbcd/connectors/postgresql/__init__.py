@@ -132,6 +132,9 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
     def export_snapshot(self, conn: Connection) -> str:
         return str(conn.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one())
 
+    def check_in_source(self, conn: Connection, table: Table, *, stream: str, own: Sequence[str] = ()) -> None:
+        access.refuse_standby(conn, stream)
+
     def clock_ms(self, conn: Connection) -> int:
         sql = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
         return int(conn.exec_driver_sql(sql).scalar_one())

@@ -11,6 +11,7 @@ from sqlalchemy.engine import Connection
 
 from qbcd.connectors.facts import Counter, Index
 from qbcd.connectors.postgresql.catalog import rows_of
+from qbcd.errors import Refused
 from qbcd.model import Column, Table
 
 # The table with what is read in its place: what a view selects from, children and partitions.
@@ -202,6 +203,19 @@ def _spoiling(plan: Mapping[str, Any], family: set[tuple[str, str]]) -> dict[str
 
 
 # -- rights ----------------------------------------------------------------------------------------------------------
+def refuse_standby(conn: Connection, stream: str) -> None:
+    """Refuses a server that only replays what another one writes.
+
+    Raises:
+        Refused: It is one.
+    """
+    if conn.exec_driver_sql("SELECT pg_is_in_recovery()").scalar_one():
+        raise Refused(
+            "the source is a standby, which takes no writes", stream=stream,
+            remedy="poll the primary, or use a strategy that only reads, such as id_rcs",
+        )  # fmt: skip
+
+
 def write_rights(conn: Connection, table: Table, update: Sequence[str], delete: bool) -> str:
     """See :meth:`~qbcd.connectors.base.Connector.write_rights`."""
     row, place = _rights(conn, table, update), f"{table.schema}.{table.name}"
