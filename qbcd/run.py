@@ -67,7 +67,8 @@ def _tidy(stream: Stream, plan: StreamPlan, held: Held, report: Report) -> None:
         raise
     except QbcdError as error:
         log.debug("stream %s: upkeep failed", stream.name, exc_info=True)
-        report.warnings.append(f"upkeep failed, and is tried again after the next poll: {error.what} ({error.remedy})")
+        error.stream = ""  # which the report names
+        report.warnings.append(f"upkeep failed, and is tried again after the next poll: {error}")
 
 
 def prepare_stream(stream: Stream) -> Report:

@@ -154,7 +154,6 @@ class SparkSite(Site):
     # -- detect ------------------------------------------------------------------------------------------------------
     def detect(self, plan: StreamPlan, settings: Settings, held: Held) -> Iterator[Detection]:
         strategy = self.strategy(plan)
-        upkeep.sweep(self, held)  # what a killed process left, before room is needed
         change = change_of(held.row.checkpoint, plan)
         if isinstance(strategy, RemoteTs):
             yield from remote.poll(self, plan, strategy, settings, held)

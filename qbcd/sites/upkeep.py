@@ -30,7 +30,7 @@ WITH_UNREAD = 1.5  # times the replica's rows, up to which files may grow by row
 
 
 def collect(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -> None:
-    """Folds large batches into the replica, drops expired batches, lets go of files that nothing names."""
+    """Folds large batches into the replica, drops expired batches, sweeps files that nothing names."""
     changed = compact(site, plan, held, settings)
     store, stream = site.store, site.stream
     with site.writing() as conn:
@@ -42,17 +42,9 @@ def collect(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
         for header in store.expired_batches(conn, stream, through, settings.retain.total_seconds()):
             store.delete_batch(conn, stream, header.epoch, header.seq)
             changed = True
-    site.swept = site.swept and not changed
-    sweep(site, held)
-
-
-def sweep(site: SparkSite, held: Held) -> None:
-    """Removes files that nothing names, unless none was let go since this process did so, or somebody reads."""
-    if site.swept:
-        return
-    store, stream = site.store, site.stream
-    with site.writing() as conn:
-        store.lock(conn, stream, site.project.project_id, held.row.version, held.row.fencing_token)
+        site.swept = site.swept and not changed
+        if site.swept:  # nothing was let go since the last sweep of this process
+            return
         store.expire_pins(conn, stream)
         pins = store.pins(conn, stream)
         named = {s.segment_id for s in store.segments(conn, stream)}

@@ -1,4 +1,4 @@
-"""What fails beside the rows: the room that a killed poll took, upkeep, files, Spark; each is told by its cause."""
+"""What fails beside the rows: sessions, upkeep, files, Spark; each is told by its cause."""
 
 from __future__ import annotations
 
@@ -13,32 +13,14 @@ from qbcd import failures
 from qbcd.errors import QbcdError, SparkFailed, StateConflict
 from qbcd.sites import upkeep
 from qbcd.spark.paths import to_write
-from tests.faults.child import kill_at
-from tests.faults.stage import rubbish
-from tests.support import layered, sql
+from tests.support import sql
 from tests.support.pausing import at
-from tests.support.project import poll
 from tests.support.scene import STREAM, Scene
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 IDLE = "FROM pg_stat_activity WHERE application_name = 'qbcd/s' AND state = 'idle in transaction'"
-
-
-def test_what_a_killed_poll_left_goes_before_room_is_needed(
-    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    layered.always(monkeypatch)
-    with Scene(database, workspace, "id_rcs", spark) as scene:
-        scene.begin()
-        scene.change()
-        kill_at("before_commit", scene.data, workspace, spark, constants=layered.ALWAYS)
-        left: list[list[str]] = [rubbish(scene)]
-        with scene.again() as project, at("after_snapshot", lambda: left.append(rubbish(scene))):
-            poll(project, STREAM)
-        assert [bool(names) for names in left] == [True, False]
-        assert len(scene.check()) == 2
 
 
 def test_a_snapshot_whose_session_has_ended_is_told(database: str, workspace: Path, spark: SparkSession) -> None:
