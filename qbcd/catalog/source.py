@@ -195,7 +195,7 @@ class Source:
         engine = self._engine(stream, read_only)
         pins = self.connector.session_pins() if snapshot is None else self.connector.snapshot_pins(snapshot)
         pins = self.connector.steady_pins() if steady else pins
-        failed: QbcdError | None = None
+        failed: Exception | None = None
         try:
             with engine.connect() as connection:
                 if level is not None:
@@ -204,7 +204,9 @@ class Source:
                 session.run("; ".join(pins))
                 try:
                     yield session
-                except QbcdError as error:
+                except SQLAlchemyError:
+                    raise
+                except Exception as error:
                     failed = error
                     raise
                 connection.commit()
