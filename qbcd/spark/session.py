@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from qbcd.errors import ConfigError, EnvironmentMissing, Refused
 from qbcd.spark import archive
+from qbcd.spark.hadoop import leave_out_yarn
 from qbcd.spark.handover import can_hand_over, handed_over, uninterrupted
 from qbcd.spark.jdbc import spark_failure
 from qbcd.spark.machine import require_java
@@ -166,6 +167,8 @@ def create_session(settings: SparkSettings, drivers: Sequence[Path], *, cache: P
         try:
             with handed_over(own):
                 session = SparkSession.builder.config(conf=conf).getOrCreate()
+            if settings.master.startswith("local"):
+                leave_out_yarn(session, settings.conf)
             # Where an earlier session of this process left its JVM, SQL settings still have to be made ours.
             for name in FIXED:
                 if name.startswith("spark.sql."):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import qbcd
 from qbcd.sites import DatabaseSite
+from qbcd.spark.hadoop import leave_out_yarn
 from qbcd.spark.provider import MIDDLE_ROWS, SMALL, SMALL_ROWS, SparkProvider
 from tests.support.places import Place
 from tests.support.project import config
@@ -42,6 +43,27 @@ def test_few_rows_have_a_session_of_the_same_context(spark: SparkSession) -> Non
     assert middle.conf.get("spark.sql.codegen.factoryMode") == spark.conf.get("spark.sql.codegen.factoryMode")
     assert middle.conf.get("spark.sql.shuffle.partitions") == str(spark.sparkContext.defaultParallelism)
     assert {one.conf.get("spark.sql.session.timeZone") for one in (small, middle)} == {"UTC"}
+
+
+def test_yarn_s_defaults_do_not_travel_with_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    context = spark.sparkContext
+    assert context._jvm is not None
+    hadoop, mine = context._jsc.hadoopConfiguration(), "yarn.of.mine"
+    assert hadoop.getPropsWithPrefix("yarn.").isEmpty(), "the session was made by qbcd, with a local master"
+    fresh = context._jvm.org.apache.hadoop.conf.Configuration()
+    assert fresh.getPropsWithPrefix("yarn.").size() > 100, "Hadoop has them where nothing leaves them out"
+    try:
+        hadoop.set(mine, "1")
+        hadoop.set("yarn.of.others", "1")
+        leave_out_yarn(spark, {f"spark.hadoop.{mine}"})
+        spark.range(3).write.parquet(str(tmp_path / "p"))
+        assert spark.read.parquet(str(tmp_path / "p")).count() == 3
+        assert hadoop.getPropsWithPrefix("yarn.").toString() == "{of.mine=1}", "no job brings them back"
+    finally:
+        hadoop.unset(mine)
+    others = set(fresh.getPropsWithPrefix("").keySet().toString().strip("[]").split(", "))
+    kept = set(hadoop.getPropsWithPrefix("").keySet().toString().strip("[]").split(", "))
+    assert {name for name in others - kept if not name.startswith("yarn.")} == set(), "all others are there"
 
 
 def test_sinks_get_small_batches_there_and_users_in_their_own(

@@ -126,6 +126,7 @@ def test_a_value_that_no_typed_sink_takes(
         assert copy.differences() == []
 
 
+@pytest.mark.campaign
 def test_generated_code_is_the_same_at_every_poll(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
