@@ -16,8 +16,11 @@ from qbcd.cli.output import Output, worst
 from qbcd.errors import QbcdError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from qbcd.api import Project
     from qbcd.left import LeftStream
+    from qbcd.state import DeliveryFailure
     from qbcd.status import StreamStatus
 
 NumberOfEvents = Annotated[int, typer.Option("-n", min=1, max=100_000, help="How many events.")]
@@ -48,12 +51,7 @@ def status(output: Output, streams: StreamNames = None) -> int:
         table.add_row(f"[bold]{escape(one.stream)}[/]", one.strategy, *_row(one, reads=reads))
     output.show(table)
     for one in found:
-        if one.error:
-            output.say(f"[bold red]error:[/] {escape(output.masked(_placed(one)))}")
-        for sink, failure in one.failures.items():
-            times = words.counted(failure.attempts, "attempt")
-            said = failure.message.removeprefix(f"sink {sink}: ")
-            text = f"stream {one.stream}: sink {sink}: {said} ({times}, last {_ago(failure.at)})"
+        for text in _errors(one):
             output.say(f"[bold red]error:[/] {escape(output.masked(text))}")
     for one_left in left:
         output.warn(one_left.told())
@@ -67,6 +65,21 @@ def _left(output: Output, project: Project) -> list[LeftStream]:
     except QbcdError as error:
         output.warn(f"streams that were taken out were not looked for: {error}")
         return []
+
+
+def _errors(one: StreamStatus) -> Iterator[str]:
+    """What is wrong with a stream, each thing once: the error of the last poll may be that of a sink."""
+    told = {sink for sink, failure in one.failures.items() if failure.message in one.error}
+    if one.error:
+        yield "; ".join([_placed(one), *(_attempts(one.failures[sink]) for sink in sorted(told))])
+    for sink, failure in one.failures.items():
+        if sink not in told:
+            said = failure.message.removeprefix(f"sink {sink}: ")
+            yield f"stream {one.stream}: sink {sink}: {said} ({_attempts(failure)})"
+
+
+def _attempts(failure: DeliveryFailure) -> str:
+    return f"{words.counted(failure.attempts, 'attempt')}, last {_ago(failure.at)}"
 
 
 def _placed(one: StreamStatus) -> str:

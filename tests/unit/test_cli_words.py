@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,9 +12,12 @@ from pydantic import SecretStr
 from rich.markup import escape
 
 from qbcd.cli import words
+from qbcd.cli.look import _errors
 from qbcd.cli.output import Output, _called_secrets, _secrets, worst
 from qbcd.config import config_from_dict
 from qbcd.model import Cost
+from qbcd.state import DeliveryFailure
+from qbcd.status import StreamStatus
 
 
 def test_events() -> None:
@@ -34,6 +39,28 @@ def test_size(number: int, text: str) -> None:
 )
 def test_age(seconds: float, text: str) -> None:
     assert words.age(seconds) == text
+
+
+def test_what_is_wrong_with_a_stream_is_told_once() -> None:
+    ago = time.time() - 65
+    full = DeliveryFailure(ago, "sink changes: No space left on device: /out", 3)
+    down = DeliveryFailure(ago, "sink lake: it is down", 1)
+    last_poll = f"stream s: {full.message} (make room)"
+
+    def told(error: str, **failures: DeliveryFailure) -> list[str]:
+        one = StreamStatus("s", "mds", timedelta(minutes=5))
+        one.error, one.failures = error, failures
+        return list(_errors(one))
+
+    assert told(last_poll, changes=full, lake=down) == [
+        f"{last_poll}; 3 attempts, last 1 min ago",
+        "stream s: sink lake: it is down (1 attempt, last 1 min ago)",
+    ]
+    assert told("no route", lake=down) == [
+        "stream s: no route", "stream s: sink lake: it is down (1 attempt, last 1 min ago)",
+    ]  # fmt: skip
+    assert told("", lake=down) == ["stream s: sink lake: it is down (1 attempt, last 1 min ago)"]
+    assert told("") == []
 
 
 def test_cost() -> None:
