@@ -69,9 +69,10 @@ def _left(output: Output, project: Project) -> list[LeftStream]:
 
 def _errors(one: StreamStatus) -> Iterator[str]:
     """What is wrong with a stream, each thing once: the error of the last poll may be that of a sink."""
-    told = {sink for sink, failure in one.failures.items() if failure.message in one.error}
+    told = {sink: _attempts(failure) for sink, failure in one.failures.items() if failure.message in one.error}
     if one.error:
-        yield "; ".join([_placed(one), *(_attempts(one.failures[sink]) for sink in sorted(told))])
+        several = len(told) > 1
+        yield "; ".join([_placed(one), *(f"{sink}: {times}" if several else times for sink, times in told.items())])
     for sink, failure in one.failures.items():
         if sink not in told:
             said = failure.message.removeprefix(f"sink {sink}: ")

@@ -6,22 +6,18 @@ rows, packing and unpacking them is dear beside its work.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _YARN = "yarn."
-_OURS = "spark.hadoop."  # before the name of a setting of Hadoop's, where the user has it in a configuration of Spark's
 
 
-def leave_out_yarn(session: SparkSession, said: Collection[str]) -> None:
-    """Leaves YARN's defaults out of what travels with tasks; for a session of a local master.
+def leave_out_yarn(session: SparkSession) -> None:
+    """Leaves YARN's defaults out of what travels with tasks; for a session of a local master, without jobs so far.
 
-    Args:
-        session: A session without jobs so far.
-        said: Names of the settings that the user gave Spark, which stay.
+    What a file of the site, or the user, says otherwise stays.
     """
     context = session.sparkContext
     jvm, hadoop = context._jvm, context._jsc.hadoopConfiguration()
@@ -30,8 +26,10 @@ def leave_out_yarn(session: SparkSession, said: Collection[str]) -> None:
     # Both read more defaults when a job first needs them, and everything again with them: better now than later.
     jvm.org.apache.hadoop.mapreduce.util.ConfigUtil.loadResources()
     jvm.org.apache.hadoop.fs.FileSystem.getLocal(hadoop)
+    defaults = jvm.org.apache.hadoop.conf.Configuration(False)
+    defaults.addResource("yarn-default.xml")
+    alike = hadoop.getPropsWithPrefix(_YARN)
+    alike.entrySet().retainAll(defaults.getPropsWithPrefix(_YARN).entrySet())
     # One answer with all names: a call for each would take as long as what is saved.
-    names = hadoop.getPropsWithPrefix(_YARN).keySet().toString().strip("[]").split(", ")
-    for name in filter(None, names):
-        if f"{_OURS}{_YARN}{name}" not in said:
-            hadoop.unset(_YARN + name)
+    for name in filter(None, alike.keySet().toString().strip("[]").split(", ")):
+        hadoop.unset(_YARN + name)

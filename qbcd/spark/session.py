@@ -168,7 +168,7 @@ def create_session(settings: SparkSettings, drivers: Sequence[Path], *, cache: P
             with handed_over(own):
                 session = SparkSession.builder.config(conf=conf).getOrCreate()
             if settings.master.startswith("local"):
-                leave_out_yarn(session, settings.conf)
+                leave_out_yarn(session)
             # Where an earlier session of this process left its JVM, SQL settings still have to be made ours.
             for name in FIXED:
                 if name.startswith("spark.sql."):

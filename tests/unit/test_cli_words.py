@@ -56,6 +56,10 @@ def test_what_is_wrong_with_a_stream_is_told_once() -> None:
         f"{last_poll}; 3 attempts, last 1 min ago",
         "stream s: sink lake: it is down (1 attempt, last 1 min ago)",
     ]
+    both = f"{last_poll}; stream s: {down.message}"
+    assert told(both, changes=full, lake=down) == [
+        f"{both}; changes: 3 attempts, last 1 min ago; lake: 1 attempt, last 1 min ago"
+    ]
     assert told("no route", lake=down) == [
         "stream s: no route", "stream s: sink lake: it is down (1 attempt, last 1 min ago)",
     ]  # fmt: skip
