@@ -36,7 +36,7 @@ def moved(before: str, now: str) -> tuple[dict[int, Sums], dict[int, Sums]]:
 
 def some(sums: Mapping[int, Sums], leaves: Iterable[int]) -> Leaves:
     """`leaves`, with the count and checksum that `sums` has of them."""
-    return Leaves(_bits(leaves), sum(one[0] for one in sums.values()), sum(one[1] for one in sums.values()))
+    return Leaves(as_bits(leaves), sum(one[0] for one in sums.values()), sum(one[1] for one in sums.values()))
 
 
 def added(texts: Iterable[str]) -> str:
@@ -66,7 +66,8 @@ def share_of(density: float, rows: float) -> float:
     return 1.0 - float((1 - density) ** max(1.0, rows))
 
 
-def _bits(leaves: Iterable[int]) -> bytes:
+def as_bits(leaves: Iterable[int]) -> bytes:
+    """A bit for each of `leaves`, as :class:`~qbcd.model.Leaves` has them."""
     bits = 0
     for leaf in leaves:
         bits |= 1 << leaf

@@ -10,15 +10,13 @@ the range that end with the leaf's byte.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TypeVar
 
 from qbcd import leaves
 from qbcd.leaves import Sums
 from qbcd.model import KeyRange, Leaves
 
-Range = TypeVar("Range", bound=KeyRange)
 BITS = 31  # of a digest and of a key, so that their product is a number of 64 bits
 LOW = (1 << BITS) - 1
 DEAREST = 0.1  # of a range's rows, in keys to look up: one costs about as much as ten rows that are gone through
@@ -85,20 +83,8 @@ def _guesses(rows: int, low: int) -> tuple[int, ...]:
 
 
 def is_traced(asked: KeyRange) -> bool:
-    """Whether rows of a range are looked up by key."""
+    """Whether rows of a range are looked up by such keys."""
     return asked.only is not None and asked.only.alone is not None
-
-
-def parted(asked: Iterable[Range]) -> tuple[list[Range], list[tuple[int, int]]]:
-    """The ranges that are not traced, and (range_id, key) of what is looked up in the others."""
-    whole: list[Range] = []
-    numbers: list[tuple[int, int]] = []
-    for one in asked:
-        if is_traced(one):
-            numbers += ((one.range_id, key) for key in keys(one))
-        else:
-            whole.append(one)
-    return whole, numbers
 
 
 def keys(asked: KeyRange) -> Iterator[int]:

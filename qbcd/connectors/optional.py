@@ -73,8 +73,9 @@ class OptionalPrimitives(FollowingPrimitives, LeafPrimitives):
         raise UnsupportedPrimitive(self.name, "key_text")
 
     def of_keys(
-        self, select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]]
-    ) -> str:
+        self, select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]],
+        ids: Sequence[int] = (),
+    ) -> str:  # fmt: skip
         """``SELECT <select> FROM relation t`` of the rows with the given keys, each found through the key's index.
 
         Asked of connectors that export snapshots, in which a row that is not found again is an error.
@@ -84,6 +85,7 @@ class OptionalPrimitives(FollowingPrimitives, LeafPrimitives):
             relation: SQL of a FROM item without alias.
             key: Key columns.
             keys: Texts that `key_text` made, a sequence a key; one key at least, none twice.
+            ids: Of the range that each key is in, where the rows are to have it as ``range_id``, their first column.
         """
         raise UnsupportedPrimitive(self.name, "of_keys")
 

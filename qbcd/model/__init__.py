@@ -5,7 +5,7 @@ Nothing here opens a connection, reads a clock or imports Spark.
 
 from qbcd.model.batches import BatchHeader, Consistency, Cost, digest_of
 from qbcd.model.columns import Column, Comparison, ServerIdentity, Table, Travel, TravelKind, names, travel_from_json
-from qbcd.model.plans import KeyRange, Leaves, Statement, StreamPlan
+from qbcd.model.plans import KeyRange, Leaves, NamedKey, Statement, StreamPlan
 
 __all__ = [
     "BatchHeader",
@@ -15,6 +15,7 @@ __all__ = [
     "Cost",
     "KeyRange",
     "Leaves",
+    "NamedKey",
     "ServerIdentity",
     "Statement",
     "StreamPlan",

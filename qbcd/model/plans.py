@@ -98,6 +98,14 @@ class StreamPlan:
 
 
 @dataclass(frozen=True)
+class NamedKey:
+    """One key: its identity, by which rows are joined, and the texts by which the source finds it again."""
+
+    identity: bytes
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Leaves:
     """Some of a range's leaves (`qbcd.leaves`), and the count and checksum of the rows in them.
 
@@ -105,12 +113,14 @@ class Leaves:
         bits: A bit for each leaf, the least of the first byte for leaf 0.
         alone: Where not None, rows are looked up by key (`qbcd.traces`): the identity of the one key that is asked for
             of a leaf; of leaves that have none here, all keys that can be in them.
+        named: Rows of these keys alone are asked for of the leaves that they are in (`qbcd.recent`).
     """
 
     bits: bytes
     rows: int
     checksum: int
     alone: Mapping[int, bytes] | None = None
+    named: tuple[NamedKey, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from qbcd import hooks
 from qbcd.catalog.meaning import plan_before
 from qbcd.errors import TornRead
 from qbcd.model import BatchHeader, Cost, StreamPlan
-from qbcd.sites import compare, leaves, narrow, paging, streaming, upkeep
+from qbcd.sites import compare, leaves, narrow, paging, recent, streaming, upkeep
 from qbcd.sites.auditing import AUDIT, AUDITED
 from qbcd.sites.files import PASSING, Part
 from qbcd.sites.guards import ACCEPTED_SOURCE
@@ -63,6 +63,7 @@ def poll(
             if not wanted.asked:
                 _nothing_found(site, plan, settings, held, snapshot, turn, wanted)
                 return Detection(None, Cost(wanted.scanned, 0, 0, len(turn.due), 0, time.monotonic() - started))
+            wanted = recent.traced(site, strategy, snapshot, turn, settings, held, wanted)
             size = settings.range_size(total_of(held, wanted))
             if by_hash := paging.given_up(site, plan, strategy, snapshot, settings, held, turn, wanted):
                 plan, wanted = by_hash
@@ -106,8 +107,8 @@ def _fetch(
     if wanted.traced and streaming.is_open(strategy, snapshot, wanted.traced):
         try:
             return streaming.compared(site, plan, strategy, snapshot, wanted.traced, settings, held)
-        except TornRead:  # several changes of a leaf looked like one of another row
-            site.progress("some rows were traced wrongly; all rows of their leaves are read")
+        except TornRead:  # several changes looked like one of another row, or rows are gone that nothing told of
+            site.progress("the rows that were looked up are not all that changed; more are read")
     moved = None
     if not wanted.taken and narrow.is_worth(strategy, snapshot, wanted, _density(held)):
         moved = narrow.fetch(site, strategy, snapshot, wanted, settings, held)
@@ -137,11 +138,15 @@ def _is_whole(snapshot: Snapshot) -> bool:
 
 
 def _noted(
-    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, wanted: Look, held: Held, found: Found
-) -> dict[str, Any]:
+    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, wanted: Look, held: Held, found: Found, *,
+    by_key: bool,
+) -> dict[str, Any]:  # fmt: skip
     """When the last audit was, how densely changes lay, and what leaves add up to: by these the next poll goes."""
-    events = sum(found.counts.values())
-    moves = leaves.found(site.files, held, wanted, events) if leaves.may_be_asked(strategy, snapshot, turn) else {}
+    events, spared = sum(found.counts.values()), by_key and not wanted.leaves
+    may = leaves.may_be_asked(strategy, snapshot, turn)
+    moves = leaves.found(site.files, held, wanted, events, spared=spared) if may else {}
+    if turn.state is None:
+        moves |= recent.after(snapshot, held, wanted, events, misled=bool(wanted.traced) and not by_key)
     moves |= {name: held.row.checkpoint[name] for name in (AUDITED, DENSITY) if name in held.row.checkpoint}
     if not snapshot.anew:
         moves |= paging.spread(strategy, wanted, held, events)
@@ -179,7 +184,9 @@ def _compare_stage(
     changes = _differences(site, plan, strategy, held, snapshot, stage, wanted)
     changes = changes if strategy.deletes else changes.where("op <> 'd'")
     found = write_batch(site, plan, settings, held, changes, wanted.rows, turn.state)
-    header, checkpoint = _staged(site, plan, strategy, settings, held, snapshot, found, wanted, turn, moves)
+    header, checkpoint = _staged(
+        site, plan, strategy, settings, held, snapshot, found, wanted, turn, moves, by_key=False
+    )  # fmt: skip
     stay = [] if wanted.taken else [read[r.range_id] for r in wanted.kept]
     left = [read[r.range_id] for r in (wanted.asked if wanted.taken else wanted.children)]
     taken = None
@@ -196,17 +203,19 @@ def _keep_streamed(
     streamed: Streamed, wanted: Look, turn: Turn,
 ) -> BatchHeader | None:  # fmt: skip
     """Commits what was compared already; of the ranges the source said what all of each is."""
-    header, checkpoint = _staged(site, plan, strategy, settings, held, snapshot, streamed.found, wanted, turn, {})
+    header, checkpoint = _staged(
+        site, plan, strategy, settings, held, snapshot, streamed.found, wanted, turn, {}, by_key=streamed.by_key
+    )  # fmt: skip
     switch(site, settings, held, header, checkpoint, turn.visited(wanted.kept))
     return header
 
 
 def _staged(
     site: SparkSite, plan: StreamPlan, strategy: IdRcs, settings: Settings, held: Held, snapshot: Snapshot,
-    found: Found, wanted: Look, turn: Turn, moves: Mapping[str, Any],
+    found: Found, wanted: Look, turn: Turn, moves: Mapping[str, Any], *, by_key: bool,
 ) -> tuple[BatchHeader | None, dict[str, Any]]:  # fmt: skip
-    """Header and checkpoint of a batch that is written."""
-    noted = _noted(site, strategy, snapshot, turn, wanted, held, found)
+    """Header and checkpoint of a batch that is written, of rows that were looked up by key or not."""
+    noted = _noted(site, strategy, snapshot, turn, wanted, held, found, by_key=by_key)
     moves = {**noted, **turn.found(site, plan, held, found), **moves}
     header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")
@@ -218,7 +227,7 @@ def _is_taken(site: SparkSite, strategy: IdRcs, turn: Turn, wanted: Look) -> boo
     """Whether what is fetched of `wanted` is to become the segment of its ranges: it holds all rows that they have."""
     if strategy.cut.paged:  # a layer on other ranges would not know of rows that only moved
         return True
-    if wanted.in_leaves or strategy.keeps != "rows" or not strategy.deletes:
+    if wanted.in_leaves or wanted.traced or strategy.keeps != "rows" or not strategy.deletes:
         return False
     moved = {r.range_id for r in (*wanted.asked, *wanted.parents)}
     with site.reading() as conn:
@@ -278,7 +287,7 @@ def _compare_moved(
         changes = compare.differences(old, stage, plan, by_value=False).persist()
         try:
             header, found, grown = stage_changes(site, plan, settings, held, snapshot, changes, moved.about, turn.state)
-            noted = _noted(site, strategy, snapshot, turn, wanted, held, found)
+            noted = _noted(site, strategy, snapshot, turn, wanted, held, found, by_key=False)
             moves = {**turn.found(site, plan, held, found), **noted}
         finally:
             changes.unpersist()

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 Fields = Sequence[tuple[str, str]]
 PASSING = "passing"  # the kind of parts that are read once and let go
-_USUAL = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false", "parquet.page.write-checksum.enabled": "true"}
+_USUAL = {
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false", "parquet.page.write-checksum.enabled": "true",
+    "parquet.page.row.count.limit": "5000",  # of a few ranges few pages are read, and no more files or bytes come of it
+}  # fmt: skip
 _PLAIN = {**_USUAL, "compression": "uncompressed", "parquet.enable.dictionary": "false"}  # such parts, written fast
 # Whatever the session says. Vectored reads take direct memory for a whole row group at once, which each thread that
 # reads keeps; once there is none left, the thread dies and the task waits for it for ever.

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from qbcd import leaves
 from qbcd.model import KeyRange
+from qbcd.recent import leaf_of
 from qbcd.sites import compare
 from qbcd.sites.compare import gathered, shared, value_columns
 from qbcd.sites.shapes import IDENTITY
@@ -106,7 +107,7 @@ def leaves_of(spark: SparkSession, asked: Sequence[KeyRange]) -> DataFrame:
     """The leaves that ranges ask for, as rows (of_range, tail, alone) that every task gets.
 
     `tail` is the byte that the identities of keys in the leaf end with, none where an identity has no bytes, which is
-    in leaf 0; `alone` the identity of the one key of it that is asked for, NULL for all.
+    in leaf 0; `alone` the identity of a key of it that is asked for, NULL for all.
     """
     # one text, which Spark takes apart: a list of values would take it longer to read than all the rest
     listed = " ".join(f"{r.range_id:d}:{','.join(_tails(r))}" for r in asked)
@@ -121,10 +122,12 @@ def leaves_of(spark: SparkSession, asked: Sequence[KeyRange]) -> DataFrame:
 
 
 def _tails(one: KeyRange) -> Iterator[str]:
-    alone = (one.only and one.only.alone) or {}
+    alone = {leaf: [key] for leaf, key in ((one.only and one.only.alone) or {}).items()}
+    for named in one.only.named if one.only else ():
+        alone.setdefault(leaf_of(named.identity), []).append(named.identity)
     for leaf in leaves.tails(one):
         if leaf in alone:
-            yield f"{leaf:02x}={alone[leaf].hex()}"
+            yield from (f"{key[-1:].hex()}={key.hex()}" for key in alone[leaf])
         else:
             yield from ("", "00") if leaf == 0 else (f"{leaf:02x}",)
 

@@ -144,15 +144,18 @@ def _at(wanted: Look, only: Mapping[int, tuple[Leaves, Leaves]]) -> Look:
     return replace(wanted, old=old, asked=asked)
 
 
-def found(files: Files, held: Held, wanted: Look, events: int) -> dict[str, Any]:
-    """What the checkpoint says of leaves after a look that found `events`; what it remembers is written."""
+def found(files: Files, held: Held, wanted: Look, events: int, *, spared: bool) -> dict[str, Any]:
+    """What the checkpoint says of leaves after a look that found `events`; what it remembers is written.
+
+    There is no use for them where the look was `spared` the rows of whole ranges without them.
+    """
     note = Note.of(held.row.checkpoint)
     if note.pause:
         return Note(pause=note.pause - 1).moves()
     likely = _likely_share(wanted, events)
     if likely <= MOST_SHARE < (wanted.leaf_share or 0.0):  # keys end with few different bytes
         return Note(pause=PAUSE).moves()
-    useful = likely <= MOST_SHARE
+    useful = likely <= MOST_SHARE and not spared
     left = USELESS if useful else note.left - 1
     if left <= 0:
         return {}

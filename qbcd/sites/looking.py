@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from qbcd import hooks, ranges
 from qbcd.errors import TornRead
 from qbcd.leaves import are_some
+from qbcd.lookups import is_by_key
 from qbcd.model import KeyRange, StreamPlan
 from qbcd.sites import leaves
 from qbcd.sites.guards import check_pass, counted_now
@@ -16,7 +17,6 @@ from qbcd.sites.reading import Snapshot, checksums, without_digest
 from qbcd.sites.resizing import joined_as
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
-from qbcd.traces import is_traced
 
 if TYPE_CHECKING:
     from qbcd.sites.base import Site
@@ -80,8 +80,8 @@ class Look:
 
     @property
     def is_traced(self) -> bool:
-        """Rows of some ranges are looked up by keys that were traced."""
-        return any(is_traced(r) for r in self.asked)
+        """Rows of some ranges are looked up by key."""
+        return any(is_by_key(r) for r in self.asked)
 
     @property
     def passed(self) -> int:

@@ -98,7 +98,7 @@ def is_better_uncut(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: 
     outgrown = sum(r.rows for r in wanted.outgrown(rows_per_range))
     if outgrown > WAITING_SHARE * wanted.fetched:
         return False
-    return wanted.in_leaves or is_worth(strategy, snapshot, wanted, density)
+    return wanted.in_leaves or wanted.traced is not None or is_worth(strategy, snapshot, wanted, density)
 
 
 def density_of(wanted: Look, events: int) -> float:

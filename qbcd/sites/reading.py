@@ -50,6 +50,7 @@ class Snapshot:
         audited: Values are compared, whatever digests say.
         was: The columns whose digests the replica has, where the source can still compute them; None where it cannot.
         ts_ms: The source's clock, milliseconds since 1970 UTC.
+        mark: What rows that become visible later are written at or after; empty where rows do not tell that.
     """
 
     session: Session
@@ -62,6 +63,7 @@ class Snapshot:
     was: tuple[Column, ...] | None
     whole: bool = False
     audited: bool = False
+    mark: str = ""
 
     @property
     def anew(self) -> bool:
@@ -103,8 +105,10 @@ def snapshot_of(
             server, rebase = check_server(source, session, plan.stream, checkpoint, accept=accept_source)
             change = change_of(checkpoint, plan)
             was = columns_before(checkpoint, replace(plan, table=table)) if change and not rebase else None
+        mark = connector.system_mark(session.connection) if name and table.paged else ""
         hooks.reach("after_snapshot")
-        yield Snapshot(session, name, table, server, rebase, connector.clock_ms(session.connection), change, was)
+        now = connector.clock_ms(session.connection)
+        yield Snapshot(session, name, table, server, rebase, now, change, was, mark=mark)
 
 
 def checksums(
@@ -169,6 +173,16 @@ def _gather(
         for other in beside:
             rows += other.result()
     return rows
+
+
+def rows_of(
+    source: Source, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange], query: Query, connections: int
+) -> list[Any]:
+    """What `query` gives of `asked` as rows for this process, on all connections at the same time."""
+    readers = ranges.readers(asked, connections)
+    statements = strategy.cut.shared(query, asked, readers)
+    shares = [statements[i::readers] for i in range(readers) if statements[i::readers]]
+    return _gather(source, strategy.plan.stream, snapshot, shares, _all_rows)
 
 
 def _all_rows(session: Session, share: Sequence[Statement]) -> list[Any]:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+FEW_RANGES = 256  # up to which pages are skipped that have no row of one; that takes longer the more there are
+
+
 def travels_of(plan: StreamPlan) -> list[Travel]:
     """How the captured columns travel, in their order."""
     return [c.travel for c in plan.captured]
@@ -82,7 +85,7 @@ class Replica:
         about = sum(r.asked[0] for r in own)
         deltas = self.batch_rows(plan, *(Part.of_location(h.location) for h in on_top)) if on_top else None
         changed = sum(h.size for h in on_top)
-        bases, told = [], len(segments) == 1 and are_some(own)  # leaves name their ranges
+        bases, told = [], len(segments) == 1 and are_some(own) and len(own) > FEW_RANGES  # leaves name their ranges
         for segment in segments:  # each has rows of ranges that stand in another one now
             here = [r.range_id for r in own if r.segment == segment.segment_id]
             rows = self.part_rows(kept, Part.of_segment(segment))

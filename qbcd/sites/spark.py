@@ -21,7 +21,7 @@ from qbcd.catalog.remembered import SETTLED
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import SourceChanged, StateConflict
 from qbcd.model import BatchHeader, Cost, KeyRange, StreamPlan
-from qbcd.sites import audit, auditing, changed, compare, comparing, copies, fitness, remote, upkeep
+from qbcd.sites import audit, auditing, changed, compare, comparing, copies, fitness, recent, remote, upkeep
 from qbcd.sites.base import Site, checkpoint_of, new_epoch
 from qbcd.sites.files import Files, Part
 from qbcd.sites.guards import key_error, untravelled_error
@@ -137,7 +137,7 @@ class SparkSite(Site):
             header = new_batch(self, plan, settings, held, Found(part, {"r": rows}), epoch, snapshot.ts_ms)
         hooks.reach("after_stage")
         segment = self.kept(strategy, fetched, stage, held)
-        checkpoint = {**self.checkpoint(plan, settings, snapshot, rows), **moves}
+        checkpoint = {**self.checkpoint(plan, settings, snapshot, rows), **recent.noted(snapshot), **moves}
         hooks.reach("before_commit")
         with self.writing() as conn:
             folded = header.seq if header else held.row.last_batch_seq

@@ -38,11 +38,13 @@ class Streamed:
     Attributes:
         rows: How many were read of the source, about.
         size: Bytes that travelled, about.
+        by_key: Rows were looked up by key.
     """
 
     found: Found
     rows: int
     size: int
+    by_key: bool
 
 
 def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
@@ -86,7 +88,7 @@ def compared(
 
     changes = compare.differences(old, rows, plan, by_value=False)
     found = write_batch(site, plan, settings, held, changes, wanted.rows, check=check)
-    return Streamed(found, wanted.fetched, wanted.fetched * _row_bytes(plan))
+    return Streamed(found, wanted.fetched, wanted.fetched * _row_bytes(plan), wanted.is_traced)
 
 
 def _row_bytes(plan: StreamPlan) -> int:

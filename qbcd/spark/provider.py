@@ -33,18 +33,21 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger("qbcd")
+# Of many ranges too, Parquet's pages are skipped that have no row of one.
+_PAGES = {"spark.sql.parquet.pushdown.inFilterThreshold": "5000"}
 # For jobs of a few rows, where compiling code and planning exchanges costs more than running them.
 SMALL: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "1",
+    **_PAGES,
     **ONE_TASK,
 }
 SMALL_ROWS = 5_000  # up to which rows are few in this sense
 # For jobs whose size is known before: planning them anew after every exchange costs more than it finds out. Their
 # exchanges have a partition for each core.
-MIDDLE: Mapping[str, str] = {"spark.sql.adaptive.enabled": "false", **ONE_TASK}
+MIDDLE: Mapping[str, str] = {"spark.sql.adaptive.enabled": "false", **_PAGES, **ONE_TASK}
 MIDDLE_ROWS = 5_000_000
 _GOES_ON = "the next poll starts another and goes on from here; if it ran out of memory, raise spark.driver.memory"
 _ANOTHER = "hand in another: qbcd.open(.., spark=..)"

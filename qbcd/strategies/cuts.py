@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
-from qbcd import ranges, traces
+from qbcd import lookups, ranges
 from qbcd.connectors.base import Connector
 from qbcd.leaves import are_some
+from qbcd.lookups import Lookups
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.ranges import SMALL
 from qbcd.sql import compile_sql, render
@@ -151,12 +152,23 @@ class Cut(ABC):
     def relation(self, template: str, part: Share = WHOLE, **extra: Any) -> str:
         """A template's rows, or those of a part of the storage, as a FROM item."""
         plan, (number, parts) = self.plan, part
-        off = dict.fromkeys(("ranged", "windowed", "settled", "keyed", "leaves"), False)
+        off = dict.fromkeys(("ranged", "windowed", "settled", "keyed", "leaves", "written_since"), False)
         context = {"hashed": self.hashed, "paged": self.paged, "was": (), **off, **extra}
         rendered = render(
             template, table=plan.table, key=plan.key, captured=plan.captured, share=number, shares=parts, **context
         )
         return f"({compile_sql(rendered, self.connector, plan).sql})"
+
+
+    def looked_up(self, found: Lookups[Any], select: Sequence[str], template: str, **extra: Any) -> list[str]:
+        """Statements for ``range_id, *select`` over those of a template's rows that are asked for by key."""
+        relation, key, arms = self.relation(template, **extra, hashed=False), self.plan.key, list[str]()
+        if found.numbers:
+            arms.append(self.connector.of_whole_numbers(select, relation, key[0], found.numbers))
+        if found.texts:
+            ids, keys = zip(*found.texts, strict=True)
+            arms.append(self.connector.of_keys(select, relation, key, keys, ids))
+        return arms
 
 
 class KeyCut(Cut):
@@ -209,12 +221,10 @@ class KeyCut(Cut):
     def rows(
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
     ) -> Statement:
-        """Each range by the index of the key; where rows of it were traced, each of these."""
-        arms, (whole, numbers) = [], traces.parted(asked)
-        if whole:
-            relation = self.relation(template, leaves=are_some(whole), **extra)
-            arms.append(self.connector.per_range(select, relation, self.plan.key, whole, aggregate=False))
-        if numbers:
-            relation = self.relation(template, **extra)
-            arms.append(self.connector.of_whole_numbers(select, relation, self.plan.key[0], numbers))
+        """Each range by the index of the key, or each row that is looked up."""
+        found = lookups.parted(asked)
+        arms = self.looked_up(found, select, template, **extra)
+        if found.whole:
+            relation = self.relation(template, leaves=are_some(found.whole), **extra)
+            arms.append(self.connector.per_range(select, relation, self.plan.key, found.whole, aggregate=False))
         return Statement("\nUNION ALL\n".join(arms))

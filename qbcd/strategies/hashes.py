@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from qbcd import buckets, ranges
+from qbcd import buckets, lookups, ranges
 from qbcd.connectors.base import Connector
 from qbcd.leaves import are_some
 from qbcd.model import KeyRange, Statement, StreamPlan
@@ -76,16 +76,22 @@ class HashCut(Cut):
     def rows(
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
     ) -> Statement:
-        """All of them by one scan."""
-        relation = self.relation(template, part, leaves=are_some(asked), **extra)
-        return Statement(self.connector.bucket_rows(select, relation, self._hash, asked))
+        """All of them by one scan, but for rows that are looked up."""
+        found = lookups.parted(asked)
+        arms = self.looked_up(found, select, template, **extra)
+        if found.whole:
+            relation = self.relation(template, part, leaves=are_some(found.whole), **extra)
+            arms.append(self.connector.bucket_rows(select, relation, self._hash, found.whole))
+        return Statement("\nUNION ALL\n".join(arms))
 
     def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
         """One scan where readers see one snapshot, each of its part of the storage; else one for each of them."""
         parts = self._parts(readers)
         if len(parts) == 1:
             return super().shared(query, asked, readers)
-        return [query(asked, part) for part in parts]
+        whole, by_key = lookups.apart(asked)
+        scans = [query(whole, part) for part in parts] if whole else []
+        return [*scans, *(super().shared(query, by_key, readers) if by_key else [])]
 
     def _parts(self, wanted: int) -> list[Share]:
         """Parts of the storage for so many connections; the whole where a scan cannot be parted."""

@@ -157,6 +157,15 @@ class IdRcs(Strategy):
         select = ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest", *texts]
         return self.cut.rows(ranges, select, "row_marks", part)
 
+    def recent(self, ranges: Sequence[KeyRange], part: Share = WHOLE, *, since: str, most: int) -> Statement:
+        """Rows (range_id, key_id, k0..kn) of `ranges` that were written at or after a mark of the source's, or `most`.
+
+        Asked of tables that are `paged`, where a connector has leaves.
+        """
+        texts = [f"t.qbcd_k{i} AS k{i}" for i in range(len(self.plan.key))]
+        found = self.cut.rows(ranges, ["t.qbcd_key_id AS key_id", *texts], "row_marks", part, written_since=since)
+        return Statement(f"SELECT q.* FROM (\n{found.sql}\n) AS q LIMIT {most:d}")
+
     def images_of(self, keys: Sequence[Sequence[str]], *, typed: bool) -> Statement:
         """As `images`, without their ranges, of the rows with `keys`, which `marks` gave."""
         relation = self.cut.relation("row_images", typed=typed, hashed=False, **self._digests())

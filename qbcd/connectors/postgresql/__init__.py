@@ -263,9 +263,10 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
         return forms.canonical_text(column, value)
 
     def of_keys(
-        self, select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]]
-    ) -> str:
-        return statements.of_keys(select, relation, key, keys, [self.quote(c.name) for c in key])
+        self, select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]],
+        ids: Sequence[int] = (),
+    ) -> str:  # fmt: skip
+        return statements.of_keys(select, relation, key, keys, [self.quote(c.name) for c in key], ids)
 
     def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
         columns = [f"{alias}.{self.quote(c.name)}" if alias else self.quote(c.name) for c in key]

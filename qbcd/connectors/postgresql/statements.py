@@ -190,14 +190,19 @@ def key_between(key: Sequence[Column], columns: Sequence[str], within: KeyRange)
 
 
 def of_keys(
-    select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]], key_names: Sequence[str]
-) -> str:
+    select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]],
+    key_names: Sequence[str], ids: Sequence[int] = (),
+) -> str:  # fmt: skip
     """The rows of many keys, each looked up through the key's index."""
-    names = [f"k{i}" for i in range(len(key))]
-    rows = ",\n".join(f"({', '.join(_literals(key, one))})" for one in keys)
+    names, head = [f"k{i}" for i in range(len(key))], ["range_id"] if ids else []
+    places = [[f"CAST({one} AS BIGINT)"] for one in ids] if ids else [[]] * len(keys)
+    rows = ",\n".join(
+        f"({', '.join([*at, *_literals(key, one)])})" for at, one in zip(places, keys, strict=True)
+    )  # fmt: skip
     equal = [f"t.{column} {_operator(c, '=')} k.{name}" for c, column, name in zip(key, key_names, names, strict=True)]
     return (
-        f"SELECT q.* FROM (VALUES\n{rows}\n) AS k({', '.join(names)})\n"
+        f"SELECT {', '.join([*(f'k.{name}' for name in head), 'q.*'])} FROM (VALUES\n{rows}\n) "
+        f"AS k({', '.join([*head, *names])})\n"
         f"CROSS JOIN LATERAL (SELECT {', '.join(select)} FROM {relation} AS t WHERE {' AND '.join(equal)}) AS q"
     )
 

@@ -1,0 +1,100 @@
+"""Rows that the source says were written lately: looked up by key, and held against what ranges grew by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import qbcd
+from qbcd.job import Outcome
+from qbcd.lookups import is_by_key
+from qbcd.sites import recent, streaming
+from qbcd.sites.looking import Look
+from tests.support import sql
+from tests.support.oracle import batches, copy_of
+from tests.support.project import config, opened, poll
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS, RANGE = 4_000, 500
+FORCED = {"LEAST_ROWS": 0, "MOST_SHARE": 1.0}  # of :mod:`qbcd.sites.recent`: however small a table is
+# By name: type of the key, how the number of a row becomes its key, and what ranges are of.
+KEYS = {
+    "uuid": ("uuid", "md5(i::text)::uuid", "hash"),
+    "bigint": ("bigint", "i", "key"),
+    "text": ('text COLLATE "C"', "'k' || i || ''''", "hash"),
+    "composite": ("numeric", "i / 10.0", "key"),
+}
+SOME = "(SELECT k FROM t ORDER BY md5(k::text || '{seed}') LIMIT {n})"
+UPDATES = f"UPDATE t SET n = n + 1 WHERE k IN {SOME}"
+INSERTS = "INSERT INTO t SELECT k, 0, v || 'again' FROM gone WHERE k NOT IN (SELECT k FROM t) LIMIT {n}"
+DELETES = f"DELETE FROM t WHERE k IN {SOME}"
+
+
+def _table(database: str, kind: str, key: str) -> None:
+    """Rows of which one in ten is missing, and can be inserted."""
+    sql(database, f"CREATE TABLE t (k {kind} PRIMARY KEY, n int, v text)")
+    sql(database, f"CREATE TABLE gone AS SELECT ({key})::{kind} AS k, i::text AS v FROM generate_series(1, {ROWS}) i")
+    sql(database, "INSERT INTO t SELECT k, 0, v FROM gone WHERE v::int % 10 <> 0")
+    sql(database, "ANALYZE")
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[Look]:
+    """The looks whose rows are compared as they come, however small tables are."""
+    for name, value in FORCED.items():
+        monkeypatch.setattr(recent, name, value)
+    found: list[Look] = []
+    compared = streaming.compared
+
+    def watched(*args: Any) -> streaming.Streamed:
+        found.extend(arg for arg in args if isinstance(arg, Look))
+        return compared(*args)
+
+    monkeypatch.setattr(streaming, "compared", watched)
+    return found
+
+
+@contextmanager
+def _prepared(database: str, workspace: Path, spark: SparkSession, buckets: str) -> Iterator[qbcd.Project]:
+    """A project with the stream; at its end what it told is replayed, and has to be the table."""
+    strategy = {"type": "id_rcs", "rows_per_range": RANGE, "buckets": buckets}
+    stream = {"name": "s", "table": "public.t", "strategy": strategy}
+    with opened(config(database, stream), workspace, spark) as project:
+        copy = copy_of(database, "public.t", ["k"])
+        project.stream("s").prepare()
+        copy.take_baseline()
+        yield project
+        copy.replay(batches(workspace / "out/changes", "s"))
+        assert copy.differences() == []
+        assert project.stream("s").verify() == []
+
+
+def _polled(database: str, project: qbcd.Project, *changes: str) -> Outcome:
+    for change in changes:
+        sql(database, change)
+    [outcome] = poll(project, "s")
+    return outcome
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_rows_are_looked_up(
+    name: str, database: str, workspace: Path, spark: SparkSession, looks: list[Look]
+) -> None:
+    """From the first poll on, where rows are written anywhere and none goes, or some that leave their range smaller."""
+    kind, key, buckets = KEYS[name]
+    _table(database, kind, key)
+    with _prepared(database, workspace, spark, buckets) as project:
+        first = _polled(database, project, UPDATES.format(seed=1, n=40), INSERTS.format(n=12))
+        assert first.report is not None
+        assert first.report.cost.rows_shipped == looks[0].fetched == 52
+        assert len(looks[0].asked) > 4 and all(map(is_by_key, looks[0].asked))
+        second = _polled(database, project, UPDATES.format(seed=2, n=30), DELETES.format(seed=3, n=1))
+        assert second.report is not None
+        assert [is_by_key(r) for r in looks[1].asked].count(False) == 1, "all rows of the range that lost one"
+        assert [look.is_traced for look in looks] == [True, True]
