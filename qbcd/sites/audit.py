@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from qbcd.errors import SourceChanged, StateConflict
 from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
-from qbcd.sites import compare, settled
+from qbcd.sites import compare, recent, settled
 from qbcd.sites.described import next_window
 from qbcd.sites.leaves import asks_for_all
 from qbcd.sites.looking import estimated
@@ -57,6 +57,12 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
         fetched = strategy.images(known[:1], typed=settings.typed)
         of_leaves = row is not None and asks_for_all(row.checkpoint)
         steps += _checksums(strategy, known, settings, place, of_leaves=of_leaves)
+        written = recent.statement(strategy, row.checkpoint, known[:1]) if row and row.prepared else None
+        if written:
+            title = (
+                "keys of rows written since the last look, in ranges that differ (here: the first), if these are large"
+            )
+            steps.append(Step(title, place, written))
         steps.append(_fetch(strategy, "rows", fetched, place))
         if settings.audit and strategy.keeps == "rows":
             title = "rows of all ranges (here: the first), by Spark, for an audit by their values"

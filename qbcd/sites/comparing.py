@@ -146,7 +146,7 @@ def _noted(
     may = leaves.may_be_asked(strategy, snapshot, turn)
     moves = leaves.found(site.files, held, wanted, events, spared=spared) if may else {}
     if turn.state is None:
-        moves |= recent.after(snapshot, held, wanted, events, misled=bool(wanted.traced) and not by_key)
+        moves |= recent.after(snapshot, held, wanted, events, by_key=by_key)
     moves |= {name: held.row.checkpoint[name] for name in (AUDITED, DENSITY) if name in held.row.checkpoint}
     if not snapshot.anew:
         moves |= paging.spread(strategy, wanted, held, events)

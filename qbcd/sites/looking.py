@@ -45,6 +45,7 @@ class Look:
         joined: Those of the children that whole ranges were made of: what they hold is no estimate.
         taken: What is fetched becomes the segment of all ranges that are asked for.
         traced: The same look at fewer rows, looked up by their keys, which may turn out to be the wrong ones.
+        tried: The source was asked which rows were written lately (`qbcd.sites.recent`).
     """
 
     asked: tuple[StoredRange, ...]
@@ -57,6 +58,7 @@ class Look:
     joined: tuple[StoredRange, ...] = ()
     taken: bool = False
     traced: Look | None = None
+    tried: bool = False
 
     @property
     def rows(self) -> int:

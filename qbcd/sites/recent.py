@@ -3,18 +3,18 @@
 Where a few changes lie in many ranges, whole ranges would bring many rows for each that changed. A scan for rows that
 were written lately computes no digest and ships keys alone, and then these rows are looked up, here and in the source
 (`qbcd.recent`). That needs nothing to be remembered but a mark of the source's. Whether it pays is told by how many
-rows had changed when there was last such a choice; where it misled, it rests for some polls.
+rows had changed when there was last such a choice; where it was in vain, it rests for some polls.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from qbcd import recent
-from qbcd.model import NamedKey
+from qbcd.model import KeyRange, NamedKey, Statement
 from qbcd.sites import leaves
 from qbcd.sites.looking import Look
 from qbcd.sites.reading import Snapshot, rows_of
@@ -30,7 +30,7 @@ LEAST_ROWS = 20_000  # in ranges that differ, below which these are as well fetc
 MOST_SHARE = 0.1  # of these rows, that were written since: beyond it little is saved
 MOST_KEYS = 50_000  # to look up
 USEFUL = 0.5  # of these rows, at most, that are asked for in the end
-PAUSE = 3  # polls that find something until it is tried again, where it misled
+PAUSE = 3  # polls that find something until it is tried again, where it was in vain
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def traced(
     note = Note.of(held.row.checkpoint)
     if not _is_open(strategy, snapshot, turn, wanted, note):
         return wanted
-    most = int(min(MOST_SHARE * wanted.fetched, MOST_KEYS))
+    wanted, most = replace(wanted, tried=True), int(min(MOST_SHARE * wanted.fetched, MOST_KEYS))
     site.progress(f"rows written lately among about {wanted.fetched:,}")
     rows = rows_of(
         site.source, strategy, snapshot, wanted.asked,
@@ -77,13 +77,19 @@ def traced(
     for row in rows:
         found[row.range_id].append(NamedKey(bytes(row.key_id), tuple(map(str, row[2:]))))
     before = {r.range_id: r for r in wanted.old}
-    only = {r.range_id: recent.of_range(r.rows - before[r.range_id].rows, found[r.range_id]) for r in wanted.asked}
+    only = {r.range_id: recent.of(r.rows - before[r.range_id].rows, found[r.range_id]) for r in wanted.asked}
     fewer = replace(
         wanted,
         asked=tuple(replace(r, only=only[r.range_id]) for r in wanted.asked),
         old=tuple(replace(r, only=only[r.range_id]) for r in wanted.old),
     )
     return replace(wanted, traced=fewer) if fewer.fetched <= USEFUL * wanted.fetched else wanted
+
+
+def statement(strategy: IdRcs, checkpoint: Mapping[str, Any], asked: Sequence[KeyRange]) -> Statement | None:
+    """What the next poll may ask of `asked` ranges; None where there is no mark."""
+    since = Note.of(checkpoint).since
+    return None if not since or strategy.cut.paged else strategy.recent(asked, since=since, most=MOST_KEYS)
 
 
 def _is_open(strategy: IdRcs, snapshot: Snapshot, turn: Turn, wanted: Look, note: Note) -> bool:
@@ -93,9 +99,10 @@ def _is_open(strategy: IdRcs, snapshot: Snapshot, turn: Turn, wanted: Look, note
     return known and likely and not wanted.leaves and leaves.may_be_asked(strategy, snapshot, turn)
 
 
-def after(snapshot: Snapshot, held: Held, wanted: Look, events: int, *, misled: bool) -> dict[str, Any]:
-    """What goes into the checkpoint after a look that found `events`; `misled` where rows were looked up in vain."""
-    note = Note.of(held.row.checkpoint)
-    if wanted.fetched >= LEAST_ROWS:
-        note = replace(note, share=round(min(1.0, events / wanted.fetched), 4))
-    return noted(snapshot, replace(note, pause=PAUSE if misled else max(0, note.pause - 1)))
+def after(snapshot: Snapshot, held: Held, wanted: Look, events: int, *, by_key: bool) -> dict[str, Any]:
+    """What goes into the checkpoint after a look that found `events`, by rows that were looked up or otherwise."""
+    note, rows = Note.of(held.row.checkpoint), sum(r.rows for r in wanted.kept)
+    if rows >= LEAST_ROWS:
+        note = replace(note, share=round(min(1.0, events / rows), 4))
+    in_vain = wanted.tried and not by_key
+    return noted(snapshot, replace(note, pause=PAUSE if in_vain else max(0, note.pause - 1)))

@@ -16,7 +16,6 @@ from typing import Any, ClassVar, TypeVar
 from qbcd import lookups, ranges
 from qbcd.connectors.base import Connector
 from qbcd.leaves import are_some
-from qbcd.lookups import Lookups
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.ranges import SMALL
 from qbcd.sql import compile_sql, render
@@ -159,8 +158,7 @@ class Cut(ABC):
         )
         return f"({compile_sql(rendered, self.connector, plan).sql})"
 
-
-    def looked_up(self, found: Lookups[Any], select: Sequence[str], template: str, **extra: Any) -> list[str]:
+    def looked_up(self, found: lookups.Asked[Any], select: Sequence[str], template: str, **extra: Any) -> list[str]:
         """Statements for ``range_id, *select`` over those of a template's rows that are asked for by key."""
         relation, key, arms = self.relation(template, **extra, hashed=False), self.plan.key, list[str]()
         if found.numbers:
@@ -223,8 +221,9 @@ class KeyCut(Cut):
     ) -> Statement:
         """Each range by the index of the key, or each row that is looked up."""
         found = lookups.parted(asked)
-        arms = self.looked_up(found, select, template, **extra)
+        arms = []
         if found.whole:
             relation = self.relation(template, leaves=are_some(found.whole), **extra)
             arms.append(self.connector.per_range(select, relation, self.plan.key, found.whole, aggregate=False))
+        arms += self.looked_up(found, select, template, **extra)
         return Statement("\nUNION ALL\n".join(arms))

@@ -78,18 +78,22 @@ class HashCut(Cut):
     ) -> Statement:
         """All of them by one scan, but for rows that are looked up."""
         found = lookups.parted(asked)
-        arms = self.looked_up(found, select, template, **extra)
+        arms = []
         if found.whole:
             relation = self.relation(template, part, leaves=are_some(found.whole), **extra)
             arms.append(self.connector.bucket_rows(select, relation, self._hash, found.whole))
+        arms += self.looked_up(found, select, template, **extra)
         return Statement("\nUNION ALL\n".join(arms))
 
     def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
-        """One scan where readers see one snapshot, each of its part of the storage; else one for each of them."""
+        """One scan where readers see one snapshot, each of its part of the storage; else one for each of them.
+
+        Rows that are looked up are asked for by statements of their own.
+        """
         parts = self._parts(readers)
         if len(parts) == 1:
             return super().shared(query, asked, readers)
-        whole, by_key = lookups.apart(asked)
+        whole, by_key = ([r for r in asked if lookups.is_by_key(r) is looked_up] for looked_up in (False, True))
         scans = [query(whole, part) for part in parts] if whole else []
         return [*scans, *(super().shared(query, by_key, readers) if by_key else [])]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from qbcd import buckets
 from qbcd.connectors.base import Connector
-from qbcd.model import KeyRange, Leaves, Statement, StreamPlan
+from qbcd.model import KeyRange, Leaves, NamedKey, Statement, StreamPlan
 from qbcd.strategies import IdRcs
 
 
@@ -30,6 +31,11 @@ def by_hash(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:
         yield f"id_rcs by hash: keys and digests, reader {i}", statement
     yield "id_rcs by hash: checksums of ranges and leaves", strategy.cut.checksums(mixed, leaves=True)
     yield "id_rcs by hash: images of some leaves", strategy.images([mixed[1], in_leaves(mixed[3])], typed=False)
+    yield "id_rcs by hash: keys of rows written since a mark", strategy.recent(mixed, since="4294967400", most=100)
+    images = partial(strategy.images, typed=False)
+    some = [*mixed[:2], named(mixed[3], ("1",) * len(strategy.plan.key))]
+    for i, statement in enumerate(strategy.cut.shared(images, some, 2), 1):
+        yield f"id_rcs by hash: images of ranges, and of rows that were named, reader {i}", statement
     yield "id_rcs by hash: images by key", strategy.images_of([("1",) * len(strategy.plan.key)], typed=False)
 
 
@@ -53,6 +59,11 @@ def in_leaves(one: KeyRange) -> KeyRange:
 def traced(one: KeyRange) -> KeyRange:
     """The range, of which one row of the first leaf and all of the last are looked up."""
     return replace(one, only=Leaves(b"\x01" + bytes(30) + b"\x80", 2, 0, {0: (1024).to_bytes(8, "big")}))
+
+
+def named(one: KeyRange, *keys: tuple[str, ...]) -> KeyRange:
+    """The range, of which the rows with `keys` are looked up."""
+    return replace(one, only=Leaves(bytes(32), len(keys), 0, named=tuple(NamedKey(b"\x01", key) for key in keys)))
 
 
 def without_key(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Statement]]:

@@ -20,7 +20,7 @@ from qbcd.sql import compile_sql, render
 from qbcd.strategies import Atdi, Id, IdRcs, InSource, Mds, Part, Ranged, RemoteTs, Stamped, Tdi, Tlcs, Ts
 from qbcd.strategies.base import prefixed
 from qbcd.strategies.outbox import StagedBatch
-from tests.golden.by_bucket import by_hash, by_page, in_leaves, traced, without_key
+from tests.golden.by_bucket import by_hash, by_page, in_leaves, named, traced, without_key
 from tests.golden.by_query import by_changed_rows, by_query, of_one_row
 from tests.golden.plans import CONNECTORS, HERE, PLANS, optioned, plan_of, ranges_of
 
@@ -175,6 +175,13 @@ def remote(which: str, name: str) -> Iterator[tuple[str, Statement]]:
         known = ranges_of(which, plan)
         yield "id_rcs: checksums of ranges and leaves", strategy.cut.checksums(known, leaves=True)
         yield "id_rcs: images of some leaves", strategy.images([in_leaves(r) for r in known[:2]], typed=False)
+        written = strategy.recent(known[:2], since="4294967400", most=100)
+        yield "id_rcs: keys of rows written since a mark", written
+        looked_up = named(known[1], *(r.lo for r in known if r.lo))
+        yield (
+            "id_rcs: images of a range, and of rows that were named",
+            strategy.images([known[0], looked_up], typed=False),
+        )
         if connector.whole_number_bytes(plan.key):
             mixed = [in_leaves(known[0]), traced(known[1])]
             yield "id_rcs: images of some leaves, and of rows by trace", strategy.images(mixed, typed=False)

@@ -62,7 +62,7 @@ def test_the_source_and_spark_agree_on_the_leaf(kind: str, database: str, worksp
         plan = project.stream("s").plan()
         connector = project.source(plan.source).connector
     rendered = render("row_marks", table=plan.table, key=plan.key, captured=plan.captured, share=0, shares=1,
-                      hashed=False, paged=False, leaves=True)  # fmt: skip
+                      hashed=False, paged=False, leaves=True, written_since="")  # fmt: skip
     found = place.sql(compile_sql(rendered, connector, plan).sql.replace("%", "%%"))
     at = len(names)
     read = [(row[at], bytes(row[at + 1])) for row in found]

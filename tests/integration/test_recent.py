@@ -14,7 +14,7 @@ from qbcd.job import Outcome
 from qbcd.lookups import is_by_key
 from qbcd.sites import recent, streaming
 from qbcd.sites.looking import Look
-from tests.support import sql
+from tests.support import connect, sql
 from tests.support.oracle import batches, copy_of
 from tests.support.project import config, opened, poll
 
@@ -82,10 +82,14 @@ def _polled(database: str, project: qbcd.Project, *changes: str) -> Outcome:
     return outcome
 
 
+def _noted(project: qbcd.Project) -> recent.Note:
+    row = project.work("s").site.row()
+    assert row is not None
+    return recent.Note.of(row.checkpoint)
+
+
 @pytest.mark.parametrize("name", KEYS)
-def test_rows_are_looked_up(
-    name: str, database: str, workspace: Path, spark: SparkSession, looks: list[Look]
-) -> None:
+def test_rows_are_looked_up(name: str, database: str, workspace: Path, spark: SparkSession, looks: list[Look]) -> None:
     """From the first poll on, where rows are written anywhere and none goes, or some that leave their range smaller."""
     kind, key, buckets = KEYS[name]
     _table(database, kind, key)
@@ -93,8 +97,86 @@ def test_rows_are_looked_up(
         first = _polled(database, project, UPDATES.format(seed=1, n=40), INSERTS.format(n=12))
         assert first.report is not None
         assert first.report.cost.rows_shipped == looks[0].fetched == 52
-        assert len(looks[0].asked) > 4 and all(map(is_by_key, looks[0].asked))
+        assert len(looks[0].asked) > 4
+        assert all(map(is_by_key, looks[0].asked))
         second = _polled(database, project, UPDATES.format(seed=2, n=30), DELETES.format(seed=3, n=1))
         assert second.report is not None
         assert [is_by_key(r) for r in looks[1].asked].count(False) == 1, "all rows of the range that lost one"
         assert [look.is_traced for look in looks] == [True, True]
+        assert _noted(project).pause == 0
+
+
+def test_a_row_that_goes_while_another_comes(
+    database: str, workspace: Path, spark: SparkSession, looks: list[Look]
+) -> None:
+    """The source names what came, and ranges have not shrunk: what differs is read whole, and for a while at once."""
+    _table(database, "bigint", "i")
+    with _prepared(database, workspace, spark, "key") as project:
+        _polled(database, project, "DELETE FROM t WHERE k = 5; INSERT INTO t VALUES (10, 0, 'new')")
+        assert [look.is_traced for look in looks] == [True]
+        assert _noted(project).pause == recent.PAUSE
+        for left in reversed(range(recent.PAUSE)):
+            _polled(database, project, UPDATES.format(seed=left, n=5))
+            assert _noted(project).pause == left
+        assert len(looks) == 1
+        _polled(database, project, UPDATES.format(seed=9, n=5))
+        assert [look.is_traced for look in looks] == [True, True]
+
+
+def test_rows_that_change_without_being_written(
+    database: str, workspace: Path, spark: SparkSession, looks: list[Look]
+) -> None:
+    """No row of a range was written lately, and it differs: all of it is read."""
+    sql(database, "CREATE TYPE mood AS ENUM ('sad', 'glad')")
+    sql(database, "CREATE TABLE t (k bigint PRIMARY KEY, n int, v mood DEFAULT 'sad')")
+    sql(database, f"INSERT INTO t SELECT i, 0, CASE WHEN i % {RANGE} = 1 THEN 'glad'::mood END "
+                  f"FROM generate_series(1, {ROWS}) i")  # fmt: skip
+    with _prepared(database, workspace, spark, "key") as project:
+        renamed = "ALTER TYPE mood RENAME VALUE 'glad' TO 'merry'"
+        outcome = _polled(database, project, renamed, UPDATES.format(seed=1, n=2))
+        assert outcome.report is not None
+        assert outcome.report.cost.rows_shipped == ROWS
+        assert outcome.report.headers[0].size >= ROWS / RANGE
+        assert looks == []
+
+
+def test_a_transaction_that_commits_late(
+    database: str, workspace: Path, spark: SparkSession, looks: list[Look]
+) -> None:
+    """What it wrote is older than the last poll, and was not to be seen then: the mark stays before it."""
+    _table(database, "bigint", "i")
+    with _prepared(database, workspace, spark, "key") as project, connect(database) as late:
+        late.cursor().execute("UPDATE t SET n = 7 WHERE k IN (1, 2001)")
+        _polled(database, project, UPDATES.format(seed=1, n=20))
+        late.commit()
+        outcome = _polled(database, project, UPDATES.format(seed=2, n=20))
+        assert outcome.report is not None
+        assert [look.is_traced for look in looks] == [True, True]
+        assert outcome.report.cost.rows_shipped == looks[1].fetched >= 22
+
+
+def test_what_few_rows_hold_and_many_that_changed_are_read_whole(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small tables are not asked; where most rows that were read had changed, the source is not asked any more."""
+    asked: list[int] = []
+    rows_of = recent.rows_of
+    monkeypatch.setattr(recent, "rows_of", lambda *args: [asked.append(1), *rows_of(*args)][1:])
+    _table(database, "bigint", "i")
+    with _prepared(database, workspace, spark, "key") as project:
+        _polled(database, project, UPDATES.format(seed=1, n=10))
+        assert asked == []
+        monkeypatch.setattr(recent, "LEAST_ROWS", 0)
+        for seed in range(2):
+            _polled(database, project, "UPDATE t SET n = n + 1 WHERE k > 3500")
+            assert _noted(project).share > recent.MOST_SHARE
+        assert asked == [1]
+
+
+def test_what_the_source_is_asked(database: str, workspace: Path, spark: SparkSession) -> None:
+    """`explain` has the statement once there is a mark."""
+    _table(database, "uuid", "md5(i::text)::uuid")
+    with _prepared(database, workspace, spark, "hash") as project:
+        [told] = [step.statement.sql for step in project.stream("s").explain() if "written since" in step.title]
+        assert f"'{_noted(project).since}'" in told
+        assert sql(database, told) == []

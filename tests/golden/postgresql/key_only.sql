@@ -1065,6 +1065,73 @@ FROM "public"."members"
 WHERE
   TRUE) AS t WHERE (t."team", t."person") < (CAST('-5' AS integer), CAST('-5' AS integer)) AND get_bit('\x0100000000000000000000000000000000000000000000000000000000000080'::bytea, t.qbcd_leaf) = 1) AS q
 
+-- id_rcs: keys of rows written since a mark
+SELECT q.* FROM (
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('-5' AS integer), CAST('-5' AS integer), CAST('7' AS integer), CAST('7' AS integer))
+) AS r(range_id, lo0, lo1, hi0, hi1)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_k0 AS k0, t.qbcd_k1 AS k1 FROM (SELECT
+  "team",
+  "person",
+  RECORD_SEND(ROW(INT4SEND("team"), INT4SEND("person"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW("team", "person"), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("team" AS text) AS qbcd_k0,
+  CAST("person" AS text) AS qbcd_k1
+FROM "public"."members"
+WHERE
+  TRUE AND AGE(xmin) <= AGE(CAST(CAST('4294967400' AS xid8) AS xid))) AS t WHERE (t."team", t."person") >= (r.lo0, r.lo1) AND (t."team", t."person") < (r.hi0, r.hi1)) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_k0 AS k0, t.qbcd_k1 AS k1 FROM (SELECT
+  "team",
+  "person",
+  RECORD_SEND(ROW(INT4SEND("team"), INT4SEND("person"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW("team", "person"), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("team" AS text) AS qbcd_k0,
+  CAST("person" AS text) AS qbcd_k1
+FROM "public"."members"
+WHERE
+  TRUE AND AGE(xmin) <= AGE(CAST(CAST('4294967400' AS xid8) AS xid))) AS t WHERE (t."team", t."person") < (CAST('-5' AS integer), CAST('-5' AS integer))) AS q
+) AS q LIMIT 100
+
+-- id_rcs: images of a range, and of rows that were named
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1 FROM (SELECT
+  "team",
+  "person",
+  RECORD_SEND(ROW(INT4SEND("team"), INT4SEND("person"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW("team", "person"), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "team" AS qbcd_0,
+  "person" AS qbcd_1
+FROM "public"."members"
+WHERE
+  TRUE) AS t WHERE (t."team", t."person") < (CAST('-5' AS integer), CAST('-5' AS integer))) AS q
+UNION ALL
+SELECT k.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('-5' AS integer), CAST('-5' AS integer)),
+(CAST(2 AS BIGINT), CAST('7' AS integer), CAST('7' AS integer))
+) AS k(range_id, k0, k1)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1 FROM (SELECT
+  "team",
+  "person",
+  RECORD_SEND(ROW(INT4SEND("team"), INT4SEND("person"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(ROW("team", "person"), 7046029254386353131) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "team" AS qbcd_0,
+  "person" AS qbcd_1
+FROM "public"."members"
+WHERE
+  TRUE) AS t WHERE t."team" = k.k0 AND t."person" = k.k1) AS q
+
 -- restriction, for EXPLAIN
 SELECT
   1

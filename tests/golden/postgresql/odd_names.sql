@@ -1976,6 +1976,133 @@ FROM "My ""Schema"""."a.b % :c"
 WHERE
   TRUE) AS t WHERE (t."se""lect", t."%(x)s") < (CAST('-5' AS integer), CAST('0044-03-15 BC' AS date)) AND get_bit('\x0100000000000000000000000000000000000000000000000000000000000080'::bytea, t.qbcd_leaf) = 1) AS q
 
+-- id_rcs: keys of rows written since a mark
+SELECT q.* FROM (
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('-5' AS integer), CAST('0044-03-15 BC' AS date), CAST('7' AS integer), CAST('infinity' AS date))
+) AS r(range_id, lo0, lo1, hi0, hi1)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_k0 AS k0, t.qbcd_k1 AS k1 FROM (SELECT
+  "se""lect",
+  "%(x)s",
+  RECORD_SEND(ROW(INT4SEND("se""lect"), DATE_SEND("%(x)s"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "se""lect",
+        "%(x)s",
+        ":epoch" COLLATE "C",
+        "back`tick" COLLATE "C",
+        "it's \",
+        "{{ jinja }}",
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+        "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("se""lect" AS text) AS qbcd_k0,
+  CAST("%(x)s" AS text) AS qbcd_k1
+FROM "My ""Schema"""."a.b % :c"
+WHERE
+  TRUE AND AGE(xmin) <= AGE(CAST(CAST('4294967400' AS xid8) AS xid))) AS t WHERE (t."se""lect", t."%(x)s") >= (r.lo0, r.lo1) AND (t."se""lect", t."%(x)s") < (r.hi0, r.hi1)) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_k0 AS k0, t.qbcd_k1 AS k1 FROM (SELECT
+  "se""lect",
+  "%(x)s",
+  RECORD_SEND(ROW(INT4SEND("se""lect"), DATE_SEND("%(x)s"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "se""lect",
+        "%(x)s",
+        ":epoch" COLLATE "C",
+        "back`tick" COLLATE "C",
+        "it's \",
+        "{{ jinja }}",
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+        "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("se""lect" AS text) AS qbcd_k0,
+  CAST("%(x)s" AS text) AS qbcd_k1
+FROM "My ""Schema"""."a.b % :c"
+WHERE
+  TRUE AND AGE(xmin) <= AGE(CAST(CAST('4294967400' AS xid8) AS xid))) AS t WHERE (t."se""lect", t."%(x)s") < (CAST('-5' AS integer), CAST('0044-03-15 BC' AS date))) AS q
+) AS q LIMIT 100
+
+-- id_rcs: images of a range, and of rows that were named
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7 FROM (SELECT
+  "se""lect",
+  "%(x)s",
+  RECORD_SEND(ROW(INT4SEND("se""lect"), DATE_SEND("%(x)s"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "se""lect",
+        "%(x)s",
+        ":epoch" COLLATE "C",
+        "back`tick" COLLATE "C",
+        "it's \",
+        "{{ jinja }}",
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+        "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "se""lect" AS qbcd_0,
+  CAST("%(x)s" AS text) AS qbcd_1,
+  CAST(":epoch" AS text) AS qbcd_2,
+  CAST("back`tick" AS text) AS qbcd_3,
+  "it's \" AS qbcd_4,
+  "{{ jinja }}" AS qbcd_5,
+  "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" AS qbcd_6,
+  "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz" AS qbcd_7
+FROM "My ""Schema"""."a.b % :c"
+WHERE
+  TRUE) AS t WHERE (t."se""lect", t."%(x)s") < (CAST('-5' AS integer), CAST('0044-03-15 BC' AS date))) AS q
+UNION ALL
+SELECT k.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('-5' AS integer), CAST('0044-03-15 BC' AS date)),
+(CAST(2 AS BIGINT), CAST('7' AS integer), CAST('infinity' AS date))
+) AS k(range_id, k0, k1)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7 FROM (SELECT
+  "se""lect",
+  "%(x)s",
+  RECORD_SEND(ROW(INT4SEND("se""lect"), DATE_SEND("%(x)s"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "se""lect",
+        "%(x)s",
+        ":epoch" COLLATE "C",
+        "back`tick" COLLATE "C",
+        "it's \",
+        "{{ jinja }}",
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+        "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "se""lect" AS qbcd_0,
+  CAST("%(x)s" AS text) AS qbcd_1,
+  CAST(":epoch" AS text) AS qbcd_2,
+  CAST("back`tick" AS text) AS qbcd_3,
+  "it's \" AS qbcd_4,
+  "{{ jinja }}" AS qbcd_5,
+  "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" AS qbcd_6,
+  "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüz" AS qbcd_7
+FROM "My ""Schema"""."a.b % :c"
+WHERE
+  TRUE) AS t WHERE t."se""lect" = k.k0 AND t."%(x)s" = k.k1) AS q
+
 -- restriction, for EXPLAIN
 SELECT
   1

@@ -1847,6 +1847,135 @@ name LIKE '100%' AND doc ? 'a:b'
   AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
 )) AS t WHERE (t."tenant", t."id") < (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)) AND get_bit('\x0100000000000000000000000000000000000000000000000000000000000080'::bytea, t.qbcd_leaf) = 1) AS q
 
+-- id_rcs: keys of rows written since a mark
+SELECT q.* FROM (
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer), CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer))
+) AS r(range_id, lo0, lo1, hi0, hi1)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_k0 AS k0, t.qbcd_k1 AS k1 FROM (SELECT
+  "tenant",
+  "id",
+  RECORD_SEND(ROW(UUID_SEND("tenant"), INT4SEND("id"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "tenant",
+        "id",
+        "name" COLLATE "C",
+        "note" COLLATE "C",
+        "n",
+        CAST("doc" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("tenant" AS text) AS qbcd_k0,
+  CAST("id" AS text) AS qbcd_k1
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)
+  AND AGE(xmin) <= AGE(CAST(CAST('4294967400' AS xid8) AS xid))) AS t WHERE (t."tenant", t."id") >= (r.lo0, r.lo1) AND (t."tenant", t."id") < (r.hi0, r.hi1)) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_k0 AS k0, t.qbcd_k1 AS k1 FROM (SELECT
+  "tenant",
+  "id",
+  RECORD_SEND(ROW(UUID_SEND("tenant"), INT4SEND("id"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "tenant",
+        "id",
+        "name" COLLATE "C",
+        "note" COLLATE "C",
+        "n",
+        CAST("doc" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("tenant" AS text) AS qbcd_k0,
+  CAST("id" AS text) AS qbcd_k1
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)
+  AND AGE(xmin) <= AGE(CAST(CAST('4294967400' AS xid8) AS xid))) AS t WHERE (t."tenant", t."id") < (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer))) AS q
+) AS q LIMIT 100
+
+-- id_rcs: images of a range, and of rows that were named
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5 FROM (SELECT
+  "tenant",
+  "id",
+  RECORD_SEND(ROW(UUID_SEND("tenant"), INT4SEND("id"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "tenant",
+        "id",
+        "name" COLLATE "C",
+        "note" COLLATE "C",
+        "n",
+        CAST("doc" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("tenant" AS text) AS qbcd_0,
+  "id" AS qbcd_1,
+  CAST("name" AS text) AS qbcd_2,
+  CAST("note" AS text) AS qbcd_3,
+  "n" AS qbcd_4,
+  CAST("doc" AS text) AS qbcd_5
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)) AS t WHERE (t."tenant", t."id") < (CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer))) AS q
+UNION ALL
+SELECT k.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('00000000-0000-0000-0000-000000000001' AS uuid), CAST('-5' AS integer)),
+(CAST(2 AS BIGINT), CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid), CAST('7' AS integer))
+) AS k(range_id, k0, k1)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5 FROM (SELECT
+  "tenant",
+  "id",
+  RECORD_SEND(ROW(UUID_SEND("tenant"), INT4SEND("id"))) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "tenant",
+        "id",
+        "name" COLLATE "C",
+        "note" COLLATE "C",
+        "n",
+        CAST("doc" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("tenant" AS text) AS qbcd_0,
+  "id" AS qbcd_1,
+  CAST("name" AS text) AS qbcd_2,
+  CAST("note" AS text) AS qbcd_3,
+  "n" AS qbcd_4,
+  CAST("doc" AS text) AS qbcd_5
+FROM "public"."restricted"
+WHERE
+  (
+name LIKE '100%' AND doc ? 'a:b'
+  AND note::text <> ':epoch' AND note <> '%(epoch)s' AND n % 2 = 0
+)) AS t WHERE t."tenant" = k.k0 AND t."id" = k.k1) AS q
+
 -- vbd, compare: baseline 1
 INSERT INTO "qbcd"."replica_restricted_7a0d9159" (
   "tenant",

@@ -1915,6 +1915,149 @@ WHERE
 status LIKE '10%'
 )) AS t WHERE t."order_id" < CAST('10' AS bigint) AND get_bit('\x0100000000000000000000000000000000000000000000000000000000000080'::bytea, t.qbcd_leaf) = 1) AS q
 
+-- id_rcs: keys of rows written since a mark
+SELECT q.* FROM (
+SELECT r.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
+) AS r(range_id, lo0, hi0)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_k0 AS k0 FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        TIMESTAMPTZ_SEND("updated_at"),
+        TIMESTAMPTZ_SEND("created at"),
+        TIMESTAMP_SEND("written"),
+        "gone"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("order_id" AS text) AS qbcd_k0
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)
+  AND AGE(xmin) <= AGE(CAST(CAST('4294967400' AS xid8) AS xid))) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0) AS q
+UNION ALL
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_k0 AS k0 FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        TIMESTAMPTZ_SEND("updated_at"),
+        TIMESTAMPTZ_SEND("created at"),
+        TIMESTAMP_SEND("written"),
+        "gone"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("order_id" AS text) AS qbcd_k0
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)
+  AND AGE(xmin) <= AGE(CAST(CAST('4294967400' AS xid8) AS xid))) AS t WHERE t."order_id" < CAST('10' AS bigint)) AS q
+) AS q LIMIT 100
+
+-- id_rcs: images of a range, and of rows that were named
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5 FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        TIMESTAMPTZ_SEND("updated_at"),
+        TIMESTAMPTZ_SEND("created at"),
+        TIMESTAMP_SEND("written"),
+        "gone"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CASE
+    WHEN "updated_at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("updated_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("updated_at" AS TEXT)
+  END AS qbcd_2,
+  CASE
+    WHEN "created at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("created at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("created at" AS TEXT)
+  END AS qbcd_3,
+  CASE
+    WHEN "written" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
+    THEN TO_CHAR("written", 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    ELSE CAST("written" AS TEXT)
+  END AS qbcd_4,
+  "gone" AS qbcd_5
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)) AS t WHERE t."order_id" < CAST('10' AS bigint)) AS q
+UNION ALL
+SELECT k.range_id, q.* FROM (VALUES
+(CAST(2 AS BIGINT), CAST('10' AS bigint)),
+(CAST(2 AS BIGINT), CAST('20' AS bigint))
+) AS k(range_id, k0)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5 FROM (SELECT
+  "order_id",
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        TIMESTAMPTZ_SEND("updated_at"),
+        TIMESTAMPTZ_SEND("created at"),
+        TIMESTAMP_SEND("written"),
+        "gone"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CASE
+    WHEN "updated_at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("updated_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("updated_at" AS TEXT)
+  END AS qbcd_2,
+  CASE
+    WHEN "created at" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("created at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("created at" AS TEXT)
+  END AS qbcd_3,
+  CASE
+    WHEN "written" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
+    THEN TO_CHAR("written", 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    ELSE CAST("written" AS TEXT)
+  END AS qbcd_4,
+  "gone" AS qbcd_5
+FROM "public"."stamped"
+WHERE
+  (
+status LIKE '10%'
+)) AS t WHERE t."order_id" = k.k0) AS q
+
 -- id_rcs: images of some leaves, and of rows by trace
 SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5 FROM (SELECT
   "order_id",

@@ -1,0 +1,29 @@
+"""Which rows are looked up where the source says which were written lately, and how they are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from qbcd import leaves, lookups, recent
+from qbcd.model import KeyRange, Leaves, NamedKey
+
+FOUND = [NamedKey(b"\x00\x07", ("7",)), NamedKey(b"\x01\x07", ("263",)), NamedKey(b"", ("",))]
+
+
+def test_rows_are_looked_up_unless_some_must_have_gone() -> None:
+    asked = [recent.of(grown, FOUND) for grown in range(-1, 5)]
+    assert [one is not None for one in asked] == [False, True, True, True, True, False]
+    assert {one for one in asked if one} == {Leaves(leaves.as_bits([0, 7]), 3, 0, named=tuple(FOUND))}
+    assert recent.of(0, []) is None, "it differs, and no row of it was written"
+
+
+def test_ranges_are_asked_for_by_what_is_known_of_them() -> None:
+    whole = KeyRange(1, None, ("5",))
+    named = replace(whole, range_id=2, only=recent.of(0, FOUND))
+    some = replace(whole, range_id=3, only=Leaves(leaves.as_bits([3]), 1, 0))
+    traced = KeyRange(4, ("512",), ("1024",), only=Leaves(leaves.as_bits([7]), 1, 0, {7: (519).to_bytes(8, "big")}))
+    found = lookups.parted([whole, named, some, traced])
+    assert found.whole == [whole, some]
+    assert found.texts == [(2, ("7",)), (2, ("263",)), (2, ("",))]
+    assert found.numbers == [(4, 519)]
+    assert [lookups.is_by_key(r) for r in (whole, named, some, traced)] == [False, True, False, True]
