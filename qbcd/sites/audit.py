@@ -59,9 +59,7 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
         steps += _checksums(strategy, known, settings, place, of_leaves=of_leaves)
         written = recent.statement(strategy, row.checkpoint, known[:1]) if row and row.prepared else None
         if written:
-            title = (
-                "keys of rows written since the last look, in ranges that differ (here: the first), if these are large"
-            )
+            title = "keys of rows written since the last look, in ranges that differ (here: the first), where large"
             steps.append(Step(title, place, written))
         steps.append(_fetch(strategy, "rows", fetched, place))
         if settings.audit and strategy.keeps == "rows":

@@ -177,11 +177,8 @@ def remote(which: str, name: str) -> Iterator[tuple[str, Statement]]:
         yield "id_rcs: images of some leaves", strategy.images([in_leaves(r) for r in known[:2]], typed=False)
         written = strategy.recent(known[:2], since="4294967400", most=100)
         yield "id_rcs: keys of rows written since a mark", written
-        looked_up = named(known[1], *(r.lo for r in known if r.lo))
-        yield (
-            "id_rcs: images of a range, and of rows that were named",
-            strategy.images([known[0], looked_up], typed=False),
-        )
+        some = [known[0], named(known[1], *(r.lo for r in known if r.lo))]
+        yield "id_rcs: images of a range, and of rows that were named", strategy.images(some, typed=False)
         if connector.whole_number_bytes(plan.key):
             mixed = [in_leaves(known[0]), traced(known[1])]
             yield "id_rcs: images of some leaves, and of rows by trace", strategy.images(mixed, typed=False)

@@ -167,7 +167,7 @@ def test_what_few_rows_hold_and_many_that_changed_are_read_whole(
         _polled(database, project, UPDATES.format(seed=1, n=10))
         assert asked == []
         monkeypatch.setattr(recent, "LEAST_ROWS", 0)
-        for seed in range(2):
+        for _ in range(2):
             _polled(database, project, "UPDATE t SET n = n + 1 WHERE k > 3500")
             assert _noted(project).share > recent.MOST_SHARE
         assert asked == [1]
