@@ -88,14 +88,14 @@ class HashCut(Cut):
     def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
         """One scan where readers see one snapshot, each of its part of the storage; else one for each of them.
 
-        Rows that are looked up are asked for by statements of their own.
+        Rows that are looked up are asked for by the same statements, by each of them some.
         """
         parts = self._parts(readers)
         if len(parts) == 1:
             return super().shared(query, asked, readers)
         whole, by_key = ([r for r in asked if lookups.is_by_key(r) is looked_up] for looked_up in (False, True))
-        scans = [query(whole, part) for part in parts] if whole else []
-        return [*scans, *(super().shared(query, by_key, readers) if by_key else [])]
+        shares = [by_key[number::total] for number, total in parts]
+        return [query([*whole, *own], part) for part, own in zip(parts, shares, strict=True) if whole or own]
 
     def _parts(self, wanted: int) -> list[Share]:
         """Parts of the storage for so many connections; the whole where a scan cannot be parted."""

@@ -5700,6 +5700,140 @@ FROM (SELECT r.* FROM (SELECT
 FROM "public"."mixed"
 WHERE
   TRUE AND ctid < '(50,0)'::tid) AS r WHERE r.qbcd_hash < -4611686018427387904 OFFSET 0) AS t
+UNION ALL
+SELECT k.range_id, q.* FROM (VALUES
+(CAST(5 AS BIGINT), CAST('1' AS text) COLLATE public.ci, CAST('1' AS public.citext), CAST('1' AS numeric), CAST('1' AS double precision))
+) AS k(range_id, k0, k1, k2, k3)
+CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_8 AS c8, t.qbcd_9 AS c9, t.qbcd_10 AS c10, t.qbcd_11 AS c11, t.qbcd_12 AS c12, t.qbcd_13 AS c13, t.qbcd_14 AS c14, t.qbcd_15 AS c15, t.qbcd_16 AS c16, t.qbcd_17 AS c17, t.qbcd_18 AS c18, t.qbcd_19 AS c19, t.qbcd_20 AS c20 FROM (SELECT
+  "region",
+  "code",
+  "level",
+  "weight",
+  RECORD_SEND(
+    ROW(
+      INT8SEND(HASHTEXTEXTENDED(CAST("region" AS text), 4417276706812531889)) || INT8SEND(HASHTEXTEXTENDED(CAST("region" AS text), 2971215073598465231)),
+      TEXTSEND(LOWER(CAST("code" AS text) COLLATE "default")),
+      NUMERIC_SEND(TRIM_SCALE("level")),
+      CASE
+        WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+        THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+        ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+      END
+    )
+  ) AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "region" COLLATE "C",
+        CAST("code" AS text) COLLATE "C",
+        NUMERIC_SEND(TRIM_SCALE("level")),
+        "weight",
+        "yes",
+        "small",
+        BPCHARSEND("pad"),
+        CHARSEND("letter"),
+        "raw",
+        "day",
+        TIME_SEND("clock"),
+        TIMESTAMP_SEND("stamp"),
+        "who",
+        "host",
+        CAST("mood" AS text) COLLATE "C",
+        CAST("place" AS oid),
+        CAST("doc" AS text) COLLATE "C",
+        CAST("pair" AS text) COLLATE "C",
+        CAST("numbers" AS text) COLLATE "C",
+        CAST("prices" AS text) COLLATE "C",
+        CAST("blobs" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  CAST("region" AS text) AS qbcd_0,
+  CAST("code" AS text) AS qbcd_1,
+  CAST("level" AS text) AS qbcd_2,
+  "weight" AS qbcd_3,
+  "yes" AS qbcd_4,
+  CAST("small" AS smallint) AS qbcd_5,
+  CONVERT_FROM(BPCHARSEND("pad"), 'UTF8') AS qbcd_6,
+  CAST("letter" AS text) AS qbcd_7,
+  "raw" AS qbcd_8,
+  CAST("day" AS text) AS qbcd_9,
+  TO_CHAR("clock", 'HH24:MI:SS.US') AS qbcd_10,
+  CASE
+    WHEN "stamp" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
+    THEN TO_CHAR("stamp", 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    ELSE CAST("stamp" AS TEXT)
+  END AS qbcd_11,
+  CAST("who" AS text) AS qbcd_12,
+  CAST("host" AS text) AS qbcd_13,
+  CAST("mood" AS text) AS qbcd_14,
+  CAST("place" AS text) AS qbcd_15,
+  CAST("doc" AS text) AS qbcd_16,
+  CAST("pair" AS text) AS qbcd_17,
+  CASE
+    WHEN "numbers" IS NULL
+    THEN NULL
+    WHEN COALESCE(
+      ARRAY_NDIMS("numbers") = 1 AND ARRAY_LOWER("numbers", 1) = 1,
+      ARRAY_NDIMS("numbers") IS NULL
+    )
+    THEN (
+      SELECT
+        '[' || COALESCE(STRING_AGG(COALESCE(CAST(e.x AS text), 'null'), ','
+        ORDER BY
+          e.n), '') || ']'
+      FROM UNNEST("numbers") WITH ORDINALITY AS e(x, n)
+    )
+    ELSE CAST(TO_JSON(CAST("numbers" AS TEXT)) AS TEXT)
+  END AS qbcd_18,
+  CASE
+    WHEN "prices" IS NULL
+    THEN NULL
+    WHEN COALESCE(
+      ARRAY_NDIMS("prices") = 1 AND ARRAY_LOWER("prices", 1) = 1,
+      ARRAY_NDIMS("prices") IS NULL
+    )
+    THEN (
+      SELECT
+        '[' || COALESCE(
+          STRING_AGG(COALESCE(CAST(TO_JSON(CAST(e.x AS text)) AS TEXT), 'null'), ','
+          ORDER BY
+            e.n),
+          ''
+        ) || ']'
+      FROM UNNEST("prices") WITH ORDINALITY AS e(x, n)
+    )
+    ELSE CAST(TO_JSON(CAST("prices" AS TEXT)) AS TEXT)
+  END AS qbcd_19,
+  CASE
+    WHEN "blobs" IS NULL
+    THEN NULL
+    WHEN COALESCE(
+      ARRAY_NDIMS("blobs") = 1 AND ARRAY_LOWER("blobs", 1) = 1,
+      ARRAY_NDIMS("blobs") IS NULL
+    )
+    THEN (
+      SELECT
+        '[' || COALESCE(
+          STRING_AGG(
+            
+              COALESCE(CAST(TO_JSON(REPLACE(ENCODE(e.x, 'base64'), CHR(  10), '')) AS TEXT), 'null'),
+              ','
+            
+            ORDER BY
+              e.n
+          ),
+          ''
+        ) || ']'
+      FROM UNNEST("blobs") WITH ORDINALITY AS e(x, n)
+    )
+    ELSE CAST(TO_JSON(CAST("blobs" AS TEXT)) AS TEXT)
+  END AS qbcd_20
+FROM "public"."mixed"
+WHERE
+  TRUE) AS t WHERE t."region" = k.k0 AND t."code" OPERATOR(public.=) k.k1 AND t."level" = k.k2 AND t."weight" = k.k3) AS q
 
 -- id_rcs by hash: images of ranges, and of rows that were named, reader 2
 SELECT CAST(CASE WHEN t.qbcd_hash < -6917529027641081856 THEN 7 ELSE 8 END AS BIGINT) AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_8 AS c8, t.qbcd_9 AS c9, t.qbcd_10 AS c10, t.qbcd_11 AS c11, t.qbcd_12 AS c12, t.qbcd_13 AS c13, t.qbcd_14 AS c14, t.qbcd_15 AS c15, t.qbcd_16 AS c16, t.qbcd_17 AS c17, t.qbcd_18 AS c18, t.qbcd_19 AS c19, t.qbcd_20 AS c20
@@ -5846,141 +5980,6 @@ FROM (SELECT r.* FROM (SELECT
 FROM "public"."mixed"
 WHERE
   TRUE AND ctid >= '(50,0)'::tid) AS r WHERE r.qbcd_hash < -4611686018427387904 OFFSET 0) AS t
-
--- id_rcs by hash: images of ranges, and of rows that were named, reader 3
-SELECT k.range_id, q.* FROM (VALUES
-(CAST(5 AS BIGINT), CAST('1' AS text) COLLATE public.ci, CAST('1' AS public.citext), CAST('1' AS numeric), CAST('1' AS double precision))
-) AS k(range_id, k0, k1, k2, k3)
-CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_8 AS c8, t.qbcd_9 AS c9, t.qbcd_10 AS c10, t.qbcd_11 AS c11, t.qbcd_12 AS c12, t.qbcd_13 AS c13, t.qbcd_14 AS c14, t.qbcd_15 AS c15, t.qbcd_16 AS c16, t.qbcd_17 AS c17, t.qbcd_18 AS c18, t.qbcd_19 AS c19, t.qbcd_20 AS c20 FROM (SELECT
-  "region",
-  "code",
-  "level",
-  "weight",
-  RECORD_SEND(
-    ROW(
-      INT8SEND(HASHTEXTEXTENDED(CAST("region" AS text), 4417276706812531889)) || INT8SEND(HASHTEXTEXTENDED(CAST("region" AS text), 2971215073598465231)),
-      TEXTSEND(LOWER(CAST("code" AS text) COLLATE "default")),
-      NUMERIC_SEND(TRIM_SCALE("level")),
-      CASE
-        WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
-        THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
-        ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
-      END
-    )
-  ) AS qbcd_key_id,
-  HASHTEXTEXTENDED(
-    CAST(HASH_RECORD_EXTENDED(
-      ROW(
-        "region" COLLATE "C",
-        CAST("code" AS text) COLLATE "C",
-        NUMERIC_SEND(TRIM_SCALE("level")),
-        "weight",
-        "yes",
-        "small",
-        BPCHARSEND("pad"),
-        CHARSEND("letter"),
-        "raw",
-        "day",
-        TIME_SEND("clock"),
-        TIMESTAMP_SEND("stamp"),
-        "who",
-        "host",
-        CAST("mood" AS text) COLLATE "C",
-        CAST("place" AS oid),
-        CAST("doc" AS text) COLLATE "C",
-        CAST("pair" AS text) COLLATE "C",
-        CAST("numbers" AS text) COLLATE "C",
-        CAST("prices" AS text) COLLATE "C",
-        CAST("blobs" AS text) COLLATE "C"
-      ),
-      7046029254386353131
-    ) AS text),
-    8650415919381337933
-  ) AS qbcd_digest,
-  CAST("region" AS text) AS qbcd_0,
-  CAST("code" AS text) AS qbcd_1,
-  CAST("level" AS text) AS qbcd_2,
-  "weight" AS qbcd_3,
-  "yes" AS qbcd_4,
-  CAST("small" AS smallint) AS qbcd_5,
-  CONVERT_FROM(BPCHARSEND("pad"), 'UTF8') AS qbcd_6,
-  CAST("letter" AS text) AS qbcd_7,
-  "raw" AS qbcd_8,
-  CAST("day" AS text) AS qbcd_9,
-  TO_CHAR("clock", 'HH24:MI:SS.US') AS qbcd_10,
-  CASE
-    WHEN "stamp" BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)
-    THEN TO_CHAR("stamp", 'YYYY-MM-DD"T"HH24:MI:SS.US')
-    ELSE CAST("stamp" AS TEXT)
-  END AS qbcd_11,
-  CAST("who" AS text) AS qbcd_12,
-  CAST("host" AS text) AS qbcd_13,
-  CAST("mood" AS text) AS qbcd_14,
-  CAST("place" AS text) AS qbcd_15,
-  CAST("doc" AS text) AS qbcd_16,
-  CAST("pair" AS text) AS qbcd_17,
-  CASE
-    WHEN "numbers" IS NULL
-    THEN NULL
-    WHEN COALESCE(
-      ARRAY_NDIMS("numbers") = 1 AND ARRAY_LOWER("numbers", 1) = 1,
-      ARRAY_NDIMS("numbers") IS NULL
-    )
-    THEN (
-      SELECT
-        '[' || COALESCE(STRING_AGG(COALESCE(CAST(e.x AS text), 'null'), ','
-        ORDER BY
-          e.n), '') || ']'
-      FROM UNNEST("numbers") WITH ORDINALITY AS e(x, n)
-    )
-    ELSE CAST(TO_JSON(CAST("numbers" AS TEXT)) AS TEXT)
-  END AS qbcd_18,
-  CASE
-    WHEN "prices" IS NULL
-    THEN NULL
-    WHEN COALESCE(
-      ARRAY_NDIMS("prices") = 1 AND ARRAY_LOWER("prices", 1) = 1,
-      ARRAY_NDIMS("prices") IS NULL
-    )
-    THEN (
-      SELECT
-        '[' || COALESCE(
-          STRING_AGG(COALESCE(CAST(TO_JSON(CAST(e.x AS text)) AS TEXT), 'null'), ','
-          ORDER BY
-            e.n),
-          ''
-        ) || ']'
-      FROM UNNEST("prices") WITH ORDINALITY AS e(x, n)
-    )
-    ELSE CAST(TO_JSON(CAST("prices" AS TEXT)) AS TEXT)
-  END AS qbcd_19,
-  CASE
-    WHEN "blobs" IS NULL
-    THEN NULL
-    WHEN COALESCE(
-      ARRAY_NDIMS("blobs") = 1 AND ARRAY_LOWER("blobs", 1) = 1,
-      ARRAY_NDIMS("blobs") IS NULL
-    )
-    THEN (
-      SELECT
-        '[' || COALESCE(
-          STRING_AGG(
-            
-              COALESCE(CAST(TO_JSON(REPLACE(ENCODE(e.x, 'base64'), CHR(  10), '')) AS TEXT), 'null'),
-              ','
-            
-            ORDER BY
-              e.n
-          ),
-          ''
-        ) || ']'
-      FROM UNNEST("blobs") WITH ORDINALITY AS e(x, n)
-    )
-    ELSE CAST(TO_JSON(CAST("blobs" AS TEXT)) AS TEXT)
-  END AS qbcd_20
-FROM "public"."mixed"
-WHERE
-  TRUE) AS t WHERE t."region" = k.k0 AND t."code" OPERATOR(public.=) k.k1 AND t."level" = k.k2 AND t."weight" = k.k3) AS q
 
 -- id_rcs by hash: images by key
 SELECT q.* FROM (VALUES

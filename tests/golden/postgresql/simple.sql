@@ -2231,37 +2231,7 @@ FROM (SELECT r.* FROM (SELECT
 FROM "public"."orders"
 WHERE
   TRUE AND ctid < '(50,0)'::tid) AS r WHERE r.qbcd_hash < -4611686018427387904 OFFSET 0) AS t
-
--- id_rcs by hash: images of ranges, and of rows that were named, reader 2
-SELECT CAST(CASE WHEN t.qbcd_hash < -6917529027641081856 THEN 7 ELSE 8 END AS BIGINT) AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3
-FROM (SELECT r.* FROM (SELECT
-  HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 2862933555777941757) AS qbcd_hash,
-  INT8SEND("order_id") AS qbcd_key_id,
-  HASHTEXTEXTENDED(
-    CAST(HASH_RECORD_EXTENDED(
-      ROW(
-        INT8SEND("order_id"),
-        "status" COLLATE "C",
-        NUMERIC_SEND("amount"),
-        TIMESTAMPTZ_SEND("placed")
-      ),
-      7046029254386353131
-    ) AS text),
-    8650415919381337933
-  ) AS qbcd_digest,
-  "order_id" AS qbcd_0,
-  CAST("status" AS text) AS qbcd_1,
-  CAST("amount" AS text) AS qbcd_2,
-  CASE
-    WHEN "placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
-    THEN TO_CHAR("placed" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
-    ELSE CAST("placed" AS TEXT)
-  END AS qbcd_3
-FROM "public"."orders"
-WHERE
-  TRUE AND ctid >= '(50,0)'::tid) AS r WHERE r.qbcd_hash < -4611686018427387904 OFFSET 0) AS t
-
--- id_rcs by hash: images of ranges, and of rows that were named, reader 3
+UNION ALL
 SELECT k.range_id, q.* FROM (VALUES
 (CAST(5 AS BIGINT), CAST('1' AS bigint))
 ) AS k(range_id, k0)
@@ -2291,6 +2261,35 @@ CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.q
 FROM "public"."orders"
 WHERE
   TRUE) AS t WHERE t."order_id" = k.k0) AS q
+
+-- id_rcs by hash: images of ranges, and of rows that were named, reader 2
+SELECT CAST(CASE WHEN t.qbcd_hash < -6917529027641081856 THEN 7 ELSE 8 END AS BIGINT) AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3
+FROM (SELECT r.* FROM (SELECT
+  HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 2862933555777941757) AS qbcd_hash,
+  INT8SEND("order_id") AS qbcd_key_id,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest,
+  "order_id" AS qbcd_0,
+  CAST("status" AS text) AS qbcd_1,
+  CAST("amount" AS text) AS qbcd_2,
+  CASE
+    WHEN "placed" BETWEEN CAST('0001-01-01 00:00:00+00' AS TIMESTAMPTZ) AND CAST('9999-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)
+    THEN TO_CHAR("placed" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    ELSE CAST("placed" AS TEXT)
+  END AS qbcd_3
+FROM "public"."orders"
+WHERE
+  TRUE AND ctid >= '(50,0)'::tid) AS r WHERE r.qbcd_hash < -4611686018427387904 OFFSET 0) AS t
 
 -- id_rcs by hash: images by key
 SELECT q.* FROM (VALUES
