@@ -180,7 +180,7 @@ def rows_of(
 ) -> list[Any]:
     """What `query` gives of `asked` as rows for this process, on all connections at the same time."""
     readers = ranges.readers(asked, connections)
-    statements = strategy.cut.shared(query, asked, readers)
+    statements = strategy.cut.shared(query, asked, readers, _at_once(strategy))
     shares = [statements[i::readers] for i in range(readers) if statements[i::readers]]
     return _gather(source, strategy.plan.stream, snapshot, shares, _all_rows)
 
@@ -217,10 +217,14 @@ def range_frame(
     database from reading them all for each reader.
     """
     readers = ranges.readers(asked, connections)
-    target: timedelta | None = strategy.plan.option("target")
-    most = math.inf if target is None else FETCHED_PER_SECOND * target.total_seconds()
-    statements = strategy.cut.shared(query, asked, readers, most)
+    statements = strategy.cut.shared(query, asked, readers, _at_once(strategy))
     return frame(source, spark, strategy.plan.stream, snapshot, statements, at_once=readers)
+
+
+def _at_once(strategy: IdRcs) -> float:
+    """How many rows a statement may fetch, where the stream has a pace."""
+    target: timedelta | None = strategy.plan.option("target")
+    return math.inf if target is None else FETCHED_PER_SECOND * target.total_seconds()
 
 
 def frame(
