@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from qbcd.model import KeyRange
-from qbcd.recent import is_named
 from qbcd.traces import is_traced, keys
 
 Range = TypeVar("Range", bound=KeyRange)
@@ -32,18 +31,23 @@ class Asked(Generic[Range]):
 
 
 def is_by_key(one: KeyRange) -> bool:
-    """Whether rows of a range are looked up."""
-    return is_traced(one) or is_named(one)
+    """Whether single rows of a range are asked for."""
+    return is_traced(one) or (one.only is not None and (bool(one.only.named) or one.only.lost is not None))
+
+
+def of_source(ranges: Iterable[Range]) -> list[Range]:
+    """Those of `ranges` of which the source is asked for something."""
+    return [one for one in ranges if one.only is None or one.only.lost is None]
 
 
 def parted(ranges: Iterable[Range]) -> Asked[Range]:
-    """What is asked for of `ranges`, by the way in which it is."""
+    """What the source is asked for of `ranges`, by the way in which it is."""
     found: Asked[Range] = Asked()
     for one in ranges:
         if is_traced(one):
             found.numbers += ((one.range_id, key) for key in keys(one))
-        elif one.only and one.only.named:
-            found.texts += ((one.range_id, key.texts) for key in one.only.named)
-        else:
+        elif not is_by_key(one):
             found.whole.append(one)
+        elif one.only:
+            found.texts += ((one.range_id, key.texts) for key in one.only.named)
     return found

@@ -114,6 +114,8 @@ class Leaves:
         alone: Where not None, rows are looked up by key (`qbcd.traces`): the identity of the one key that is asked for
             of a leaf; of leaves that have none here, all keys that can be in them.
         named: Rows of these keys alone are asked for of the leaves that they are in (`qbcd.recent`).
+        lost: Of a range that has lost one row, that row's digest: it is asked for in the replica, and nothing in the
+            source. None of others.
     """
 
     bits: bytes
@@ -121,6 +123,7 @@ class Leaves:
     checksum: int
     alone: Mapping[int, bytes] | None = None
     named: tuple[NamedKey, ...] = ()
+    lost: int | None = None
 
 
 @dataclass(frozen=True)

@@ -104,17 +104,18 @@ def together(frames: Sequence[DataFrame], *, alone: bool = False) -> DataFrame:
 
 
 def leaves_of(spark: SparkSession, asked: Sequence[KeyRange]) -> DataFrame:
-    """The leaves that ranges ask for, as rows (of_range, tail, alone) that every task gets.
+    """The leaves that ranges ask for, as rows (of_range, tail, alone, lost) that every task gets.
 
     `tail` is the byte that the identities of keys in the leaf end with, none where an identity has no bytes, which is
-    in leaf 0; `alone` the identity of a key of it that is asked for, NULL for all.
+    in leaf 0; `alone` the identity of a key of it that is asked for, `lost` the digest of a row; both are NULL for all.
     """
     # one text, which Spark takes apart: a list of values would take it longer to read than all the rest
     listed = " ".join(f"{r.range_id:d}:{','.join(_tails(r))}" for r in asked)
     listing = spark.sql(
         "SELECT CAST(substring_index(one, ':', 1) AS BIGINT) AS of_range, "
-        "unhex(substring_index(leaf, '=', 1)) AS tail, "
-        "CASE WHEN leaf LIKE '%=%' THEN unhex(substring_index(leaf, '=', -1)) END AS alone "
+        "unhex(substring_index(substring_index(leaf, '=', 1), '#', 1)) AS tail, "
+        "CASE WHEN leaf LIKE '%=%' THEN unhex(substring_index(leaf, '=', -1)) END AS alone, "
+        "CASE WHEN leaf LIKE '%#%' THEN CAST(substring_index(leaf, '#', -1) AS BIGINT) END AS lost "
         f"FROM (SELECT explode(split('{listed}', ' ')) AS one) "
         "LATERAL VIEW explode(split(substring_index(one, ':', -1), ',')) AS leaf"
     )
@@ -125,17 +126,21 @@ def _tails(one: KeyRange) -> Iterator[str]:
     alone = {leaf: [key] for leaf, key in ((one.only and one.only.alone) or {}).items()}
     for named in one.only.named if one.only else ():
         alone.setdefault(leaf_of(named.identity), []).append(named.identity)
+    lost = "" if one.only is None or one.only.lost is None else f"#{one.only.lost}"
     for leaf in leaves.tails(one):
         if leaf in alone:
             yield from (f"{key[-1:].hex()}={key.hex()}" for key in alone[leaf])
         else:
-            yield from ("", "00") if leaf == 0 else (f"{leaf:02x}",)
+            yield from (f"{end}{lost}" for end in (("", "00") if leaf == 0 else (f"{leaf:02x}",)))
 
 
 def of_leaves(rows: DataFrame, some: DataFrame) -> DataFrame:
     """Those of `rows` that `some` leaves ask for."""
-    here = "range_id = of_range AND substring(key_id, -1, 1) = tail AND coalesce(alone, key_id) = key_id"
-    return rows.join(some, F.expr(here), "left_semi")
+    here = "range_id = of_range AND substring(key_id, -1, 1) = tail"
+    of_row = (
+        "coalesce(alone, key_id) = key_id AND (lost IS NULL OR lost = digest)"  # of what is gone there is no digest
+    )
+    return rows.join(some, F.expr(f"{here} AND {of_row}"), "left_semi")
 
 
 def one_of(ids: Sequence[int]) -> str:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from qbcd import recent
-from qbcd.model import KeyRange, NamedKey, Statement
+from qbcd.model import KeyRange, Leaves, NamedKey, Statement
 from qbcd.sites import leaves
 from qbcd.sites.looking import Look
 from qbcd.sites.reading import Snapshot, rows_of
@@ -29,6 +29,7 @@ NOTED = "recent"  # in the checkpoint
 LEAST_ROWS = 20_000  # in ranges that differ, below which these are as well fetched whole
 MOST_SHARE = 0.1  # of these rows, that were written since: beyond it little is saved
 MOST_KEYS = 50_000  # to look up
+MOST_LOST = 100  # ranges that have lost one row, of which that row is looked up
 USEFUL = 0.5  # of these rows, at most, that are asked for in the end
 PAUSE = 3  # polls that find something until it is tried again, where it was in vain
 
@@ -76,14 +77,29 @@ def traced(
     found: defaultdict[int, list[NamedKey]] = defaultdict(list)
     for row in rows:
         found[row.range_id].append(NamedKey(bytes(row.key_id), tuple(map(str, row[2:]))))
-    before = {r.range_id: r for r in wanted.old}
-    only = {r.range_id: recent.of(r.rows - before[r.range_id].rows, found[r.range_id]) for r in wanted.asked}
+    only = _only(wanted, found)
     fewer = replace(
         wanted,
-        asked=tuple(replace(r, only=only[r.range_id]) for r in wanted.asked),
-        old=tuple(replace(r, only=only[r.range_id]) for r in wanted.old),
+        asked=tuple(replace(r, only=only.get(r.range_id)) for r in wanted.asked),
+        old=tuple(replace(r, only=only.get(r.range_id)) for r in wanted.old),
     )
     return replace(wanted, traced=fewer) if fewer.fetched <= USEFUL * wanted.fetched else wanted
+
+
+def _only(wanted: Look, found: Mapping[int, Sequence[NamedKey]]) -> dict[int, Leaves]:
+    """What to look up, by range; of others all rows are asked for."""
+    before = {r.range_id: r for r in wanted.old}
+    only: dict[int, Leaves] = {}
+    for now in wanted.asked:
+        was = before[now.range_id]
+        asked = recent.of(now.rows - was.rows, now.checksum - was.checksum, found.get(now.range_id, ()))
+        if asked:
+            only[now.range_id] = asked
+    lost = [range_id for range_id, one in only.items() if one.lost is not None]
+    all_lost = len(lost) == len(wanted.asked)  # then there would be nothing to ask the source for
+    for range_id in lost[min(MOST_LOST, len(lost) - all_lost) :]:
+        del only[range_id]
+    return only
 
 
 def statement(strategy: IdRcs, checkpoint: Mapping[str, Any], asked: Sequence[KeyRange]) -> Statement | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qbcd import hooks
+from qbcd import hooks, lookups
 from qbcd.model import StreamPlan
 from qbcd.sites import compare
 from qbcd.sites.guards import untravelled_error
@@ -67,7 +67,7 @@ def compared(
     """
     site.progress(f"comparing about {wanted.fetched:,} rows of {len(wanted.asked):,} ranges with the replica")
     frame = range_frame(
-        site.source, site.spark.get(), strategy, snapshot, wanted.asked,
+        site.source, site.spark.get(), strategy, snapshot, lookups.of_source(wanted.asked),
         lambda some, part: strategy.images(some, part, typed=settings.typed), settings.connections,
     )  # fmt: skip
     came, known = Totals(), Totals()
