@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger("qbcd")
-# Of many ranges too, Parquet's pages are skipped that have no row of one.
-_PAGES = {"spark.sql.parquet.pushdown.inFilterThreshold": "5000"}
+# Parquet's pages are skipped that have no row of any of so many ranges. Spark makes a tree of them as deep as they are
+# many, and goes down it: thousands overflow its stack.
+_PAGES = {"spark.sql.parquet.pushdown.inFilterThreshold": "256"}
 # For jobs of a few rows, where compiling code and planning exchanges costs more than running them.
 SMALL: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",

@@ -29,7 +29,7 @@ FORCED = {"LEAST_ROWS": 0, "MOST_SHARE": 1.0}  # of :mod:`qbcd.sites.recent`: ho
 KEYS = {
     "uuid": ("uuid", "md5(i::text)::uuid", "hash"),
     "bigint": ("bigint", "i", "key"),
-    "text": ('text COLLATE "C"', "'k' || i || ''''", "hash"),
+    "text": ('text COLLATE "C"', "CASE WHEN i = 1 THEN '' ELSE 'k' || i || '''' END", "hash"),
     "composite": ("numeric", "i / 10.0", "key"),
 }
 SOME = "(SELECT k FROM t ORDER BY md5(k::text || '{seed}') LIMIT {n})"
@@ -96,9 +96,10 @@ def test_rows_are_looked_up(name: str, database: str, workspace: Path, spark: Sp
     kind, key, buckets = KEYS[name]
     _table(database, kind, key)
     with _prepared(database, workspace, spark, buckets) as project:
-        first = _polled(database, project, UPDATES.format(seed=1, n=40), INSERTS.format(n=12))
+        least = "UPDATE t SET n = -1 WHERE k = (SELECT k FROM t ORDER BY k LIMIT 1)"
+        first = _polled(database, project, UPDATES.format(seed=1, n=40), INSERTS.format(n=12), least)
         assert first.report is not None
-        assert first.report.cost.rows_shipped == looks[0].fetched == 52
+        assert first.report.cost.rows_shipped == looks[0].fetched == first.report.headers[0].size >= 52
         assert len(looks[0].asked) > 4
         assert all(map(is_by_key, looks[0].asked))
         second = _polled(database, project, UPDATES.format(seed=2, n=60), DELETES.format(seed=3, n=1))
