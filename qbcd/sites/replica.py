@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-FEW_RANGES = 256  # up to which pages are skipped that have no row of any (`qbcd.spark.provider`)
+FEW_RANGES = 100  # up to which pages are skipped that have no row of any (`qbcd.spark.provider`)
 
 
 def travels_of(plan: StreamPlan) -> list[Travel]:

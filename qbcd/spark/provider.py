@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("qbcd")
 # Parquet's pages are skipped that have no row of any of so many ranges. Spark makes a tree of them as deep as they are
-# many, and goes down it: thousands overflow its stack.
-_PAGES = {"spark.sql.parquet.pushdown.inFilterThreshold": "256"}
+# many, and goes down it: a thousand overflow a task's stack.
+_PAGES = {"spark.sql.parquet.pushdown.inFilterThreshold": "100"}
 # For jobs of a few rows, where compiling code and planning exchanges costs more than running them.
 SMALL: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",
