@@ -160,6 +160,8 @@ class Cut(ABC):
 
     def looked_up(self, found: lookups.Asked[Any], select: Sequence[str], template: str, **extra: Any) -> list[str]:
         """Statements for ``range_id, *select`` over those of a template's rows that are asked for by key."""
+        if not found.numbers and not found.texts:
+            return []
         relation, key, arms = self.relation(template, **extra, hashed=False), self.plan.key, list[str]()
         if found.numbers:
             arms.append(self.connector.of_whole_numbers(select, relation, key[0], found.numbers))
