@@ -1,7 +1,7 @@
 """Polls of ID/RCS after few changes anywhere: rows that were written lately are looked up, or ranges are read whole.
 
 Ranges of a bigint key, and buckets of a uuid key. Two streams of one table, one for each way, are polled after each
-change. One change in ten deletes a row; the range that it leaves is read whole by either.
+change. One change in ten deletes a row.
 """
 
 from __future__ import annotations

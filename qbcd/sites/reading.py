@@ -176,13 +176,25 @@ def _gather(
 
 
 def rows_of(
-    source: Source, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange], query: Query, connections: int
-) -> list[Any]:
-    """What `query` gives of `asked` as rows for this process, on all connections at the same time."""
+    source: Source, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange], query: Query, connections: int,
+    most: int,
+) -> list[Any]:  # fmt: skip
+    """What `query` gives of `asked` as rows for this process, on all connections at the same time.
+
+    A connection that has brought more than `most` rows asks for no further ones.
+    """
     readers = ranges.readers(asked, connections)
     statements = strategy.cut.shared(query, asked, readers, _at_once(strategy))
     shares = [statements[i::readers] for i in range(readers) if statements[i::readers]]
-    return _gather(source, strategy.plan.stream, snapshot, shares, _all_rows)
+    return _gather(source, strategy.plan.stream, snapshot, shares, partial(_rows_up_to, most))
+
+
+def _rows_up_to(most: int, session: Session, share: Sequence[Statement]) -> list[Any]:
+    found: list[Any] = []
+    for statement in share:
+        if len(found) <= most:
+            found += session.rows(statement)
+    return found
 
 
 def _all_rows(session: Session, share: Sequence[Statement]) -> list[Any]:

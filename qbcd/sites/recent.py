@@ -70,7 +70,7 @@ def traced(
     site.progress(f"rows written lately among about {wanted.fetched:,}")
     rows = rows_of(
         site.source, strategy, snapshot, wanted.asked,
-        lambda some, part: strategy.recent(some, part, since=note.since, most=most + 1), settings.connections,
+        lambda some, part: strategy.recent(some, part, since=note.since, most=most + 1), settings.connections, most,
     )  # fmt: skip
     if len(rows) > most:
         return wanted

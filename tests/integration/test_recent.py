@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
+from qbcd.catalog.source import Session
 from qbcd.job import Outcome
 from qbcd.lookups import is_by_key
 from qbcd.model import Statement
-from qbcd.sites import recent, streaming
+from qbcd.sites import reading, recent, streaming
 from qbcd.sites.looking import Look
 from qbcd.strategies import IdRcs
 from tests.support import connect, sql
+from tests.support.leafy import force, remembered
 from tests.support.oracle import batches, copy_of
 from tests.support.project import config, opened, poll
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 ROWS, RANGE = 4_000, 500
 FORCED = {"LEAST_ROWS": 0, "MOST_SHARE": 1.0}  # of :mod:`qbcd.sites.recent`: however small a table is
-# By name: type of the key, how the number of a row becomes its key, and what ranges are of.
+# By name: type of the key's first column, how the number of a row becomes its value, and what ranges are of.
 KEYS = {
     "uuid": ("uuid", "md5(i::text)::uuid", "hash"),
     "bigint": ("bigint", "i", "key"),
@@ -38,9 +40,9 @@ INSERTS = "INSERT INTO t SELECT k, 0, v || 'again' FROM gone WHERE k NOT IN (SEL
 DELETES = f"DELETE FROM t WHERE k IN {SOME}"
 
 
-def _table(database: str, kind: str, key: str) -> None:
+def _table(database: str, kind: str, key: str, columns: tuple[str, ...] = ("k",)) -> None:
     """Rows of which one in ten is missing, and can be inserted."""
-    sql(database, f"CREATE TABLE t (k {kind} PRIMARY KEY, n int, v text)")
+    sql(database, f"CREATE TABLE t (k {kind}, n int, v text, part int DEFAULT 7, PRIMARY KEY ({', '.join(columns)}))")
     sql(database, f"CREATE TABLE gone AS SELECT ({key})::{kind} AS k, i::text AS v FROM generate_series(1, {ROWS}) i")
     sql(database, "INSERT INTO t SELECT k, 0, v FROM gone WHERE v::int % 10 <> 0")
     sql(database, "ANALYZE")
@@ -63,12 +65,14 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[Look]:
 
 
 @contextmanager
-def _prepared(database: str, workspace: Path, spark: SparkSession, buckets: str) -> Iterator[qbcd.Project]:
+def _prepared(
+    database: str, workspace: Path, spark: SparkSession, buckets: str, columns: tuple[str, ...] = ("k",), **options: Any
+) -> Iterator[qbcd.Project]:
     """A project with the stream; at its end what it told is replayed, and has to be the table."""
-    strategy = {"type": "id_rcs", "rows_per_range": RANGE, "buckets": buckets}
+    strategy = {"type": "id_rcs", "rows_per_range": RANGE, "buckets": buckets, **options}
     stream = {"name": "s", "table": "public.t", "strategy": strategy}
     with opened(config(database, stream), workspace, spark) as project:
-        copy = copy_of(database, "public.t", ["k"])
+        copy = copy_of(database, "public.t", list(columns))
         project.stream("s").prepare()
         copy.take_baseline()
         yield project
@@ -94,8 +98,9 @@ def _noted(project: qbcd.Project) -> recent.Note:
 def test_rows_are_looked_up(name: str, database: str, workspace: Path, spark: SparkSession, looks: list[Look]) -> None:
     """From the first poll on, where rows are written anywhere and none goes, or some that leave their range smaller."""
     kind, key, buckets = KEYS[name]
-    _table(database, kind, key)
-    with _prepared(database, workspace, spark, buckets) as project:
+    columns = ("k", "part") if name == "composite" else ("k",)
+    _table(database, kind, key, columns)
+    with _prepared(database, workspace, spark, buckets, columns) as project:
         least = "UPDATE t SET n = -1 WHERE k = (SELECT k FROM t ORDER BY k LIMIT 1)"
         first = _polled(database, project, UPDATES.format(seed=1, n=40), INSERTS.format(n=12), least)
         assert first.report is not None
@@ -123,6 +128,34 @@ def test_rows_that_are_gone_are_told_by_their_digests(
         assert outcome.report is not None
         assert outcome.report.headers[0].counts == {"d": 2}
         assert outcome.report.cost.rows_shipped < 2 * RANGE
+
+
+def test_many_ranges_that_lost_a_row_are_read_whole(
+    database: str, workspace: Path, spark: SparkSession, looks: list[Look], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recent, "MOST_LOST", 2)
+    monkeypatch.setattr(recent, "USEFUL", 1.0)
+    _table(database, "bigint", "i")
+    with _prepared(database, workspace, spark, "key") as project:
+        _polled(database, project, "DELETE FROM t WHERE k IN (1, 1001, 2001, 3001)")
+        [look] = looks
+        assert [r.only is not None and r.only.lost is not None for r in look.asked] == [True, True, False, False]
+
+
+def test_leaves_are_not_asked_for_where_rows_are_looked_up(
+    database: str, workspace: Path, spark: SparkSession, looks: list[Look], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would be, after changes like these, where whole ranges were read."""
+    force(monkeypatch)
+    _table(database, "bigint", "i")
+    with _prepared(database, workspace, spark, "key") as project:
+        _polled(database, project, UPDATES.format(seed=1, n=40))
+        assert remembered(project, "s") is None
+        assert len(looks) == 1
+        monkeypatch.setattr(recent, "LEAST_ROWS", ROWS)
+        _polled(database, project, UPDATES.format(seed=2, n=40))
+        assert remembered(project, "s") is not None
+        assert len(looks) == 1
 
 
 def test_a_row_that_goes_while_another_comes(
@@ -172,6 +205,27 @@ def test_a_transaction_that_commits_late(
         assert outcome.report is not None
         assert [look.is_traced for look in looks] == [True, True]
         assert outcome.report.cost.rows_shipped == looks[1].fetched >= 22
+
+
+def test_the_source_is_not_asked_on_where_too_many_were_written(
+    database: str, workspace: Path, spark: SparkSession, looks: list[Look], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However short a stream's statements are, no more rows come than it takes to know that they are too many."""
+    asked: list[str] = []
+    monkeypatch.setattr(recent, "MOST_KEYS", 10)
+    monkeypatch.setattr(reading, "FETCHED_PER_SECOND", RANGE / 60)
+    rows = Session.rows
+
+    def watched(session: Session, statement: Any) -> list[Any]:
+        asked.append(getattr(statement, "sql", statement))
+        return rows(session, statement)
+
+    monkeypatch.setattr(Session, "rows", watched)
+    _table(database, "bigint", "i")
+    with _prepared(database, workspace, spark, "key", pace={"target": "1m"}) as project:
+        _polled(database, project, "UPDATE t SET n = n + 1")
+        assert sum("xmin" in text for text in asked) == 1
+        assert looks == []
 
 
 def test_what_few_rows_hold_and_many_that_changed_are_read_whole(

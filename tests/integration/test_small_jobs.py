@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import qbcd
-from qbcd.sites import DatabaseSite
+from qbcd.sites import DatabaseSite, files
+from qbcd.sites.layers import one_of
 from qbcd.spark.hadoop import leave_out_yarn
 from qbcd.spark.provider import MIDDLE_ROWS, SMALL, SMALL_ROWS, SparkProvider
 from tests.support.places import Place
@@ -43,6 +44,21 @@ def test_few_rows_have_a_session_of_the_same_context(spark: SparkSession) -> Non
     assert middle.conf.get("spark.sql.codegen.factoryMode") == spark.conf.get("spark.sql.codegen.factoryMode")
     assert middle.conf.get("spark.sql.shuffle.partitions") == str(spark.sparkContext.defaultParallelism)
     assert {one.conf.get("spark.sql.session.timeZone") for one in (small, middle)} == {"UTC"}
+
+
+def test_pages_without_a_row_of_the_ranges_are_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    """Of forty ranges in pages of five twelve are asked for, which stand in four of eight pages."""
+    path = str(tmp_path / "p")
+    rows = spark.range(40_000).selectExpr("id DIV 1000 AS range_id", "id").coalesce(1)
+    rows.write.options(**files._USUAL).parquet(path)
+    provider = SparkProvider(None, list, session=spark)  # type: ignore[arg-type]
+    for most in (SMALL_ROWS, MIDDLE_ROWS):
+        with provider.for_rows(most):
+            read = provider.get().read.options(**files._READ).parquet(path)
+            found = read.where(one_of([*range(6), *range(34, 40)]))
+            assert len(found.collect()) == 12_000
+        scan = found._jdf.queryExecution().executedPlan().collectLeaves().head()
+        assert scan.metrics().apply("numOutputRows").value() == 20_000
 
 
 def test_yarn_s_defaults_do_not_travel_with_tasks(spark: SparkSession, tmp_path: Path) -> None:
