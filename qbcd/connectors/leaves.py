@@ -58,6 +58,13 @@ class LeafPrimitives:
         """
         raise UnsupportedPrimitive(self.name, "range_leaves")
 
+    def scanned_leaves(self, relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]) -> str:
+        """As `range_leaves` of ranges that adjoin, by one scan in the order of storage, which passes by other rows.
+
+        Asked of keys that are one whole number and for which `places_keys` holds.
+        """
+        raise UnsupportedPrimitive(self.name, "scanned_leaves")
+
     def bucket_leaves(self, relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
         """As `range_leaves`, of hash buckets, by one scan; one without rows may have no answer.
 

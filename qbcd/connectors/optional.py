@@ -6,7 +6,7 @@ it is then refused when the plan is made. A connector that states none of it ser
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from sqlalchemy.engine import Connection
@@ -248,6 +248,23 @@ class OptionalPrimitives(FollowingPrimitives, LeafPrimitives):
     def page_share(self, table: Table, number: int, shares: int) -> exp.Expression:
         """The condition that a row stands in part `number` (from 0) of `shares` about equal parts of the storage."""
         raise UnsupportedPrimitive(self.name, "page_share")
+
+    def places_keys(self, key: Sequence[Column]) -> bool:
+        """Whether a scan finds the range of each row by its `key` for little, so that `scanned_sums` can be asked."""
+        return False
+
+    def scanned_sums(
+        self, sums: Mapping[str, str], relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]
+    ) -> str:
+        """As `per_range` with aggregates, by one scan in the order of storage: ``range_id, <sums>``.
+
+        Args:
+            sums: SQL of aggregates over alias ``t``, by the names of their outputs; 0 for a range without rows.
+            relation: As in `per_range`; it may be a part of the storage (`page_share`).
+            key: One for which `places_keys` holds.
+            ranges: Each begins where the one before it ends.
+        """
+        raise UnsupportedPrimitive(self.name, "scanned_sums")
 
     # -- ranges of pages, of a table that is `paged` -------------------------------------------------------------------
     def row_page(self) -> exp.Expression:

@@ -24,6 +24,9 @@ Share = tuple[int, int]  # number (from 0) and how many there are
 WHOLE: Share = (0, 1)
 Range = TypeVar("Range", bound=KeyRange)
 Query = Callable[[Sequence[KeyRange], Share], Statement]
+# Below it an index leads to rows in so many other places that a scan which finds the range of each row costs less. By
+# measurement (benchmarks/README.md, `moved_rows`) that is so where more than a twentieth of them have moved.
+FOLLOWED = 0.95
 # n and digests are the same, or a digest was NULL
 SUMS = {"n": "COUNT(*)", "digests": "COUNT(t.qbcd_digest)", "checksum": "COALESCE(SUM(t.qbcd_digest), 0)"}
 
@@ -144,6 +147,28 @@ class Cut(ABC):
         shares = ranges.statements(asked, readers, self.per_statement, rows)
         return [query(some, WHOLE) for own in shares for some in own]
 
+    @property
+    def is_parted(self) -> bool:
+        """Whether connections may each scan a part of the storage: they see one state, and the table is stored."""
+        return self.one_state and self.connector.has_shares(self.plan.table)
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether such scans find the range of each row by its key."""
+        return self.is_parted and self.connector.places_keys(self.plan.key)
+
+    def parts_of_storage(self, wanted: int) -> list[Share]:
+        """Parts of the storage for so many connections; the whole where a scan cannot be parted."""
+        number = max(1, min(wanted, self.plan.table.pages)) if self.is_parted else 1
+        return [(i, number) for i in range(number)]
+
+    def key_follows(self) -> float | None:
+        """How far rows stand in the order of their keys, 0..1, by the catalog; None where it does not say."""
+        table = self.plan.table
+        known = table.primary_key or next(iter(table.unique_keys), ())
+        told = bool(self.plan.key) and known[:1] == (self.plan.key[0].name,) and table.key_correlation is not None
+        return abs(table.key_correlation or 0.0) if told else None
+
     def digests(self, part: Share = WHOLE, *, leaves: bool = False) -> str:
         """The captured rows as a FROM item with key or hash and `qbcd_digest`; or those of a part of the storage."""
         return self.relation(self.sums_of, part, leaves=leaves)
@@ -217,6 +242,25 @@ class KeyCut(Cut):
             return Statement(self.connector.range_leaves(self.digests(leaves=True), self.plan.key, asked))
         select = [f"{sql} AS {name}" for name, sql in SUMS.items()]
         return Statement(self.connector.per_range(select, self.digests(), self.plan.key, asked, aggregate=True))
+
+    def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
+        """Where rows have moved away from the order of their keys, one scan in that of the storage."""
+        key, connector = self.plan.key, self.connector
+        if not self._is_scanned(known) or (leaves and connector.whole_number_bytes(key) is None):
+            return super().passes(known, connections, leaves=leaves)
+        if leaves:  # of parts of the storage each would tell of every leaf
+            relation = self.digests(leaves=True)
+            shares = ranges.shares(known, connections)
+            return [[Statement(connector.scanned_leaves(relation, key, own))] for own in shares]
+        parts = self.parts_of_storage(connections)
+        return [[Statement(connector.scanned_sums(SUMS, self.digests(part), key, known))] for part in parts]
+
+    def _is_scanned(self, known: Sequence[KeyRange]) -> bool:
+        """Whether a scan of the table costs less than its index does, of ranges that are all of it."""
+        follows = self.key_follows()
+        moved = follows is not None and follows < FOLLOWED
+        whole = len(ranges.runs(known)) == 1 and known[0].lo is None and known[-1].hi is None
+        return moved and whole and self.is_placed
 
     def rows(
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any

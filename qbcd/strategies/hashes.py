@@ -68,7 +68,7 @@ class HashCut(Cut):
 
     def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
         """One scan: where connections see one snapshot, each reads its part of the storage, else one of them all."""
-        parts = self._parts(connections)
+        parts = self.parts_of_storage(connections)
         if len(parts) == 1:
             return super().passes(known, 1, leaves=leaves)
         return [[self._sums(known, part, leaves=leaves)] for part in parts]
@@ -90,19 +90,12 @@ class HashCut(Cut):
 
         Rows that are looked up are asked for by the same statements, by each of them some.
         """
-        parts = self._parts(readers)
+        parts = self.parts_of_storage(readers)
         if len(parts) == 1:
             return super().shared(query, asked, readers)
         whole, by_key = ([r for r in asked if lookups.is_by_key(r) is looked_up] for looked_up in (False, True))
         shares = [by_key[number::total] for number, total in parts]
         return [query([*whole, *own], part) for part, own in zip(parts, shares, strict=True) if whole or own]
-
-    def _parts(self, wanted: int) -> list[Share]:
-        """Parts of the storage for so many connections; the whole where a scan cannot be parted."""
-        table = self.plan.table
-        apart = self.one_state and self.connector.has_shares(table)
-        number = min(wanted, table.pages) if apart else 1
-        return [(i, number) for i in range(number)]
 
     def _sums(self, asked: Sequence[KeyRange], part: Share, *, leaves: bool) -> Statement:
         relation = self.digests(part, leaves=leaves)

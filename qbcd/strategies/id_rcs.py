@@ -192,12 +192,13 @@ class IdRcs(Strategy):
 
     def warnings(self) -> list[str]:
         """What makes this strategy dearer than it needs to be."""
-        correlation = self.plan.table.key_correlation
-        if self.cut.hashed or self.cut.paged or correlation is None or abs(correlation) >= CORRELATION_FLOOR:
+        follows = self.cut.key_follows()
+        if self.cut.hashed or self.cut.paged or follows is None or follows >= CORRELATION_FLOOR:
             return []
+        what = "the rows of ranges that differ" if self.cut.is_placed else "all rows"
         return [
-            f"key {self.plan.key[0].name} does not follow the table's physical order (correlation {correlation:.2f}): "
-            "a poll's range scans read pages out of order and cost several plain scans; `buckets: page`, `buckets: "
+            f"key {self.plan.key[0].name} does not follow the table's physical order (correlation {follows:.2f}): "
+            f"a poll reads {what} out of order, which costs several plain scans; `buckets: page`, `buckets: "
             "hash` and mds do not depend on it"
         ]
 
@@ -205,11 +206,10 @@ class IdRcs(Strategy):
         """Whether neighbours by the key stand anywhere in the table, by the catalog, or there is no key."""
         if not self.plan.key:
             return True
-        table, first = self.plan.table, self.plan.key[0]
-        known = table.primary_key or next(iter(table.unique_keys), ())
-        if table.key_correlation is not None and known[:1] == (first.name,):
-            return abs(table.key_correlation) < CORRELATION_FLOOR
-        return first.base_type in self.connector.scattered
+        follows = self.cut.key_follows()
+        if follows is not None:
+            return follows < CORRELATION_FLOOR
+        return self.plan.key[0].base_type in self.connector.scattered
 
     def _canonical(self, template: str, *, beyond: bool = False) -> str:
         plan = self.plan

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from qbcd import leaves
 from qbcd.connectors import buckets
 from qbcd.connectors.base import Connector
 from qbcd.connectors.postgresql import forms, statements
@@ -20,6 +21,11 @@ _OF_RANGE = (
     "coalesce(string_agg({leaf}, ' '), '') AS leaves"
 )
 _LEAF = "g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0)"
+_WEIGHT = " || ':' || coalesce(g.weighted, 0)"
+
+
+def _weighted(key: str) -> str:
+    return f"sum((t.qbcd_digest & {LOW}) * (t.{key}::bigint & {LOW})) AS weighted"
 
 
 class Leaves(Connector):
@@ -49,8 +55,8 @@ class Leaves(Connector):
         names = [self.quote(c.name) for c in key]
         sums, leaf = list(_OF_LEAF), _LEAF
         if self.whole_number_bytes(key):
-            sums.append(f"sum((t.qbcd_digest & {LOW}) * (t.{names[0]}::bigint & {LOW})) AS weighted")
-            leaf += " || ':' || coalesce(g.weighted, 0)"
+            sums.append(_weighted(names[0]))
+            leaf += _WEIGHT
         of_range, of_leaf = _OF_RANGE.format(leaf=leaf), ", ".join(sums)
 
         def body(condition: str) -> str:
@@ -58,6 +64,21 @@ class Leaves(Connector):
             return f"SELECT {of_range} FROM (SELECT t.qbcd_leaf, {of_leaf} FROM {rows} GROUP BY t.qbcd_leaf) AS g"
 
         return statements.arms_of(body, key, ranges, names)
+
+    def scanned_leaves(self, relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]) -> str:
+        name = self.quote(key[0].name)
+        inside, place = statements.by_scan(key[0], f"t.{name}", ranges)
+        of_leaf = ", ".join([*_OF_LEAF, _weighted(name)])
+        leaf = _LEAF.replace("g.qbcd_leaf", f"(g.leaf & {leaves.NUMBER - 1})") + _WEIGHT
+        groups = (
+            f"SELECT ({place}) * {leaves.NUMBER} + t.qbcd_leaf AS leaf, {of_leaf}\n"
+            f"FROM (SELECT t.* FROM {relation} AS t WHERE {inside} OFFSET 0) AS t GROUP BY 1"
+        )
+        placed = (
+            f"SELECT g.leaf / {leaves.NUMBER} AS place, {_OF_RANGE.format(leaf=leaf)}\nFROM ({groups}) AS g GROUP BY 1"
+        )
+        outer = "coalesce(g.n, 0) AS n, coalesce(g.digests, 0) AS digests, coalesce(g.checksum, 0) AS checksum"
+        return statements.by_range(f"{outer}, coalesce(g.leaves, '') AS leaves", placed, ranges)
 
     def bucket_leaves(self, relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
         words, sums = statements.BUCKETS, list(_OF_LEAF)

@@ -1,24 +1,28 @@
 """What PostgreSQL's pages are good for: a scan in parts, and ranges of the storage that rows are looked up by.
 
+A scan in the order of storage finds the range of a row's key by a binary search among the ranges' bounds.
+
 A row's place is its ctid, page and line. Where a condition bounds it, the server reads the pages between the bounds and
 no others, from release 14 on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
-from qbcd.connectors.optional import OptionalPrimitives
+from qbcd.connectors.base import Connector
 from qbcd.connectors.postgresql import forms, statements
 from qbcd.model import Column, KeyRange, Table, Travel
 
 _PLACE = Column("qbcd_page", "tid", "tid", nullable=False, collation="", comparison="typed", travel=Travel("text"))
+# Of one size, and told apart by a few instructions: the search is a tenth of what a row's digest costs.
+_PLACED = frozenset({"int2", "int4", "int8", "date", "timestamp", "timestamptz", "uuid"})
 
 
-class Pages(OptionalPrimitives):
+class Pages(Connector):
     """The primitives that speak of pages."""
 
     def has_shares(self, table: Table) -> bool:
@@ -31,6 +35,22 @@ class Pages(OptionalPrimitives):
         parts = [f"ctid >= '({first},0)'::tid"] if number else []
         parts += [f"ctid < '({last},0)'::tid"] if number + 1 < shares else []  # the last one goes as far as the table
         return exp.Var(this=" AND ".join(parts) or "TRUE")
+
+    def places_keys(self, key: Sequence[Column]) -> bool:
+        return len(key) == 1 and key[0].base_type in _PLACED
+
+    def scanned_sums(
+        self, sums: Mapping[str, str], relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]
+    ) -> str:
+        inside, place = statements.by_scan(key[0], f"t.{self.quote(key[0].name)}", ranges)
+        inner = ", ".join(f"{sql} AS {name}" for name, sql in sums.items())
+        outer = ", ".join(f"coalesce(g.{name}, 0) AS {name}" for name in sums)
+        # OFFSET 0 keeps the digest from being computed twice, and the planner from sorting rows by their ranges.
+        placed = (
+            f"SELECT {place} AS place, {inner}\n"
+            f"FROM (SELECT t.* FROM {relation} AS t WHERE {inside} OFFSET 0) AS t GROUP BY 1"
+        )
+        return statements.by_range(outer, placed, ranges)
 
     def row_page(self) -> exp.Expression:
         return exp.column("ctid")
