@@ -1,0 +1,65 @@
+"""ID/RCS polls of an unchanged table whose rows have moved: checksums by the key's index, and by one scan.
+
+An update writes its row anew where there is room, so random changes take rows away from the order of their keys, little
+by little. After some rounds of them both ways are polled in turns, beside the server's own scan of the same digests.
+"""
+
+from __future__ import annotations
+
+import statistics
+from functools import partial
+from pathlib import Path
+
+from benchmarks.measure import Table, seconds
+from benchmarks.orders import Orders
+from benchmarks.peers import CONNECTIONS, SETTINGS, Polled, _config, _poll, _scan
+from benchmarks.places import Place
+from qbcd.api import Project
+from qbcd.strategies import cuts
+
+__all__ = ["SETTINGS", "measure"]
+
+DATABASES = ("postgresql", "postgresql-debian")
+ROUNDS = (0, 5, 5, 10, 10, 10)  # of random changes before each measurement, each of 1 % of the rows
+CORRELATION = """
+SELECT round(correlation::numeric, 2) FROM pg_stats WHERE tablename = 'orders_bigint' AND attname = 'id'
+"""
+WAYS = {"by the index": 0.0, "by one scan": 2.0}  # of `cuts.FOLLOWED`: never, and always
+
+
+def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
+    """Changes rows and takes the medians, again and again."""
+    one = Polled(Orders(place))
+    one.orders.create(rows)
+    table = Table(("rounds", "correlation", "scan", *WAYS), place.version())
+    with Project.from_dict(_config(place, [one]), base_dir=folder) as project:
+        project.stream(one.stream).prepare()
+        for number, rounds in enumerate(ROUNDS):
+            for _ in range(rounds):
+                one.orders.change("random", rows)
+            place.run(f"ANALYZE {one.orders.table}")
+            project.run([one.stream], once=True)
+            taken = _taken(project, one, repeats)
+            correlation = place.one(CORRELATION)
+            ratios = (f"{taken[way]:.3f} ({taken[way] / taken['scan']:.2f} x)" for way in WAYS)
+            done = str(sum(ROUNDS[: number + 1]))
+            table.rows.append((done, str(correlation), f"{taken['scan']:.3f}", *ratios))
+    return table
+
+
+def _taken(project: Project, one: Polled, repeats: int) -> dict[str, float]:
+    """Median seconds, in turns; the scan's connections are open before it begins."""
+    taken: dict[str, list[float]] = {"scan": [], **{way: [] for way in WAYS}}
+    for _ in range(repeats):
+        taken["scan"].append(seconds(_scan(project, one, CONNECTIONS)))
+        for way in WAYS:
+            taken[way].append(seconds(partial(_by, way, project, one)))
+    return {name: statistics.median(values) for name, values in taken.items()}
+
+
+def _by(way: str, project: Project, one: Polled) -> None:
+    before, cuts.FOLLOWED = cuts.FOLLOWED, WAYS[way]
+    try:
+        _poll(project, one.stream, 0)
+    finally:
+        cuts.FOLLOWED = before
