@@ -45,8 +45,10 @@ def _table(database: str, kind: str, key: str, beside: str = "") -> None:
     sql(database, "ANALYZE t")
 
 
-def _opened(database: str, workspace: Path, spark: SparkSession, **source: Any) -> Any:
-    strategy = {"type": "id_rcs", "rows_per_range": RANGE, "buckets": "key"}
+def _opened(
+    database: str, workspace: Path, spark: SparkSession, strategy: dict[str, Any] | None = None, **source: Any
+) -> Any:
+    strategy = {"rows_per_range": RANGE, **(strategy or {"type": "id_rcs", "buckets": "key"})}
     return opened(
         config(database, {"name": "s", "table": "public.t", "strategy": strategy}, source=source), workspace, spark
     )
@@ -91,6 +93,30 @@ def test_a_scan_says_what_the_index_says(
             assert found == expected
             assert sum(count for count, _, _ in found.values()) == ROWS - 3 * RANGE
             assert all(bool(texts) is (of_leaves and count > 0) for count, _, texts in found.values())
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        {"type": "ts", "replica": "spark", "timestamp": "at", "margin": "1ms", "deletes": {"every": "1h"}},
+        {"type": "tlcs", "checksums": "remote"},
+    ],
+    ids=str,
+)
+def test_sums_of_other_strategies_add_up(
+    strategy: dict[str, Any], database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each connection adds up its own part of the table, also where sums are of keys alone."""
+    _table(database, *KEYS["int"])
+    sql(database, "ALTER TABLE t ADD at timestamptz NOT NULL DEFAULT now(); ANALYZE t")
+    with _opened(database, workspace, spark, strategy, connections=2) as project:
+        project.stream("s").prepare()
+        monkeypatch.setattr(cuts, "FOLLOWED", INDEXED)
+        _, expected = _asked(project, of_leaves=False)
+        monkeypatch.setattr(cuts, "FOLLOWED", SCANNED)
+        by_scan, found = _asked(project, of_leaves=False)
+        assert ["width_bucket" in s for s in by_scan] == [True, True]
+        assert found == expected
 
 
 def test_statistics_decide(database: str, workspace: Path, spark: SparkSession) -> None:
