@@ -10,16 +10,14 @@ import statistics
 from functools import partial
 from pathlib import Path
 
+from benchmarks import peers
 from benchmarks.measure import Table, seconds
 from benchmarks.orders import Orders
-from benchmarks.peers import CONNECTIONS, SETTINGS, Polled, _config, _poll, _scan
 from benchmarks.places import Place
 from qbcd.api import Project
 from qbcd.strategies import cuts
 
-__all__ = ["SETTINGS", "measure"]
-
-DATABASES = ("postgresql", "postgresql-debian")
+DATABASES, SETTINGS = peers.DATABASES, peers.SETTINGS
 ROUNDS = (0, 5, 5, 10, 10, 10)  # of random changes before each measurement, each of 1 % of the rows
 CORRELATION = """
 SELECT round(correlation::numeric, 2) FROM pg_stats WHERE tablename = 'orders_bigint' AND attname = 'id'
@@ -29,10 +27,10 @@ WAYS = {"by the index": 0.0, "by one scan": 2.0}  # of `cuts.FOLLOWED`: never, a
 
 def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
     """Changes rows and takes the medians, again and again."""
-    one = Polled(Orders(place))
+    one = peers.Polled(Orders(place))
     one.orders.create(rows)
     table = Table(("rounds", "correlation", "scan", *WAYS), place.version())
-    with Project.from_dict(_config(place, [one]), base_dir=folder) as project:
+    with Project.from_dict(peers._config(place, [one]), base_dir=folder) as project:
         project.stream(one.stream).prepare()
         for number, rounds in enumerate(ROUNDS):
             for _ in range(rounds):
@@ -47,19 +45,19 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
     return table
 
 
-def _taken(project: Project, one: Polled, repeats: int) -> dict[str, float]:
+def _taken(project: Project, one: peers.Polled, repeats: int) -> dict[str, float]:
     """Median seconds, in turns; the scan's connections are open before it begins."""
     taken: dict[str, list[float]] = {"scan": [], **{way: [] for way in WAYS}}
     for _ in range(repeats):
-        taken["scan"].append(seconds(_scan(project, one, CONNECTIONS)))
+        taken["scan"].append(seconds(peers._scan(project, one, peers.CONNECTIONS)))
         for way in WAYS:
             taken[way].append(seconds(partial(_by, way, project, one)))
     return {name: statistics.median(values) for name, values in taken.items()}
 
 
-def _by(way: str, project: Project, one: Polled) -> None:
+def _by(way: str, project: Project, one: peers.Polled) -> None:
     before, cuts.FOLLOWED = cuts.FOLLOWED, WAYS[way]
     try:
-        _poll(project, one.stream, 0)
+        peers._poll(project, one.stream, 0)
     finally:
         cuts.FOLLOWED = before

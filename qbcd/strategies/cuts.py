@@ -257,6 +257,8 @@ class KeyCut(Cut):
 
     def _is_scanned(self, known: Sequence[KeyRange]) -> bool:
         """Whether a scan of the table costs less than its index does, of ranges that are all of it."""
+        if any(self.plan.option(name) for name in ("per_poll", "target")):  # asked for some at a time
+            return False
         follows = self.key_follows()
         moved = follows is not None and follows < FOLLOWED
         whole = len(ranges.runs(known)) == 1 and known[0].lo is None and known[-1].hi is None

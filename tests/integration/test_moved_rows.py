@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from qbcd.api import Project
-from qbcd.model import KeyRange
+from qbcd.connectors.postgresql.scans import searched
+from qbcd.model import Column, KeyRange, Travel
 from qbcd.strategies import IdRcs, cuts
 from tests.support import sql
 from tests.support.leafy import force
@@ -62,14 +63,15 @@ def _asked(project: Project, *, of_leaves: bool) -> tuple[list[str], dict[int, t
     with site.reading() as conn:
         known: list[KeyRange] = [*site.store.ranges(conn, "s")]
     assert len(known) >= ROWS // RANGE
-    found: dict[int, tuple[int, int, set[str]]] = {r.range_id: (0, 0, set()) for r in known}
+    found: dict[int, tuple[int, int, set[str]]] = {}
     statements = [one.sql for own in strategy.cut.passes(known, 2, leaves=of_leaves) for one in own]
     with site.source.read("s") as session:
         for row in (row for statement in statements for row in session.rows(statement)):
             assert row.n == row.digests
-            count, checksum, texts = found[row.range_id]
+            count, checksum, texts = found.get(row.range_id, (0, 0, set()))
             more = set(row.leaves.split()) if of_leaves else set()
             found[row.range_id] = count + int(row.n), checksum + int(row.checksum), texts | more
+    assert found.keys() == {r.range_id for r in known}  # those without rows, too
     return statements, found
 
 
@@ -89,7 +91,6 @@ def test_a_scan_says_what_the_index_says(
             by_scan, found = _asked(project, of_leaves=of_leaves)
             scans = whole or not of_leaves
             assert [("width_bucket" in s) for s in by_index + by_scan] == [False, False, scans, scans]
-            assert len(found) == len(expected)  # of ranges without rows, too
             assert found == expected
             assert sum(count for count, _, _ in found.values()) == ROWS - 3 * RANGE
             assert all(bool(texts) is (of_leaves and count > 0) for count, _, texts in found.values())
@@ -126,6 +127,24 @@ def test_statistics_decide(database: str, workspace: Path, spark: SparkSession) 
         assert all("width_bucket" in s for s in _asked(project, of_leaves=False)[0])
         sql(database, "CLUSTER t USING t_pkey; ANALYZE t")
         assert not any("width_bucket" in s for s in _asked(project, of_leaves=False)[0])
+
+
+@pytest.mark.parametrize("option", [{"per_poll": 3}, {"pace": {"target": "100ms"}}, {"consistency": "range"}], ids=str)
+def test_some_ranges_at_a_time_are_looked_up(
+    option: dict[str, Any], database: str, workspace: Path, spark: SparkSession
+) -> None:
+    _table(database, *KEYS["int"])
+    with _opened(database, workspace, spark, {"type": "id_rcs", "buckets": "key", **option}) as project:
+        project.stream("s").prepare()
+        assert not any("width_bucket" in s for s in _asked(project, of_leaves=False)[0])
+
+
+def test_ranges_that_do_not_adjoin_are_an_error() -> None:
+    key = Column("k", "int4", "int4", False, "", "typed", Travel("text"))
+    first, second = KeyRange(1, None, ("3",)), KeyRange(2, ("4",), None)
+    for asked in ([], [first, second], [second, first]):
+        with pytest.raises(ValueError, match="do not adjoin"):
+            searched(key, "t.k", asked)
 
 
 @pytest.mark.parametrize("key", ["composite", "text"])

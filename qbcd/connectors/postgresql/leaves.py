@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from qbcd import leaves
 from qbcd.connectors import buckets
 from qbcd.connectors.base import Connector
-from qbcd.connectors.postgresql import forms, statements
+from qbcd.connectors.postgresql import forms, scans, statements
+from qbcd.leaves import NUMBER
 from qbcd.model import Column, KeyRange
 from qbcd.traces import LOW
 
@@ -67,18 +67,15 @@ class Leaves(Connector):
 
     def scanned_leaves(self, relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]) -> str:
         name = self.quote(key[0].name)
-        inside, place = statements.by_scan(key[0], f"t.{name}", ranges)
-        of_leaf = ", ".join([*_OF_LEAF, _weighted(name)])
-        leaf = _LEAF.replace("g.qbcd_leaf", f"(g.leaf & {leaves.NUMBER - 1})") + _WEIGHT
+        inside, place = scans.searched(key[0], f"t.{name}", ranges)
         groups = (
-            f"SELECT ({place}) * {leaves.NUMBER} + t.qbcd_leaf AS leaf, {of_leaf}\n"
+            f"SELECT ({place}) * {NUMBER} + t.qbcd_leaf AS one, {', '.join([*_OF_LEAF, _weighted(name)])}\n"
             f"FROM (SELECT t.* FROM {relation} AS t WHERE {inside} OFFSET 0) AS t GROUP BY 1"
         )
-        placed = (
-            f"SELECT g.leaf / {leaves.NUMBER} AS place, {_OF_RANGE.format(leaf=leaf)}\nFROM ({groups}) AS g GROUP BY 1"
-        )
-        outer = "coalesce(g.n, 0) AS n, coalesce(g.digests, 0) AS digests, coalesce(g.checksum, 0) AS checksum"
-        return statements.by_range(f"{outer}, coalesce(g.leaves, '') AS leaves", placed, ranges)
+        parted = f"SELECT h.one / {NUMBER} AS place, h.one % {NUMBER} AS qbcd_leaf, h.* FROM ({groups}) AS h"
+        placed = f"SELECT g.place, {_OF_RANGE.format(leaf=_LEAF + _WEIGHT)}\nFROM ({parted}) AS g GROUP BY 1"
+        numbers = ", ".join(f"coalesce(g.{sum_of}, 0) AS {sum_of}" for sum_of in ("n", "digests", "checksum"))
+        return scans.by_range(f"{numbers}, coalesce(g.leaves, '') AS leaves", placed, ranges)
 
     def bucket_leaves(self, relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
         words, sums = statements.BUCKETS, list(_OF_LEAF)

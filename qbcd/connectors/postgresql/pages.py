@@ -1,7 +1,5 @@
 """What PostgreSQL's pages are good for: a scan in parts, and ranges of the storage that rows are looked up by.
 
-A scan in the order of storage finds the range of a row's key by a binary search among the ranges' bounds.
-
 A row's place is its ctid, page and line. Where a condition bounds it, the server reads the pages between the bounds and
 no others, from release 14 on.
 """
@@ -14,12 +12,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from qbcd.connectors.base import Connector
-from qbcd.connectors.postgresql import forms, statements
+from qbcd.connectors.postgresql import forms, scans, statements
 from qbcd.model import Column, KeyRange, Table, Travel
 
 _PLACE = Column("qbcd_page", "tid", "tid", nullable=False, collation="", comparison="typed", travel=Travel("text"))
-# Of one size, and told apart by a few instructions: the search is a tenth of what a row's digest costs.
-_PLACED = frozenset({"int2", "int4", "int8", "date", "timestamp", "timestamptz", "uuid"})
 
 
 class Pages(Connector):
@@ -37,12 +33,12 @@ class Pages(Connector):
         return exp.Var(this=" AND ".join(parts) or "TRUE")
 
     def places_keys(self, key: Sequence[Column]) -> bool:
-        return len(key) == 1 and key[0].base_type in _PLACED
+        return scans.places_keys(key)
 
     def scanned_sums(
         self, sums: Mapping[str, str], relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]
     ) -> str:
-        inside, place = statements.by_scan(key[0], f"t.{self.quote(key[0].name)}", ranges)
+        inside, place = scans.searched(key[0], f"t.{self.quote(key[0].name)}", ranges)
         inner = ", ".join(f"{sql} AS {name}" for name, sql in sums.items())
         outer = ", ".join(f"coalesce(g.{name}, 0) AS {name}" for name in sums)
         # OFFSET 0 keeps the digest from being computed twice, and the planner from sorting rows by their ranges.
@@ -50,7 +46,7 @@ class Pages(Connector):
             f"SELECT {place} AS place, {inner}\n"
             f"FROM (SELECT t.* FROM {relation} AS t WHERE {inside} OFFSET 0) AS t GROUP BY 1"
         )
-        return statements.by_range(outer, placed, ranges)
+        return scans.by_range(outer, placed, ranges)
 
     def row_page(self) -> exp.Expression:
         return exp.column("ctid")

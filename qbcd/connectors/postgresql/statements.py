@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import pairwise
 
 from sqlglot import exp
 
@@ -190,33 +189,6 @@ def key_between(key: Sequence[Column], columns: Sequence[str], within: KeyRange)
     return " AND ".join(low + high) or "TRUE"
 
 
-def by_scan(column: Column, value: str, ranges: Sequence[KeyRange]) -> tuple[str, str]:
-    """For a scan of ranges that adjoin: (condition that a `value` of `column` lies in one, number of that, from 0).
-
-    No index answers the condition: the planner is not to look rows up that a scan comes by anyway.
-
-    Raises:
-        ValueError: There are no ranges, or one does not begin where the one before it ends.
-    """
-    if not ranges or any(one.hi is None or one.hi != other.lo for one, other in pairwise(ranges)):
-        raise ValueError("ranges do not adjoin")
-    bounds = [_literal(column, text) for one in ranges[1:] for text in one.lo or ()]
-    low, high = ranges[0].lo, ranges[-1].hi
-    ends = [*([("0 =", high)] if high else []), *([("1 =", low)] if low else [])]
-    inside = [f"{at} width_bucket({value}, ARRAY[{_literal(column, end[0])}])" for at, end in ends]
-    return " AND ".join(inside) or "TRUE", f"width_bucket({value}, ARRAY[{', '.join(bounds)}])" if bounds else "0"
-
-
-def by_range(outputs: str, placed: str, ranges: Sequence[KeyRange]) -> str:
-    """``range_id, <outputs>`` of every range, from relation ``g`` of those that have rows, with their ``place``."""
-    ids = ",".join(str(r.range_id) for r in ranges)
-    return (
-        f"SELECT r.range_id, {outputs}\n"
-        f"FROM unnest('{{{ids}}}'::bigint[]) WITH ORDINALITY AS r(range_id, place)\n"
-        f"LEFT JOIN ({placed}) AS g ON g.place = r.place - 1"
-    )
-
-
 def of_keys(
     select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]],
     key_names: Sequence[str], ids: Sequence[int] = (),
@@ -268,10 +240,10 @@ def _closed_arm(
 
 
 def _literals(key: Sequence[Column], values: Sequence[str]) -> list[str]:
-    return [_literal(key[i % len(key)], text) for i, text in enumerate(values)]
+    return [literal(key[i % len(key)], text) for i, text in enumerate(values)]
 
 
-def _literal(column: Column, text: str) -> str:
+def literal(column: Column, text: str) -> str:
     """`bound` as SQL: of a text that stands in a literal as it is, without a tree of its own."""
     if not _PLAIN.fullmatch(text):
         return _escaped(column, text)
