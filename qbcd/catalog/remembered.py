@@ -145,6 +145,27 @@ def _problem(table: Table, remembered: Sequence[Any], shape: Mapping[str, Any]) 
             f"the server no longer holds the values of column {column!r} of {name} to one form, or does so now (its "
             "type below the domain changed, or a child table was added)"
         )
+    if "means" not in shape:  # of streams of an earlier version
+        return ""
+    means = now.meaning(ordered=column in shape["key"])
+    return _other_meaning(f"column {column!r} of {name}", shape["means"].get(column, {}), means)
+
+
+def _other_meaning(label: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """In what a type or collation that kept its name is another one than remembered, or an empty string.
+
+    Labels may be added anywhere: those that were there stand in the order that they had.
+    """
+    was, collated = (means.get("collated") or "another one" for means in (then, now))
+    if was != collated:
+        return f"the collation of {label} was made anew under its name: it was {was} and is {collated}"
+    labels = iter(now.get("labels", ()))
+    gone = next((one for one in then.get("labels", ()) if one not in labels), None)
+    if gone is not None:
+        return (
+            f"labels of the enum of key {label} were renamed, dropped or put in another order: {gone!r} is not where "
+            "it was"
+        )
     return ""
 
 

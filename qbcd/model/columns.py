@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -58,6 +59,17 @@ class Column:
     def encoding(self) -> str:
         """What, beside type and collation, decides how the column enters a digest."""
         return f"{self.base_type} {self.fact('loose')}".strip()
+
+    def meaning(self, *, ordered: bool) -> dict[str, Any]:
+        """What its type's and its collation's name stand for, as JSON-ready data; empty where names say it all.
+
+        Args:
+            ordered: Values are compared for their order, too, and not only told apart.
+        """
+        collated = self.fact("collated") if ordered or self.fact("nondeterministic") else ""
+        labels = self.fact("labels") if ordered else ""
+        known = {"collated": collated, "labels": json.loads(labels) if labels else None}
+        return {name: value for name, value in known.items() if value}
 
     def fact(self, name: str) -> str:
         """The connector's fact `name`, or an empty string."""

@@ -91,6 +91,7 @@ class StreamPlan:
                 [c.name, c.sql_type, c.collation, c.comparison, asdict(c.travel)] for c in self.captured
             ],
             "encoding": {c.name: c.encoding for c in self.captured},
+            "means": {c.name: meaning for c in self.captured if (meaning := c.meaning(ordered=c in self.key))},
             "where": self.where,
             "strategy": self.strategy,
             **({"query": self.table.query, "views": self.table.views} if self.table.query else {}),

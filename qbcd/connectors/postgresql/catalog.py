@@ -48,6 +48,10 @@ WITH RECURSIVE base(num, level, type, modifier) AS (
   WHERE t.oid IN (SELECT type FROM bottom)
      OR t.oid IN (SELECT e.typelem FROM pg_type e WHERE e.oid IN (SELECT type FROM bottom))
 )"""
+# What the names of a collation and of an enum stand for: either can be made anew under its name, those of the server
+# alone only with a version that `_SERVER` tells.
+_MEANS = """CASE WHEN c.oid >= 16384 THEN to_jsonb(c) END AS collated,
+       (SELECT jsonb_agg(l.enumlabel ORDER BY l.enumsortorder) FROM pg_enum l WHERE l.enumtypid = y.oid) AS labels"""
 _OF_TABLE = _TYPES.format(
     columns="""SELECT a.attnum, 0, a.atttypid, a.atttypmod FROM pg_attribute a
   WHERE a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped"""
@@ -64,7 +68,7 @@ SELECT a.attnum AS place, a.attname AS name, a.attrelid || '.' || a.attnum AS nu
            AND NOT k.convalidated) AS nullable,
        CASE WHEN a.attcollation NOT IN (0, y.typcollation)
             THEN quote_ident(cn.nspname) || '.' || quote_ident(c.collname) END AS collation,
-       coalesce(c.collisdeterministic, TRUE) AS deterministic,
+       coalesce(c.collisdeterministic, TRUE) AS deterministic, {_MEANS},
        t.loose, s.avg_width AS width, s.correlation,
        CASE WHEN y.is_array THEN e.base_type END AS element,
        CASE WHEN y.is_array THEN format_type(e.oid, b.modifier) END AS element_type,
@@ -83,13 +87,13 @@ RESULT = (
         columns="""SELECT r.num::int, 0, r.type, r.modifier
   FROM unnest(%(types)s::oid[], %(modifiers)s::int[]) WITH ORDINALITY AS r(type, modifier, num)"""
     )
-    + """
+    + f"""
 SELECT a.name, format_type(a.type, CASE WHEN b.type = a.type THEN a.modifier ELSE -1 END) AS sql_type, y.base_type,
        format_type(b.type, b.modifier) AS storage_type, b.modifier, y.typtype::text AS kind, y.operators,
        TRUE AS nullable,
        CASE WHEN a.collated NOT IN (0, y.typcollation)
             THEN quote_ident(cn.nspname) || '.' || quote_ident(c.collname) END AS collation,
-       coalesce(c.collisdeterministic, TRUE) AS deterministic,
+       coalesce(c.collisdeterministic, TRUE) AS deterministic, {_MEANS},
        y.typcollation <> 0 AND a.collated = 0 AS uncollated,
        TRUE AS loose, NULL AS width,
        CASE WHEN y.is_array THEN e.base_type END AS element,

@@ -14,12 +14,15 @@ Facts of a column (`Column.fact`):
 ``loose``          ``yes`` where the server does not enforce the type's modifier (views, foreign tables)
 ``zeros``          ``loose`` where equal numbers may end in more or fewer zeros after the point
 ``operators``      SQL of the schema that holds the type's operators, where that is not pg_catalog
+``collated``       what a collation that is not the server's own compares by, which its name does not tell for ever
+``labels``         of an enum, its labels in order, as a JSON array
 ``element``        base type of an array's elements;  ``element_type`` their SQL, ``element_kind`` their typtype
 =================  ==================================================================================================
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -55,6 +58,7 @@ KEYS = frozenset({
 })  # fmt: skip
 
 MAX_DECIMAL_DIGITS = 38
+_PROVIDERS = {"b": "builtin", "c": "libc", "i": "icu"}
 # The text of these cannot be read back in, so that nothing that qbcd delivers could restore them.
 _NO_INPUT: Mapping[str, str] = {
     "pg_node_tree": "an internal parse tree",
@@ -82,6 +86,8 @@ def make_column(row: Mapping[str, Any]) -> Column:
         "element_type": row["element_type"] or "",
         "element_kind": row["element_kind"] or "",
         "uncollated": "yes" if row.get("uncollated") else "",
+        "collated": _collated(row.get("collated")),
+        "labels": json.dumps(row["labels"]) if row.get("labels") else "",
     }
     column = Column(
         name=row["name"],
@@ -96,6 +102,16 @@ def make_column(row: Mapping[str, Any]) -> Column:
     )
     travel = _travel(column, int(row["modifier"]))
     return replace(column, comparison=_comparison(column), travel=travel)
+
+
+def _collated(described: Mapping[str, Any] | None) -> str:
+    """What a collation of the user's own compares by, told alike in every release; empty of the server's."""
+    if not described:
+        return ""
+    locale = described.get("colllocale") or described.get("colliculocale") or described.get("collcollate") or ""
+    how = "" if described["collisdeterministic"] else "nondeterministic"
+    provider = _PROVIDERS.get(described["collprovider"], described["collprovider"])
+    return " ".join(filter(None, (provider, locale, described.get("collicurules"), how)))
 
 
 def storage_type(column: Column) -> str:

@@ -1,0 +1,133 @@
+"""Types and collations that are made anew under their names: what they order and tell apart is not what it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from qbcd.api import Project
+from qbcd.errors import SchemaChanged
+from qbcd.model import StreamPlan
+from tests.support import sql
+from tests.support.project import config, opened, poll
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BY_KEY = {"type": "id_rcs", "buckets": "key", "rows_per_range": 50}
+STRATEGIES: dict[str, dict[str, Any]] = {
+    "whole": BY_KEY, "some": {**BY_KEY, "per_poll": 100}, "hashed": {"type": "id_rcs", "buckets": "hash"},
+}  # fmt: skip
+MOODS = """CREATE TYPE mood AS ENUM ('a', 'b', 'c', 'd');
+CREATE TABLE t (m mood, k int, n int, PRIMARY KEY (m, k));
+INSERT INTO t SELECT (ARRAY['a', 'b', 'c', 'd']::mood[])[i % 4 + 1], i, i FROM generate_series(1, 400) i"""
+REMADE = """CREATE TYPE mood2 AS ENUM ({labels}); ALTER TABLE t ALTER m TYPE mood2 USING m::text::mood2;
+DROP TYPE mood; ALTER TYPE mood2 RENAME TO mood"""
+REORDERED, AS_BEFORE = REMADE.format(labels="'a', 'c', 'b', 'd'"), REMADE.format(labels="'a', 'b', 'c', 'd'")
+# what is done, what undoes it, and the label that is told of
+OTHER_LABELS = {
+    "in another order": (REORDERED, AS_BEFORE, "c"),
+    "renamed": ("ALTER TYPE mood RENAME VALUE 'b' TO 'bb'", "ALTER TYPE mood RENAME VALUE 'bb' TO 'b'", "b"),
+    "gone": (REMADE.format(labels="'a', 'c', 'd'"), AS_BEFORE, "b"),
+}  # fmt: skip
+TEXTS = """CREATE COLLATION of_k (provider = libc, locale = 'C'); CREATE COLLATION of_v (provider = libc, locale = 'C');
+CREATE TABLE t (k text COLLATE of_k PRIMARY KEY, n int, v text COLLATE of_v);
+INSERT INTO t SELECT md5(i::text), i, 'v' FROM generate_series(1, 400) i"""
+COLLATED = """CREATE COLLATION other (provider = libc, locale = 'POSIX');
+ALTER TABLE t ALTER {0} TYPE text COLLATE other;
+DROP COLLATION of_{0}; ALTER COLLATION other RENAME TO of_{0}"""
+
+
+def _opened(database: str, workspace: Path, spark: SparkSession) -> Any:
+    told = [{"name": name, "table": "public.t", "baseline": "silent", "strategy": one}
+            for name, one in STRATEGIES.items()]  # fmt: skip
+    return opened(config(database, *told), workspace, spark)
+
+
+def _prepared(project: Project) -> None:
+    for name in STRATEGIES:
+        project.stream(name).prepare()
+
+
+def _told(project: Project, name: str) -> dict[str, int]:
+    """Events of one poll, by op; what it leaves is what the source has."""
+    [outcome] = poll(project, name)
+    assert outcome.report is not None
+    assert not list(project.stream(name).verify()), name
+    return outcome.report.counts
+
+
+@pytest.mark.parametrize("how", OTHER_LABELS)
+def test_labels_of_a_key_that_stand_for_something_else(
+    how: str, database: str, workspace: Path, spark: SparkSession
+) -> None:
+    """Bounds of ranges have lost their order then, or are no values any more."""
+    other, undo, label = OTHER_LABELS[how]
+    sql(database, MOODS)
+    with _opened(database, workspace, spark) as project:
+        _prepared(project)
+        sql(database, "DELETE FROM t WHERE m = 'b'; UPDATE t SET n = n + 1 WHERE k <= 20")
+        sql(database, other)
+        for name in STRATEGIES:
+            with pytest.raises(SchemaChanged) as caught:
+                poll(project, name)
+            assert f"{label!r} is not where it was" in caught.value.what
+            assert caught.value.remedy.startswith(f"qbcd reset {name}, then prepare it again; or undo the change")
+            assert "exclude" not in caught.value.remedy  # a key column cannot be left out
+        sql(database, undo)
+        for name in STRATEGIES:
+            assert _told(project, name) == {"u": 15, "d": 100}, name
+
+
+def test_labels_that_come_anywhere(database: str, workspace: Path, spark: SparkSession) -> None:
+    """The others keep their order."""
+    sql(database, MOODS)
+    with _opened(database, workspace, spark) as project:
+        _prepared(project)
+        sql(database, "ALTER TYPE mood ADD VALUE '0' BEFORE 'a'")
+        sql(database, "ALTER TYPE mood ADD VALUE 'bc' AFTER 'b'")
+        sql(database, "INSERT INTO t VALUES ('0', 1, 1), ('bc', 1, 1); DELETE FROM t WHERE k = 400")
+        for name in STRATEGIES:
+            assert _told(project, name) == {"c": 2, "d": 1}, name
+        sql(database, REMADE.format(labels="'0', 'a', 'b', 'c', 'd', 'bc'"))
+        for name in STRATEGIES:  # what came has been remembered
+            with pytest.raises(SchemaChanged, match="'c' is not where it was"):
+                poll(project, name)
+
+
+def test_a_collation_made_anew_of_a_key(database: str, workspace: Path, spark: SparkSession) -> None:
+    """Its name is what it was. Of a column that is not of the key nothing hangs on its order."""
+    sql(database, TEXTS)
+    with _opened(database, workspace, spark) as project:
+        _prepared(project)
+        sql(database, COLLATED.format("v"))
+        sql(database, "UPDATE t SET n = 0 WHERE n <= 3")
+        for name in STRATEGIES:
+            assert _told(project, name) == {"u": 3}, name
+        sql(database, COLLATED.format("k"))
+        sql(database, "UPDATE t SET n = -1 WHERE n = 0")
+        for name in STRATEGIES:
+            with pytest.raises(SchemaChanged) as caught:
+                poll(project, name)
+            assert "it was libc C and is libc POSIX" in caught.value.what
+
+
+def test_a_stream_of_an_earlier_version(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It remembers nothing of this, and does from its next batch on."""
+    sql(database, MOODS)
+    shape = StreamPlan.shape
+    with _opened(database, workspace, spark) as project:
+        with monkeypatch.context() as patched:
+            patched.setattr(StreamPlan, "shape", lambda p: {k: v for k, v in shape(p).items() if k != "means"})
+            _prepared(project)
+        sql(database, "UPDATE t SET n = 0 WHERE k <= 3")
+        for name in STRATEGIES:
+            assert _told(project, name) == {"u": 3}, name
+        sql(database, REORDERED)
+        for name in STRATEGIES:
+            with pytest.raises(SchemaChanged):
+                poll(project, name)
