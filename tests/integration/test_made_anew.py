@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STRATEGIES: dict[str, dict[str, Any]] = {
-    "keyed": {"type": "id_rcs", "buckets": "key", "rows_per_range": 50}, "hashed": {"type": "id_rcs", "buckets": "hash"},
-}  # fmt: skip
+    "keyed": {"type": "id_rcs", "buckets": "key", "rows_per_range": 50},
+    "hashed": {"type": "id_rcs", "buckets": "hash"},
+}
 MOODS = """CREATE TYPE mood AS ENUM ('a', 'b', 'c', 'd');
 CREATE TABLE t (m mood, k int, n int, PRIMARY KEY (m, k));
 INSERT INTO t SELECT (ARRAY['a', 'b', 'c', 'd']::mood[])[i % 4 + 1], i, i FROM generate_series(1, 400) i"""
