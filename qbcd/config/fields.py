@@ -103,6 +103,15 @@ def _duration(value: Any) -> timedelta:
     return length
 
 
+def _switch(value: Any) -> Any:
+    """True or false, also as text, which a placeholder gives; no other word or number is taken for one of them."""
+    known = {"true": True, "false": False}
+    told = known.get(value.strip().lower()) if isinstance(value, str) else value
+    if not isinstance(told, bool):
+        raise wrong("expected true or false")
+    return told
+
+
 def in_words(length: timedelta) -> str:
     """A length of time as users write it, in the largest unit that gives a whole number."""
     milliseconds = length // timedelta(milliseconds=1)
@@ -222,6 +231,7 @@ DURATION_SCHEMA = {"anyOf": [{"type": "string", "pattern": r"^\s*[0-9]{1,9}\s*(m
 Duration = Annotated[timedelta, BeforeValidator(_duration), WithJsonSchema(DURATION_SCHEMA)]
 Interval = Annotated[Duration, AfterValidator(_positive)]
 Limit = Annotated[Duration, AfterValidator(_limit)]
+Switch = Annotated[bool, BeforeValidator(_switch)]
 Whole = Annotated[int, BeforeValidator(_number)]
 Count = Annotated[int, Field(ge=1, le=10_000_000), BeforeValidator(_number)]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, model_validator
 
-from qbcd.config.fields import Count, Filled, Interval, wrong
+from qbcd.config.fields import Count, Filled, Interval, Switch, wrong
 from qbcd.config.query_options import VbdOptions
 from qbcd.config.strategy_base import StrategyConfig, VisitOptions
 from qbcd.config.strategy_values import ONLY, Columns, Deletes, FixedZone, Scalar
@@ -170,9 +170,9 @@ class FlagOptions(WatermarkOptions):
 
     delete_flag: Filled
     deleted_value: Scalar = True
-    purge: bool = False
+    purge: Switch = False
     retention: Interval | None = None
-    create_index: bool = False
+    create_index: Switch = False
 
     @model_validator(mode="after")
     def _two_columns(self) -> FlagOptions:
@@ -235,7 +235,7 @@ class TlcsOptions(RangeOptions):
     type: Literal["tlcs"] = "tlcs"
     checksums: Literal["table", "column", "remote"] = "table"
     checksum_column: Filled | None = None
-    deletes: bool = True
+    deletes: Switch = True
 
     @model_validator(mode="after")
     def _column_named(self) -> TlcsOptions:

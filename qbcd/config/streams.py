@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from qbcd.config.document import Document
-from qbcd.config.fields import Fraction, Section
+from qbcd.config.fields import Fraction, Section, Switch
 
 Baseline = Literal["events", "silent"]
 KeyChange = Literal["pair", "off"]
@@ -25,7 +25,7 @@ class GuardsConfig(Section):
     """
 
     max_delete_fraction: Fraction = 0.5
-    allow_empty: bool = False
+    allow_empty: Switch = False
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,8 @@ class StateDatabase:
     def _check_pages(self, conn: Connection) -> None:
         findings = conn.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
         if findings != "ok":
-            raise Refused(f"{self.name} is damaged: {findings}", remedy=_DAMAGED)
+            told = " ".join(str(findings).split())  # which has lines
+            raise Refused(f"{self.name} is damaged: {told}", remedy=_DAMAGED)
 
     def _first_row(self, conn: Connection, tables: Callable[[Connection], None], create: bool) -> RowMapping | None:
         """Makes the state where none is, or goes on where a killed process had begun to: no table holds a row yet."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from qbcd.config import InvalidConfig, load_config
+from qbcd.config import InvalidConfig, config_from_dict, load_config
 from qbcd.errors import ConfigError, NotBuilt
 from tests.support.config_files import CANARY, GOOD, failure, load, message
 
@@ -50,6 +50,14 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "    key: [order_id]",
             "    keys: [order_id]",
             'qbcd.yaml:16: tables[0].keys: unknown key "keys" (did you mean "key"?)',
+        ),
+        *(
+            (
+                "    where: region = 'EU'",
+                f"    guards: {{allow_empty: {word}}}",
+                "qbcd.yaml:19: tables[0].guards.allow_empty: expected true or false",
+            )
+            for word in ("yes", "on", "1", "'no'")
         ),
         (
             "    where: region = 'EU'",
@@ -291,3 +299,16 @@ def test_a_value_from_a_placeholder_is_neither_shown_nor_hinted_at(
     monkeypatch.setenv("NEARLY", "change")
     text = str(failure(tmp_path, GOOD.replace("sinks: [changes]", 'sinks: ["${env:NEARLY}"]')))
     assert 'there is no sink "${env:NEARLY}" (there are changes, lake, screen)' in text
+
+
+@pytest.mark.parametrize(("word", "meant"), [("true", True), ("false", False), ("${env:EMPTY}", True)])
+def test_switches_are_true_or_false(word: str, meant: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a placeholder stands for the word."""
+    monkeypatch.setenv("EMPTY", "true")
+    told = {"type": "tlcs", "checksums": "table", "deletes": word}
+    config = config_from_dict({
+        "version": 1, "sources": {"s": {"url": "postgresql://localhost/d"}},
+        "tables": [{"source": "s", "table": "t", "strategy": told, "guards": {"allow_empty": word}}],
+    })  # fmt: skip
+    [stream] = config.streams
+    assert (stream.guards.allow_empty, stream.options["deletes"]) == (meant, meant)
