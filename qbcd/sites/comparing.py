@@ -86,7 +86,8 @@ def poll(
     # where all was read anew, the ranges of before say nothing of how much that was
     rows = int(held.row.checkpoint["rows"]) if snapshot.anew else sum(r.asked[0] for r in dirty)
     rows = fetched.rows if isinstance(fetched, Streamed) else rows
-    cost = Cost(max(wanted.scanned, rows), rows, fetched.size, len(turn.due), len(dirty), seconds, spark=True)
+    compared = (0, 0) if audit else (len(turn.due), len(dirty))  # an audit reads all, whatever checksums say
+    cost = Cost(max(wanted.scanned, rows), rows, fetched.size, *compared, seconds, spark=True)
     return Detection(header, cost, (*held.notes, *((ACCEPTED_SOURCE,) if snapshot.rebase else ())))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import qbcd
 from qbcd.state import StreamRow
+from qbcd.status import stream_status
 from tests.support import no_sessions, sql, wait_until
 from tests.support.oracle import events
 from tests.support.project import config, opened, poll
@@ -101,3 +102,20 @@ def test_spark_is_not_even_started(data: dict[str, Any], database: str, workspac
         sql(database, "DELETE FROM t WHERE id = 9")
         poll(project, *STREAMS)
         assert project.spark.started
+
+
+def test_an_audit_compares_no_checksums(database: str, workspace: Path, spark: SparkSession) -> None:
+    """It reads all rows beside the poll; how many ranges there are, and differ, is what the poll found."""
+    sql(
+        database,
+        "CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t SELECT i, i FROM generate_series(1, 1000) i",
+    )
+    told = {"name": "s", "table": "public.t", "audit": {"every": "1ms"},
+            "strategy": {"type": "id_rcs", "buckets": "hash", "rows_per_range": 100}}  # fmt: skip
+    with opened(config(database, told), workspace, spark) as project:
+        project.stream("s").prepare()
+        [outcome] = poll(project, "s")
+        assert outcome.report is not None
+        cost = outcome.report.cost
+        assert stream_status(project.work("s")).audited_ago is not None
+        assert (cost.ranges, cost.dirty, cost.rows_scanned) == (16, 0, 2000)
