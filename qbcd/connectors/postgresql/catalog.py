@@ -51,7 +51,9 @@ WITH RECURSIVE base(num, level, type, modifier) AS (
 # What the names of a collation and of an enum stand for: either can be made anew under its name, those of the server
 # alone only with a version that `_SERVER` tells.
 _MEANS = """CASE WHEN c.oid >= 16384 THEN to_jsonb(c) END AS collated,
-       (SELECT jsonb_agg(l.enumlabel ORDER BY l.enumsortorder) FROM pg_enum l WHERE l.enumtypid = y.oid) AS labels"""
+       CASE WHEN y.typtype = 'e' THEN (
+         SELECT jsonb_agg(l.enumlabel ORDER BY l.enumsortorder) FROM pg_enum l WHERE l.enumtypid = y.oid
+       ) END AS labels"""
 _OF_TABLE = _TYPES.format(
     columns="""SELECT a.attnum, 0, a.atttypid, a.atttypmod FROM pg_attribute a
   WHERE a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped"""
