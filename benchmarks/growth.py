@@ -154,7 +154,7 @@ def _table(tables: Sequence[Sized], polls: int, version: str) -> Table:
     for name, one, other in (
         (f"{TIMES} x the rows", large, small), (f"{UNREAD} unread columns", wide, small),
     ):  # fmt: skip
-        for what, of, by in (("scan", one.scan, other.scan), ("poll", one.poll, other.poll)):
-            ratios = (f"{statistics.mean(of[w]) / statistics.mean(by[w]):.2f} x" for w in CHANGES)
+        for what, more, by in (("scan", one.scan, other.scan), ("poll", one.poll, other.poll)):
+            ratios = (f"{statistics.mean(more[w]) / statistics.mean(by[w]):.2f} x" for w in CHANGES)
             table.rows.append((f"{what}, {name}", *ratios))
     return table

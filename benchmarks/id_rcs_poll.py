@@ -51,7 +51,7 @@ def _range_checksums(project: Project, rows: int) -> Callable[[], object]:
     with source.read("benchmark") as session:
         asked = strategy.cut.bounds(-(-rows // RANGES))
         found = session.rows(asked) if asked else []
-    statement = strategy.cut.checksums(strategy.cut.ranges(found, -(-rows // RANGES), 1))
+    statement = strategy.cut.checksums(strategy.cut.ranges(found, -(-rows // RANGES), 1, None))
 
     def ask() -> None:
         with source.read("benchmark") as session:

@@ -7,7 +7,7 @@ would be scanned a second time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -73,7 +73,7 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
             for size, known in before.items():
                 time, longer = (f"{seconds[one] / seconds['scan']:.2f}" for one in (str(size), f"leaves {size}"))
                 after, texts = _summed(strategy, ask, known), _leaves(strategy, ask, known)
-                moved_leaves = sum(leaves.differing(in_leaves[size][one], text)[1].rows for one, text in texts.items())
+                moved_leaves = sum(_rows(leaves.moved(in_leaves[size][i], text)[1]) for i, text in texts.items())
                 told = _told(known, after, wide, narrow, moved)
                 sizes = _mb(sum(map(len, texts.values()))), _mb(moved_leaves * wide)
                 table.rows.append((name, f"{size:,}", f"{len(known):,}", time, *told, longer, *sizes))
@@ -87,7 +87,7 @@ def _ask(project: Project, statement: Statement) -> list[Any]:
 
 def _cut(strategy: IdRcs, ask: Callable[[Statement], list[Any]], size: int) -> list[KeyRange]:
     bounds = strategy.cut.bounds(size)
-    return strategy.cut.ranges(ask(bounds) if bounds else [], size, 1)
+    return strategy.cut.ranges(ask(bounds) if bounds else [], size, 1, None)
 
 
 def _summed(strategy: IdRcs, ask: Callable[[Statement], list[Any]], known: Sequence[KeyRange]) -> list[KeyRange]:
@@ -97,6 +97,10 @@ def _summed(strategy: IdRcs, ask: Callable[[Statement], list[Any]], known: Seque
 
 def _leaves(strategy: IdRcs, ask: Callable[[Statement], list[Any]], known: Sequence[KeyRange]) -> dict[int, str]:
     return {int(r.range_id): r.leaves for r in ask(strategy.cut.checksums(known, leaves=True))}
+
+
+def _rows(sums: Mapping[int, leaves.Sums]) -> int:
+    return sum(one[0] for one in sums.values())
 
 
 def _width(found: Sequence[Sequence[Any]]) -> float:

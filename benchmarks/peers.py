@@ -146,7 +146,11 @@ def _round(
             taken.setdefault(which, []).append(seconds(look))
         if one is polled[0]:
             for peer in peers:
-                _run(peer, which, changed, lambda one=one: seconds(_scan(project, one, CONNECTIONS)))
+                _run(peer, which, changed, partial(_seconds_of_scan, project, one))
+
+
+def _seconds_of_scan(project: Project, one: Polled) -> float:
+    return seconds(_scan(project, one, CONNECTIONS))
 
 
 def _run(peer: Peer, which: str, changed: int, scan: Callable[[], float]) -> None:

@@ -94,6 +94,8 @@ class StreamHandle:
         for header in [] if error and doubts_batches(error) else waiting(stream, error):
             yield Batch(SinkBatch(header, partial(staged, header)))
             self._project.refuse_closed()
+            if PYTHON_SINK not in stream.project.acknowledged(self.name):
+                break  # it was retired meanwhile
             stream.project.acknowledge(self.name, PYTHON_SINK, header)
         if error is not None:
             raise error

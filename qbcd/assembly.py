@@ -125,7 +125,6 @@ class Assembly:
         sinks = {s: self.sink(s) for s in config.sinks}
         settings = Settings(
             sinks=tuple(sinks),
-            typed=False,
             requested=requested(config),
             baseline_events=config.baseline == "events",
             max_delete_fraction=config.guards.max_delete_fraction,
@@ -154,10 +153,13 @@ class Assembly:
 
     def _with_consumer(self, stream: Stream, python: bool = False) -> Stream:
         """The stream with the sink ``python`` where there is one, or is to be one, and without where there is none."""
-        python = python or PYTHON_SINK in self.state.acknowledged(stream.name)
-        sinks = (*stream.sinks, *((PYTHON_SINK,) if python else ()))
-        typed = python or any(s.typed for s in stream.sinks.values())
-        return replace(stream, settings=replace(stream.settings, sinks=sinks, typed=typed))
+        known = self.state.acknowledged(stream.name)
+        taker = (PYTHON_SINK,) if python or PYTHON_SINK in known else ()
+        # A sink that was taken out keeps its batches until it is retired: it may be put back, and has to take them.
+        away = sorted(known.keys() - {*stream.sinks, PYTHON_SINK})
+        typed = [name for name in (*stream.sinks, *away) if name not in self.config.sinks or self.sink(name).typed]
+        settings = replace(stream.settings, sinks=(*stream.sinks, *taker), typed_for=(*typed, *taker))
+        return replace(stream, settings=settings)
 
     @property
     def state_is_new(self) -> bool:
@@ -205,8 +207,15 @@ class Assembly:
     def _site(self, config: StreamConfig) -> Site:
         source = self.source(config.source)
         if strategy_class(config.strategy, config.options).site == "database":
-            return DatabaseSite(config.name, source, self.state, self._spark)
+            site = DatabaseSite(config.name, source, self.state, self._spark)
+            site.others = lambda: self._others(config.source)
+            return site
         return self._spark_site(config.name, source)
+
+    def _others(self, name: str) -> list[Source]:
+        """The sources beside `name` that may be on the same server: each one's schema of qbcd's is a store."""
+        mine = self.source(name)
+        return [self.source(n) for n in self.config.sources if self.source(n).beside(mine)]
 
     def _spark_site(self, name: str, source: Source) -> Site:
         files = Files(self.config.workdir, self.state.project_id, name)

@@ -12,7 +12,6 @@ from typing import Literal
 
 from qbcd.errors import LeaseHeld, QbcdError, Refused
 from qbcd.failures import one_message
-from qbcd.model import Cost
 from qbcd.run import run_stream
 from qbcd.state import Run
 from qbcd.stream import Report, Stream
@@ -24,7 +23,7 @@ MOST_DOUBLINGS = 9  # beyond which the back-off is at its most anyhow
 
 @dataclass
 class Outcome:
-    """What became of one poll: a report, or the error that ended it."""
+    """What became of one poll: a report, the error that ended it, or both where a batch had been found or delivered."""
 
     stream: str
     report: Report | None = None
@@ -53,31 +52,33 @@ class JobReport:
 
 def poll(stream: Stream) -> Outcome:
     """One poll with its line in the history; errors of qbcd become the outcome."""
-    started = time.time()
+    started, report = time.time(), Report(stream.name)
+    outcome = Outcome(stream.name, report)
     try:
         with one_message(stream):
-            report = run_stream(stream)
+            run_stream(stream, report)
     except QbcdError as error:
         error.stream = error.stream or stream.name
-        kind: Literal["refused", "failed"] = "refused" if isinstance(error, Refused) else "failed"
-        _record(stream, Run(stream.name, started, time.time(), kind, message=str(error)))
-        return Outcome(stream.name, error=error)
-    header = report.header
-    message = "; ".join([*map(str, report.failures.values()), *report.lifted])
-    how: Literal["failed", "ok", "empty"] = "failed" if report.failures else "ok" if header else "empty"
+        did = bool(report.headers or report.delivered or report.failures)
+        outcome = Outcome(stream.name, report if did else None, error)
+    _record(stream, outcome, report, started)
+    return outcome
+
+
+def _record(stream: Stream, outcome: Outcome, report: Report, started: float) -> None:
+    """Adds the poll to the history; one that cannot be written ends nothing, as polls do not rest on it."""
+    header, error = report.header, outcome.error
+    how: Literal["ok", "empty", "failed", "refused"] = "ok" if header else "empty"
+    if error or report.failures:
+        how = "refused" if isinstance(error, Refused) else "failed"
+    told = [str(error)] if error else [*map(str, report.failures.values()), *report.lifted]
     run = Run(
         stream.name, started, time.time(), how,
         epoch=header.epoch if header else 0, batch_seq=header.seq if header else 0,
-        counts=report.counts, message=message,
+        counts=report.counts, message="; ".join(told),
     )  # fmt: skip
-    _record(stream, run, report.cost)
-    return Outcome(stream.name, report=report)
-
-
-def _record(stream: Stream, run: Run, cost: Cost | None = None) -> None:
-    """Adds the poll to the history; one that cannot be written ends nothing, as polls do not rest on it."""
     try:
-        stream.project.record_run(run, cost)
+        stream.project.record_run(run, report.cost)
     except QbcdError as error:
         log.warning("stream %s: this poll is missing in the history: %s", stream.name, error)
 

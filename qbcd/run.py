@@ -31,19 +31,19 @@ from qbcd.stream import Report, Stream
 log = logging.getLogger("qbcd")
 
 
-def run_stream(stream: Stream) -> Report:
-    """One poll of one stream, start to end.
+def run_stream(stream: Stream, report: Report) -> None:
+    """One poll of one stream, start to end; `report` is told what was done, step by step, also before an error.
 
     Raises:
         Refused: qbcd will not go on; source and state are as they were (earlier batches may have been delivered).
         SourceError: The source failed; the next poll starts from what was committed.
     """
-    report = Report(stream.name)
     with stream.source.kept(stream.name), stream.site.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
         enroll(stream, held.row)
         deliver(stream, held, report)
-        plan, report.warnings = plan_of(stream, held.row)
+        plan, warnings = plan_of(stream, held.row)
+        report.warnings += warnings
         for found in stream.site.detect(plan, stream.settings, held):
             report.add(found)
             if found.header:
@@ -51,7 +51,6 @@ def run_stream(stream: Stream) -> Report:
         report.warnings += removed_sinks(stream)
         if not any(isinstance(failure, SinkConflict) for failure in report.failures.values()):
             _tidy(stream, plan, held, report)  # else a state that went back would drop a newer one's files
-    return report
 
 
 def _tidy(stream: Stream, plan: StreamPlan, held: Held, report: Report) -> None:

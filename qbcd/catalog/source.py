@@ -118,6 +118,11 @@ class Source:
             place = f"{place}:{self._url.port}"
         return f"{self.name} ({place})" if place else self.name
 
+    def beside(self, other: Source) -> bool:
+        """Whether it is another source that may be on the same server, and keeps streams in another place."""
+        alike = self.connector.name == other.connector.name
+        return alike and (self._url, self.schema) != (other._url, other.schema)
+
     @contextmanager
     def read(self, stream: str, *, snapshot: str | None = None, level: str | None = None) -> Iterator[Session]:
         """A read-only transaction that sees one state of the source.

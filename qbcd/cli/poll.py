@@ -86,13 +86,14 @@ def _tell(output: Output, outcome: Outcome, *, always: bool) -> None:
     """One line a poll; where nobody looks on, a continuous run says nothing of polls that found nothing."""
     if output.as_json:
         output.data(_data(output, outcome))
-    report = outcome.report
+    if outcome.report is not None:
+        _tell_report(output, outcome, outcome.report, always=always)
     if outcome.error is not None:
         output.trace(outcome.error)
         output.say(f"[bold red]error:[/] {escape(output.masked(str(outcome.error)))}")
-        return
-    if report is None:
-        return
+
+
+def _tell_report(output: Output, outcome: Outcome, report: Report, *, always: bool) -> None:
     for warning in report.warnings:
         output.warn(warning, outcome.stream)
     if not output.as_json and (report.header or always or output.verbose or output.err.is_terminal):
@@ -114,15 +115,19 @@ def _line(report: Report) -> str:
 
 
 def _data(output: Output, outcome: Outcome) -> dict[str, Any]:
-    if outcome.error is not None:
+    report, error = outcome.report, outcome.error
+    if error is not None:
         kind = "refused" if outcome.exit_code == 3 else "failed"
-        return output.as_data(outcome.error) | {"stream": outcome.stream, "outcome": kind}
-    report = outcome.report
+        did = _done(output, report) if report is not None else {}
+        return did | output.as_data(error) | {"stream": outcome.stream, "outcome": kind}
     assert report is not None
+    kind = "failed" if report.failures else "ok" if report.header else "empty"
+    return {"stream": report.stream, "outcome": kind, **_done(output, report)}
+
+
+def _done(output: Output, report: Report) -> dict[str, Any]:
     header = report.header
     return {
-        "stream": report.stream,
-        "outcome": "failed" if report.failures else "ok" if header else "empty",
         "epoch": header.epoch if header else None,
         "batch_seq": header.seq if header else None,
         "counts": report.counts,

@@ -164,8 +164,13 @@ class OptionalPrimitives(FollowingPrimitives, LeafPrimitives):
         """
         raise UnsupportedPrimitive(self.name, "system_mark_problem")
 
-    def changed_since_mark(self, mark: exp.Expression) -> exp.Expression:
-        """Whether the row of the one table in scope was written at or after `mark`; it may say so of older rows too."""
+    def changed_since_mark(self, mark: exp.Expression, alias: str = "") -> exp.Expression:
+        """Whether a row was written at or after `mark`; it may say so of older rows too.
+
+        Args:
+            mark: As text.
+            alias: Of the row's relation; empty where it is the only one in scope.
+        """
         raise UnsupportedPrimitive(self.name, "changed_since_mark")
 
     def unsteady(self, conn: Connection, words: Sequence[str]) -> list[str]:
@@ -232,6 +237,19 @@ class OptionalPrimitives(FollowingPrimitives, LeafPrimitives):
     def write_rights(self, conn: Connection, table: Table, *, update: Sequence[str] = (), delete: bool = False) -> str:
         """What the role lacks to update columns `update` of `table` and to delete its rows; or an empty string."""
         raise UnsupportedPrimitive(self.name, "write_rights")
+
+    def kin(self, conn: Connection, table: Table, relations: Sequence[str]) -> dict[str, str]:
+        """What each of `relations` (``schema.name``) has of the rows of `table`.
+
+        Returns:
+            By relation ``same`` where it is the table, a part of it or what it is a part of, with the same columns;
+            ``through`` where it is a view of it, or may be; an empty string where it has none of its rows.
+        """
+        raise UnsupportedPrimitive(self.name, "kin")
+
+    def may_share(self, server: str, other: str) -> bool:
+        """Whether a table that is reached on `server` may be one that is reached on `other`, by their identities."""
+        return server == other
 
     def denies(self, error: DBAPIError) -> bool:
         """Whether the server said no to a write itself, by a constraint or a trigger: not a lock, room, the peer."""

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from qbcd.errors import SourceChanged, StateConflict
+from qbcd.marks import Window
 from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
 from qbcd.sites import compare, recent, settled
 from qbcd.sites.described import next_window
@@ -77,9 +78,8 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
         steps += [*_checksums(strategy, known, settings, place)]
         steps.append(_fetch(strategy, "keys", strategy.keys(known[:1]), place))
     if settings.audit:
-        until = str(window.hi)
         steps += _checksums(strategy.by_rows(), known, settings, place)
-        images = strategy.settled_images(known[:1], until, typed=settings.typed)
+        images = strategy.settled_images(known[:1], Window(None, window.hi), typed=settings.typed)
         steps.append(_fetch(strategy, "rows, for an audit,", images, place))
     return steps
 
@@ -137,7 +137,7 @@ def _refuse_moved(site: SparkSite, held: Held, error: Exception | None = None) -
 
 def _compared(site: SparkSite, plan: StreamPlan, held: Held) -> Differences:
     strategy = site.strategy(plan)
-    settings = Settings(sinks=(), typed=False, requested={})
+    settings = Settings(sinks=(), requested={})
     with site.reading() as conn:
         known = site.store.ranges(conn, site.stream)
     with ExitStack() as stages, site.remembered(plan, held, settings) as snapshot:
@@ -174,9 +174,10 @@ def _before_the_mark(
     dirty: Sequence[StoredRange], stages: ExitStack,
 ) -> DataFrame | None:  # fmt: skip
     """What an audit would repair."""
-    if not dirty or held.row.checkpoint["mark"]["at"] is None:
+    before = strategy.stamp.window(None, held.row.checkpoint["mark"]["at"])
+    if not dirty or before is None:
         return None
-    fetched = settled.fetch(site, strategy, snapshot, dirty, settings, held)
+    fetched = settled.fetch(site, strategy, snapshot, dirty, settings, held, before)
     stages.callback(site.files.discard, fetched)
     with site.reading() as conn:
         old = site.replica.rows(conn, plan, strategy.kept, dirty)

@@ -7,14 +7,15 @@ guards count both together (protocol.md 17). Here for a replica in the source; `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from qbcd import rotation
 from qbcd.catalog.source import Session
 from qbcd.marks import Window
-from qbcd.model import Statement, StreamPlan
-from qbcd.sites import stepping
+from qbcd.model import StreamPlan
+from qbcd.sites import purging, stepping
+from qbcd.sites.guards import Deletes
 from qbcd.sites.stepping import Counts, Look, Taken
 from qbcd.strategies import InSource, Part, Stamped
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 AUDIT = "audit"  # the reason
 AUDITED, AUDITING = "audited", "auditing"  # in a checkpoint: when the last one began; what one that is begun has found
-_FRESH = {"deletes": 0, "accepted": 0}
 
 
 def due(site: Site, settings: Settings, held: Held) -> float:
@@ -44,34 +44,30 @@ def last(checkpoint: Mapping[str, Any], epoch: int) -> float:
 
 def audit(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, began: float) -> Iterator[Taken]:
     """One audit, which began at `began` by the store's clock: rows before the watermark, then keys that are gone."""
-    state = {**_FRESH, "rows": int(held.row.checkpoint["rows"]), **(held.row.checkpoint.get(AUDITING) or {})}
-    mark = held.row.checkpoint["mark"]["at"]
-    if mark is not None:
+    strategy = _stamped(site.strategy(plan))
+    window = strategy.window(None, held.row.checkpoint["mark"]["at"])
+    if window is not None:
         site.progress("audit: comparing rows with the replica")
-
-        def remember(session: Session, strategy: InSource, part: Part, counts: Counts) -> Mapping[str, Any]:
-            accepted = max(state["accepted"], held.confirmed.amount if held.confirmed else 0)
-            found = {**state, "deletes": state["deletes"] + counts.get("d", 0), "accepted": accepted}
-            return {AUDITING: found} if counts else {}
-
-        yield stepping.take(site, plan, settings, held, _look(_rows(Window(None, mark)), remember, state))
-        state = held.row.checkpoint.get(AUDITING) or state
+        yield stepping.take(site, plan, settings, held, _rows(strategy, window, held))
     if not site.stopping():
         site.progress("audit: looking for keys that are gone")
-        end = _look(lambda s, part: _stamped(s).sweep(part, reason=AUDIT), lambda *step: {AUDITED: began}, state)
+        end = Look(
+            [lambda s, part: _stamped(s).sweep(part, reason=AUDIT)], follow=lambda *step: {AUDITED: began},
+            guarded=Deletes.of(held, AUDITING).guarded,
+        )  # fmt: skip
         yield stepping.take(site, plan, settings, held, end, drop=(AUDITING,))
 
 
-def _rows(window: Window) -> Callable[[InSource, Part], Statement]:
-    return lambda strategy, part: _stamped(strategy).look(part, window, repeats=False, reason=AUDIT)
+def _rows(strategy: Stamped, window: Window, held: Held) -> Look:
+    state = Deletes.of(held, AUDITING)
 
+    def remember(session: Session, strategy: InSource, part: Part, counts: Counts) -> Mapping[str, Any]:
+        return {AUDITING: state.after(held, counts)} if counts else {}
 
-def _look(
-    find: Callable[[InSource, Part], Statement],
-    follow: Callable[[Session, InSource, Part, Counts], Mapping[str, Any]],
-    state: Mapping[str, int],
-) -> Look:
-    return Look([find], follow=follow, guarded=(state["deletes"], state["accepted"], state["rows"]))
+    return Look(
+        [lambda s, part: _stamped(s).look(part, window, repeats=False, reason=AUDIT)],
+        before=purging.noted(strategy, None, window), follow=remember, guarded=state.guarded,
+    )  # fmt: skip
 
 
 def _stamped(strategy: InSource) -> Stamped:

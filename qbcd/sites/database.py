@@ -7,7 +7,7 @@ range (`passes`). What a step moves together is the same for all (`stepping`).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -56,6 +56,7 @@ class DatabaseSite(Site):
 
     def __init__(self, stream: str, source: Source, project: ProjectState, spark: SparkProvider) -> None:
         super().__init__(stream, source, project, StreamStore(source.schema), spark)
+        self.others: Callable[[], Sequence[Source]] = tuple  # the project's sources beside this one
         self._made: tuple[StreamPlan, InSource] | None = None
 
     @contextmanager

@@ -71,7 +71,8 @@ def _window(strategy: Stamped, part: Part, window: Window, place: str) -> list[S
     steps = []
     if isinstance(strategy, Tdi) and strategy.purges:
         own = place.replace("one transaction", "a transaction of its own, before the look")
-        steps.append(Step("remove flagged rows that were reported", own, strategy.purge_rows(window.lo or window.hi)))
+        gone = strategy.purge_rows([strategy.passed(window.hi)])
+        steps.append(Step("remove flagged rows that were reported, and that every reader has passed", own, gone))
         steps.append(Step("list flagged rows for the next purge", place, strategy.note_flagged(window)))
     steps.append(Step("read the window, into the outbox", place, strategy.look(part, window)))
     return [*steps, *_apply(strategy, part, place)]
@@ -137,7 +138,5 @@ def comparison(strategy: InSource, row: StreamRow) -> list[Callable[[Part], Stat
         return [strategy.differences]
     mark = row.checkpoint.get("mark")
     gone: Callable[[Part], Statement] = strategy.sweep
-    if not mark or mark["at"] is None:
-        return [gone]
-    window = Window(None, mark["at"])
-    return [lambda part: strategy.look(part, window, repeats=False), gone]
+    window = strategy.window(None, mark["at"]) if mark else None
+    return [lambda part: strategy.look(part, window, repeats=False), gone] if window else [gone]

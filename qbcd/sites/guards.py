@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy.engine import Connection
@@ -19,6 +20,37 @@ if TYPE_CHECKING:
 DELETES = "deletes"
 ACCEPTED_SOURCE = "the server, or what it or qbcd means by equality, changed: every row was compared by its values"
 ACCEPTED_DELETES = "the deletes were accepted"
+
+
+@dataclass(frozen=True)
+class Deletes:
+    """Deletes that two steps of one comparison count together; in between they are in the checkpoint (protocol.md 17).
+
+    Attributes:
+        deletes: Found so far.
+        accepted: Let pass by a confirmation.
+        rows: Rows of the replica when it began.
+    """
+
+    deletes: int
+    accepted: int
+    rows: int
+
+    @classmethod
+    def of(cls, held: Held, name: str) -> Deletes:
+        """What the checkpoint has under `name`; else a comparison that begins now."""
+        kept = held.row.checkpoint.get(name)
+        return cls(**kept) if kept else cls(0, 0, int(held.row.checkpoint["rows"]))
+
+    @property
+    def guarded(self) -> tuple[int, int, int]:
+        """For the guards of the next step."""
+        return self.deletes, self.accepted, self.rows
+
+    def after(self, held: Held, counts: Mapping[str, int]) -> dict[str, int]:
+        """With what a step has found, for the checkpoint."""
+        accepted = max(self.accepted, held.confirmed.amount if held.confirmed else 0)
+        return {"deletes": self.deletes + counts.get("d", 0), "accepted": accepted, "rows": self.rows}
 
 
 def check_guards(
@@ -109,9 +141,15 @@ def confirm(project: ProjectState, settings: Settings, held: Held, conn: Connect
         raise GuardTripped("the confirmation was used already", stream=held.row.stream, remedy="poll again")
 
 
-def untravelled_error(plan: StreamPlan, positions: list[int]) -> QbcdError:
-    """The refusal of a poll whose values no typed sink can take."""
+def untravelled_error(plan: StreamPlan, settings: Settings, positions: list[int]) -> QbcdError:
+    """The refusal of a poll whose values no typed sink can take, nor one that may come back."""
     column = plan.captured[positions[0]].name
+    if settings.typed_for and not set(settings.typed_for) & set(settings.sinks):
+        away = settings.typed_for[0]
+        return UnsupportedType(
+            f"column {column!r} holds a value that a typed sink cannot hold, and sink {away}, which is configured no "
+            "more, is or may be one and can come back", stream=plan.stream, remedy=f"qbcd retire {plan.stream} {away}",
+        )  # fmt: skip
     return UnsupportedType(
         f"column {column!r} holds a value that a typed sink cannot hold (infinite or far dates, NaN in a decimal, "
         "arrays that are not one-dimensional)",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from qbcd.sites.values import Held
 
 Mark = Mapping[str, Any]
+READ = "read"  # beside a counter's watermark: up to what instant of the clock that means
 ANEW = "anew"  # beside a watermark: what was read before it is to be read again
 LONG = timedelta(minutes=10)  # by which an open transaction holds the watermark back before it is told
 
@@ -135,16 +136,20 @@ def _counter(source: Source, session: Session, strategy: Stamped, mark: Mark | N
     margin, lag = _spans(strategy.plan)
     refuse_blind(source, session, strategy.plan, look.blind)
     reached = marks.horizon(look, margin, lag)
+    _refuse_late(strategy.plan, look.clock, mark.get(READ) if mark else None)
     anew = _began_anew(source, session, strategy, mark, greatest)
     mark = None if anew.get(ANEW) else mark
     at, following, seen = (mark["at"], mark.get("next"), mark.get("seen")) if mark else (None, None, None)
+    read = mark.get(READ) if mark else None
     if following is not None and seen is not None and seen < reached and not (look.held and lag is None):
-        at, following = following, None
+        at, following, read = following, None, seen
     if look.oldest is None and not look.held and lag is None:  # nobody holds a smaller value: no need to wait
-        return {"at": greatest if greatest is not None else at, "next": None, "seen": None, **anew}
-    if following is None and greatest is not None and greatest != at:
+        at, following, read = (greatest if greatest is not None else at), None, look.clock
+    elif following is None and greatest is not None and greatest != at:
         following, seen = greatest, look.clock
-    return {"at": at, "next": following, "seen": seen if following is not None else None, **anew}
+    # When it was is of use to `retention` alone, and moves at each poll.
+    when = {READ: read} if strategy.plan.option("retention") else {}
+    return {"at": at, "next": following, "seen": seen if following is not None else None, **when, **anew}
 
 
 def _began_anew(

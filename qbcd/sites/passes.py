@@ -100,7 +100,7 @@ class Visit:
         with self.site.source.read(self.site.stream) as session:
             stepping.check_null_keys(session, self.strategy, self.plan)
             swept = isinstance(self.strategy, Stamped) and self.plan.where  # no row is swept for having left `where`
-            if self.strategy.keeps == "nothing" or not rows or swept:
+            if self.strategy.keeps == "nothing" or not self.strategy.tells_gone or not rows or swept:
                 return fresh
             count = int(session.one(self.strategy.row_count()).n)
         lost = max(0, rows - count)

@@ -97,7 +97,7 @@ def _window(
     with site.remembered(plan, held, settings) as snapshot:
         plan = plan.on(snapshot.table)
         site.check_key(snapshot.session, plan)
-        window = _window_of(strategy, since, ahead["at"])
+        window = strategy.stamp.window(since, ahead["at"])
         rows = bool(window and snapshot.session.rows(strategy.stamp.any_row(window)))
         fetched = _fetch(site, strategy, snapshot, known, window, settings, held) if window and rows else None
     hooks.reach("after_fetch")
@@ -112,15 +112,6 @@ def _window(
         site.files.discard(fetched)
     cost = Cost(read, read, fetched.size, seconds=time.monotonic() - started, spark=True)
     return Detection(header, cost, tuple(held.notes))
-
-
-def _window_of(strategy: RemoteTs, since: str | None, until: str | None) -> Window | None:
-    """The window, or None where nothing can lie in it."""
-    if until is None:
-        return None
-    window = Window(since, until)
-    stamp = strategy.stamp
-    return None if window.empty and not stamp.nullable and not stamp.system else window
 
 
 def _fetch(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from qbcd import hooks, ranges
+from qbcd.marks import Window
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sites import compare
 from qbcd.sites.auditing import AUDIT, AUDITED
@@ -49,14 +50,13 @@ def suspects(
 
 def fetch(
     site: SparkSite, strategy: RemoteTs, snapshot: Snapshot, asked: Sequence[StoredRange], settings: Settings,
-    held: Held,
+    held: Held, before: Window,
 ) -> Part:  # fmt: skip
     """Rows of `asked`, each with its place before or past the watermark."""
-    mark = str(held.row.checkpoint["mark"]["at"])
     site.progress(f"fetching {len(asked):,} ranges that differ")
     rows = range_frame(
         site.source, site.spark.get(), strategy, snapshot, asked,
-        lambda some, part: strategy.settled_images(some, mark, typed=settings.typed), settings.connections,
+        lambda some, part: strategy.settled_images(some, before, typed=settings.typed), settings.connections,
     )  # fmt: skip
     return site.files.write(rows, _fields(strategy, settings), "fetch", held, source=site.source)
 
@@ -88,9 +88,9 @@ def audit(
         plan = plan.on(snapshot.table)
         site.check_key(snapshot.session, plan)
         site.progress("audit: comparing digests with those of the replica")
-        settled = held.row.checkpoint["mark"]["at"] is not None
+        settled = strategy.stamp.window(None, held.row.checkpoint["mark"]["at"])
         dirty = suspects(site, plan, strategy, snapshot, known, settings) if settled else []
-        fetched = fetch(site, strategy, snapshot, dirty, settings, held) if dirty else None
+        fetched = fetch(site, strategy, snapshot, dirty, settings, held, settled) if dirty and settled else None
     hooks.reach("after_fetch")
     if fetched is None:
         switch(site, settings, held, None, {**held.row.checkpoint, AUDITED: began})

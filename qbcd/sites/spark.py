@@ -227,7 +227,7 @@ class SparkSite(Site):
         if settings.typed:
             positions = compare.untravelled(stage)
             if positions:
-                raise untravelled_error(plan, positions)
+                raise untravelled_error(plan, settings, positions)
 
     # -- upkeep ------------------------------------------------------------------------------------------------------
     def staged(self, header: BatchHeader) -> DataFrame:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Counts = Mapping[str, int]
 # What of a checkpoint no step makes anew.
-CARRIED = ("open", "mark", "marks", "bases", "pass", "swept", "usual", "audited", "auditing")
+CARRIED = ("open", "mark", "marks", "bases", "pass", "swept", "usual", "audited", "auditing", "gone")
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,8 @@ def take(
         spent = time.monotonic() - began
         moves = dict(look.follow(session, strategy, part, counts))
         anew = look.afresh and row.checkpoint.get(MADE) != plan.made()
-        if not found and not changed and not anew and not moves and not change_of(row.checkpoint, plan):
+        moving = moves or any(name in row.checkpoint for name in drop)
+        if not found and not changed and not anew and not moving and not change_of(row.checkpoint, plan):
             return Taken(seconds=spent)
         header = _batch_of(site, session, plan, settings, held, look, counts) if found else None
         if header and look.keep_open:
@@ -216,7 +217,7 @@ def check_travels(session: Session, strategy: InSource, settings: Settings, part
         flags = session.one(strategy.untravelled(part))
         positions = [i for i, flag in enumerate(flags) if flag]
         if positions:
-            raise untravelled_error(strategy.plan, positions)
+            raise untravelled_error(strategy.plan, settings, positions)
 
 
 def carried(held: Held) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def compared(
         else:
             check_torn(site.stream, wanted, *came.read())
         if positions := came.untravelled():
-            raise untravelled_error(plan, positions)
+            raise untravelled_error(plan, settings, positions)
         hooks.reach("after_fetch")
 
     changes = compare.differences(old, rows, plan, by_value=False)

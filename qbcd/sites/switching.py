@@ -106,7 +106,7 @@ def _written(site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, 
         part = site.files.write(counts.of(batch), fields, "batch", held, source=site.source)
         if counts.unfit():
             site.files.discard(part)
-            raise untravelled_error(plan, counts.unfit())
+            raise untravelled_error(plan, settings, counts.unfit())
         return Found(part, counts.read())
 
     if rows <= compare.ONE_TASK_ROWS:

@@ -22,7 +22,7 @@ class Settings:
         sinks: Names of the sinks that a new batch is meant for.
         every: How often the stream is polled; an open batch is sealed after it at the latest.
         key_change: Deletes and inserts of equal content are marked as a change of key.
-        typed: Some sink needs every value in its type's range.
+        typed_for: Sinks that need every value in its type's range, those among them that may yet come back.
         requested: What the user wrote about the plan; a change needs `reset`.
         rows_per_range: Rows of a range under Spark, None where that goes by the table's size.
         audit: How often replica and source are compared in full, None for never.
@@ -31,8 +31,8 @@ class Settings:
     """
 
     sinks: tuple[str, ...]
-    typed: bool
     requested: dict[str, Any]
+    typed_for: tuple[str, ...] = ()
     baseline_events: bool = False
     max_delete_fraction: float = 0.5
     allow_empty: bool = False
@@ -44,6 +44,11 @@ class Settings:
     audit: timedelta | None = None
     accept_deletes: bool = False
     accept_source: bool = False
+
+    @property
+    def typed(self) -> bool:
+        """Whether every value has to be in its type's range."""
+        return bool(self.typed_for)
 
     def range_size(self, rows: int) -> int:
         """How many rows a range under Spark should hold, in a table of `rows` rows."""

@@ -52,13 +52,13 @@ def _comparison(strategy: InSource, held: Held, change: Change) -> list[Find]:
         return []
     if not isinstance(strategy, Stamped):
         return [lambda s, part: s.differences(part)]
-    mark = held.row.checkpoint["mark"]["at"]
-    return [lambda s, part: _look(s, part, str(mark))] if mark is not None else []
+    window = strategy.window(None, held.row.checkpoint["mark"]["at"])
+    return [lambda s, part: _look(s, part, window)] if window else []
 
 
-def _look(strategy: InSource, part: Part, mark: str) -> Statement:
+def _look(strategy: InSource, part: Part, window: Window) -> Statement:
     assert isinstance(strategy, Stamped)
-    return strategy.look(part, Window(None, mark), repeats=False)
+    return strategy.look(part, window, repeats=False)
 
 
 # -- qbcd's own tables -------------------------------------------------------------------------------------------------

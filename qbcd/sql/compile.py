@@ -17,7 +17,8 @@ Primitives of canonical SQL (all expand through the connector):
 ``QBCD_TRAVELS('c', x)``      whether a typed sink can hold x; TRUE where every value can
 ``QBCD_MARK('c', x)``         the watermark over column c that text x holds
 ``QBCD_MARK_TEXT('c', x)``    value x of column c as the text of a watermark
-``QBCD_CHANGED_SINCE(x)``     whether the system says that the row was written at or after the mark in text x
+``QBCD_CHANGED_SINCE(x, 'a')``  whether the system says that the row of relation a, or of the one in scope, was written
+                              at or after the mark in text x
 ``QBCD_FLAGGED('c', x)``      whether value x of delete flag c says deleted, by the strategy's ``deleted_value``
 ``QBCD_WITHIN('a')``          the key of relation a, or of the one in scope, is within the range; TRUE without one
 ``QBCD_RESTRICTION()``        the user's restriction in brackets, verbatim; TRUE where there is none
@@ -180,7 +181,7 @@ class _Expansion:
         if primitive == "QBCD_SHARE":
             return self._connector.page_share(plan.table, *(int(a.name) for a in args))
         if primitive == "QBCD_CHANGED_SINCE":
-            return self._connector.changed_since_mark(args[0])
+            return self._connector.changed_since_mark(args[0], args[1].name if len(args) > 1 else "")
         return None
 
     def _of_values(self, primitive: str, args: list[Tree], plan: StreamPlan) -> Tree:

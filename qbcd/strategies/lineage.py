@@ -17,7 +17,6 @@ from sqlglot import exp
 
 from qbcd.connectors.base import Connector, Index
 from qbcd.errors import UnsupportedPrimitive
-from qbcd.marks import seen_as
 from qbcd.model import Column, Statement, StreamPlan, Table
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.base import prefixed, table_name
@@ -123,7 +122,7 @@ class Lineage:
         """Sets down rows that differ from the lineage; those written since a watermark, or all."""
         if self.marked is None or since is None:
             return self._compiled("lineage_changed", {}, windowed=False)
-        return self._compiled("lineage_changed", {"lo": self._bound(self.marked, since)}, windowed=True)
+        return self._compiled("lineage_changed", {"lo": self.marked.bound(since)}, windowed=True)
 
     def find_gone(self) -> Statement:
         """Sets down rows of the lineage that stand in the table no more."""
@@ -146,18 +145,11 @@ class Lineage:
         """Forgets what was set down."""
         return self._compiled("emptied", {}, emptied=self.changed)
 
-    def _bound(self, marked: Ts, mark: str) -> str:
-        if marked.kind in ("system", "counter"):
-            return mark
-        return seen_as(mark, unit=max(self.connector.mark_unit(c) for c in marked.marks), zone=marked.zone)
-
     def _compiled(self, template: str, params: Mapping[str, Any], **extra: Any) -> Statement:
         marked = self.marked
         context: dict[str, Any] = {
             "table": self.table, "lineage": self.lineage, "changed": self.changed, "key": self.plan.key,
-            "stored": self._stored, "marks": [c.name for c in marked.marks] if marked else [],
-            "system": marked is not None and marked.system, "nullable": marked is not None and marked.nullable,
-            "counted": marked is not None and bool(marked.marks) and marked.kind == "counter",
+            "stored": self._stored, **(marked.since() if marked else {"system": False}),
         }  # fmt: skip
         rendered = render(template, **{**context, **extra})
         return compile_sql(rendered, self.connector, self.plan, params, as_seen=template in READING)

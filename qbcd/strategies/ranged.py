@@ -19,6 +19,7 @@ class Ranged(InSource):
     way: Way = "ranges"
     consistency: Consistency = "range"
     by_ranges = True  # some poll of it goes range by range
+    tells_gone = True  # rows whose keys are gone are told
     paged: ClassVar[tuple[str, ...]] = ("table", "partitioned", "matview")
 
     def bounds(self, within: KeyRange | None = None) -> Statement:

@@ -83,13 +83,13 @@ class RemoteTs(IdRcs):
         range_id = self.connector.range_of(self.plan.key, "t", ranges)
         return Statement(f"SELECT {range_id} AS range_id, {', '.join(outputs)}\nFROM (\n{rows}\n) AS t")
 
-    def settled_images(self, ranges: Sequence[KeyRange], mark: str, *, typed: bool) -> Statement:
-        """Rows of `ranges` as `images` gives them, `shown` by the restriction, `settled` where they are before `mark`.
+    def settled_images(self, ranges: Sequence[KeyRange], window: Window, *, typed: bool) -> Statement:
+        """Rows of `ranges` as `images` gives them, `shown` by the restriction, `settled` where they lie in `window`.
 
         Those that are not settled come whatever the restriction says of them.
         """
         outputs = [*self._outputs(typed), "t.qbcd_in AS shown", "t.qbcd_settled AS settled"]
-        rows = in_literals(self.stamp.settled_images(mark, typed=typed))
+        rows = in_literals(self.stamp.settled_images(window, typed=typed))
         return Statement(self.connector.per_range(outputs, f"({rows})", self.plan.key, ranges, aggregate=False))
 
 

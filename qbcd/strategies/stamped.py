@@ -176,6 +176,17 @@ class Stamped(Ranged):
         """`window_rows` with its bounds as literals, for EXPLAIN."""
         return in_literals(self.window_rows(window))
 
+    def window(self, since: str | None, until: str | None) -> Window | None:
+        """What a poll between two watermarks reads; None where nothing can lie in it.
+
+        Before a counter has its first watermark, those are the rows without a number; one at most 0 may come with
+        them, and comes again later.
+        """
+        if until is None:
+            return Window(None, "0") if self.nullable else None
+        found = Window(since, until)
+        return None if found.empty and not self.nullable and not self.system else found
+
     def any_row(self, window: Window) -> Statement:
         """A row, where something lies in a window."""
         return self._compiled("window_any", self._bounds(window), **self._window(window))
@@ -195,12 +206,11 @@ class Stamped(Ranged):
         }
         return self._compiled("row_images", self._bounds(window), **context)
 
-    def settled_images(self, mark: str, *, typed: bool) -> Statement:
-        """The rows that the restriction holds for, as `window_images` has them, and whether each is before `mark`.
+    def settled_images(self, window: Window, *, typed: bool) -> Statement:
+        """The rows that the restriction holds for, as `window_images` has them, and whether each lies in `window`.
 
         Rows that are not come whatever the restriction says: nothing can be told of them yet.
         """
-        window = Window(None, mark)
         context = {
             **self._window(window),
             "windowed": False,
@@ -222,25 +232,32 @@ class Stamped(Ranged):
         return self._compiled("mark_values")
 
     def _window(self, window: Window) -> dict[str, Any]:
-        return {"since": window.lo is not None, "nullable": self.nullable}
+        return {"since": window.lo is not None}
 
     def _bounds(self, window: Window) -> dict[str, str]:
         ends: dict[str, str | None] = {"lo": window.lo, "hi": window.hi}
         if self.system:  # all that is newer than `lo`; without it, what is not newer than `hi`
             ends["hi" if window.lo is not None else "lo"] = None
-        return {name: self._bound(mark) for name, mark in ends.items() if mark is not None}
+        return {name: self.bound(mark) for name, mark in ends.items() if mark is not None}
 
-    def _bound(self, mark: str) -> str:
+    def bound(self, mark: str) -> str:
+        """A watermark as its column has it, in the column's zone and precision."""
         if self.kind in ("system", "counter"):
             return mark
         unit = max(self.connector.mark_unit(c) for c in self.marks)
         return seen_as(mark, unit=unit, zone=self.zone)
 
+    def since(self) -> dict[str, Any]:
+        """What template ``window_since`` asks of a time-stamp."""
+        return {
+            "marks": [c.name for c in self.marks], "system": self.system, "nullable": self.nullable,
+            "counted": bool(self.marks) and self.kind == "counter",
+        }  # fmt: skip
+
     def _context(self) -> dict[str, Any]:
         restricted = bool(self.plan.where)
         return {
-            "marks": [c.name for c in self.marks], "system": self.system, "flag": self.flag, "restricted": restricted,
-            "counted": bool(self.marks) and self.kind == "counter",
+            **self.since(), "flag": self.flag, "restricted": restricted,
             "exits": restricted and self.keeps != "nothing",
         }  # fmt: skip
 

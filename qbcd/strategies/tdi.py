@@ -7,7 +7,7 @@ flagged rows by key, flag and time-stamp once their batch is durable, never a ro
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from qbcd.connectors.base import Connector
@@ -15,6 +15,7 @@ from qbcd.marks import Window
 from qbcd.model import Statement, StreamPlan
 from qbcd.strategies.base import suffixed, table_name
 from qbcd.strategies.in_source import OwnTable
+from qbcd.strategies.passed import Passed, still_ahead
 from qbcd.strategies.stamped import Stamped
 
 MARK = "qbcd_mark"
@@ -75,21 +76,31 @@ class Tdi(Stamped):
         return [*super().tables(), OwnTable(self.purge, (*columns, mark), (*self._key_names, MARK))]
 
     # -- purge -------------------------------------------------------------------------------------------------------
-    def note_flagged(self, window: Window) -> Statement:
-        """Lists (key, time-stamp) of the flagged rows of a window; run before the look, which then sees them all."""
-        return self._compiled("purge_note", self._bounds(window), purge=self.purge, **self._window(window))
+    def note_flagged(self, window: Window, *, told: bool = False) -> Statement:
+        """Lists (key, time-stamp) of the flagged rows of a window; run before the look, which then sees them all.
 
-    def forget_revived(self) -> Statement:
-        """Takes rows that are not flagged any more, or gone, off the list: it is of their life before."""
+        Args:
+            told: Only of those that are still in the replica: they are about to be told.
+        """
+        how = {"purge": self.purge, "told": told, **self._window(window)}
+        return self._compiled("purge_note", self._bounds(window), **how)
+
+    def forget_unflagged(self) -> Statement:
+        """Takes rows that are not flagged any more, or gone, off the list."""
         return self._compiled("purge_forget", {}, purge=self.purge)
 
-    def purge_rows(self, before: str) -> Statement:
-        """Removes listed rows with a time-stamp before `before` that are as they were seen: flagged, not touched."""
-        return self._compiled("purge_rows", {"hi": self._bound(before)}, purge=self.purge)
+    def listed(self) -> Statement:
+        """A row, where any is listed."""
+        return self._compiled("purge_any", {}, purge=self.purge)
 
-    def purge_done(self, before: str) -> Statement:
-        """Takes what `purge_rows` has dealt with off the list."""
-        return self._compiled("purge_done", {"hi": self._bound(before)}, purge=self.purge)
+    def purge_rows(self, passed: Sequence[Passed]) -> Statement:
+        """Removes listed rows that are as they were seen, flagged and not touched, and that all `passed` have read."""
+        ahead, values = still_ahead(self.connector, self.plan, passed)
+        return self._compiled("purge_rows", values, purge=self.purge, ahead=ahead)
+
+    def passed(self, at: str) -> Passed:
+        """The stream's own reading."""
+        return Passed(self.names, self.zone, at)
 
     def view(self) -> str:
         """A view that hides flagged rows from the application, for a DBA."""

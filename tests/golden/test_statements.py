@@ -20,6 +20,7 @@ from qbcd.sql import compile_sql, render
 from qbcd.strategies import Atdi, Id, IdRcs, InSource, Mds, Part, Ranged, RemoteTs, Stamped, Tdi, Tlcs, Ts
 from qbcd.strategies.base import prefixed
 from qbcd.strategies.outbox import StagedBatch
+from qbcd.strategies.passed import Passed
 from tests.golden.by_bucket import by_hash, by_page, in_leaves, named, traced, without_key
 from tests.golden.by_query import by_changed_rows, by_query, of_one_row
 from tests.golden.plans import CONNECTORS, HERE, PLANS, optioned, plan_of, ranges_of
@@ -135,10 +136,18 @@ def stamped(which: str) -> Iterator[tuple[str, Statement]]:
         if isinstance(strategy, Tdi):
             yield f"{kind}: view", Statement(strategy.view())
             for title, statement in (
-                ("note", strategy.note_flagged(window)), ("purge", strategy.purge_rows(window.hi)),
-                ("purged", strategy.purge_done(window.hi)),
+                ("note", strategy.note_flagged(window)), ("purge", strategy.purge_rows(read_by(strategy, window.hi))),
+                ("told", strategy.note_flagged(window, told=True)), ("anything to purge", strategy.listed()),
+                ("purged", strategy.forget_unflagged()),
             ):  # fmt: skip
                 yield f"{kind}: {title}", statement
+
+
+def read_by(strategy: Tdi, at: str) -> list[Passed]:
+    """Those who read the table of ``stamped``: the stream itself, by two columns, a counter, and versions of rows."""
+    versions = [Passed(("xmin",), None, "755")] if strategy.connector.name == "postgresql" else []
+    others = [Passed(("written",), "+02:00", at), Passed(("created at", "updated_at"), None, at)]
+    return [strategy.passed(at), *others, Passed(("order_id",), None, "17"), *versions]
 
 
 def windowed(which: str, kind: str, options: Mapping[str, Any], window: Window) -> Iterator[tuple[str, Statement]]:
@@ -150,7 +159,7 @@ def windowed(which: str, kind: str, options: Mapping[str, Any], window: Window) 
     yield f"{kind}, under Spark: key sums", strategy.cut.checksums(ranges)
     yield f"{kind}, under Spark: keys", strategy.keys(ranges[1:2])
     yield f"{kind}, under Spark: images", strategy.images(ranges[1:2], typed=True)
-    yield f"{kind}, under Spark: audit", strategy.settled_images(ranges[1:2], window.hi, typed=False)
+    yield f"{kind}, under Spark: audit", strategy.settled_images(ranges[1:2], Window(None, window.hi), typed=False)
 
 
 def remote(which: str, name: str) -> Iterator[tuple[str, Statement]]:

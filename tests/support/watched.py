@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from qbcd import hooks
 from qbcd.job import Outcome
@@ -30,6 +30,7 @@ WAITS = {
 }
 
 Row = tuple[Any, ...]
+W = TypeVar("W", bound="Watched")
 
 
 def word(place: Place, words: Mapping[str, str]) -> str:
@@ -97,7 +98,7 @@ class Watched:
         self.copies: dict[str, dict[int, Row]] = {}
         self._read = dict.fromkeys(strategies, 0)
 
-    def __enter__(self) -> Watched:
+    def __enter__(self: W) -> W:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -109,7 +110,7 @@ class Watched:
         """What an application sets its time-stamp to."""
         return word(self.place, CLOCK)
 
-    def fill(self, rows: int = ROWS) -> Watched:
+    def fill(self: W, rows: int = ROWS) -> W:
         """Puts plain rows in, and prepares every stream."""
         for number in range(1, rows + 1):
             self.insert(number, f"old {number}")
@@ -159,6 +160,10 @@ class Watched:
         """The user changes options of a stream's strategy; None takes one away."""
         table = next(t for t in self.data["tables"] if t["name"] == name)
         table["strategy"] = {k: v for k, v in {**table["strategy"], **options}.items() if v is not None}
+        self.reopen()
+
+    def reopen(self) -> None:
+        """Takes the configuration as it is in `data` now."""
         self.project.close()
         self.project = opened(self.data, self.folder)
 
@@ -174,9 +179,9 @@ class Watched:
         self.outcome: Outcome = poll(self.project, name, **options)[0]
         return self.fresh(name)
 
-    def ops(self, name: str = "s") -> list[list[tuple[int, str]]]:
+    def ops(self, name: str = "s", **options: Any) -> list[list[tuple[int, str]]]:
         """One poll, in brief."""
-        return brief(self.poll(name))
+        return brief(self.poll(name, **options))
 
     def mark(self, name: str = "s") -> dict[str, Any]:
         """The stream's watermark, as its checkpoint has it."""

@@ -53,11 +53,13 @@ class History:
 def stream(name: str, history: History, **settings: Any) -> Stream:
     config: Any = SimpleNamespace(name=name, every=timedelta(seconds=EVERY))
     nothing: Any = None
-    made = Settings(sinks=(), typed=False, requested={}, **settings)
+    made = Settings(sinks=(), requested={}, **settings)
     return Stream(config, nothing, nothing, history, {}, made)  # type: ignore[arg-type]
 
 
-def polled(monkeypatch: pytest.MonkeyPatch, poll: Callable[[Stream], Report], polls: int, *streams: Stream) -> Turns:
+def polled(
+    monkeypatch: pytest.MonkeyPatch, poll: Callable[[Stream, Report], None], polls: int, *streams: Stream
+) -> Turns:
     """The loop over `streams` until so many polls are done."""
     monkeypatch.setattr(job, "run_stream", poll)
     turns = Turns(polls)
@@ -75,10 +77,9 @@ def polled(monkeypatch: pytest.MonkeyPatch, poll: Callable[[Stream], Report], po
 def test_one_stream_ends_no_other(error: Exception, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     history = History()
 
-    def poll(one: Stream) -> Report:
+    def poll(one: Stream, report: Report) -> None:
         if one.name == "b":
             raise error
-        return Report(one.name)
 
     polled(monkeypatch, poll, 6, *(stream(name, history) for name in "abc"))
     assert {run.stream for run in history.runs} == {"a", "b", "c"}
@@ -88,7 +89,7 @@ def test_one_stream_ends_no_other(error: Exception, said: str, monkeypatch: pyte
 
 
 def test_a_stream_that_fails_waits_longer_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    def poll(one: Stream) -> Report:
+    def poll(one: Stream, report: Report) -> None:
         raise SourceError("down")
 
     waited = polled(monkeypatch, poll, 8, stream("a", History())).waited
@@ -96,7 +97,7 @@ def test_a_stream_that_fails_waits_longer_each_time(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_stream_that_fails_for_weeks_is_still_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    def poll(one: Stream) -> Report:
+    def poll(one: Stream, report: Report) -> None:
         raise SourceError("down")
 
     waited = polled(monkeypatch, poll, 1100, stream("a", History())).waited
@@ -114,7 +115,7 @@ def test_a_stream_is_made_anew_before_each_poll(monkeypatch: pytest.MonkeyPatch)
         made.append(one.settings.accept_deletes)
         return replace(one, guessed=True)
 
-    monkeypatch.setattr(job, "run_stream", lambda one: Report(one.name))
+    monkeypatch.setattr(job, "run_stream", lambda one, report: None)
     job.run_always([stream("a", history, accept_deletes=True)], turns.told, turns, renewed)
     assert made == [True, False, False, False]
     assert len(history.runs) == 4
@@ -123,8 +124,8 @@ def test_a_stream_is_made_anew_before_each_poll(monkeypatch: pytest.MonkeyPatch)
 def test_a_sink_that_fails_slows_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     history = History()
 
-    def poll(one: Stream) -> Report:
-        return Report(one.name, failures={"lake": DeliveryError("full")})
+    def poll(one: Stream, report: Report) -> None:
+        report.failures = {"lake": DeliveryError("full")}
 
     waited = polled(monkeypatch, poll, 12, stream("a", history)).waited
     assert max(waited) <= EVERY
@@ -138,13 +139,12 @@ def test_what_the_user_lifts_holds_for_the_first_poll_that_comes_about(
     """One that refuses is among them: what it found was not there to be seen when the user said so."""
     seen: list[tuple[bool, bool]] = []
 
-    def poll(one: Stream) -> Report:
+    def poll(one: Stream, report: Report) -> None:
         seen.append((one.settings.accept_deletes, one.settings.accept_source))
         errors = [SourceError("down"), LeaseHeld("another process"), judged]
         error = errors[len(seen) - 1] if len(seen) <= len(errors) else None
         if error is not None:
             raise error
-        return Report(one.name)
 
     polled(monkeypatch, poll, 4, stream("a", History(), accept_deletes=True, accept_source=True))
     assert seen == [(True, True), (True, True), (True, True), (False, False)]

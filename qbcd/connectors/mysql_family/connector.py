@@ -19,6 +19,7 @@ from qbcd.connectors.mysql_family import (
     errors,
     forms,
     highwater,
+    kin,
     marks,
     queried,
     server,
@@ -166,6 +167,13 @@ class MySQLFamily(Connector):
 
     def counter_problem(self, conn: Connection, table: Table, column: Column) -> Counter:
         return access.counter_problem(conn, table, column)
+
+    def kin(self, conn: Connection, table: Table, relations: Sequence[str]) -> dict[str, str]:
+        return kin.kin(conn, table, relations)
+
+    def may_share(self, server: str, other: str) -> bool:
+        # A table is reached from each of a server's databases.
+        return server.rpartition("/")[0] == other.rpartition("/")[0]
 
     def indexes(self, conn: Connection, table: Table) -> list[Index]:
         return access.indexes(conn, table)

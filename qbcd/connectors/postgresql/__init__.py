@@ -13,6 +13,7 @@ from qbcd.connectors.base import Connector
 from qbcd.connectors.facts import Alike, Counter, HighWater, Index, JdbcDriver, Privileges
 from qbcd.connectors.postgresql import (
     access,
+    behind,
     catalog,
     ddl,
     errors,
@@ -172,14 +173,17 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
     def system_mark_problem(self, conn: Connection, mark: str, table: Table | None = None) -> str:
         return marks.system_mark_problem(conn, mark, table)
 
-    def changed_since_mark(self, mark: exp.Expression) -> exp.Expression:
-        return marks.changed_since_mark(mark)
+    def changed_since_mark(self, mark: exp.Expression, alias: str = "") -> exp.Expression:
+        return marks.changed_since_mark(mark, alias)
 
     def flag_form(self, column: Column, value: exp.Expression, literal: bool | int | str) -> exp.Expression:
         return marks.flag_form(column, value, literal)
 
     def flag_problem(self, column: Column, literal: bool | int | str) -> str:
         return marks.flag_problem(column, literal)
+
+    def kin(self, conn: Connection, table: Table, relations: Sequence[str]) -> dict[str, str]:
+        return behind.kin(conn, table, relations)
 
     def indexes(self, conn: Connection, table: Table) -> list[Index]:
         return access.indexes(conn, table)

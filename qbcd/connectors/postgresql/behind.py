@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from sqlalchemy.engine import Connection
+
+from qbcd.model import Table
+
 # Whether rows are read from another server, which has snapshots of its own: through children, and views.
 REMOTE = """
 WITH RECURSIVE family(oid, kind) AS (
@@ -28,3 +34,49 @@ WITH RECURSIVE family(oid, kind) AS (
 ), told AS (SELECT CASE WHEN kind = 'v' THEN pg_get_viewdef(oid) ELSE oid::text END AS text FROM family)
 SELECT md5(string_agg(text, ';' ORDER BY text)) FROM told
 """
+
+# Whose rows relations are, beside those of the first of them: their own, or those of their parts, or through views. A
+# function that gives rows may give any.
+KIN = """
+WITH RECURSIVE named(label, oid) AS (
+  SELECT n.nspname || '.' || c.relname, c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname || '.' || c.relname = ANY(%(labels)s) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+), own(oid) AS (
+  SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE (n.nspname, c.relname) = (%(schema)s, %(name)s)
+), up(oid) AS (
+  SELECT oid FROM own UNION SELECT i.inhparent FROM up JOIN pg_inherits i ON i.inhrelid = up.oid
+), down(oid) AS (
+  SELECT oid FROM own UNION SELECT i.inhrelid FROM down JOIN pg_inherits i ON i.inhparent = down.oid
+), behind(root, oid) AS (
+  SELECT oid, oid FROM named UNION SELECT oid, oid FROM own
+  UNION
+  SELECT b.root, n.oid FROM behind b CROSS JOIN LATERAL (
+    SELECT i.inhrelid FROM pg_inherits i WHERE i.inhparent = b.oid
+    UNION ALL
+    SELECT d.refobjid FROM pg_class v JOIN pg_rewrite r ON r.ev_class = v.oid
+    JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+    WHERE v.oid = b.oid AND v.relkind IN ('v', 'm') AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> v.oid
+  ) AS n(oid)
+)
+SELECT n.label, CASE
+  WHEN n.oid IN (SELECT oid FROM up UNION ALL SELECT oid FROM down) THEN 'same'
+  WHEN EXISTS (SELECT FROM behind b WHERE b.root = n.oid AND b.oid IN (
+    SELECT m.oid FROM behind m WHERE m.root IN (SELECT oid FROM own)))
+  OR EXISTS (
+    SELECT FROM behind b JOIN pg_class v ON v.oid = b.oid AND v.relkind IN ('v', 'm')
+    JOIN pg_rewrite r ON r.ev_class = v.oid JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+    JOIN pg_proc p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid
+    WHERE b.root = n.oid AND p.proretset) THEN 'through'
+  ELSE '' END AS kin
+FROM named n
+"""
+
+
+def kin(conn: Connection, table: Table, relations: Sequence[str]) -> dict[str, str]:
+    """See :meth:`~qbcd.connectors.base.Connector.kin`; what is there no more has no rows."""
+    named = {"labels": list(relations), "schema": table.schema, "name": table.name}
+    found = dict.fromkeys(relations, "")
+    for label, how in conn.exec_driver_sql(KIN, named):
+        found[label] = found[label] or how  # two relations may be spelled alike
+    return found

@@ -130,15 +130,15 @@ def system_mark_problem(conn: Connection, mark: str, table: Table | None) -> str
     return ""
 
 
-def changed_since_mark(mark: exp.Expression) -> exp.Expression:
+def changed_since_mark(mark: exp.Expression, alias: str = "") -> exp.Expression:
     """Whether the row's own transaction id is `mark` or newer.
 
     Both ages are against one id that the server keeps for the transaction, so that it drops out; comparing them is
     comparing ids modulo their 32 bits. A frozen row keeps its id; one that is older than half of all ids may pass for
     new, which only makes it a candidate.
     """
-    wide = forms.cast(mark, "xid8")
-    return exp.LTE(this=forms.call("age", exp.column("xmin")), expression=forms.call("age", forms.cast(wide, "xid")))
+    own, wide = exp.column("xmin", table=alias or None), forms.cast(mark, "xid8")
+    return exp.LTE(this=forms.call("age", own), expression=forms.call("age", forms.cast(wide, "xid")))
 
 
 def missing_column(table: str, name: str, kind: str) -> str:

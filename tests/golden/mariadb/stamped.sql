@@ -4004,21 +4004,103 @@ WHERE
   )
 
 -- tdi: purge
---   hi = '2024-01-01 00:00:01.000000'
+--   lo0 = '2024-01-01 00:00:01.000000'
+--   lo1 = '2024-01-01 02:00:01.000000'
+--   lo2 = '2024-01-01 00:00:01.000000'
+--   lo3 = '17'
 DELETE FROM `t` USING   `shop`.`stamped` AS t,
   `qbcd`.`purge_stamped_ca2fe806` AS r
 WHERE
-  r.`qbcd_mark` < convert_tz(cast(%(hi)s AS DATETIME(6)), '+00:00', @@session.time_zone)
-  AND t.`updated_at` = r.`qbcd_mark`
+  t.`updated_at` = r.`qbcd_mark`
   AND (t.`gone` IS TRUE)
   AND t.`order_id` = r.`order_id`
+  AND NOT (
+    (
+      (
+        t.`updated_at` >= convert_tz(cast(%(lo0)s AS DATETIME(6)), '+00:00', @@session.time_zone)
+      )
+    )
+  )
+  AND NOT (
+    (
+      (
+        t.`written` >= cast(%(lo1)s AS DATETIME(6))
+      )
+    )
+  )
+  AND NOT (
+    (
+      (
+        t.`created at` >= convert_tz(cast(%(lo2)s AS DATETIME(6)), '+00:00', @@session.time_zone)
+      )
+      OR (
+        t.`created at` IS NULL
+        AND t.`updated_at` >= convert_tz(cast(%(lo2)s AS DATETIME(6)), '+00:00', @@session.time_zone)
+      )
+    )
+  )
+  AND NOT (
+    (
+      (
+        t.`order_id` > cast(%(lo3)s AS SIGNED)
+      )
+    )
+  )
+
+-- tdi: told
+--   hi = '2024-01-01 00:00:01.000000'
+--   lo = '2024-01-01 00:00:00.000001'
+INSERT INTO `qbcd`.`purge_stamped_ca2fe806` (
+  `order_id`,
+  `qbcd_mark`
+)
+SELECT
+  t.`order_id`,
+  t.`qbcd_mark`
+FROM (
+  SELECT
+    `order_id`,
+    `updated_at` AS `qbcd_mark`,
+    CASE WHEN (
+status LIKE '10%%'
+) THEN 1 ELSE 0 END AS qbcd_in
+  FROM `shop`.`stamped`
+  WHERE
+    (`gone` IS TRUE)
+    AND (
+      (
+        `updated_at` >= convert_tz(cast(%(lo)s AS DATETIME(6)), '+00:00', @@session.time_zone)
+        AND `updated_at` < convert_tz(cast(%(hi)s AS DATETIME(6)), '+00:00', @@session.time_zone)
+      )
+    )
+) AS t
+WHERE
+  NOT t.`qbcd_mark` IS NULL
+  AND EXISTS(
+    SELECT
+      1
+    FROM `qbcd`.`replica_stamped_ca2fe806` AS r
+    WHERE
+      t.`order_id` = r.`order_id`
+  )
+  AND NOT EXISTS(
+    SELECT
+      1
+    FROM `qbcd`.`purge_stamped_ca2fe806` AS r
+    WHERE
+      r.`qbcd_mark` = t.`qbcd_mark` AND t.`order_id` = r.`order_id`
+  )
+
+-- tdi: anything to purge
+SELECT
+  1 AS listed
+FROM `qbcd`.`purge_stamped_ca2fe806`
+LIMIT 1
 
 -- tdi: purged
---   hi = '2024-01-01 00:00:01.000000'
 DELETE FROM `qbcd`.`purge_stamped_ca2fe806`
 WHERE
-  `qbcd_mark` < convert_tz(cast(%(hi)s AS DATETIME(6)), '+00:00', @@session.time_zone)
-  AND NOT EXISTS(
+  NOT EXISTS(
     SELECT
       1
     FROM `shop`.`stamped` AS t
@@ -4429,21 +4511,103 @@ WHERE
   )
 
 -- atdi: purge
---   hi = '2024-01-01 00:00:01.000000'
+--   lo0 = '2024-01-01 00:00:01.000000'
+--   lo1 = '2024-01-01 02:00:01.000000'
+--   lo2 = '2024-01-01 00:00:01.000000'
+--   lo3 = '17'
 DELETE FROM `t` USING   `shop`.`stamped` AS t,
   `qbcd`.`purge_stamped_ca2fe806` AS r
 WHERE
-  r.`qbcd_mark` < convert_tz(cast(%(hi)s AS DATETIME(6)), '+00:00', @@session.time_zone)
-  AND t.`updated_at` = r.`qbcd_mark`
+  t.`updated_at` = r.`qbcd_mark`
   AND (t.`gone` IS TRUE)
   AND t.`order_id` = r.`order_id`
+  AND NOT (
+    (
+      (
+        t.`updated_at` >= convert_tz(cast(%(lo0)s AS DATETIME(6)), '+00:00', @@session.time_zone)
+      )
+    )
+  )
+  AND NOT (
+    (
+      (
+        t.`written` >= cast(%(lo1)s AS DATETIME(6))
+      )
+    )
+  )
+  AND NOT (
+    (
+      (
+        t.`created at` >= convert_tz(cast(%(lo2)s AS DATETIME(6)), '+00:00', @@session.time_zone)
+      )
+      OR (
+        t.`created at` IS NULL
+        AND t.`updated_at` >= convert_tz(cast(%(lo2)s AS DATETIME(6)), '+00:00', @@session.time_zone)
+      )
+    )
+  )
+  AND NOT (
+    (
+      (
+        t.`order_id` > cast(%(lo3)s AS SIGNED)
+      )
+    )
+  )
+
+-- atdi: told
+--   hi = '2024-01-01 00:00:01.000000'
+--   lo = '2024-01-01 00:00:00.000001'
+INSERT INTO `qbcd`.`purge_stamped_ca2fe806` (
+  `order_id`,
+  `qbcd_mark`
+)
+SELECT
+  t.`order_id`,
+  t.`qbcd_mark`
+FROM (
+  SELECT
+    `order_id`,
+    `updated_at` AS `qbcd_mark`,
+    CASE WHEN (
+status LIKE '10%%'
+) THEN 1 ELSE 0 END AS qbcd_in
+  FROM `shop`.`stamped`
+  WHERE
+    (`gone` IS TRUE)
+    AND (
+      (
+        `updated_at` >= convert_tz(cast(%(lo)s AS DATETIME(6)), '+00:00', @@session.time_zone)
+        AND `updated_at` < convert_tz(cast(%(hi)s AS DATETIME(6)), '+00:00', @@session.time_zone)
+      )
+    )
+) AS t
+WHERE
+  NOT t.`qbcd_mark` IS NULL
+  AND EXISTS(
+    SELECT
+      1
+    FROM `qbcd`.`replica_stamped_ca2fe806` AS r
+    WHERE
+      t.`order_id` = r.`order_id`
+  )
+  AND NOT EXISTS(
+    SELECT
+      1
+    FROM `qbcd`.`purge_stamped_ca2fe806` AS r
+    WHERE
+      r.`qbcd_mark` = t.`qbcd_mark` AND t.`order_id` = r.`order_id`
+  )
+
+-- atdi: anything to purge
+SELECT
+  1 AS listed
+FROM `qbcd`.`purge_stamped_ca2fe806`
+LIMIT 1
 
 -- atdi: purged
---   hi = '2024-01-01 00:00:01.000000'
 DELETE FROM `qbcd`.`purge_stamped_ca2fe806`
 WHERE
-  `qbcd_mark` < convert_tz(cast(%(hi)s AS DATETIME(6)), '+00:00', @@session.time_zone)
-  AND NOT EXISTS(
+  NOT EXISTS(
     SELECT
       1
     FROM `shop`.`stamped` AS t

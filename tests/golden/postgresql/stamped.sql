@@ -4852,20 +4852,102 @@ WHERE
   )
 
 -- tdi: purge
---   hi = '2024-01-01 00:00:01.000000'
+--   lo0 = '2024-01-01 00:00:01.000000'
+--   lo1 = '2024-01-01 02:00:01.000000'
+--   lo2 = '2024-01-01 00:00:01.000000'
+--   lo3 = '17'
 DELETE FROM "public"."stamped" AS t USING   "qbcd"."purge_stamped_ca2fe806" AS r
 WHERE
-  r."qbcd_mark" < TIMEZONE('UTC', CAST(%(hi)s AS timestamp))
-  AND t."updated_at" = r."qbcd_mark"
+  t."updated_at" = r."qbcd_mark"
   AND COALESCE(t."gone" = TRUE, FALSE)
   AND t."order_id" = r."order_id"
+  AND NOT (
+    (
+      (
+        t."updated_at" >= TIMEZONE('UTC', CAST(%(lo0)s AS timestamp))
+      )
+    )
+  )
+  AND NOT (
+    (
+      (
+        t."written" >= CAST(%(lo1)s AS timestamp)
+      )
+    )
+  )
+  AND NOT (
+    (
+      (
+        t."created at" >= TIMEZONE('UTC', CAST(%(lo2)s AS timestamp))
+      )
+      OR (
+        t."created at" IS NULL
+        AND t."updated_at" >= TIMEZONE('UTC', CAST(%(lo2)s AS timestamp))
+      )
+    )
+  )
+  AND NOT (
+    (
+      (
+        t."order_id" > CAST(%(lo3)s AS bigint)
+      )
+    )
+  )
+
+-- tdi: told
+--   hi = '2024-01-01 00:00:01.000000'
+--   lo = '2024-01-01 00:00:00.000001'
+INSERT INTO "qbcd"."purge_stamped_ca2fe806" (
+  "order_id",
+  "qbcd_mark"
+)
+SELECT
+  t."order_id",
+  t."qbcd_mark"
+FROM (
+  SELECT
+    "order_id",
+    "updated_at" AS "qbcd_mark",
+    CASE WHEN (
+status LIKE '10%%'
+) THEN 1 ELSE 0 END AS qbcd_in
+  FROM "public"."stamped"
+  WHERE
+    COALESCE("gone" = TRUE, FALSE)
+    AND (
+      (
+        "updated_at" >= TIMEZONE('UTC', CAST(%(lo)s AS timestamp))
+        AND "updated_at" < TIMEZONE('UTC', CAST(%(hi)s AS timestamp))
+      )
+    )
+) AS t
+WHERE
+  NOT t."qbcd_mark" IS NULL
+  AND EXISTS(
+    SELECT
+      1
+    FROM "qbcd"."replica_stamped_ca2fe806" AS r
+    WHERE
+      t."order_id" = r."order_id"
+  )
+  AND NOT EXISTS(
+    SELECT
+      1
+    FROM "qbcd"."purge_stamped_ca2fe806" AS r
+    WHERE
+      r."qbcd_mark" = t."qbcd_mark" AND t."order_id" = r."order_id"
+  )
+
+-- tdi: anything to purge
+SELECT
+  1 AS listed
+FROM "qbcd"."purge_stamped_ca2fe806"
+LIMIT 1
 
 -- tdi: purged
---   hi = '2024-01-01 00:00:01.000000'
 DELETE FROM "qbcd"."purge_stamped_ca2fe806"
 WHERE
-  "qbcd_mark" < TIMEZONE('UTC', CAST(%(hi)s AS timestamp))
-  AND NOT EXISTS(
+  NOT EXISTS(
     SELECT
       1
     FROM "public"."stamped" AS t
@@ -5273,20 +5355,102 @@ WHERE
   )
 
 -- atdi: purge
---   hi = '2024-01-01 00:00:01.000000'
+--   lo0 = '2024-01-01 00:00:01.000000'
+--   lo1 = '2024-01-01 02:00:01.000000'
+--   lo2 = '2024-01-01 00:00:01.000000'
+--   lo3 = '17'
 DELETE FROM "public"."stamped" AS t USING   "qbcd"."purge_stamped_ca2fe806" AS r
 WHERE
-  r."qbcd_mark" < TIMEZONE('UTC', CAST(%(hi)s AS timestamp))
-  AND t."updated_at" = r."qbcd_mark"
+  t."updated_at" = r."qbcd_mark"
   AND COALESCE(t."gone" = TRUE, FALSE)
   AND t."order_id" = r."order_id"
+  AND NOT (
+    (
+      (
+        t."updated_at" >= TIMEZONE('UTC', CAST(%(lo0)s AS timestamp))
+      )
+    )
+  )
+  AND NOT (
+    (
+      (
+        t."written" >= CAST(%(lo1)s AS timestamp)
+      )
+    )
+  )
+  AND NOT (
+    (
+      (
+        t."created at" >= TIMEZONE('UTC', CAST(%(lo2)s AS timestamp))
+      )
+      OR (
+        t."created at" IS NULL
+        AND t."updated_at" >= TIMEZONE('UTC', CAST(%(lo2)s AS timestamp))
+      )
+    )
+  )
+  AND NOT (
+    (
+      (
+        t."order_id" > CAST(%(lo3)s AS bigint)
+      )
+    )
+  )
+
+-- atdi: told
+--   hi = '2024-01-01 00:00:01.000000'
+--   lo = '2024-01-01 00:00:00.000001'
+INSERT INTO "qbcd"."purge_stamped_ca2fe806" (
+  "order_id",
+  "qbcd_mark"
+)
+SELECT
+  t."order_id",
+  t."qbcd_mark"
+FROM (
+  SELECT
+    "order_id",
+    "updated_at" AS "qbcd_mark",
+    CASE WHEN (
+status LIKE '10%%'
+) THEN 1 ELSE 0 END AS qbcd_in
+  FROM "public"."stamped"
+  WHERE
+    COALESCE("gone" = TRUE, FALSE)
+    AND (
+      (
+        "updated_at" >= TIMEZONE('UTC', CAST(%(lo)s AS timestamp))
+        AND "updated_at" < TIMEZONE('UTC', CAST(%(hi)s AS timestamp))
+      )
+    )
+) AS t
+WHERE
+  NOT t."qbcd_mark" IS NULL
+  AND EXISTS(
+    SELECT
+      1
+    FROM "qbcd"."replica_stamped_ca2fe806" AS r
+    WHERE
+      t."order_id" = r."order_id"
+  )
+  AND NOT EXISTS(
+    SELECT
+      1
+    FROM "qbcd"."purge_stamped_ca2fe806" AS r
+    WHERE
+      r."qbcd_mark" = t."qbcd_mark" AND t."order_id" = r."order_id"
+  )
+
+-- atdi: anything to purge
+SELECT
+  1 AS listed
+FROM "qbcd"."purge_stamped_ca2fe806"
+LIMIT 1
 
 -- atdi: purged
---   hi = '2024-01-01 00:00:01.000000'
 DELETE FROM "qbcd"."purge_stamped_ca2fe806"
 WHERE
-  "qbcd_mark" < TIMEZONE('UTC', CAST(%(hi)s AS timestamp))
-  AND NOT EXISTS(
+  NOT EXISTS(
     SELECT
       1
     FROM "public"."stamped" AS t
