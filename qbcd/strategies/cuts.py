@@ -61,7 +61,7 @@ class Cut(ABC):
 
     def row_count(self) -> Statement:
         """One row (n) with the table's rows under the restriction."""
-        return compile_sql(render("row_count", table=self.plan.table), self.connector, self.plan)
+        return compile_sql(render("row_count", table=self.plan.table, flag=""), self.connector, self.plan)
 
     @abstractmethod
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement | None:

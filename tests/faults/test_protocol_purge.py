@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from qbcd.errors import GuardTripped, SourceError
 from tests.support import wait_until
+from tests.support.cli import Cli
 from tests.support.places import Place, over
 from tests.support.project import opened, poll
 from tests.support.watched import Watched, at_nth, brief, someone_waits, stamped
@@ -384,3 +387,33 @@ def test_keys_that_are_gone_are_looked_for_after_a_kill(place: Place, workspace:
             seen.poll()
         assert seen.ops(accept_deletes=True) == [[(6, "d")]]
         seen.check()
+
+
+@over(elsewhere=[])
+def test_what_a_poll_told_before_it_was_refused(
+    place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guards = {"max_delete_fraction": 0.2, "allow_empty": False}
+    how = stamped(place, "ts", deletes={"every": "1h"})
+    with Watched(place, workspace, {"s": how}, where="n = 0", guards=guards).fill(10) as seen:
+        made_anew(seen)
+        seen.run("UPDATE t SET n = 1 WHERE id < 3")
+        seen.delete(6)
+        (workspace / "qbcd.yaml").write_text(yaml.safe_dump(seen.data))
+        monkeypatch.chdir(workspace)
+        cli = Cli(capsys)
+        first = cli("run", "--once", "--json")
+        assert first.code == 3
+        found = json.loads(first.out)
+        assert (found["counts"], found["outcome"], found["batch_seq"]) == ({"d": 2}, "refused", 1)
+        assert found["error"].startswith("this poll would deliver 3 deletes of 10 rows")
+        (status,) = seen.project.status()
+        assert status.last_poll is not None
+        assert (status.events, status.last_poll.outcome, status.last_poll.batch_seq) == ({"d": 2}, "refused", 1)
+        made_anew(seen)
+        seen.update(4, "changed")
+        again = cli("run", "--once").err.splitlines()
+        assert [line.partition(" (")[0] for line in again][-2:] == [
+            "s: batch 2: 1 update", "error: stream s: this poll would deliver 3 deletes of 10 rows, more than "
+            "guards.max_delete_fraction 0.2 allows",
+        ]  # fmt: skip

@@ -18,7 +18,7 @@ from qbcd.connectors.base import HighWater
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.errors import ClockSetBack, Refused, SourceChanged
 from tests.support.places import Place, over
-from tests.support.project import poll
+from tests.support.project import opened, poll
 from tests.support.scene import STREAM
 from tests.support.stamped_scene import StampedScene
 from tests.support.watched import Watched, at_nth, brief, stamped
@@ -229,6 +229,28 @@ def test_rows_without_a_time_stamp_while_the_watermark_stands(place: Place, work
             seen.run(f"ROLLBACK PREPARED '{place.name}'", conn)
 
 
+# Nobody has numbered a row yet, so that there is no watermark at all.
+@over("replica", ["source", "spark"], elsewhere=["source"])
+def test_rows_before_the_first_number(place: Place, workspace: Path, spark: SparkSession, replica: str) -> None:
+    how = stamped(place, "ts", timestamp="ver", counter="table", replica=replica)
+    with Watched(place, workspace, {"s": how}, columns=columns(ver="bigint NULL")) as seen:
+        seen.project.close()
+        seen.project = opened(seen.data, workspace, spark)
+        seen.run("INSERT INTO t (id, v) VALUES (1, 'old'), (2, 'old')")
+        seen.project.stream("s").prepare()
+        for value, audit in (("changed", False), ("audited", True)):
+            seen.run(f"UPDATE t SET v = '{value}' WHERE id = 1")
+            assert [(one.op, one.key) for one in seen.project.stream("s").verify()] == [("u", "1")]
+            if audit:
+                seen.data["tables"][0]["audit"] = {"every": "1ms"}
+                seen.project.close()
+                seen.project = opened(seen.data, workspace, spark)
+            report = poll(seen.project, "s")[0].report
+            assert report is not None
+            assert report.counts == {"u": 1}
+            assert seen.project.stream("s").verify() == []
+
+
 # The application keeps flagged rows for some time only; who looks later than that may have missed some.
 def test_a_poll_after_the_retention_of_flagged_rows(
     place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
@@ -242,6 +264,32 @@ def test_a_poll_after_the_retention_of_flagged_rows(
         with pytest.raises(Refused, match=r"flagged rows are kept for 0:59:00: some may be gone unseen.*qbcd verify s"):
             seen.poll()
         assert seen.ops("kept") == [[(3, "u")]]
+
+
+# Of numbers it is the time of the look that saw them, also where they count as read only later.
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_poll_by_numbers_after_the_retention_of_flagged_rows(
+    waits: bool, place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ways = {n: stamped(place, "tdi", timestamp="ver", retention=k) for n, k in (("s", "119m"), ("kept", "121m"))}
+    made = columns(ver="bigint GENERATED ALWAYS AS IDENTITY", gone="boolean DEFAULT false")
+    with Watched(place, workspace, ways, columns=made) as seen, place.connect() as early, place.connect() as late:
+        seen.prepare()
+        if waits:
+            place.run(early, "SELECT pg_current_xact_id()")
+        seen.insert(1, "new")
+        for name in ways:
+            assert seen.ops(name) == ([] if waits else [[(1, "c")]])
+        place.run(late, "SELECT pg_current_xact_id()")
+        early.rollback()
+        for name in ways:
+            assert seen.ops(name) == ([[(1, "c")]] if waits else [])
+        late.rollback()
+        seen.insert(2, "newer")
+        with hours_ahead(monkeypatch):
+            with pytest.raises(Refused, match=r"kept for 1:59:00: some may be gone unseen.*qbcd verify s"):
+                seen.poll()
+            assert seen.ops("kept") == [[(2, "c")]]
 
 
 # Writers that commit while rows of one time are read: the rest of that time comes with the next window.

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import qbcd
-from qbcd.errors import ConfigError, DeliveryError, GuardTripped, Refused, SourceError, StateConflict
+from qbcd.errors import ConfigError, DeliveryError, GuardTripped, Refused, SourceError, StateConflict, UnsupportedType
 from qbcd.job import Outcome
 from qbcd.sinks import Sink, SinkBatch
 from qbcd.state import ProjectState
@@ -186,6 +186,28 @@ def test_a_sink_that_is_put_back_gets_what_it_missed(shop: Shop) -> None:
         assert (shop.a.seen, shop.b.seen) == ([1, 2, 3], [1, 2, 3])
 
 
+@pytest.mark.parametrize("described", [True, False])
+def test_a_sink_that_may_be_put_back_has_to_take_what_waits_for_it(shop: Shop, described: bool) -> None:
+    """Nothing is found that it never could hold, or may be such a sink: else it stands still for good."""
+    sql(shop.url, "ALTER TABLE t ADD d date")
+    shop.b.typed = True
+    with shop.open("a", "b") as project:
+        project.stream("s").prepare()
+    data = shop.data("a")
+    if not described:
+        del data["sinks"]["b"]
+        data["defaults"]["sinks"] = ["a"]
+    with opened(data, shop.folder) as project:
+        project._sinks.update(a=shop.a, **({"b": shop.b} if described else {}))
+        sql(shop.url, "UPDATE t SET d = 'infinity' WHERE id = 1")
+        error = poll(project).error
+        assert isinstance(error, UnsupportedType)
+        assert "sink b, which is configured no more, is or may be one and can come back (qbcd retire s b)" in str(error)
+        project.stream("s").retire("b")
+        assert poll(project).report is not None
+        assert shop.a.seen == [1]
+
+
 def test_retire_on_the_command_line(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -210,6 +232,18 @@ def test_retire_on_the_command_line(
 # -- a consumer in Python ----------------------------------------------------------------------------------------------
 def numbers(project: qbcd.Project) -> list[int]:
     return [batch.seq for batch in project.stream("s").poll()]
+
+
+def test_a_consumer_that_is_retired_in_its_own_loop_stays_so(shop: Shop) -> None:
+    with shop.open() as project:
+        project.stream("s").prepare()
+        assert numbers(project) == []
+        changed(shop, project)
+        changed(shop, project)
+        for batch in project.stream("s").poll():
+            assert batch.seq == 1
+            project.stream("s").retire("python")
+        assert acks(project) == {}
 
 
 def test_python_begins_with_what_is_still_there(shop: Shop) -> None:

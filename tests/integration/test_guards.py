@@ -11,6 +11,7 @@ from qbcd.errors import GuardTripped
 from tests.support.oracle import events
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
+from tests.support.watched import Watched, stamped
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,3 +65,31 @@ def test_one_row_that_is_left_makes_it_a_part_of_the_rows(place: Place, workspac
         for name in STREAMS:
             with pytest.raises(GuardTripped, match="39 deletes of 40 rows, more than guards"):
                 poll(project, name)
+
+
+@over("more", [{}, {"checksums": "remote"}], elsewhere=[{}])
+def test_deletes_that_are_not_told_trip_no_guard(
+    more: dict[str, Any], place: Place, workspace: Path, spark: SparkSession
+) -> None:
+    made = data(place)
+    strategy = {"type": "tlcs", "deletes": False, "rows_per_range": SIZE, **more}
+    made["tables"] = [{"name": "s", "source": "shop", "table": place.table("t"), "strategy": strategy}]
+    with opened(made, workspace, spark) as project:
+        project.stream("s").prepare()
+        place.sql("DELETE FROM t WHERE id > 0; UPDATE t SET n = 1")
+        poll(project)
+        place.sql("INSERT INTO t VALUES (7, 2)")
+        poll(project)
+    assert [(e["op"], e["key"]["id"]) for e in events(workspace / "out/changes", "s")] == [("u", 0), ("u", 7)]
+
+
+@over(elsewhere=[])
+def test_flagged_rows_leave_a_table_empty(place: Place, workspace: Path) -> None:
+    ways = {name: stamped(place, "tdi") for name in ("s", "held")}
+    each = {name: {"guards": {"allow_empty": name == "s"}} for name in ways}
+    with Watched(place, workspace, ways, each=each).fill() as seen:
+        seen.run(f"UPDATE t SET gone = true, at = {seen.clock}")
+        assert [len(batch) for batch in seen.poll()] == [12]
+        with pytest.raises(GuardTripped, match=r"is empty now and held 12 rows before"):
+            seen.poll("held")
+        seen.check()
