@@ -243,9 +243,10 @@ class OptionalPrimitives(FollowingPrimitives, LeafPrimitives):
 
         Returns:
             By relation ``same`` where it is the table, a part of it or what it is a part of, with the same columns;
-            ``through`` where it is a view of it, or may be; an empty string where it has none of its rows.
+            ``through`` where it is a view of it, or may be; an empty string where it has none of its rows. Default:
+            whatever has another name may be a view.
         """
-        raise UnsupportedPrimitive(self.name, "kin")
+        return {one: "same" if one == f"{table.schema}.{table.name}" else "through" for one in relations}
 
     def may_share(self, server: str, other: str) -> bool:
         """Whether a table that is reached on `server` may be one that is reached on `other`, by their identities."""
