@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -66,8 +67,11 @@ def check_stream(stream: Stream) -> list[Finding]:
     except QbcdError as error:
         error.stream = error.stream or stream.name
         found.append(_failed("stream", error, stream.name))
+    if (folder := stream.site.folder) is not None:
+        own = _tried("workdir", lambda: _writable(folder), "", stream.name)
+        found += [own] if own.error else []
     for name, sink in stream.sinks.items():
-        found.append(_tried(f"sink {name}", sink.check, "takes batches", stream.name))
+        found.append(_tried(f"sink {name}", partial(sink.check_stream, stream.name), "takes batches", stream.name))
     return found
 
 
@@ -247,7 +251,7 @@ def _driver(wanted: Wanted, spark_conf: Mapping[str, str]) -> Finding:
 
 
 def _writable(workdir: Path) -> None:
-    """Makes and removes a file in the workdir, or in its nearest parent that exists."""
+    """Makes and removes a file in the workdir or a folder in it, or in its nearest parent that exists."""
     there = next(path for path in (workdir, *workdir.parents) if path.exists())
     try:
         with tempfile.TemporaryFile(prefix=".qbcd-check-", dir=there) as probe:

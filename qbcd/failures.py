@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from qbcd.errors import QbcdError, SparkFailed
-from qbcd.spark.jdbc import is_of_java, spark_failure
+from qbcd.spark.jdbc import is_of_files, is_of_java, spark_failure
 from qbcd.stream import Stream
-
-_OF_FILES = re.compile(
-    r"No space left|quota exceeded|Read-only file system|Mkdirs failed|Permission denied|not a directory", re.IGNORECASE
-)
 
 
 @contextmanager
@@ -34,7 +29,7 @@ def of(error: Exception, stream: Stream) -> QbcdError:
     if died is not None:
         return died
     said = spark_failure(error)
-    if said is not None and _OF_FILES.search(said):
+    if said is not None and is_of_files(said):
         return SparkFailed(
             f"Spark failed: {said}",
             remedy="check free space and rights of the workdir, which qbcd check tries, and of Spark's local folder; "

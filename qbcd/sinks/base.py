@@ -100,6 +100,14 @@ class Sink(ABC):
             DeliveryError: It could not.
         """
 
+    def check_stream(self, stream: str) -> None:
+        """As `check`, of batches of one stream, where they have a place of their own.
+
+        Raises:
+            DeliveryError: It could not.
+        """
+        self.check()
+
     def incomplete(self, header: BatchHeader, place: str, found: int) -> DeliveryError:
         """The error for an attempt that holds `found` events where the batch has more or fewer."""
         return DeliveryError(

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from qbcd.errors import DeliveryError
-from qbcd.spark.jdbc import jdbc_failure, spark_failure
+from qbcd.spark.jdbc import is_of_files, jdbc_failure, spark_failure
 
 LOCK = ".lock"
 # Of a write by Spark: without its mark of a complete folder, which tells nothing here and takes two runs of `chmod`.
@@ -106,9 +106,12 @@ def sweep(leftovers: Iterable[Path]) -> None:
                 raise
 
 
+REMEDY = "check the path, its owner and the free space"
+
+
 @contextmanager
-def delivery(sink: str, stream: str) -> Iterator[None]:
-    """Turns an error of the file system or of Spark into the sink's one message.
+def delivery(sink: str, stream: str, folder: Path) -> Iterator[None]:
+    """Turns an error of the file system or of Spark, while files are made in `folder`, into the sink's one message.
 
     A database's error passes as it is: the rows may come from the source, and its connector knows what to say.
     """
@@ -117,14 +120,16 @@ def delivery(sink: str, stream: str) -> Iterator[None]:
     except OSError as error:
         raise DeliveryError(
             f"sink {sink}: {error.strerror or error}: {error.filename or ''}".rstrip(": "),
-            remedy="check the path, its owner and the free space; the batch stays pending",
-            stream=stream,
-        ) from error
+            remedy=f"{REMEDY}; the batch stays pending", stream=stream,
+        ) from error  # fmt: skip
     except Exception as error:
         said = spark_failure(error)
         if said is None or jdbc_failure(error) is not None:
             raise
-        raise DeliveryError(f"sink {sink}: {said}", remedy="the batch stays pending", stream=stream) from error
+        remedy = f"{REMEDY}; " if is_of_files(said) else ""
+        raise DeliveryError(
+            f"sink {sink}: {folder}: {said}", remedy=f"{remedy}the batch stays pending", stream=stream
+        ) from error
 
 
 def check_folder(sink: str, folder: Path) -> None:
@@ -133,7 +138,10 @@ def check_folder(sink: str, folder: Path) -> None:
     Raises:
         DeliveryError: They cannot.
     """
-    with delivery(sink, ""):
-        there = next(path for path in (folder, *folder.parents) if path.exists())
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    try:
         with tempfile.TemporaryDirectory(prefix=".qbcd-check-", dir=there) as probe:
             write_json(Path(probe) / "probe", {})
+    except OSError as error:
+        told = f"sink {sink}: folder {there} cannot be written: {error.strerror or error}"
+        raise DeliveryError(told, remedy=REMEDY) from error

@@ -41,6 +41,10 @@ class JsonlSink(Sink):
         """See :meth:`Sink.check`."""
         check_folder(self.name, self.path)
 
+    def check_stream(self, stream: str) -> None:
+        """See :meth:`Sink.check_stream`."""
+        check_folder(self.name, self.path / stream)
+
     def file_of(self, header: BatchHeader) -> Path:
         """Where the batch's lines stand."""
         return self.path / header.stream / f"{header.epoch}-{header.seq:012d}.jsonl"
@@ -49,7 +53,7 @@ class JsonlSink(Sink):
         """See :meth:`Sink.write`."""
         header = batch.header
         target = self.file_of(header)
-        with delivery(self.name, header.stream):
+        with delivery(self.name, header.stream, target.parent):
             make_folder(target.parent)
             with locked(target.parent):
                 if self._complete(header, target):

@@ -46,6 +46,10 @@ class ParquetSink(Sink):
         """See :meth:`Sink.check`."""
         check_folder(self.name, self.path)
 
+    def check_stream(self, stream: str) -> None:
+        """See :meth:`Sink.check_stream`."""
+        check_folder(self.name, self.path / stream)
+
     def folder_of(self, header: BatchHeader) -> Path:
         """Where the batch's files stand."""
         return self.path / header.stream / f"epoch={header.epoch}" / f"batch_seq={header.seq}"
@@ -54,7 +58,7 @@ class ParquetSink(Sink):
         """See :meth:`Sink.write`."""
         header = batch.header
         root, target = self.path / header.stream, self.folder_of(header)
-        with delivery(self.name, header.stream):
+        with delivery(self.name, header.stream, root):
             make_folder(root)
             with locked(root):
                 if self._complete(header, target):

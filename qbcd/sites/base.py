@@ -12,6 +12,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy.engine import Connection
@@ -59,6 +60,11 @@ class Site(ABC):
         self.spark = spark
         self.progress: Callable[[str], None] = lambda what: None  # told what a long step is at
         self.stopping: Callable[[], bool] = lambda: False  # asked between the steps of a long poll
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the stream's own files are, which need not be there yet; None where it has none."""
+        return None
 
     def rest(self, seconds: float) -> None:
         """Waits, but not for long once the job is to stop."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import Connection
@@ -59,6 +60,10 @@ class SparkSite(Site):
         self.files = files
         self.replica = Replica(stream, self.store, files, spark)
         self.swept = False  # by this process, since files were let go last
+
+    @property
+    def folder(self) -> Path:
+        return self.files.root
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
+_OF_FILES = re.compile(
+    r"No space left|quota exceeded|Read-only file system|Mkdirs failed|Permission denied|not a directory", re.IGNORECASE
+)
 _READING = re.compile(r"\[FAILED_READ_FILE\S*\] Encountered error while reading file (?:file://)?(.+?)\. +SQLSTATE")
 _PY4J_LOGGERS = ("py4j.java_gateway", "py4j.clientserver")
 
@@ -142,6 +145,11 @@ def spark_failure(error: BaseException) -> str | None:
     root = said[-1].strip().splitlines()[0]
     reading = next((found[1] for text in said if (found := _READING.search(text))), "")
     return root if not reading or reading in root else f"{reading}: {root}"
+
+
+def is_of_files(said: str) -> bool:
+    """Whether Spark's words are of a folder: of its room, or of who may write there."""
+    return _OF_FILES.search(said) is not None
 
 
 def explained(action: Callable[[], T], explain: Callable[[BaseException], QbcdError]) -> T:

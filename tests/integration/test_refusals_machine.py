@@ -127,6 +127,20 @@ def checked(project: qbcd.Project) -> list[str]:
     return [str(finding.error) for finding in project.check() if finding.subject == "Spark"]
 
 
+def test_a_folder_of_one_stream_that_cannot_be_written(place: Place) -> None:
+    """What lies below a workdir that can be: somebody else has made a file there."""
+    with opened(place, None) as project:
+        (stream,) = (one for one in project.streams if one.name == "id_rcs")
+        folder = project.work(stream.name).site.folder
+        assert folder is not None
+        folder.parent.mkdir(parents=True)
+        folder.write_text("")
+        found = [finding for finding in project.check() if finding.subject == "workdir"]
+        assert [(finding.level, finding.stream) for finding in found] == [("ok", ""), ("error", "id_rcs")]
+        said = "cannot be written: Not a directory (check its owner, rights and free space)"
+        assert str(found[1].error) == f"workdir {folder} {said}"
+
+
 def test_a_session_in_another_time_zone(place: Place, spark: SparkSession) -> None:
     other = spark.newSession()
     other.conf.set("spark.sql.session.timeZone", "Europe/Berlin")

@@ -261,8 +261,14 @@ def test_path_that_is_a_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     for kind in ("jsonl", "parquet"):
         sink = make_sink("out", kind, {"path": tmp_path / "taken"})
-        with pytest.raises(DeliveryError, match=r"sink out: Not a directory.*taken"):
+        said = rf"^sink out: folder {tmp_path}/taken cannot be written: Not a directory \(check the path, its owner and"
+        with pytest.raises(DeliveryError, match=said):
             sink.check()
+        above = make_sink("out", kind, {"path": tmp_path})
+        above.check()
+        above.check_stream("orders")
+        with pytest.raises(DeliveryError, match=said):
+            above.check_stream("taken")
         with pytest.raises(DeliveryError, match=r"stream orders: sink out: .*taken.*the batch stays pending"):
             sink.write(SinkBatch(header_of(COLUMNS), no_rows))
 
