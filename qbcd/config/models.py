@@ -7,6 +7,7 @@ pydantic's complaints into errors with a place. No ``repr`` shows a secret.
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -64,6 +65,18 @@ def _state(value: SecretStr, info: ValidationInfo) -> SecretStr:
     return value
 
 
+_MASTER = re.compile(
+    r"local(\[(\*|\d+)(\s*,\s*\d+)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|yarn|[a-z][a-z0-9+.-]*://.+"
+)
+
+
+def _master(value: str) -> str:
+    """What Spark can read; it says so itself with Java's own stack, and only once rows must travel."""
+    if not _MASTER.fullmatch(value):
+        raise wrong(f"{value!r} is no Spark master", "write local[*], local[2], spark://host:7077, k8s://.. or yarn")
+    return value
+
+
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_url)]
 
 
@@ -76,7 +89,7 @@ class SparkConfig(Section):
             serves those whose driver it holds.
     """
 
-    master: Filled = "local[*]"
+    master: Annotated[Filled, AfterValidator(_master)] = "local[*]"
     conf: dict[str, ScalarText] = Field(default_factory=dict, repr=False)
     driver_jar: LocalPath | None = None
 

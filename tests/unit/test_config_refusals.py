@@ -53,6 +53,15 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         *(
             (
+                "version: 1",
+                f"version: 1\nspark: {{master: '{master}'}}",
+                f"qbcd.yaml:2: spark.master: '{master}' is no Spark master "
+                "(write local[*], local[2], spark://host:7077, k8s://.. or yarn)",
+            )
+            for master in ("foo", "local[x]", "locals", "spark:/host")
+        ),
+        *(
+            (
                 "    where: region = 'EU'",
                 f"    guards: {{allow_empty: {word}}}",
                 "qbcd.yaml:19: tables[0].guards.allow_empty: expected true or false",
