@@ -62,7 +62,7 @@ def poll(
     known = held.row.checkpoint["mark"]["at"]
     since = None if afresh or anew else known
     # Of rows that are all compared anew, those since the last poll are new to the stream.
-    fresh = strategy.window(None if forgotten else known, ahead["at"]) if afresh else None
+    fresh = strategy.window(known, ahead["at"]) if afresh and not forgotten else None
     look = _look(strategy, strategy.window(since, ahead["at"]), fresh, afresh=afresh)
 
     def follow(session: Session, strategy: InSource, part: Part, counts: Counts) -> Mapping[str, Any]:
@@ -73,7 +73,7 @@ def poll(
     counted = missing.guarded if afresh and gone else None
     taken = stepping.take(site, plan, settings, held, replace(look, follow=follow, guarded=counted))
     yield taken.header, replace(taken, remarks=tuple(filter(None, (kept, remark))))
-    if GONE in held.row.checkpoint:
+    if GONE in held.row.checkpoint and not site.stopping():
         site.progress("looking for keys that are gone")
         end = stepping.take(site, plan, settings, held, _gone(Deletes.of(held, GONE)), drop=(GONE,))
         yield end.header, end
