@@ -16,7 +16,7 @@ from qbcd.catalog.source import Session
 from qbcd.errors import MissingPrivilege, QbcdError
 from qbcd.marks import Window
 from qbcd.model import Statement, StreamPlan
-from qbcd.sites.readers import readers_of
+from qbcd.sites.readers import Readers, readers_of
 from qbcd.strategies import InSource, Tdi
 
 if TYPE_CHECKING:
@@ -60,21 +60,20 @@ def purge(site: DatabaseSite, plan: StreamPlan, held: Held) -> str:
         with site.source.write(site.stream) as session:
             _enter(site, session, plan, held)
             hooks.reach("before_purge")
-            if not session.rows(strategy.listed()):
-                return ""
-            readers = readers_of(site, session, plan, held.row.checkpoint["server"]["identity"])
-            if readers.busy or readers.doubt:
-                return _stay(plan, readers.doubt) if readers.doubt else ""
-            _check_right(site, session, plan)
-            trying = True  # a constraint that is deferred speaks at the commit
-            session.run(strategy.purge_rows(readers.passed))
-            session.run(strategy.forget_unflagged())
+            readers = Readers()
+            if session.rows(strategy.listed()):
+                readers = readers_of(site, session, plan, held.row.checkpoint["server"]["identity"])
+            if readers.passed:
+                _check_right(site, session, plan)
+                trying = True  # a constraint that is deferred speaks at the commit
+                session.run(strategy.purge_rows(readers.passed))
+                session.run(strategy.forget_unflagged())
     except QbcdError as error:
         if not (trying and isinstance(error.__cause__, DBAPIError) and site.source.connector.denies(error.__cause__)):
             raise
         return _stay(plan, f"they could not be removed: {error.what}")
     hooks.reach("after_purge")
-    return ""
+    return _stay(plan, readers.doubt) if readers.doubt else ""
 
 
 def _stay(plan: StreamPlan, why: str) -> str:

@@ -16,7 +16,7 @@ from tests.support import wait_until
 from tests.support.cli import Cli
 from tests.support.places import Place, over
 from tests.support.project import opened, poll
-from tests.support.watched import Watched, at_nth, brief, someone_waits, stamped
+from tests.support.watched import ROWS, Watched, at_nth, brief, someone_waits, stamped
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -164,7 +164,7 @@ def test_a_row_stays_until_a_slower_stream_has_passed_it(place: Place, workspace
     )  # fmt: skip
     strategies = {"s": stamped(place, "tdi", purge=True), **others}
     with Watched(place, workspace, strategies, key=key).fill() as seen:
-        for _ in range(2):  # with `lag` a number counts as read some time after it was seen
+        while seen.mark("number")["at"] != str(ROWS):  # a number counts as read some time after it was seen
             assert seen.poll("number") == []
         seen.flag(5)
         assert seen.ops() == [[(5, "d")]]
