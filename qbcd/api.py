@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from qbcd.check import Finding, check_left, check_machine, check_stream
 from qbcd.config import StreamConfig, config_from_dict, load_config
 from qbcd.consumer import doubts_batches, enroll_python, waiting
 from qbcd.delivery import retire_sink, waiting_for
+from qbcd.errors import UnsupportedType
 from qbcd.failures import one_message
 from qbcd.job import JobReport, Outcome, poll, run_always, run_once
 from qbcd.left import LeftStream, left_streams
@@ -50,9 +51,24 @@ class Batch:
         """Events per op, e.g. ``{"c": 3, "u": 10, "d": 1}``."""
         return dict(self.header.counts)
 
-    @property
+    @cached_property
     def events(self) -> DataFrame:
-        """The events as a Spark DataFrame (interface.md, Event)."""
+        """The events as a Spark DataFrame (interface.md, Event).
+
+        Raises:
+            UnsupportedType: The batch is from before this consumer, and holds a value that no such DataFrame can.
+        """
+        header = self.header
+        if PYTHON_SINK not in header.sinks:
+            from qbcd.spark.events import unfit_column
+
+            if (column := unfit_column(self._batch.staged, header)) is not None:
+                raise UnsupportedType(
+                    f"batch {header.epoch}/{header.seq}, which was found before this consumer began, holds a value of "
+                    f"column {column!r} that a typed sink cannot hold", stream=header.stream,
+                    remedy=f"pass it over; or set  types: {{{column}: text}}  for this table, then qbcd reset "
+                    f"{header.stream}",
+                )  # fmt: skip
         return self._batch.events
 
 

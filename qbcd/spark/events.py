@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from qbcd.model import BatchHeader
 from qbcd.spark.jsontext import Field, joined, json_object, member, members, one_line, plain_object
-from qbcd.spark.typed import typed_value
+from qbcd.spark.typed import misfit, typed_value
 from qbcd.spark.words import number, structure, text, when
 
 if TYPE_CHECKING:
@@ -41,6 +41,19 @@ def events(staged: DataFrame, header: BatchHeader) -> DataFrame:
         return structure([(name, typed_value(travel, value, name)) for name, travel, value in fields])
 
     return staged.selectExpr(*[f"{value} AS {name}" for name, value in _event(header, image)])
+
+
+def unfit_column(staged: DataFrame, header: BatchHeader) -> str | None:
+    """A column of which the batch holds a value that its type cannot hold, or None; a Spark job that reads it once."""
+    found: dict[str, str] = {}
+    for i, (name, travel) in enumerate(header.columns):
+        conditions = [said for side in "ba" if (said := misfit(travel, f"{side}_{i}")) is not None]
+        if conditions:
+            found[name] = f"coalesce(bool_or({' OR '.join(conditions)}), false)"
+    if not found:
+        return None
+    flags = staged.selectExpr(*found.values()).head()
+    return next((name for name, flag in zip(found, flags or (), strict=False) if flag), None)
 
 
 def event_lines(staged: DataFrame, header: BatchHeader) -> DataFrame:

@@ -213,6 +213,26 @@ def test_old_values_that_no_type_can_hold_are_refused(table: str, workspace: Pat
         assert files == []
 
 
+def test_a_consumer_in_python_that_begins_late(table: str, workspace: Path, spark: SparkSession) -> None:
+    """What it finds waiting was never held to its types; such a batch can be passed over."""
+    with opened(config(table, *streams(*STREAMS), sinks={"changes": SINKS["changes"]}), workspace, spark) as project:
+        for name in STREAMS:
+            project.stream(name).prepare()
+        for value in ("infinity", "2024-02-29", "2024-03-01"):
+            sql(table, f"UPDATE t SET d = '{value}' WHERE id = 2")
+            poll(project)
+        for name in STREAMS:
+            taken = []
+            for batch in project.stream(name).poll():
+                if batch.seq > 2:
+                    taken += [row.after.d for row in batch.events.collect()]
+                    continue
+                said = f"batch {batch.header.epoch}/{batch.seq}, which was found before .* column 'd'.*pass it over"
+                with pytest.raises(Refused, match=said):
+                    batch.events.collect()
+            assert taken == [dt.date(2024, 3, 1)]
+
+
 def marks(project: Any) -> list[Any]:
     """What a step would have moved."""
     rows = [project.work(name).site.row() for name in STREAMS]
