@@ -86,7 +86,7 @@ def test_deletes_that_are_not_told_trip_no_guard(
 @over(elsewhere=[])
 def test_flagged_rows_leave_a_table_empty(place: Place, workspace: Path) -> None:
     ways = {name: stamped(place, "tdi") for name in ("s", "held")}
-    each = {name: {"guards": {"allow_empty": name == "s"}} for name in ways}
+    each = {name: {"guards": {"allow_empty": name == "s", "max_delete_fraction": 0.5}} for name in ways}
     with Watched(place, workspace, ways, each=each).fill() as seen:
         seen.run(f"UPDATE t SET gone = true, at = {seen.clock}")
         assert [len(batch) for batch in seen.poll()] == [12]
