@@ -133,9 +133,12 @@ def test_a_folder_of_one_stream_that_cannot_be_written(place: Place) -> None:
         (stream,) = (one for one in project.streams if one.name == "id_rcs")
         folder = project.work(stream.name).site.folder
         assert folder is not None
-        folder.parent.mkdir(parents=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
         folder.write_text("")
-        found = [finding for finding in project.check() if finding.subject == "workdir"]
+        try:
+            found = [finding for finding in project.check() if finding.subject == "workdir"]
+        finally:
+            folder.unlink()
         assert [(finding.level, finding.stream) for finding in found] == [("ok", ""), ("error", "id_rcs")]
         said = "cannot be written: Not a directory (check its owner, rights and free space)"
         assert str(found[1].error) == f"workdir {folder} {said}"
