@@ -165,12 +165,7 @@ class OptionalPrimitives(FollowingPrimitives, LeafPrimitives):
         raise UnsupportedPrimitive(self.name, "system_mark_problem")
 
     def changed_since_mark(self, mark: exp.Expression, alias: str = "") -> exp.Expression:
-        """Whether a row was written at or after `mark`; it may say so of older rows too.
-
-        Args:
-            mark: As text.
-            alias: Of the row's relation; empty where it is the only one in scope.
-        """
+        """Whether a row, of relation `alias` or of the only one, was written at or after `mark`, or perhaps before."""
         raise UnsupportedPrimitive(self.name, "changed_since_mark")
 
     def unsteady(self, conn: Connection, words: Sequence[str]) -> list[str]:

@@ -55,16 +55,11 @@ class Site(ABC):
     ) -> None:
         self.stream = stream
         self.source = source
-        self.project = project
-        self.store = store
+        self.project, self.store = project, store
         self.spark = spark
+        self.folder: Path | None = None  # where the stream's own files are, if it has any; need not be there yet
         self.progress: Callable[[str], None] = lambda what: None  # told what a long step is at
         self.stopping: Callable[[], bool] = lambda: False  # asked between the steps of a long poll
-
-    @property
-    def folder(self) -> Path | None:
-        """Where the stream's own files are, which need not be there yet; None where it has none."""
-        return None
 
     def rest(self, seconds: float) -> None:
         """Waits, but not for long once the job is to stop."""

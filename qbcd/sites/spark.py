@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import Connection
@@ -57,13 +56,9 @@ class SparkSite(Site):
 
     def __init__(self, stream: str, source: Source, project: ProjectState, spark: SparkProvider, files: Files) -> None:
         super().__init__(stream, source, project, project.store, spark)
-        self.files = files
+        self.files, self.folder = files, files.root
         self.replica = Replica(stream, self.store, files, spark)
         self.swept = False  # by this process, since files were let go last
-
-    @property
-    def folder(self) -> Path:
-        return self.files.root
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
