@@ -71,7 +71,7 @@ def _record(stream: Stream, outcome: Outcome, report: Report, started: float) ->
     how: Literal["ok", "empty", "failed", "refused"] = "ok" if header else "empty"
     if error or report.failures:
         how = "refused" if isinstance(error, Refused) else "failed"
-    told = [str(error)] if error else [*map(str, report.failures.values()), *report.lifted]
+    told = [*([str(error)] if error else map(str, report.failures.values())), *report.lifted]
     run = Run(
         stream.name, started, time.time(), how,
         epoch=header.epoch if header else 0, batch_seq=header.seq if header else 0,

@@ -140,15 +140,17 @@ def _counter(source: Source, session: Session, strategy: Stamped, mark: Mark | N
     anew = _began_anew(source, session, strategy, mark, greatest)
     mark = None if anew.get(ANEW) else mark
     at, following, seen = (mark["at"], mark.get("next"), mark.get("seen")) if mark else (None, None, None)
-    read = mark.get(READ) if mark else None
+    read, timed = mark.get(READ) if mark else None, bool(strategy.plan.option("retention"))
     if following is not None and seen is not None and seen < reached and not (look.held and lag is None):
         at, following, read = following, None, seen
     if look.oldest is None and not look.held and lag is None:  # nobody holds a smaller value: no need to wait
         at, following, read = (greatest if greatest is not None else at), None, look.clock
-    elif following is None and greatest is not None and greatest != at:
-        following, seen = greatest, look.clock
-    # When it was is of use to `retention` alone, and moves at each poll.
-    when = {READ: read} if strategy.plan.option("retention") else {}
+    elif following is None:
+        newest = at if greatest is None else greatest
+        if newest is not None and (newest != at or timed):
+            following, seen = newest, look.clock
+    # When it was read is of use to `retention` alone, and moves at each poll.
+    when = {READ: read} if timed else {}
     return {"at": at, "next": following, "seen": seen if following is not None else None, **when, **anew}
 
 

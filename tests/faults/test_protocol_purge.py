@@ -371,15 +371,21 @@ def test_a_row_that_goes_while_all_rows_are_compared(place: Place, workspace: Pa
         seen.check()
 
 
+def halfway(place: Place, folder: Path) -> Watched:
+    """All rows are to be compared: two left, which the guards let pass, and one is gone, which is one too many."""
+    guards = {"max_delete_fraction": 0.2, "allow_empty": False}
+    how = stamped(place, "ts", deletes={"every": "1h"})
+    seen = Watched(place, folder, {"s": how}, where="n = 0", guards=guards).fill(10)
+    made_anew(seen)
+    seen.run("UPDATE t SET n = 1 WHERE id < 3")
+    seen.delete(6)
+    return seen
+
+
 @over(elsewhere=[])
 def test_keys_that_are_gone_are_looked_for_after_a_kill(place: Place, workspace: Path) -> None:
     """The rows were compared, and the deletes of both steps count together."""
-    guards = {"max_delete_fraction": 0.2, "allow_empty": False}
-    how = stamped(place, "ts", deletes={"every": "1h"})
-    with Watched(place, workspace, {"s": how}, where="n = 0", guards=guards).fill(10) as seen:
-        made_anew(seen)
-        seen.run("UPDATE t SET n = 1 WHERE id < 3")
-        seen.delete(6)
+    with halfway(place, workspace) as seen:
         with at_nth("after_commit", 1, stop), pytest.raises(Stop):
             seen.poll()
         assert brief(seen.fresh()) == [[(1, "d"), (2, "d")]]
@@ -393,12 +399,7 @@ def test_keys_that_are_gone_are_looked_for_after_a_kill(place: Place, workspace:
 def test_what_a_poll_told_before_it_was_refused(
     place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    guards = {"max_delete_fraction": 0.2, "allow_empty": False}
-    how = stamped(place, "ts", deletes={"every": "1h"})
-    with Watched(place, workspace, {"s": how}, where="n = 0", guards=guards).fill(10) as seen:
-        made_anew(seen)
-        seen.run("UPDATE t SET n = 1 WHERE id < 3")
-        seen.delete(6)
+    with halfway(place, workspace) as seen:
         (workspace / "qbcd.yaml").write_text(yaml.safe_dump(seen.data))
         monkeypatch.chdir(workspace)
         cli = Cli(capsys)

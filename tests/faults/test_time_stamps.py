@@ -292,6 +292,22 @@ def test_a_poll_by_numbers_after_the_retention_of_flagged_rows(
             assert seen.ops("kept") == [[(2, "c")]]
 
 
+def test_a_quiet_table_of_numbers_on_a_busy_server_keeps_to_retention(place: Place, workspace: Path) -> None:
+    """Some transaction is open at every look, and no new number is seen: what there is counts as read all the same."""
+    how = stamped(place, "tdi", timestamp="ver", retention="121m")
+    made = columns(ver="bigint GENERATED ALWAYS AS IDENTITY", gone="boolean DEFAULT false")
+    with Watched(place, workspace, {"s": how}, columns=made) as seen, place.connect() as one, place.connect() as other:
+        seen.insert(1, "old")
+        seen.prepare()
+        times = [seen.mark()["read"]]
+        for began, ends in ((one, other), (other, one), (one, other)):
+            place.run(began, "SELECT pg_current_xact_id()")
+            ends.rollback()
+            assert seen.poll() == []
+            times.append(seen.mark()["read"])
+        assert times[0] == times[1] < times[2] < times[3]
+
+
 # Writers that commit while rows of one time are read: the rest of that time comes with the next window.
 def test_a_tie_that_is_half_committed(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": stamped(place, "tdi")}).fill() as seen, place.connect() as conn:
