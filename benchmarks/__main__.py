@@ -20,7 +20,7 @@ COMPARISONS = {
     "leaves": "Sizes of ranges and levels of a checksum tree: what travels and what is scanned",
     "peers": "ID/RCS polls against other tools on the same changes",
     "few_changes": "ID/RCS polls after few changes anywhere: rows looked up, or whole ranges",
-    "moved_rows": "ID/RCS polls of a table whose rows have left the order of their keys: by its index, and by a scan",
+    "moved_rows": "ID/RCS polls of a table whose rows have moved: by the index of its key, by a scan, and as one sum",
     "growth": "ID/RCS polls of five times the rows, and of a table with thirty unread columns",
     "many_rows": "ID/RCS polls of unchanged tables up to a large size: bytes and memory",
     "paper_view": "The paper's view of four relations: pages and bytes of copying, and of VBD",

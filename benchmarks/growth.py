@@ -27,7 +27,7 @@ SETTINGS = peers.SETTINGS
 CHANGES = peers.CHANGES
 TIMES = 5  # so many rows has the larger table
 UNREAD = 30  # columns
-WARM = 5  # rounds of each kind before those that count
+WARM = 10  # rounds of each kind before those that count
 # The server keeps a default of a column that is added in its catalog; written anew, every row has it.
 WIDER = """
 ALTER TABLE {table} {added};

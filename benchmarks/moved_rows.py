@@ -1,7 +1,7 @@
-"""ID/RCS polls of an unchanged table whose rows have moved: checksums by the key's index, and by one scan.
+"""ID/RCS polls of an unchanged table whose rows have moved: by the key's index, by one scan, and by one sum.
 
 An update writes its row anew where there is room, so random changes take rows away from the order of their keys, little
-by little. After some rounds of them both ways are polled in turns, beside the server's own scan of the same digests.
+by little. After some rounds of them all ways are polled in turns, beside the server's own scan of the same digests.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from benchmarks.measure import Table, seconds
 from benchmarks.orders import Orders
 from benchmarks.places import Place
 from qbcd.api import Project
+from qbcd.sites import quiet
 from qbcd.strategies import cuts
 
 DATABASES, SETTINGS = peers.DATABASES, peers.SETTINGS
@@ -22,7 +23,9 @@ ROUNDS = (0, 5, 5, 10, 10, 10)  # of random changes before each measurement, eac
 CORRELATION = """
 SELECT round(correlation::numeric, 2) FROM pg_stats WHERE tablename = 'orders_bigint' AND attname = 'id'
 """
-WAYS = {"by the index": 0.0, "by one scan": 2.0}  # of `cuts.FOLLOWED`: never, and always
+NEVER = 1_000_000
+# Values of `cuts.FOLLOWED` and `quiet.POLLS`.
+WAYS = {"by the index": (0.0, NEVER), "by one scan": (2.0, NEVER), "as one sum": (2.0, 0)}
 
 
 def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
@@ -56,8 +59,9 @@ def _taken(project: Project, one: peers.Polled, repeats: int) -> dict[str, float
 
 
 def _by(way: str, project: Project, one: peers.Polled) -> None:
-    before, cuts.FOLLOWED = cuts.FOLLOWED, WAYS[way]
+    before = cuts.FOLLOWED, quiet.POLLS
+    cuts.FOLLOWED, quiet.POLLS = WAYS[way]
     try:
         peers._poll(project, one.stream, 0)
     finally:
-        cuts.FOLLOWED = before
+        cuts.FOLLOWED, quiet.POLLS = before

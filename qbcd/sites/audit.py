@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from qbcd.errors import SourceChanged, StateConflict
 from qbcd.marks import Window
 from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
-from qbcd.sites import compare, recent, settled
+from qbcd.sites import compare, quiet, recent, settled
 from qbcd.sites.described import next_window
 from qbcd.sites.leaves import asks_for_all
 from qbcd.sites.looking import estimated
@@ -57,6 +57,7 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
     if not isinstance(strategy, RemoteTs):
         fetched = strategy.images(known[:1], typed=settings.typed)
         of_leaves = row is not None and asks_for_all(row.checkpoint)
+        steps += _sum(strategy, settings, place) if quiet.is_likely(site, strategy) else []
         steps += _checksums(strategy, known, settings, place, of_leaves=of_leaves)
         written = recent.statement(strategy, row.checkpoint, known[:1]) if row and row.prepared else None
         if written:
@@ -95,6 +96,15 @@ def _checksums(
         title = f"checksums of the {len(known):,} ranges whose turn it is"
     if strategy.plan.option("target"):
         title += ", in shorter statements, as the pace wants them"
+    return [
+        Step(f"{title}, connection {i} of {len(shares)}", place, statement)
+        for i, share in enumerate(shares, 1) for statement in share
+    ]  # fmt: skip
+
+
+def _sum(strategy: IdRcs, settings: Settings, place: str) -> list[Step]:
+    title = f"count and checksum of the whole table first, as the last {quiet.POLLS} polls found nothing"
+    shares = strategy.cut.totals(settings.connections)
     return [
         Step(f"{title}, connection {i} of {len(shares)}", place, statement)
         for i, share in enumerate(shares, 1) for statement in share

@@ -11,7 +11,7 @@ from qbcd.errors import TornRead
 from qbcd.leaves import are_some
 from qbcd.lookups import is_by_key
 from qbcd.model import KeyRange, StreamPlan
-from qbcd.sites import leaves
+from qbcd.sites import leaves, quiet
 from qbcd.sites.guards import check_pass, counted_now
 from qbcd.sites.reading import Snapshot, checksums, without_digest
 from qbcd.sites.resizing import joined_as
@@ -116,6 +116,10 @@ def look(site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, setti
     if snapshot.anew:
         new = tuple(cut(site, strategy, snapshot, settings, first_id, before))
         return Look(new, tuple(known), new, tuple(known), before)
+    if quiet.is_likely(site, strategy):
+        rows = quiet.rows_unchanged(site, strategy, snapshot, turn, settings)
+        if rows is not None:
+            return Look((), (), (), (), rows)
     site.progress(f"checksums of {len(known):,} ranges")
     texts: dict[int, str] | None = {} if leaves.are_asked(strategy, snapshot, turn, held) else None
     now = checksums(site.source, strategy, snapshot, known, settings.connections, site.rest, texts)

@@ -148,6 +148,12 @@ def checksums(
     return [replace(r, rows=found[r.range_id][0], checksum=found[r.range_id][1]) for r in known]
 
 
+def total(source: Source, strategy: IdRcs, snapshot: Snapshot, connections: int) -> tuple[int, int]:
+    """Count and checksum of the whole table, each connection's part of the storage by one statement."""
+    rows = _gather(source, strategy.plan.stream, snapshot, strategy.cut.totals(connections), _all_rows)
+    return sum(int(row.n) for row in rows), sum(int(row.checksum) for row in rows)
+
+
 def without_digest(stream: str, range_id: int) -> TornRead:
     """The refusal of rows whose digest is NULL."""
     return TornRead(f"range {range_id} has rows without a digest", stream=stream)

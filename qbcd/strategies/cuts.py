@@ -30,6 +30,8 @@ FOLLOWED = 0.95
 # n and digests are the same, or a digest was NULL
 SUMS = {"n": "COUNT(*)", "digests": "COUNT(t.qbcd_digest)", "checksum": "COALESCE(SUM(t.qbcd_digest), 0)"}
 
+TOTAL = "COUNT(*) AS n, COALESCE(SUM(t.qbcd_digest), 0) AS checksum"  # the digest is computed once a row
+
 
 class Cut(ABC):
     """Ranges of one stream and the statements that ask for them.
@@ -134,6 +136,14 @@ class Cut(ABC):
         """
         asked = ranges.statements(known, connections, self.per_statement)
         return [[self.checksums(part, leaves=leaves) for part in own] for own in asked]
+
+    def totals(self, connections: int) -> list[list[Statement]]:
+        """By connection, the statement that adds up its part of the storage: one row (n, checksum).
+
+        A row without a digest is counted and not added, so that the two are none that ranges ever add up to.
+        """
+        parts = [self.digests(part) for part in self.parts_of_storage(connections)]
+        return [[Statement(f"SELECT {TOTAL}\nFROM {relation} AS t")] for relation in parts]
 
     def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
         """`query` over `asked` by statements that so many readers share; each range is read by one of them.

@@ -22,6 +22,9 @@ def by_hash(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:
     for i, statements in enumerate(strategy.cut.passes(mixed, 2), 1):
         for statement in statements:
             yield f"id_rcs by hash: checksums, connection {i}", statement
+    for i, statements in enumerate(strategy.cut.totals(2) if strategy.cut.is_parted else [], 1):
+        for statement in statements:
+            yield f"id_rcs by hash: the whole table, connection {i}", statement
     yield "id_rcs by hash: checksums of the one range", strategy.cut.checksums([KeyRange(1, None, None)])
     yield "id_rcs by hash: images of one", strategy.images(mixed[1:2], typed=False)
     yield "id_rcs by hash: images of some", strategy.images([mixed[1], mixed[3]], typed=False)
@@ -48,6 +51,9 @@ def by_page(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:
     for i, statements in enumerate(strategy.cut.passes(every, 2), 1):
         for statement in statements:
             yield f"id_rcs by pages: checksums, connection {i}", statement
+    for i, statements in enumerate(strategy.cut.totals(2), 1):
+        for statement in statements:
+            yield f"id_rcs by pages: the whole table, connection {i}", statement
     yield "id_rcs by pages: images of some", strategy.images(every[1:], typed=False)
 
 

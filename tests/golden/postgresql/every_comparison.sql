@@ -4768,6 +4768,112 @@ WHERE
 GROUP BY 1) AS g
 GROUP BY 1
 
+-- id_rcs by hash: the whole table, connection 1
+SELECT COUNT(*) AS n, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT
+  HASH_RECORD_EXTENDED(
+    ROW(
+      RECORD_SEND(
+        ROW(
+          INT8SEND(HASHTEXTEXTENDED(CAST("region" AS text), 4417276706812531889)) || INT8SEND(HASHTEXTEXTENDED(CAST("region" AS text), 2971215073598465231)),
+          TEXTSEND(LOWER(CAST("code" AS text) COLLATE "default")),
+          NUMERIC_SEND(TRIM_SCALE("level")),
+          CASE
+            WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+            THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+            ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+          END
+        )
+      )
+    ),
+    2862933555777941757
+  ) AS qbcd_hash,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "region" COLLATE "C",
+        CAST("code" AS text) COLLATE "C",
+        NUMERIC_SEND(TRIM_SCALE("level")),
+        "weight",
+        "yes",
+        "small",
+        BPCHARSEND("pad"),
+        CHARSEND("letter"),
+        "raw",
+        "day",
+        TIME_SEND("clock"),
+        TIMESTAMP_SEND("stamp"),
+        "who",
+        "host",
+        CAST("mood" AS text) COLLATE "C",
+        CAST("place" AS oid),
+        CAST("doc" AS text) COLLATE "C",
+        CAST("pair" AS text) COLLATE "C",
+        CAST("numbers" AS text) COLLATE "C",
+        CAST("prices" AS text) COLLATE "C",
+        CAST("blobs" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."mixed"
+WHERE
+  TRUE AND ctid < '(50,0)'::tid) AS t
+
+-- id_rcs by hash: the whole table, connection 2
+SELECT COUNT(*) AS n, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT
+  HASH_RECORD_EXTENDED(
+    ROW(
+      RECORD_SEND(
+        ROW(
+          INT8SEND(HASHTEXTEXTENDED(CAST("region" AS text), 4417276706812531889)) || INT8SEND(HASHTEXTEXTENDED(CAST("region" AS text), 2971215073598465231)),
+          TEXTSEND(LOWER(CAST("code" AS text) COLLATE "default")),
+          NUMERIC_SEND(TRIM_SCALE("level")),
+          CASE
+            WHEN "weight" = CAST('NaN' AS DOUBLE PRECISION)
+            THEN FLOAT8SEND(CAST('NaN' AS DOUBLE PRECISION))
+            ELSE FLOAT8SEND("weight" + CAST(0 AS DOUBLE PRECISION))
+          END
+        )
+      )
+    ),
+    2862933555777941757
+  ) AS qbcd_hash,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        "region" COLLATE "C",
+        CAST("code" AS text) COLLATE "C",
+        NUMERIC_SEND(TRIM_SCALE("level")),
+        "weight",
+        "yes",
+        "small",
+        BPCHARSEND("pad"),
+        CHARSEND("letter"),
+        "raw",
+        "day",
+        TIME_SEND("clock"),
+        TIMESTAMP_SEND("stamp"),
+        "who",
+        "host",
+        CAST("mood" AS text) COLLATE "C",
+        CAST("place" AS oid),
+        CAST("doc" AS text) COLLATE "C",
+        CAST("pair" AS text) COLLATE "C",
+        CAST("numbers" AS text) COLLATE "C",
+        CAST("prices" AS text) COLLATE "C",
+        CAST("blobs" AS text) COLLATE "C"
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."mixed"
+WHERE
+  TRUE AND ctid >= '(50,0)'::tid) AS t
+
 -- id_rcs by hash: checksums of the one range
 SELECT CAST(1 AS BIGINT) AS range_id, SUM(g.n) AS n, SUM(g.digests) AS digests, SUM(g.checksum) AS checksum
 FROM (SELECT 0 AS qbcd_bucket, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum

@@ -2000,6 +2000,46 @@ WHERE
 GROUP BY 1) AS g
 GROUP BY 1
 
+-- id_rcs by hash: the whole table, connection 1
+SELECT COUNT(*) AS n, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT
+  HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 2862933555777941757) AS qbcd_hash,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."orders"
+WHERE
+  TRUE AND ctid < '(50,0)'::tid) AS t
+
+-- id_rcs by hash: the whole table, connection 2
+SELECT COUNT(*) AS n, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT
+  HASH_RECORD_EXTENDED(ROW(INT8SEND("order_id")), 2862933555777941757) AS qbcd_hash,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."orders"
+WHERE
+  TRUE AND ctid >= '(50,0)'::tid) AS t
+
 -- id_rcs by hash: checksums of the one range
 SELECT CAST(1 AS BIGINT) AS range_id, SUM(g.n) AS n, SUM(g.digests) AS digests, SUM(g.checksum) AS checksum
 FROM (SELECT 0 AS qbcd_bucket, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
@@ -2387,6 +2427,46 @@ SELECT CAST(5 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qb
 FROM "public"."orders"
 WHERE
   TRUE) AS t WHERE t.qbcd_page >= CAST('(100,0)' AS tid) OFFSET 0) AS t) AS q
+
+-- id_rcs by pages: the whole table, connection 1
+SELECT COUNT(*) AS n, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT
+  ctid AS qbcd_page,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."orders"
+WHERE
+  TRUE AND ctid < '(50,0)'::tid) AS t
+
+-- id_rcs by pages: the whole table, connection 2
+SELECT COUNT(*) AS n, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT
+  ctid AS qbcd_page,
+  HASHTEXTEXTENDED(
+    CAST(HASH_RECORD_EXTENDED(
+      ROW(
+        INT8SEND("order_id"),
+        "status" COLLATE "C",
+        NUMERIC_SEND("amount"),
+        TIMESTAMPTZ_SEND("placed")
+      ),
+      7046029254386353131
+    ) AS text),
+    8650415919381337933
+  ) AS qbcd_digest
+FROM "public"."orders"
+WHERE
+  TRUE AND ctid >= '(50,0)'::tid) AS t
 
 -- id_rcs by pages: images of some
 SELECT r.range_id, q.* FROM (VALUES

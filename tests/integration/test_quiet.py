@@ -1,0 +1,164 @@
+"""A table that has long been quiet is added up as a whole first: when that is done, and that nothing is lost by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import qbcd
+from qbcd.model import Cost
+from qbcd.sites import looking, quiet
+from tests.support import sql
+from tests.support.oracle import batches, copy_of, events
+from tests.support.project import config, opened, poll
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS, RANGE, POLLS = 1_200, 100, 3
+# By name: what the stream is, beside its key.
+CUTS: dict[str, dict[str, Any]] = {
+    "key": {"strategy": {"type": "id_rcs", "buckets": "key"}},
+    "hash": {"strategy": {"type": "id_rcs", "buckets": "hash"}},
+    "page": {"strategy": {"type": "id_rcs", "buckets": "page"}},
+    "digests": {"strategy": {"type": "id_rcs", "buckets": "key", "replica": "digest"}},
+    "restricted": {"strategy": {"type": "id_rcs"}, "where": "n % 10 < 7"},
+    "none": {"strategy": {"type": "id_rcs"}, "key": "none"},
+    "tlcs": {"strategy": {"type": "tlcs", "checksums": "remote"}},
+}
+OTHERWISE: dict[str, dict[str, Any]] = {
+    "some at a time": {"strategy": {"type": "id_rcs", "per_poll": 4}},
+    "with a pace": {"strategy": {"type": "id_rcs", "pace": {"target": "100ms"}}},
+    "no snapshot": {"strategy": {"type": "id_rcs", "consistency": "range"}},
+    "sweeps": {"strategy": {"type": "ts", "replica": "spark", "timestamp": "at", "deletes": {"every": "1s"}}},
+    "view": {"table": "public.v", "key": ["id"], "strategy": {"type": "id_rcs"}},
+}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What each poll has asked for: ``sum`` of the table, ``ranges``."""
+    found: list[str] = []
+    monkeypatch.setattr(quiet, "POLLS", POLLS)
+    for module, name, what in ((quiet, "rows_unchanged", "sum"), (looking, "checksums", "ranges")):
+        monkeypatch.setattr(module, name, _noted(found, what, getattr(module, name)))
+    return found
+
+
+def _noted(found: list[str], what: str, ask: Callable[..., Any]) -> Callable[..., Any]:
+    def noted(*args: Any) -> Any:
+        found.append(what)
+        return ask(*args)
+
+    return noted
+
+
+def _table(database: str) -> None:
+    sql(database, "CREATE TABLE t (id int PRIMARY KEY, n int, v text, at timestamptz NOT NULL DEFAULT now())")
+    sql(database, f"INSERT INTO t SELECT i, i, 'row ' || i FROM generate_series(1, {ROWS}) i")
+    sql(database, "CREATE VIEW v AS SELECT * FROM t; ANALYZE t")
+
+
+def _opened(database: str, folder: Path, spark: SparkSession, given: dict[str, Any]) -> qbcd.Project:
+    strategy = {"rows_per_range": RANGE, **given["strategy"]}
+    if strategy["type"] != "id_rcs" or strategy.get("per_poll"):
+        del strategy["rows_per_range"]
+    stream = {"name": "s", "table": "public.t", **given, "strategy": strategy}
+    return opened(config(database, stream, source={"connections": 2}), folder, spark)
+
+
+def _cost(project: qbcd.Project) -> Cost:
+    [outcome] = poll(project, "s")
+    assert outcome.report is not None
+    return outcome.report.cost
+
+
+# Each changes what no count tells, and one of them what a sum of values would not tell either.
+CHANGES = [
+    "UPDATE t SET v = CASE id WHEN 1 THEN 'row 1101' ELSE 'row 1' END WHERE id IN (1, 1101)",
+    "UPDATE t SET id = 9000 WHERE id = 5",
+    "DELETE FROM t WHERE id = 6; INSERT INTO t VALUES (8000, 6, 'row 6', now())",
+]
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_what_changes_after_a_quiet_time_is_found(
+    cut: str, database: str, workspace: Path, spark: SparkSession, asked: list[str]
+) -> None:
+    _table(database)
+    copy = copy_of(database, "public.t", ["id"], where=CUTS[cut].get("where", ""))
+    with _opened(database, workspace, spark, CUTS[cut]) as project:
+        project.stream("s").prepare()
+        copy.take_baseline()
+        rows = _cost(project).rows_scanned
+    for change in CHANGES:
+        with _opened(database, workspace, spark, CUTS[cut]) as project:  # what a poll goes by outlives its process
+            for _ in range(POLLS):
+                poll(project, "s")
+            asked.clear()
+            cost = _cost(project)
+            assert asked == ["sum"]
+            assert (cost.rows_scanned, cost.rows_shipped, cost.dirty, cost.spark) == (rows, 0, 0, False)
+            sql(database, change)
+            asked.clear()
+            assert _cost(project).dirty
+            assert asked == ["sum", "ranges"]
+            asked.clear()
+            poll(project, "s")
+            assert asked == ["ranges"], "the last poll has found something"
+    if cut not in ("none", "digests", "tlcs"):  # a copy needs the values of before
+        copy.replay(batches(workspace / "out/changes", "s"))
+        assert copy.differences() == []
+    told = [event["op"] for event in events(workspace / "out/changes", "s")]
+    assert sorted(told) == sorted("dc" * 4 if cut == "none" else "uudcdc")
+
+
+@pytest.mark.parametrize("other", OTHERWISE)
+def test_ranges_are_asked_for_at_once_where_one_sum_would_not_do(
+    other: str, database: str, workspace: Path, spark: SparkSession, asked: list[str]
+) -> None:
+    _table(database)
+    with _opened(database, workspace, spark, OTHERWISE[other]) as project:
+        project.stream("s").prepare()
+        for _ in range(POLLS + 2):
+            poll(project, "s")
+    assert "sum" not in asked
+
+
+def test_polls_that_read_ranges_for_nothing_are_no_quiet_time(
+    database: str, workspace: Path, spark: SparkSession, asked: list[str]
+) -> None:
+    """A value that is spelt otherwise differs in no event; the sum would not be the one that is remembered."""
+    _table(database)
+    with _opened(database, workspace, spark, CUTS["key"]) as project:
+        project.stream("s").prepare()
+        for turn in range(POLLS + 1):
+            sql(database, f"UPDATE t SET n = {turn} WHERE id = 1; UPDATE t SET n = 1 WHERE id = 1")
+            assert not _cost(project).dirty
+        assert asked == ["ranges"] * POLLS + ["sum"]
+        state = project.work("s").site.project
+        assert [run.outcome for run in state.runs("s", POLLS)] == ["empty"] * POLLS
+        assert quiet.is_likely(project.work("s").site, _strategy(project))
+        last = state.runs("s", 1)[0]
+        for doubt in ({"outcome": "failed"}, {"outcome": "ok"}, {"cost": {"dirty": 1}}):
+            state.record_run(qbcd.state.Run(**{**vars(last), "id": 0, **doubt}))
+            assert not quiet.is_likely(project.work("s").site, _strategy(project))
+
+
+def _strategy(project: qbcd.Project) -> Any:
+    return project.work("s").site.strategy(project.stream("s").plan())
+
+
+def test_explain_shows_the_sum(database: str, workspace: Path, spark: SparkSession, asked: list[str]) -> None:
+    _table(database)
+    with _opened(database, workspace, spark, CUTS["hash"]) as project:
+        project.stream("s").prepare()
+        title = f"count and checksum of the whole table first, as the last {POLLS} polls found nothing, connection"
+        for likely in (False, True):
+            told = [step.title for step in project.stream("s").explain() if step.title.startswith("count and")]
+            assert told == ([f"{title} {i} of 2" for i in (1, 2)] if likely else [])
+            for _ in range(POLLS):
+                poll(project, "s")
