@@ -38,6 +38,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--polls", type=int, default=20, help="peers, growth: polls whose mean is taken")
     parser.add_argument("--keys", choices=("bigint", "bigint,uuid"), default="bigint", help="peers: of qbcd's tables")
+    parser.add_argument("--changes", default="none,newest,random", help="peers: the kinds of change, in turn")
     parser.add_argument("--warm", type=int, default=2, help="result_poll: rounds before those that count")
     parser.add_argument("--columns", type=int, default=0, help="result_poll: further columns of the orders")
     options = parser.parse_args()

@@ -30,7 +30,7 @@ from qbcd.api import Project
 from qbcd.strategies import IdRcs
 
 DATABASES = ("postgresql", "postgresql-debian")
-OPTIONS = ("polls", "keys")
+OPTIONS = ("polls", "keys", "changes")
 # VACUUM comes between the rounds instead, lest it falls on whoever is being measured
 SETTINGS = {"autovacuum": False, "checkpoint_timeout": "1h", "shared_buffers": "6GB", "max_wal_size": "8GB"}
 CHANGES = {"none": "unchanged", "newest": "1 % in the newest rows", "random": "1 % uniformly random"}
@@ -67,8 +67,8 @@ class Peer:
     missing: str = ""
 
 
-def measure(place: Place, folder: Path, *, rows: int, repeats: int, polls: int, keys: str) -> Table:
-    """Sets all up, then the rounds of unchanged, newest and random."""
+def measure(place: Place, folder: Path, *, rows: int, repeats: int, polls: int, keys: str, changes: str) -> Table:
+    """Sets all up, then the rounds of each kind of change."""
     assert isinstance(place, PostgresPlace)
     polled = [Polled(Orders(place, key)) for key in keys.split(",")]
     for one in polled:
@@ -86,7 +86,7 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int, polls: int, 
             except Unavailable as reason:
                 peer.missing = str(reason)
                 _say(f"  {reason}")
-        for which in CHANGES:
+        for which in changes.split(","):
             for _ in range(WARM):
                 _round(project, polled, [], which, rows, warm=True)
             for number in range(polls):
@@ -209,8 +209,8 @@ def _say(what: str) -> None:
 
 def _table(polled: Sequence[Polled], peers: Sequence[Peer], rows: int, polls: int, versions: str) -> Table:
     versions = ", ".join([versions, *dict.fromkeys(p.version for p in peers if p.version)])
-    table = Table(("seconds", *CHANGES.values(), "left out of it"), versions)
     first = polled[0]
+    table = Table(("seconds", *(CHANGES[c] for c in first.poll), "left out of it"), versions)
     for one in polled:
         of = f"{one.orders.key} key"
         table.rows += [
@@ -221,12 +221,12 @@ def _table(polled: Sequence[Polled], peers: Sequence[Peer], rows: int, polls: in
         ]
     for peer in peers:
         if peer.missing:
-            table.rows.append((peer.tool.name, *[""] * len(CHANGES), f"not measured: {peer.missing}"))
+            table.rows.append((peer.tool.name, *[""] * len(first.poll), f"not measured: {peer.missing}"))
             continue
         start_up = f"{peer.tool.start_up:.2f} s start-up" if peer.tool.start_up else ""
-        in_scans = {which: _mean_of(peer.taken, peer.scans, which) for which in CHANGES}
-        ours = {which: _mean_of(first.poll, first.scans, which) for which in CHANGES}
-        cells = (f"{statistics.mean(peer.taken[c]):.3f} ({in_scans[c] / ours[c]:.2f} x qbcd)" for c in CHANGES)
+        in_scans = {which: _mean_of(peer.taken, peer.scans, which) for which in peer.taken}
+        ours = {which: _mean_of(first.poll, first.scans, which) for which in peer.taken}
+        cells = (f"{statistics.mean(peer.taken[c]):.3f} ({in_scans[c] / ours[c]:.2f} x qbcd)" for c in peer.taken)
         table.rows.append((peer.tool.name, *cells, start_up))
     return table
 
@@ -238,5 +238,5 @@ def _mean_of(taken: Taken, by: Taken, which: str) -> float:
 
 def _cells(taken: Taken, by: Taken | None = None, unit: str = "") -> list[str]:
     """Means by changes, beside those of others as a ratio."""
-    beside = {c: f" ({_mean_of(taken, by, c):.2f} {unit})" if by else "" for c in CHANGES}
-    return [f"{statistics.mean(taken[c]):.3f}{beside[c]}" for c in CHANGES]
+    beside = {c: f" ({_mean_of(taken, by, c):.2f} {unit})" if by else "" for c in taken}
+    return [f"{statistics.mean(taken[c]):.3f}{beside[c]}" for c in taken]
