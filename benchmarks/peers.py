@@ -77,7 +77,7 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int, polls: int, 
     with Project.from_dict(_config(place, polled), base_dir=folder) as project, ExitStack() as stack:
         for one in polled:
             project.stream(one.stream).prepare()
-        peers = [Peer(tool) for tool in _tools(orders, project, folder)]
+        peers = [Peer(tool) for tool in _tools(orders, project, folder)] if repeats else []
         for peer in peers:
             stack.callback(peer.tool.cleanup)
             _say(f"setting up {peer.tool.name}")
