@@ -96,15 +96,15 @@ def _checksums(
         title = f"checksums of the {len(known):,} ranges whose turn it is"
     if strategy.plan.option("target"):
         title += ", in shorter statements, as the pace wants them"
-    return [
-        Step(f"{title}, connection {i} of {len(shares)}", place, statement)
-        for i, share in enumerate(shares, 1) for statement in share
-    ]  # fmt: skip
+    return _by_connection(title, place, shares)
 
 
 def _sum(strategy: IdRcs, settings: Settings, place: str) -> list[Step]:
     title = f"count and checksum of the whole table first, as the last {quiet.POLLS} polls found nothing"
-    shares = strategy.cut.totals(settings.connections)
+    return _by_connection(title, place, strategy.cut.totals(settings.connections))
+
+
+def _by_connection(title: str, place: str, shares: Sequence[Sequence[Statement]]) -> list[Step]:
     return [
         Step(f"{title}, connection {i} of {len(shares)}", place, statement)
         for i, share in enumerate(shares, 1) for statement in share
