@@ -70,6 +70,8 @@ class Peer:
 def measure(place: Place, folder: Path, *, rows: int, repeats: int, polls: int, keys: str, changes: str) -> Table:
     """Sets all up, then the rounds of each kind of change."""
     assert isinstance(place, PostgresPlace)
+    if unknown := set(changes.split(",")) - CHANGES.keys():
+        raise SystemExit(f"--changes: {', '.join(sorted(unknown))}: not of {', '.join(CHANGES)}")
     polled = [Polled(Orders(place, key)) for key in keys.split(",")]
     for one in polled:
         one.orders.create(rows)

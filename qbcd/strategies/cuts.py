@@ -29,7 +29,6 @@ Query = Callable[[Sequence[KeyRange], Share], Statement]
 FOLLOWED = 0.95
 # n and digests are the same, or a digest was NULL
 SUMS = {"n": "COUNT(*)", "digests": "COUNT(t.qbcd_digest)", "checksum": "COALESCE(SUM(t.qbcd_digest), 0)"}
-
 TOTAL = "COUNT(*) AS n, COALESCE(SUM(t.qbcd_digest), 0) AS checksum"  # the digest is computed once a row
 
 
