@@ -53,7 +53,10 @@ def added(texts: Iterable[str]) -> str:
 def tails(one: KeyRange) -> Iterator[int]:
     """The leaves that a range asks for, as numbers: the bytes that they stand for."""
     bits = int.from_bytes(bits_of(one), "little")
-    return (leaf for leaf in range(NUMBER) if bits >> leaf & 1)
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
 
 
 def share_of(density: float, rows: float) -> float:

@@ -34,6 +34,7 @@ PASSING = "passing"  # the kind of parts that are read once and let go
 _USUAL = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false", "parquet.page.write-checksum.enabled": "true",
     "parquet.page.row.count.limit": "5000",  # of a few ranges few pages are read; files hardly grow by it
+    "parquet.block.size": "33554432",  # each task holds a group of rows: of the usual size, two fill a small heap
 }  # fmt: skip
 _PLAIN = {**_USUAL, "compression": "uncompressed", "parquet.enable.dictionary": "false"}  # such parts, written fast
 # Whatever the session says. Vectored reads take direct memory for a whole row group at once, which each thread that
