@@ -51,10 +51,11 @@ def merged(
         rows = rows.coalesce(1)
     if latest is None:
         return rows
-    latest = gathered(latest, min(about, changed))
-    if not one:
-        latest = _newest(latest)
-    return _in_one_task(rows, latest.coalesce(1), names) if alone else _in_many(rows, latest, names, changed)
+    changes = gathered(latest, min(about, changed))
+    latest = changes if one else _newest(changes)
+    if alone:
+        return _in_one_task(rows, latest.coalesce(1), names)
+    return _in_many(rows, latest, names, shared(changes.selectExpr(*IDENTITY), changed))
 
 
 def _named(batches: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -89,9 +90,12 @@ def _in_one_task(rows: DataFrame, latest: DataFrame, names: Sequence[str]) -> Da
     )
 
 
-def _in_many(rows: DataFrame, latest: DataFrame, names: Sequence[str], changed: int) -> DataFrame:
-    """`rows` with `latest` on top: the replica stays where it is, and what lies on it goes to every task."""
-    untouched = rows.join(shared(latest.selectExpr(*IDENTITY), changed), list(IDENTITY), "left_anti")
+def _in_many(rows: DataFrame, latest: DataFrame, names: Sequence[str], changed: DataFrame) -> DataFrame:
+    """`rows` with `latest` on top: the replica stays where it is, and the keys that `changed` go to every task.
+
+    These come as they are: to tell that a key stands there twice, all of them would have to be sorted once more.
+    """
+    untouched = rows.join(changed, list(IDENTITY), "left_anti")
     return untouched.selectExpr(*names).unionByName(latest.where("NOT gone").selectExpr(*names))
 
 
