@@ -57,7 +57,7 @@ def test_another_one_is_started(how: str, place: Place, workspace: Path) -> None
     place.sql("CREATE TABLE t (id integer PRIMARY KEY, v text); INSERT INTO t VALUES (1, 'a'), (2, 'b')")
     data = config(place.url, {"name": "s", "table": place.table("t"), "strategy": "id_rcs", "baseline": "silent"})
     command = [sys.executable, "-c", CHILD, json.dumps(data), str(workspace), place.url, how]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert ran.stdout.splitlines() == ["[{'c': 1}]", "[]", "[{'c': 1}]"], ran.stderr[-2000:]
     assert ran.returncode == 0, ran.stderr[-2000:]  # the project is closed over a dead one, too
     assert ran.stderr.count("the Spark session has died") == 1
@@ -94,7 +94,7 @@ def test_one_that_dies_within_a_poll_is_told_in_one_message(place: Place, worksp
         project.stream("s").prepare()
     place.sql("UPDATE t SET v = 'new' WHERE id = 2")
     ran = subprocess.run(
-        [sys.executable, "-c", COMMANDS], cwd=workspace, capture_output=True, text=True, timeout=240, check=False
+        [sys.executable, "-c", COMMANDS], cwd=workspace, capture_output=True, text=True, timeout=600, check=False
     )
     assert [line for line in ran.stdout.splitlines() if line.startswith("ended")] == ["ended with 1", "ended with 0"]
     assert "Traceback" not in ran.stderr, ran.stderr
