@@ -74,9 +74,18 @@ class Sizes:
 def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
     """Both patterns on a database of their own; nothing here is timed, so nothing is repeated."""
     heading = (
-        "changes", "poll", "formula", "by the formula", "blocks read", "ratio", "with the keys' indexes", "ratio",
-        "asked for", "to apply", "rest",
-    )  # fmt: skip
+        "changes",
+        "poll",
+        "formula",
+        "by the formula",
+        "blocks read",
+        "ratio",
+        "with the keys' indexes",
+        "ratio",
+        "asked for",
+        "to apply",
+        "rest",
+    )
     table = Table(heading, place.version())
     for pattern in PATTERNS:
         place.one(f"CREATE DATABASE {pattern}")
@@ -115,9 +124,10 @@ def _config(url: str) -> dict[str, Any]:
         return {"source": "shop", "table": "public.orders", "name": name, "strategy": strategy, **more}
 
     return {
-        "version": 1, "sources": {"shop": {"url": url}},
+        "version": 1,
+        "sources": {"shop": {"url": url}},
         "tables": [table(name, strategy) for name, (strategy, _, _) in STREAMS.items()],
-    }  # fmt: skip
+    }
 
 
 def _before(place: Place, strategy: InSource, first: str) -> str:
@@ -138,8 +148,14 @@ def _sizes(place: Place, strategy: InSource, index: str) -> Sizes:
 
     replica = ".".join(strategy.replica)
     height = place.one(f"SELECT level + 1 FROM bt_metap('public.{index}')") if index else 0
-    return Sizes(pages("public.orders"), pages(replica), pages("public.orders_pkey"), pages(f"{replica}_pkey"),
-                 pages(f"public.{index}") if index else 0.0, float(height))  # fmt: skip
+    return Sizes(
+        pages("public.orders"),
+        pages(replica),
+        pages("public.orders_pkey"),
+        pages(f"{replica}_pkey"),
+        pages(f"public.{index}") if index else 0.0,
+        float(height),
+    )
 
 
 def _line(strategy: InSource, sizes: Sizes, told: list[Told], rows: int, pattern: str) -> Iterator[str]:

@@ -18,10 +18,14 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 SETTINGS = {
-    "session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": 0, "auto_explain.log_analyze": True,
-    "auto_explain.log_buffers": True, "auto_explain.log_timing": False, "auto_explain.log_format": "json",
+    "session_preload_libraries": "auto_explain",
+    "auto_explain.log_min_duration": 0,
+    "auto_explain.log_analyze": True,
+    "auto_explain.log_buffers": True,
+    "auto_explain.log_timing": False,
+    "auto_explain.log_format": "json",
     "auto_explain.log_level": "notice",
-}  # fmt: skip
+}
 _BLOCKS = ("Shared Hit Blocks", "Shared Read Blocks", "Temp Read Blocks", "Temp Written Blocks")
 
 

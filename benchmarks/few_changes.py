@@ -52,11 +52,22 @@ def _stream(key: str, way: str) -> str:
 
 def _config(url: str) -> dict[str, Any]:
     return {
-        "version": 1, "sources": {"shop": {"url": url}}, "sinks": {"changes": {"type": "jsonl", "path": "out"}},
-        "tables": [{"source": "shop", "table": f"public.orders_{key}", "name": _stream(key, way), "sinks": ["changes"],
-                    "baseline": "silent", "strategy": {"type": "id_rcs", "buckets": kind}}
-                   for key, kind in BUCKETS.items() for way in WAYS],
-    }  # fmt: skip
+        "version": 1,
+        "sources": {"shop": {"url": url}},
+        "sinks": {"changes": {"type": "jsonl", "path": "out"}},
+        "tables": [
+            {
+                "source": "shop",
+                "table": f"public.orders_{key}",
+                "name": _stream(key, way),
+                "sinks": ["changes"],
+                "baseline": "silent",
+                "strategy": {"type": "id_rcs", "buckets": kind},
+            }
+            for key, kind in BUCKETS.items()
+            for way in WAYS
+        ],
+    }
 
 
 def _lines(project: Project, orders: Orders, changed: int, polls: int) -> list[tuple[str, ...]]:

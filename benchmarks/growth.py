@@ -66,18 +66,28 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int, polls: int) 
     """Makes the tables, prepares their streams, then the rounds of unchanged, newest and random; takes the means."""
     assert isinstance(place, PostgresPlace)
     tables = [
-        Sized(place, name="small", rows=rows), Sized(place, name="large", rows=TIMES * rows),
+        Sized(place, name="small", rows=rows),
+        Sized(place, name="large", rows=TIMES * rows),
         Sized(place, name="wide", rows=rows, unread=UNREAD),
-    ]  # fmt: skip
+    ]
     for one in tables:
         one.make()
     config = {
         "version": 1,
         "sources": {"shop": {"url": place.url}},
         "sinks": {"changes": {"type": "jsonl", "path": "out"}},
-        "tables": [{"source": "shop", "table": t.table, "name": t.name, "columns": [*COLUMNS], "strategy": "id_rcs",
-                    "sinks": ["changes"]} for t in tables],
-    }  # fmt: skip
+        "tables": [
+            {
+                "source": "shop",
+                "table": t.table,
+                "name": t.name,
+                "columns": [*COLUMNS],
+                "strategy": "id_rcs",
+                "sinks": ["changes"],
+            }
+            for t in tables
+        ],
+    }
     with Project.from_dict(config, base_dir=folder) as project:
         for one in tables:
             project.stream(one.name).prepare()
@@ -145,15 +155,16 @@ def _table(tables: Sequence[Sized], polls: int, version: str) -> Table:
         table.rows += [
             (f"digest scan, {of}", *(f"{scans[w]:.3f} s" for w in CHANGES)),
             (f"poll, {of}, mean of {polls}", *(f"{took[w]:.3f} s ({took[w] / scans[w]:.2f} x scan)" for w in CHANGES)),
-            (f"bytes received, {of}", *(
-                f"{came[w]:,.0f}" + (f" ({came[w] / changed:.1f} x the rows' own)" if w != "none" else "")
-                for w in CHANGES
-            )),
+            (
+                f"bytes received, {of}",
+                *(
+                    f"{came[w]:,.0f}" + (f" ({came[w] / changed:.1f} x the rows' own)" if w != "none" else "")
+                    for w in CHANGES
+                ),
+            ),
             (f"peak of Python's memory, {of}", f"{one.peak:,} bytes", "", ""),
-        ]  # fmt: skip
-    for name, one, other in (
-        (f"{TIMES} x the rows", large, small), (f"{UNREAD} unread columns", wide, small),
-    ):  # fmt: skip
+        ]
+    for name, one, other in ((f"{TIMES} x the rows", large, small), (f"{UNREAD} unread columns", wide, small)):
         for what, more, by in (("scan", one.scan, other.scan), ("poll", one.poll, other.poll)):
             ratios = (f"{statistics.mean(more[w]) / statistics.mean(by[w]):.2f} x" for w in CHANGES)
             table.rows.append((f"{what}, {name}", *ratios))

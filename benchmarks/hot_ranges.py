@@ -63,8 +63,12 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
     with _project(place, folder, options) as project:
         for _ in range(LEARNING + POLLS):
             due = time.monotonic() + EVERY
-            _change(place, [bounds[drawn.choice(hot if drawn.random() < 0.8 else cold)] for _ in range(
-                PER_RANGE * len(bounds))], drawn, seen)  # fmt: skip
+            _change(
+                place,
+                [bounds[drawn.choice(hot if drawn.random() < 0.8 else cold)] for _ in range(PER_RANGE * len(bounds))],
+                drawn,
+                seen,
+            )
             _poll(project, place, seen)
             time.sleep(max(0.0, due - time.monotonic()))
     with _project(place, folder, {}) as project:  # once more all ranges: the table has grown by its updates
@@ -126,16 +130,31 @@ def _table(seen: Seen, whole: list[int], ranges: int, versions: str) -> Table:
     later = seen.shares[LEARNING : LEARNING + POLLS]
     table.rows += [
         ("ranges, visited by a poll, changes between polls", f"{ranges}, {ranges // 2}, {PER_RANGE * ranges}", ""),
-        (f"found by the very next poll, first {LEARNING} polls", ", ".join(f"{s:.0%}" for s in seen.shares[:LEARNING]),
-         ""),
-        (f"found by the very next poll, mean of the {len(later)} polls after", f"{sum(later) / len(later):.1%}",
-         ">= 80 %"),
+        (
+            f"found by the very next poll, first {LEARNING} polls",
+            ", ".join(f"{s:.0%}" for s in seen.shares[:LEARNING]),
+            "",
+        ),
+        (
+            f"found by the very next poll, mean of the {len(later)} polls after",
+            f"{sum(later) / len(later):.1%}",
+            ">= 80 %",
+        ),
         ("the worst of these polls", f"{min(later):.1%}", ""),
-        ("blocks of such a poll beside one of all ranges, before and after",
-         ", ".join(f"{blocks / one:.2f}" for one in whole), "0.5"),
-        ("seconds from a change to the end of the poll that found it, at most", f"{seen.oldest:.1f}",
-         f"{MAX_STALENESS}, polled every {EVERY}"),
-        ("longest that a change not found yet has waited", f"{time.monotonic() - min(seen.waiting.values()):.1f}" if
-         seen.waiting else "-", f"{MAX_STALENESS}"),
-    ]  # fmt: skip
+        (
+            "blocks of such a poll beside one of all ranges, before and after",
+            ", ".join(f"{blocks / one:.2f}" for one in whole),
+            "0.5",
+        ),
+        (
+            "seconds from a change to the end of the poll that found it, at most",
+            f"{seen.oldest:.1f}",
+            f"{MAX_STALENESS}, polled every {EVERY}",
+        ),
+        (
+            "longest that a change not found yet has waited",
+            f"{time.monotonic() - min(seen.waiting.values()):.1f}" if seen.waiting else "-",
+            f"{MAX_STALENESS}",
+        ),
+    ]
     return table

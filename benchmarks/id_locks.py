@@ -108,9 +108,20 @@ def _round(place: PostgresPlace, folder: Path, script: Path, seen: dict[str, See
 def _writers(place: PostgresPlace, folder: Path, script: Path, meanwhile: Callable[[], None]) -> Phase:
     """A phase: the writers, and `meanwhile` again and again until they have ended."""
     command = [
-        str(place.programs / "pgbench"), "-n", "-f", str(script), "-c", str(CLIENTS), "-R", str(RATE),
-        "-T", str(SECONDS), "-l", "--log-prefix=writers", place.url,
-    ]  # fmt: skip
+        str(place.programs / "pgbench"),
+        "-n",
+        "-f",
+        str(script),
+        "-c",
+        str(CLIENTS),
+        "-R",
+        str(RATE),
+        "-T",
+        str(SECONDS),
+        "-l",
+        "--log-prefix=writers",
+        place.url,
+    ]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as writers:
         while writers.poll() is None:
             meanwhile()
@@ -167,10 +178,20 @@ def _table(rounds: list[dict[str, Phase]], seen: dict[str, Seen], versions: str)
         longest, statement = max(own.oldest.values())
         target = TARGETS[name]
         table.rows += [
-            (f"{name}: passes, and seconds of each (median)", str(len(own.passes)),
-             f"{statistics.median(own.passes):.2f}", "", ""),
-            (f"{name}: qbcd's transactions seen; the longest, as a multiple of its target of {target} s",
-             str(len(own.oldest)), f"{longest * 1000:,.0f}", f"{longest / target:.2f} x target", ""),
+            (
+                f"{name}: passes, and seconds of each (median)",
+                str(len(own.passes)),
+                f"{statistics.median(own.passes):.2f}",
+                "",
+                "",
+            ),
+            (
+                f"{name}: qbcd's transactions seen; the longest, as a multiple of its target of {target} s",
+                str(len(own.oldest)),
+                f"{longest * 1000:,.0f}",
+                f"{longest / target:.2f} x target",
+                "",
+            ),
             (f"{name}: that transaction's statement when it was that old", f"`{statement}`", "", "", ""),
-        ]  # fmt: skip
+        ]
     return table

@@ -25,9 +25,10 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
         "version": 1,
         "sources": {"shop": {"url": place.url}},
         "sinks": {"changes": {"type": "jsonl", "path": "out"}},
-        "tables": [{"source": "shop", "table": place.table, "name": "orders", "strategy": "id_rcs",
-                    "sinks": ["changes"]}],
-    }  # fmt: skip
+        "tables": [
+            {"source": "shop", "table": place.table, "name": "orders", "strategy": "id_rcs", "sinks": ["changes"]}
+        ],
+    }
     with Project.from_dict(config, base_dir=folder) as project:
         project.stream("orders").prepare()
         unchanged = in_turns(_unchanged(project, place, rows), repeats)
@@ -112,11 +113,14 @@ def _table(rows: int, unchanged: dict[str, float], changed: dict[str, float], ve
     table.rows += [
         (f"`count(*)`, {rows:,} rows", f"{unchanged['count']:.3f}", ""),
         ("digest scan", f"{scan:.3f}", f"{scan / unchanged['count']:.1f} x count(*)"),
-        (f"checksums of {RANGES} ranges, one connection", f"{unchanged['ranges']:.3f}",
-         f"{unchanged['ranges'] / scan:.2f} x digest scan"),
+        (
+            f"checksums of {RANGES} ranges, one connection",
+            f"{unchanged['ranges']:.3f}",
+            f"{unchanged['ranges'] / scan:.2f} x digest scan",
+        ),
         ("poll, unchanged", f"{unchanged['poll']:.3f}", f"{unchanged['poll'] / scan:.2f} x digest scan"),
         ("digest scan, beside the changed polls", f"{changed['digests']:.3f}", ""),
         ("poll, 1 % changed", f"{changed['poll']:.3f}", f"{changed['poll'] / changed['digests']:.2f} x digest scan"),
         ("Spark full outer join", f"{changed['join']:.3f}", f"{changed['join'] / changed['poll']:.2f} x the poll"),
-    ]  # fmt: skip
+    ]
     return table

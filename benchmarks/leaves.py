@@ -61,11 +61,23 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
         wide = _width(ask(strategy.images(sample, typed=False)))
         narrow = _width(ask(strategy.marks(sample)))
         table = Table(
-            ("change", "rows of a range", "ranges", "seconds for their sums, x digest scan", "differ", "sums, MB",
-             "whole ranges, MB", "keys and digests, then rows, MB", "sums of 64 first: sums, MB", "scanned again",
-             "seconds with leaves, x digest scan", "their sums, MB", "rows of leaves that differ, MB"),
+            (
+                "change",
+                "rows of a range",
+                "ranges",
+                "seconds for their sums, x digest scan",
+                "differ",
+                "sums, MB",
+                "whole ranges, MB",
+                "keys and digests, then rows, MB",
+                "sums of 64 first: sums, MB",
+                "scanned again",
+                "seconds with leaves, x digest scan",
+                "their sums, MB",
+                "rows of leaves that differ, MB",
+            ),
             f"{place.version()}, rows of {wide:.0f} bytes, keys and digests of {narrow:.0f}",
-        )  # fmt: skip
+        )
         for name, statements in CHANGES.items():
             before = {size: _summed(strategy, ask, known) for size, known in cut.items()}
             in_leaves = {size: _leaves(strategy, ask, known) for size, known in cut.items()}
@@ -125,9 +137,13 @@ def _told(
     again = [r for node in nodes if any(one.range_id in ids for one in node) for r in node]
     share = sum(r.rows for r in again) / sum(r.rows for r in after)
     return (
-        f"{len(dirty):,}", _mb(len(after) * sums), _mb(held * wide), _mb(held * narrow + moved * wide),
-        _mb((len(nodes) + len(again)) * sums), f"{share:.0%}",
-    )  # fmt: skip
+        f"{len(dirty):,}",
+        _mb(len(after) * sums),
+        _mb(held * wide),
+        _mb(held * narrow + moved * wide),
+        _mb((len(nodes) + len(again)) * sums),
+        f"{share:.0%}",
+    )
 
 
 def _mb(size: float) -> str:

@@ -51,10 +51,21 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
 
 def _config(url: str, sizes: list[int]) -> dict[str, Any]:
     return {
-        "version": 1, "sources": {"shop": {"url": url}}, "sinks": {"changes": {"type": "jsonl", "path": "out"}},
-        "tables": [{"source": "shop", "table": f"public.rows_{size}", "name": f"rows_{size}", "strategy": "id_rcs",
-                    "sinks": ["changes"], "baseline": "silent"} for size in sizes],
-    }  # fmt: skip
+        "version": 1,
+        "sources": {"shop": {"url": url}},
+        "sinks": {"changes": {"type": "jsonl", "path": "out"}},
+        "tables": [
+            {
+                "source": "shop",
+                "table": f"public.rows_{size}",
+                "name": f"rows_{size}",
+                "strategy": "id_rcs",
+                "sinks": ["changes"],
+                "baseline": "silent",
+            }
+            for size in sizes
+        ],
+    }
 
 
 def _line(table: Table, size: int, ranges: int, took: str, came: float, held: int) -> None:

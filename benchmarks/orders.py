@@ -74,10 +74,16 @@ class Orders:
 
     def create(self, rows: int) -> None:
         """Makes it."""
-        self.place.run(CREATE.format(
-            table=self.table, key=self.key, id=KEYS[self.key], rows=rows, every=EVERY,
-            numbers=rows * EVERY // (EVERY - 1) + EVERY,
-        ))  # fmt: skip
+        self.place.run(
+            CREATE.format(
+                table=self.table,
+                key=self.key,
+                id=KEYS[self.key],
+                rows=rows,
+                every=EVERY,
+                numbers=rows * EVERY // (EVERY - 1) + EVERY,
+            )
+        )
 
     def change(self, which: str, rows: int) -> int:
         """Changes 1 % of the rows, eight updates to a delete and an insert; returns the number of changes.
@@ -93,10 +99,17 @@ class Orders:
         free = FREE.get((self.key, which), FREE_UUID).format(table=self.table, **parts)
         placed_at = f"(SELECT max(placed_at) FROM {self.table}) + n * interval '1 second'"
         order = ORDERS.get((self.key, which), "random()")
-        self.place.run(CHANGE.format(
-            table=self.table, order=order, free=free, id="id", columns=", ".join(COLUMNS),
-            placed_at=placed_at if which == "newest" else "placed_at", **parts,
-        ))  # fmt: skip
+        self.place.run(
+            CHANGE.format(
+                table=self.table,
+                order=order,
+                free=free,
+                id="id",
+                columns=", ".join(COLUMNS),
+                placed_at=placed_at if which == "newest" else "placed_at",
+                **parts,
+            )
+        )
         return sum(parts.values())
 
     def copy(self) -> None:

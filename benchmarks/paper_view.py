@@ -68,8 +68,16 @@ class Sizes:
 
 def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
     """Both patterns on a database of their own; nothing here is timed, so nothing is repeated."""
-    heading = ("changes", "way", "the paper", "pages read", "of copy and replace", "in the paper", "asked for",
-               "bytes shipped")  # fmt: skip
+    heading = (
+        "changes",
+        "way",
+        "the paper",
+        "pages read",
+        "of copy and replace",
+        "in the paper",
+        "asked for",
+        "bytes shipped",
+    )
     table = Table(heading, place.version())
     for pattern in PATTERNS:
         place.one(f"CREATE DATABASE {pattern}")
@@ -97,9 +105,15 @@ def _pattern(place: Place, folder: Path, rows: int, pattern: str) -> Iterator[tu
         for stream, (called, _) in STREAMS.items():
             asked, read, shipped = _polled(place, project, stream)
             yield (
-                pattern, called, f"{PAPER[called]:,}", f"{read:,}", f"{read / base:.4f}",
-                f"{PAPER[called] / PAPER['copy and replace']:.4f}", f"{asked:,}", f"{shipped:,}",
-            )  # fmt: skip
+                pattern,
+                called,
+                f"{PAPER[called]:,}",
+                f"{read:,}",
+                f"{read / base:.4f}",
+                f"{PAPER[called] / PAPER['copy and replace']:.4f}",
+                f"{asked:,}",
+                f"{shipped:,}",
+            )
 
 
 def _copied(sizes: Sizes, pattern: str) -> Iterator[tuple[str, ...]]:
@@ -161,11 +175,18 @@ def _blocks(place: Place) -> tuple[int, int]:
 
 def _config(url: str) -> dict[str, Any]:
     return {
-        "version": 1, "sources": {"shop": {"url": url}},
-        "sinks": {"changes": {"type": "jsonl", "path": "out"}}, "defaults": {"sinks": ["changes"]},
+        "version": 1,
+        "sources": {"shop": {"url": url}},
+        "sinks": {"changes": {"type": "jsonl", "path": "out"}},
+        "defaults": {"sinks": ["changes"]},
         "tables": [
-            {"source": "shop", "name": name, "query": VIEW, "baseline": "silent",
-             "strategy": {"type": "vbd", **strategy}}
+            {
+                "source": "shop",
+                "name": name,
+                "query": VIEW,
+                "baseline": "silent",
+                "strategy": {"type": "vbd", **strategy},
+            }
             for name, (_, strategy) in STREAMS.items()
         ],
-    }  # fmt: skip
+    }

@@ -111,8 +111,10 @@ def _tools(orders: Orders, project: Project, folder: Path) -> list[Tool]:
 
 
 def _config(place: Place, polled: Sequence[Polled]) -> dict[str, Any]:
-    tables = [{"source": "shop", "table": p.orders.table, "name": p.stream, "strategy": "id_rcs", "sinks": ["changes"]}
-              for p in polled]  # fmt: skip
+    tables = [
+        {"source": "shop", "table": p.orders.table, "name": p.stream, "strategy": "id_rcs", "sinks": ["changes"]}
+        for p in polled
+    ]
     return {
         "version": 1,
         "sources": {"shop": {"url": place.url, "connections": CONNECTIONS}},

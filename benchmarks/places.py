@@ -164,10 +164,14 @@ INSERT INTO bench.orders SELECT @last + row_number() OVER (ORDER BY id), custome
     def connect(self) -> Any:
         url = make_url(self.url)
         return pymysql.connect(
-            host=url.host or "", port=url.port or 0, user=url.username, database=url.database, autocommit=True,
+            host=url.host or "",
+            port=url.port or 0,
+            user=url.username,
+            database=url.database,
+            autocommit=True,
             charset="utf8mb4",
             init_command="SET time_zone = '+00:00', collation_connection = utf8mb4_bin",
-        )  # fmt: skip
+        )
 
     def version(self) -> str:
         return f"MariaDB {self.one('SELECT version()')}"

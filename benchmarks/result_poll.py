@@ -58,13 +58,27 @@ def queries(words: Words, columns: int) -> list[Query]:
     joined = FROM.format(schema=words.schema, live=words.live)
     more = _listed(f"o.{name}" for name in _named(columns))
     return [
-        Query("an order", "SELECT o.id, o.day, o.quantity, o.amount, o.note, c.name AS customer, c.kind AS segment, "
-              f"p.name AS product, p.price, s.name AS store{more} {joined}", ["id"], "id"),
-        Query("a customer", f"SELECT o.customer_id, min(c.name) AS customer, min(c.kind) AS segment, {SUMS}, "
-              f"max(o.day) AS latest {joined} GROUP BY o.customer_id", ["customer_id"], "customer_id"),
-        Query("a store and day", f"SELECT o.store_id, o.day, min(s.name) AS store, {SUMS} {joined} "
-              "GROUP BY o.store_id, o.day", ["store_id", "day"], "store_id"),
-    ]  # fmt: skip
+        Query(
+            "an order",
+            "SELECT o.id, o.day, o.quantity, o.amount, o.note, c.name AS customer, c.kind AS segment, "
+            f"p.name AS product, p.price, s.name AS store{more} {joined}",
+            ["id"],
+            "id",
+        ),
+        Query(
+            "a customer",
+            f"SELECT o.customer_id, min(c.name) AS customer, min(c.kind) AS segment, {SUMS}, "
+            f"max(o.day) AS latest {joined} GROUP BY o.customer_id",
+            ["customer_id"],
+            "customer_id",
+        ),
+        Query(
+            "a store and day",
+            f"SELECT o.store_id, o.day, min(s.name) AS store, {SUMS} {joined} GROUP BY o.store_id, o.day",
+            ["store_id", "day"],
+            "store_id",
+        ),
+    ]
 
 
 def measure(place: Place, folder: Path, *, rows: int, repeats: int, warm: int, columns: int) -> Table:
@@ -104,19 +118,25 @@ def _listed(parts: Iterable[str]) -> str:
 def _columns(words: Words, columns: int) -> dict[str, str]:
     """Further columns of the orders and their values, for `Words.orders`."""
     kinds = [(name, *words.more[n % len(words.more)]) for n, name in enumerate(_named(columns))]
-    return {"columns": _listed(f"{name} {kind}" for name, kind, _ in kinds),
-            "values": _listed(value.format(n=n) for n, (_, _, value) in enumerate(kinds))}  # fmt: skip
+    return {
+        "columns": _listed(f"{name} {kind}" for name, kind, _ in kinds),
+        "values": _listed(value.format(n=n) for n, (_, _, value) in enumerate(kinds)),
+    }
 
 
 def _config(url: str, words: Words, asked: Sequence[Query], sizes: Any) -> dict[str, Any]:
     stamps = {f"{words.schema}.{table}": "updated_at" for table in ("orders", *sizes)}
     strategy = {"type": "vbd", "variant": "delta", "timestamps": stamps, "margin": "1ms", **words.options}
     return {
-        "version": 1, "sources": {"shop": {"url": url}},
-        "sinks": {"changes": {"type": "jsonl", "path": "out"}}, "defaults": {"sinks": ["changes"]},
-        "tables": [{"source": "shop", "name": _stream(query), "query": query.text,
-                    "baseline": "silent", "strategy": strategy} for query in asked],
-    }  # fmt: skip
+        "version": 1,
+        "sources": {"shop": {"url": url}},
+        "sinks": {"changes": {"type": "jsonl", "path": "out"}},
+        "defaults": {"sinks": ["changes"]},
+        "tables": [
+            {"source": "shop", "name": _stream(query), "query": query.text, "baseline": "silent", "strategy": strategy}
+            for query in asked
+        ],
+    }
 
 
 def _stream(query: Query) -> str:
@@ -130,9 +150,14 @@ def _set_up(place: Place, project: Project, query: Query, sizes: Any, schema: st
     tables: dict[str, Sequence[str] | None] = {"orders": orders, **dict.fromkeys(sizes)}
     query.tools = [
         SparkDiff(project, "Spark, the query in the source", pushed, query.key, folder / "pushed"),
-        SparkDiff(project, "Spark, the query over tables", [of_tables(project, query.text, schema, tables)], query.key,
-                  folder / "tables"),
-    ]  # fmt: skip
+        SparkDiff(
+            project,
+            "Spark, the query over tables",
+            [of_tables(project, query.text, schema, tables)],
+            query.key,
+            folder / "tables",
+        ),
+    ]
     for tool in query.tools:
         tool.setup()
 
@@ -184,6 +209,16 @@ def _table(asked: Sequence[Query], versions: str) -> Table:
                     for way in ("alone", "delta", *ways)
                 }
                 others = (f"{mean[way]:.2f} s ({mean[way] / mean['delta']:.1f} x)" for way in ways)
-                table.rows.append((query.name, f"{query.rows:,}", told, changed, unit, f"{mean['alone']:.2f} s",
-                                   f"{mean['delta']:.2f} s", *others))  # fmt: skip
+                table.rows.append(
+                    (
+                        query.name,
+                        f"{query.rows:,}",
+                        told,
+                        changed,
+                        unit,
+                        f"{mean['alone']:.2f} s",
+                        f"{mean['delta']:.2f} s",
+                        *others,
+                    )
+                )
     return table

@@ -62,8 +62,11 @@ CREATE INDEX ON public.orders (store_id, day);
 CREATE INDEX ON public.orders (updated_at);
 VACUUM ANALYZE
 """,
-    more=(("integer", "i % 9973 + {n}"), ("numeric(12, 2)", "(i % 100000) / 100.0 + {n}"),
-          ("text", "'attribute ' || i % 1000 + {n}")),
+    more=(
+        ("integer", "i % 9973 + {n}"),
+        ("numeric(12, 2)", "(i % 100000) / 100.0 + {n}"),
+        ("text", "'attribute ' || i % 1000 + {n}"),
+    ),
     change="""
 DROP TABLE IF EXISTS public.drawn;
 CREATE TABLE public.drawn AS SELECT id, row_number() OVER () AS n
@@ -82,9 +85,14 @@ VACUUM ANALYZE
     later="date '2024-01-01' + {}",
     live="NOT o.is_deleted",
     whole="OFFSET 0",
-    settings={"autovacuum": False, "checkpoint_timeout": "1h", "shared_buffers": "6GB", "max_wal_size": "8GB",
-              "random_page_cost": 1.1},
-)  # fmt: skip
+    settings={
+        "autovacuum": False,
+        "checkpoint_timeout": "1h",
+        "shared_buffers": "6GB",
+        "max_wal_size": "8GB",
+        "random_page_cost": 1.1,
+    },
+)
 MARIADB = Words(
     schema="bench",
     dimension="""

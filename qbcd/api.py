@@ -65,10 +65,11 @@ class Batch:
             if (column := unfit_column(self._batch.staged, header)) is not None:
                 raise UnsupportedType(
                     f"batch {header.epoch}/{header.seq}, which was found before this consumer began, holds a value of "
-                    f"column {column!r} that a typed sink cannot hold", stream=header.stream,
+                    f"column {column!r} that a typed sink cannot hold",
+                    stream=header.stream,
                     remedy=f"pass it over; or set  types: {{{column}: text}}  for this table, then qbcd reset "
                     f"{header.stream}",
-                )  # fmt: skip
+                )
         return self._batch.events
 
 

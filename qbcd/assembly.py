@@ -94,10 +94,15 @@ class Assembly:
             config = self.config.sources[name]
             url = config.sqlalchemy_url()
             self._sources[name] = Source(
-                name, url, self._connector(name), config.qbcd_schema, fetchsize=config.jdbc.fetchsize,
-                properties=config.jdbc.properties, place=self.config.where("sources", name),
+                name,
+                url,
+                self._connector(name),
+                config.qbcd_schema,
+                fetchsize=config.jdbc.fetchsize,
+                properties=config.jdbc.properties,
+                place=self.config.where("sources", name),
                 statement_timeout=int(config.statement_timeout.total_seconds()),
-            )  # fmt: skip
+            )
         return self._sources[name]
 
     def sink(self, name: str) -> Sink:

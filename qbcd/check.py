@@ -150,8 +150,10 @@ def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
         raise UnsafeKey(
             f"key ({named}) is not unique in {plan.table.label}: {twice} keys stand there more than "
             f"once or hold NULL ({null} rows with NULL)",
-            where=stream.config.place("key"), stream=stream.name, remedy="choose a key that is unique and never NULL",
-        )  # fmt: skip
+            where=stream.config.place("key"),
+            stream=stream.name,
+            remedy="choose a key that is unique and never NULL",
+        )
     return f"({named}), unique now; the catalog does not guarantee it, so every poll counts it"
 
 
@@ -168,9 +170,10 @@ def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamR
         lacking = f"create tables in schema {schema}" if there else f"create schema {schema}"
         raise MissingPrivilege(
             f"role {rights.role} may not {lacking}, which strategy {plan.strategy} needs",
-            stream=stream.name, where=stream.config.place("strategy"),
+            stream=stream.name,
+            where=stream.config.place("strategy"),
             remedy=f"qbcd prepare {stream.name} --dry-run prints the DDL for a DBA; {reads_alone(plan)}",
-        )  # fmt: skip
+        )
     return f"role {rights.role} may SELECT and {'use' if there else 'create'} schema {schema}"
 
 
@@ -186,10 +189,14 @@ def check_left(project: Parts, *, state_is_new: bool) -> list[Finding]:
         found = [Finding("state", "warning", f"streams that were taken out were not looked for: {error}")]
     workdir = project.config.workdir
     if state_is_new and workdir.is_dir() and any(map(_is_project, workdir.iterdir())):
-        found.append(Finding(
-            "state", "warning", f"there is no state database, but workdir {workdir} holds replicas of one: prepare "
-            "would begin anew (if this is the project that made them, bring its state back)",
-        ))  # fmt: skip
+        found.append(
+            Finding(
+                "state",
+                "warning",
+                f"there is no state database, but workdir {workdir} holds replicas of one: prepare "
+                "would begin anew (if this is the project that made them, bring its state back)",
+            )
+        )
     return found
 
 

@@ -58,7 +58,7 @@ def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -
             stream=site.stream,
             remedy="bring the newer state back, or let one of the two poll it; "
             f"qbcd reset {site.stream} --discard begins anew, and consumers reload",
-        )  # fmt: skip
+        )
     return waiting
 
 
@@ -121,9 +121,10 @@ def waiting_for(stream: Stream, sink: str) -> int:
     """
     if sink in stream.sinks:
         raise ConfigError(
-            f"sink {sink!r} is configured for it", stream=stream.name,
+            f"sink {sink!r} is configured for it",
+            stream=stream.name,
             remedy="take it out of the stream's sinks first, then retire it",
-        )  # fmt: skip
+        )
     known = sorted(stream.project.acknowledged(stream.name).keys() - stream.sinks.keys())
     if sink not in known:
         remedy = f"it could retire: {', '.join(known)}" if known else "no sink of it waits to be retired"

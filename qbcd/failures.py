@@ -34,7 +34,7 @@ def of(error: Exception, stream: Stream) -> QbcdError:
             f"Spark failed: {said}",
             remedy="check free space and rights of the workdir, which qbcd check tries, and of Spark's local folder; "
             "the next run goes on from what was committed. What killed runs left there goes once a poll has succeeded",
-        )  # fmt: skip
+        )
     if said is not None:
         return SparkFailed(
             f"Spark failed: {said}", remedy="the next run goes on from what was committed; -v shows more"

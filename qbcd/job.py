@@ -73,10 +73,15 @@ def _record(stream: Stream, outcome: Outcome, report: Report, started: float) ->
         how = "refused" if isinstance(error, Refused) else "failed"
     told = [*([str(error)] if error else map(str, report.failures.values())), *report.lifted]
     run = Run(
-        stream.name, started, time.time(), how,
-        epoch=header.epoch if header else 0, batch_seq=header.seq if header else 0,
-        counts=report.counts, message="; ".join(told),
-    )  # fmt: skip
+        stream.name,
+        started,
+        time.time(),
+        how,
+        epoch=header.epoch if header else 0,
+        batch_seq=header.seq if header else 0,
+        counts=report.counts,
+        message="; ".join(told),
+    )
     try:
         stream.project.record_run(run, report.cost)
     except QbcdError as error:
@@ -101,9 +106,11 @@ def run_once(streams: Sequence[Stream], told: Callable[[Outcome], None], stop: t
 
 
 def run_always(
-    streams: Sequence[Stream], told: Callable[[Outcome], None], stop: threading.Event,
+    streams: Sequence[Stream],
+    told: Callable[[Outcome], None],
+    stop: threading.Event,
     renewed: Callable[[Stream], Stream] = lambda stream: stream,
-) -> JobReport:  # fmt: skip
+) -> JobReport:
     """Polls each stream at its interval until `stop`; the step in hand is finished first.
 
     A stream that fails waits twice as long after each failure, up to five minutes, and at least its interval. One whose

@@ -103,9 +103,10 @@ def verify_stream(stream: Stream) -> Differences:
         plan, _ = plan_of(stream, held.row)
         if change := change_of(held.row.checkpoint, plan):
             raise SchemaChanged(
-                f"{change.told()}: the replica is still of what was captured before", stream=stream.name,
+                f"{change.told()}: the replica is still of what was captured before",
+                stream=stream.name,
                 remedy=f"qbcd run {stream.name} --once takes that up; verify it then",
-            )  # fmt: skip
+            )
         return stream.site.verify(plan, held)
 
 
@@ -122,7 +123,7 @@ def reset_stream(site: Site, *, discard: bool) -> None:
                 f"{'1 batch is' if waiting == 1 else f'{waiting} batches are'} not delivered to every sink",
                 stream=site.stream,
                 remedy=f"qbcd run {site.stream} --once delivers them; qbcd reset {site.stream} --discard drops them",
-            )  # fmt: skip
+            )
         site.forget(held)
         site.project.forget(site.stream)
 
@@ -168,9 +169,10 @@ def refuse_change(stream: Stream, session: Session, plan: StreamPlan, change: Ch
     problem = stream.site.strategy(plan).change_problem(columns=change.columns, where=change.where)
     if problem:
         raise SchemaChanged(
-            f"{change.told()}: {problem}", stream=stream.name,
+            f"{change.told()}: {problem}",
+            stream=stream.name,
             remedy=f"take the change back, or qbcd reset {stream.name} and prepare it again",
-        )  # fmt: skip
+        )
     stream.site.refuse_unfit(session, plan, option_place(stream))
 
 
@@ -200,9 +202,11 @@ def probe_restriction(stream: Stream, session: Session, plan: StreamPlan) -> Non
         ):
             raise said from error
         raise ConfigError(
-            f"the restriction is refused: {said.what}", stream=stream.name, where=said.where,
+            f"the restriction is refused: {said.what}",
+            stream=stream.name,
+            where=said.where,
             remedy=restriction_remedy(plan, stream.source.connector.dialect),
-        ) from error  # fmt: skip
+        ) from error
 
 
 def _prepared(row: StreamRow) -> Mapping[str, Any]:

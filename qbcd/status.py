@@ -185,9 +185,9 @@ def _last_lines(stream: Stream, header: BatchHeader, n: int) -> list[str] | None
         return None
     raise StateConflict(
         f"batch {header.epoch}/{header.seq} has lost events: {len(rows):,} of {header.size - first:,} were found",
-        stream=stream.name, remedy="were qbcd's own tables edited? restore them, or "
-        f"qbcd reset {stream.name} --discard",
-    )  # fmt: skip
+        stream=stream.name,
+        remedy=f"were qbcd's own tables edited? restore them, or qbcd reset {stream.name} --discard",
+    )
 
 
 @contextmanager
@@ -221,18 +221,21 @@ def status_data(status: StreamStatus) -> dict[str, Any]:
         "prepared": status.prepared,
         "epoch": status.epoch,
         "lag_seconds": status.lag,
-        "last_poll": poll and {
-            "started_at": poll.started_at, "finished_at": poll.finished_at, "outcome": poll.outcome,
-            "counts": dict(poll.counts), "cost": dict(poll.cost), "message": poll.message,
+        "last_poll": poll
+        and {
+            "started_at": poll.started_at,
+            "finished_at": poll.finished_at,
+            "outcome": poll.outcome,
+            "counts": dict(poll.counts),
+            "cost": dict(poll.cost),
+            "message": poll.message,
         },
         "watermark": mark and {"at": mark.at, "lag_seconds": mark.lag},
-        "pass": visits and {
-            "ranges": visits.ranges, "visited": visits.visited, "oldest_visit_seconds_ago": status.visited_ago,
-        },
+        "pass": visits
+        and {"ranges": visits.ranges, "visited": visits.visited, "oldest_visit_seconds_ago": status.visited_ago},
         "audit": None if status.audited_ago is None else {"last_seconds_ago": status.audited_ago},
-        "last_batch": batch and {
-            "epoch": batch.epoch, "batch_seq": batch.seq, "ts_ms": batch.ts_ms, "counts": dict(batch.counts),
-        },
+        "last_batch": batch
+        and {"epoch": batch.epoch, "batch_seq": batch.seq, "ts_ms": batch.ts_ms, "counts": dict(batch.counts)},
         "batches": status.batches,
         "events": dict(status.events),
         "pending": dict(status.pending),
@@ -241,7 +244,7 @@ def status_data(status: StreamStatus) -> dict[str, Any]:
             for sink, failure in status.failures.items()
         },
         "error": status.error,
-    }  # fmt: skip
+    }
 
 
 def parsed(lines: list[str]) -> list[dict[str, Any]]:

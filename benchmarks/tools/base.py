@@ -103,9 +103,15 @@ def output(command: Sequence[str], *, env: Mapping[str, str] | None = None, cwd:
     """
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
-        command, env={**inherited, **(env or {})}, cwd=cwd, capture_output=True, text=True, timeout=TIMEOUT,
-        stdin=subprocess.DEVNULL, check=False,
-    )  # fmt: skip
+        command,
+        env={**inherited, **(env or {})},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
     if done.returncode:
         said = " | ".join((done.stdout + done.stderr).strip().splitlines()[-8:])
         raise RuntimeError(f"{Path(command[0]).name} ended with {done.returncode}: {said}")

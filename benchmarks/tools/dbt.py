@@ -61,9 +61,16 @@ class Dbt(Tool):
         url = make_url(self._place.url)
         (self._folder / "snapshots").mkdir(parents=True)
         (self._folder / "dbt_project.yml").write_text(PROJECT)
-        (self._folder / "profiles.yml").write_text(PROFILE.format(
-            host=url.host, port=url.port, user=url.username, database=url.database, schema=SCHEMA,
-            threads=os.cpu_count()))  # fmt: skip
+        (self._folder / "profiles.yml").write_text(
+            PROFILE.format(
+                host=url.host,
+                port=url.port,
+                user=url.username,
+                database=url.database,
+                schema=SCHEMA,
+                threads=os.cpu_count(),
+            )
+        )
         for name, table in (("kept", self._orders.table), ("empty", "public.nothing")):
             text = SNAPSHOT.format(name=name, table=table, schema=SCHEMA)
             (self._folder / "snapshots" / f"{name}.sql").write_text(text)

@@ -27,9 +27,13 @@ class Reladiff(Tool):
     def __init__(self, orders: Orders, name: str, options: dict[str, Any]) -> None:
         self.name = name
         self._asked = {
-            "url": orders.place.url, "table": orders.table, "copy": orders.copied, "key": "id",
-            "columns": orders.columns, **options,
-        }  # fmt: skip
+            "url": orders.place.url,
+            "table": orders.table,
+            "copy": orders.copied,
+            "key": "id",
+            "columns": orders.columns,
+            **options,
+        }
 
     def setup(self) -> str:
         self._python = environment("reladiff", REQUIREMENTS) / "python"

@@ -55,9 +55,10 @@ def change_of(checkpoint: Mapping[str, Any], plan: StreamPlan) -> Change:
     shape = checkpoint["shape"]
     then, now = [c[0] for c in shape["columns"]], [c.name for c in plan.captured]
     return Change(
-        tuple(name for name in now if name not in then), tuple(name for name in then if name not in now),
+        tuple(name for name in now if name not in then),
+        tuple(name for name in then if name not in now),
         shape["where"] != plan.where,
-    )  # fmt: skip
+    )
 
 
 def columns_changed(requested: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> bool:
@@ -88,8 +89,11 @@ def columns_before(checkpoint: Mapping[str, Any], plan: StreamPlan) -> tuple[Col
     for name, sql_type, collation, comparison, travel in checkpoint["shape"]["columns"]:
         now = known.get(name)
         if now is None or [now.sql_type, now.collation, now.comparison, asdict(now.travel)] != [
-            sql_type, collation, comparison, travel,
-        ]:  # fmt: skip
+            sql_type,
+            collation,
+            comparison,
+            travel,
+        ]:
             return None
         if now.encoding != encodings.get(name, now.encoding):
             return None
@@ -102,5 +106,7 @@ def as_planned(table: Table, plan: StreamPlan, name: str) -> bool:
     now = table.column(name)
     wanted = next(c for c in plan.captured if c.name == name)
     return now is not None and (now.sql_type, now.collation, now.encoding) == (
-        wanted.sql_type, wanted.collation, wanted.encoding,
-    )  # fmt: skip
+        wanted.sql_type,
+        wanted.collation,
+        wanted.encoding,
+    )

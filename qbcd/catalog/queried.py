@@ -49,9 +49,11 @@ def probe_query(source: Source, session: Session, text: str, *, stream: str, pla
     called = connector.unsteady(session.connection, words_of(query.text, connector.dialect))
     if called:
         raise ConfigError(
-            f"the query uses {called[0]}, so that its result changes by itself", stream=stream, where=place,
+            f"the query uses {called[0]}, so that its result changes by itself",
+            stream=stream,
+            where=place,
             remedy=_REMEDY,
-        )  # fmt: skip
+        )
     look = Views(source, session, stream)
     tables = _bases(source, session, query.bases, stream, place)
     bases = tuple(map(look.into, tables))
@@ -70,24 +72,29 @@ def rights_of(connector: Connector, conn: Connection, table: Table, columns: Seq
         return connector.privileges(conn, table, columns, schema)
     found = [connector.privileges(conn, base, (), schema) for base in dict.fromkeys(table.bases)]
     return replace(
-        found[0], select=all(one.select for one in found), lock=all(one.lock for one in found),
+        found[0],
+        select=all(one.select for one in found),
+        lock=all(one.lock for one in found),
         schema_usage=all(one.schema_usage for one in found),
-    )  # fmt: skip
+    )
 
 
 def remarks_on(query: CapturedQuery) -> list[str]:
     """What `check` and `prepare` say of a query that is captured."""
     found = ["ORDER BY without LIMIT is left out: the result is kept by its key"] if query.order_dropped else []
     if query.inner_limit:
-        found.append("LIMIT in a subquery, or DISTINCT ON: unless its ORDER BY tells all rows apart, the rows that it "
-                     "takes may change by themselves")  # fmt: skip
+        found.append(
+            "LIMIT in a subquery, or DISTINCT ON: unless its ORDER BY tells all rows apart, the rows that it "
+            "takes may change by themselves"
+        )
     if query.windows:
         found.append(
             "window functions: where their ORDER BY leaves rows level, what they give them may change by itself"
         )
     if query.unordered:
-        found.append(f"{query.unordered[0]} takes rows in any order: its value may change by itself; write ORDER BY "
-                     "inside it")  # fmt: skip
+        found.append(
+            f"{query.unordered[0]} takes rows in any order: its value may change by itself; write ORDER BY inside it"
+        )
     return found
 
 
@@ -117,9 +124,11 @@ def check_limit(query: CapturedQuery, key: Sequence[str], *, stream: str, place:
         f"ORDER BY all columns of the key ({', '.join(key)}) too, by their names in the result" if key else "add a key"
     )
     raise Refused(
-        "LIMIT takes other rows at each poll where its ORDER BY does not tell all rows apart", stream=stream,
-        where=place, remedy=told,
-    )  # fmt: skip
+        "LIMIT takes other rows at each poll where its ORDER BY does not tell all rows apart",
+        stream=stream,
+        where=place,
+        remedy=told,
+    )
 
 
 def _bases(source: Source, session: Session, bases: Sequence[BaseTable], stream: str, place: str) -> list[Table]:
@@ -133,13 +142,17 @@ def _checked(source: Source, base: BaseTable, table: Table | None, stream: str, 
         wanted = ".".join(part for part in (base.schema, base.name) if part)
         raise ConfigError(
             f"the query reads {wanted}, which does not exist in source {source.name}, or the role may not see it",
-            stream=stream, where=place, remedy="check its name and schema, and the rights of the role",
-        )  # fmt: skip
+            stream=stream,
+            where=place,
+            remedy="check its name and schema, and the rights of the role",
+        )
     if not base.schema and not connector.bare_names:
         raise ConfigError(
-            f"the query names {base.name} without its schema, and qbcd's sessions look nowhere for it", stream=stream,
-            where=place, remedy=f"write {table.label}",
-        )  # fmt: skip
+            f"the query names {base.name} without its schema, and qbcd's sessions look nowhere for it",
+            stream=stream,
+            where=place,
+            remedy=f"write {table.label}",
+        )
     return table
 
 
@@ -155,23 +168,26 @@ def _check_operators(query: CapturedQuery, bases: Sequence[Table], stream: str, 
     name, schema = column.name, column.fact("operators")
     raise ConfigError(
         f'the query compares or computes with column "{name}" of type {column.sql_type}, whose operators are '
-        f"in schema {schema}, where qbcd's sessions do not look", stream=stream, where=place,
-        remedy="write JOIN .. ON in place of USING" if using else f"write {name}::text, or name the operator: "
-        f"{name} OPERATOR({schema}.=) ..",
-    )  # fmt: skip
+        f"in schema {schema}, where qbcd's sessions do not look",
+        stream=stream,
+        where=place,
+        remedy="write JOIN .. ON in place of USING"
+        if using
+        else f"write {name}::text, or name the operator: {name} OPERATOR({schema}.=) ..",
+    )
 
 
-def _check_moments(
-    connector: Connector, query: CapturedQuery, bases: Sequence[Table], stream: str, place: str
-) -> None:  # fmt: skip
+def _check_moments(connector: Connector, query: CapturedQuery, bases: Sequence[Table], stream: str, place: str) -> None:
     """Refuses texts that are the present time ('now'): by them the result changes by itself."""
     times = {c.name for table in bases for c in table.columns if c.travel.kind in TIMES}
     moment = moment_in(query.tree, connector.moments, lambda column: column.name in times)
     if moment:
         raise ConfigError(
-            f"the query uses {moment}, which is the present time, so that its result changes by itself", stream=stream,
-            where=place, remedy=_REMEDY,
-        )  # fmt: skip
+            f"the query uses {moment}, which is the present time, so that its result changes by itself",
+            stream=stream,
+            where=place,
+            remedy=_REMEDY,
+        )
 
 
 def _columns(source: Source, session: Session, query: CapturedQuery, stream: str, place: str) -> list[Column]:
@@ -191,9 +207,11 @@ def _columns(source: Source, session: Session, query: CapturedQuery, stream: str
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ConfigError(
-            f'the query has two columns called "{twice}"', stream=stream, where=place,
+            f'the query has two columns called "{twice}"',
+            stream=stream,
+            where=place,
             remedy="list its columns, each with a name of its own",
-        )  # fmt: skip
+        )
     return columns
 
 
@@ -217,9 +235,16 @@ def _table(
     keys = [tuple(names.get(n.lower(), n) for n in key) for key in (known.keys or known.likely[:1])]
     usable = [key for key in keys if set(key) <= set(names.values())]
     table = Table(
-        schema="", name=stream, kind="query", columns=columns,
-        primary_key=usable[0] if usable else (), unique_keys=tuple(usable[1:]),
-        row_security=any(b.row_security for b in bases), query=query.text, bases=bases, one_row=known.one_row,
+        schema="",
+        name=stream,
+        kind="query",
+        columns=columns,
+        primary_key=usable[0] if usable else (),
+        unique_keys=tuple(usable[1:]),
+        row_security=any(b.row_security for b in bases),
+        query=query.text,
+        bases=bases,
+        one_row=known.one_row,
         remote=any(b.remote for b in bases),
-    )  # fmt: skip
+    )
     return replace(table, pages=sum(one.pages for one in table.reads))

@@ -31,8 +31,9 @@ def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mappi
         told = "; ".join(filter(None, (_moved(k, then.get(k), now.get(k)) for k in changed)))
         raise SchemaChanged(
             f"{', '.join(changed)} changed in the configuration since prepare{f': {told}' if told else ''}",
-            stream=stream, remedy=f"take the change back, or qbcd reset {stream} and prepare it again",
-        )  # fmt: skip
+            stream=stream,
+            remedy=f"take the change back, or qbcd reset {stream} and prepare it again",
+        )
 
 
 def _moved(name: str, then: Any, now: Any) -> str:
@@ -86,9 +87,7 @@ def check_shape(
     return table
 
 
-def _check_views(
-    stream: str, table: Table, shape: Mapping[str, Any], remedy: str, *, told_by_rights: bool
-) -> None:  # fmt: skip
+def _check_views(stream: str, table: Table, shape: Mapping[str, Any], remedy: str, *, told_by_rights: bool) -> None:
     """Refuses views that stand for something else than remembered.
 
     Where a definition is told only to a role with a right to it, one that is told now, or is not any more, is no other.
@@ -210,8 +209,9 @@ def check_server(
         problems.append(f"its version or collations changed ({then['meaning']} -> {now.meaning})")
     if problems and not accept:
         raise SourceChanged(
-            "; ".join(problems), stream=stream,
+            "; ".join(problems),
+            stream=stream,
             remedy=f"qbcd run {stream} --once --accept-source compares every row and goes on from there; "
             f"or qbcd reset {stream}",
-        )  # fmt: skip
+        )
     return now, bool(problems) or changed

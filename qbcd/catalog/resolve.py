@@ -92,9 +92,16 @@ def resolve(
     _check_types(config, source, captured)
     _check_rights(config, source, session, table, captured)
     plan = StreamPlan(
-        config.name, config.source, table, tuple(captured[: len(key)]), tuple(captured[len(key) :]),
-        config.where or "", config.strategy, tuple(sorted(config.options.items())), counted=config.key == (),
-    )  # fmt: skip
+        config.name,
+        config.source,
+        table,
+        tuple(captured[: len(key)]),
+        tuple(captured[len(key) :]),
+        config.where or "",
+        config.strategy,
+        tuple(sorted(config.options.items())),
+        counted=config.key == (),
+    )
     return plan, warnings
 
 
@@ -109,8 +116,10 @@ def _table(config: StreamConfig, source: Source, session: Session, frozen: Froze
     known = source.connector.table_names(session.connection)
     raise ConfigError(
         f"table {wanted} does not exist in source {config.source}, or the role may not see it",
-        remedy=_meant(wanted, known), where=config.place("table"), stream=config.name,
-    )  # fmt: skip
+        remedy=_meant(wanted, known),
+        where=config.place("table"),
+        stream=config.name,
+    )
 
 
 def _key(config: StreamConfig, source: Source, table: Table, frozen: Frozen | None) -> list[Column]:
@@ -121,22 +130,28 @@ def _key(config: StreamConfig, source: Source, table: Table, frozen: Frozen | No
         return []
     if not names and table.query:
         raise UnsafeKey(
-            "nothing in the query, nor in the keys of its tables, proves what tells its rows apart", stream=config.name,
-            where=config.place("query"), remedy="name the columns that do:  key: [col, ..]; each poll then counts them",
-        )  # fmt: skip
+            "nothing in the query, nor in the keys of its tables, proves what tells its rows apart",
+            stream=config.name,
+            where=config.place("query"),
+            remedy="name the columns that do:  key: [col, ..]; each poll then counts them",
+        )
     if not names:
         raise UnsafeKey(
-            f"{table.schema}.{table.name} has no primary key", stream=config.name, where=config.place("key"),
+            f"{table.schema}.{table.name} has no primary key",
+            stream=config.name,
+            where=config.place("key"),
             remedy="name the columns that identify a row:  key: [col, ..]; or key: none, with id_rcs",
-        )  # fmt: skip
+        )
     key = [_column(config, table, name, "key") for name in names]
     for column in key:
         problem = source.connector.key_problem(column)
         if problem:
             raise UnsafeKey(
-                f"column {column.name!r} cannot be part of a key: {problem}", stream=config.name,
-                where=config.place("key"), remedy="choose other key columns",
-            )  # fmt: skip
+                f"column {column.name!r} cannot be part of a key: {problem}",
+                stream=config.name,
+                where=config.place("key"),
+                remedy="choose other key columns",
+            )
     return key
 
 
@@ -145,8 +160,10 @@ def _check_excluded(config: StreamConfig, key: list[Column]) -> None:
         if column.name in config.exclude:
             raise ConfigError(
                 f'exclude names column "{column.name}" of the key, which events are told apart by',
-                where=config.place("exclude"), remedy="take it out of `exclude`", stream=config.name,
-            )  # fmt: skip
+                where=config.place("exclude"),
+                remedy="take it out of `exclude`",
+                stream=config.name,
+            )
 
 
 def _chosen(config: StreamConfig, table: Table, frozen: Frozen | None) -> tuple[list[Column], list[str]]:
@@ -172,8 +189,9 @@ def _news(config: StreamConfig, table: Table, frozen: Frozen, chosen: list[Colum
     warnings = [
         f"column {c.name!r} was added to {name} after prepare and is not captured "
         "(name it and the others in `columns` to capture it from now on)"
-        for c in ([] if config.columns else table.columns) if c.name not in known
-    ]  # fmt: skip
+        for c in ([] if config.columns else table.columns)
+        if c.name not in known
+    ]
     if config.key is None and set(table.primary_key) != set(frozen.key):
         now = f"({', '.join(table.primary_key)})" if table.primary_key else "gone"
         warnings.append(
@@ -188,8 +206,10 @@ def _column(config: StreamConfig, table: Table, name: str, key_path: str) -> Col
     if column is None:
         raise ConfigError(
             f'column "{name}" does not exist in {table.label}',
-            remedy=_meant(name, (c.name for c in table.columns)), where=config.place(key_path), stream=config.name,
-        )  # fmt: skip
+            remedy=_meant(name, (c.name for c in table.columns)),
+            where=config.place(key_path),
+            stream=config.name,
+        )
     return column
 
 
@@ -207,21 +227,27 @@ def _check_types(config: StreamConfig, source: Source, captured: list[Column]) -
     for name in config.types:
         if name not in {c.name for c in captured}:
             raise ConfigError(
-                f'types names column "{name}", which is not captured', where=config.place("types"),
-                remedy=_meant(name, (c.name for c in captured)), stream=config.name,
-            )  # fmt: skip
+                f'types names column "{name}", which is not captured',
+                where=config.place("types"),
+                remedy=_meant(name, (c.name for c in captured)),
+                stream=config.name,
+            )
     for column in captured:
         problem = source.connector.type_problem(column)
         if problem:
             raise UnsupportedType(
                 f"column {column.name!r} of type {column.sql_type} cannot be captured: {problem}",
-                stream=config.name, where=config.place("columns"), remedy=f"exclude: [{column.name}]",
-            )  # fmt: skip
+                stream=config.name,
+                where=config.place("columns"),
+                remedy=f"exclude: [{column.name}]",
+            )
         if RESERVED.fullmatch(column.name):
             raise UnsupportedType(
-                f"column {column.name!r} has a name that qbcd's own statements use", stream=config.name,
-                where=config.place("columns"), remedy=f"exclude: [{column.name}], or capture a view that renames it",
-            )  # fmt: skip
+                f"column {column.name!r} has a name that qbcd's own statements use",
+                stream=config.name,
+                where=config.place("columns"),
+                remedy=f"exclude: [{column.name}], or capture a view that renames it",
+            )
 
 
 def _check_rights(config: StreamConfig, source: Source, session: Session, table: Table, captured: list[Column]) -> None:
@@ -252,9 +278,10 @@ def _check_rights(config: StreamConfig, source: Source, session: Session, table:
     if table.row_security:
         raise Refused(
             f"row-level security hides rows of {name} from role {rights.role}; hidden rows would look like deletes",
-            stream=config.name, where=config.place(config.subject),
+            stream=config.name,
+            where=config.place(config.subject),
             remedy=f"use a role with BYPASSRLS, or capture a view that shows what {rights.role} may see",
-        )  # fmt: skip
+        )
 
 
 def _meant(name: str, known: Iterable[str]) -> str:

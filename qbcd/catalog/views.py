@@ -58,8 +58,9 @@ class Views:
             if table is None and connector.hides_tables:
                 return False
             if table is None:
-                raise SchemaChanged(f"view {view.label} was changed a moment ago", stream=self._stream,
-                                    remedy="poll again")  # fmt: skip
+                raise SchemaChanged(
+                    f"view {view.label} was changed a moment ago", stream=self._stream, remedy="poll again"
+                )
             self._behind[name] = self.into(replace(table, grant=_grant(connector, conn, table)))
         return True
 
@@ -99,7 +100,8 @@ def check_steady_views(connector: Connector, conn: Connection, table: Table, *, 
         if called:
             raise ConfigError(
                 f"the query reads view {name}, which uses {called[0]}, so that its result changes by itself",
-                stream=stream, where=place,
+                stream=stream,
+                where=place,
                 remedy="take it out, those who read the result can add it; or capture the view itself "
                 "by id_rcs or mds, as  table: ..",
-            )  # fmt: skip
+            )

@@ -18,9 +18,14 @@ DEFAULT_CONFIG = Path("qbcd.yaml")
 HELP = "Finds inserts, updates and deletes in databases that can only be queried."
 
 app = typer.Typer(
-    name="qbcd", help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-    rich_markup_mode="rich", context_settings={"help_option_names": ["-h", "--help"]},
-)  # fmt: skip
+    name="qbcd",
+    help=HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 Config = Annotated[
     Path | None, typer.Option("-c", "--config", metavar="FILE", help="The configuration; default: qbcd.yaml.")
@@ -99,9 +104,11 @@ def _sign(run: Callable[..., None], function: Callable[..., int]) -> None:
     parameters = [inspect.Parameter("ctx", keyword, annotation=typer.Context)]
     parameters += [p.replace(kind=keyword, annotation=kinds[p.name]) for p in own]
     for name, kind, default in (
-        ("config", Config, None), ("verbose", Verbose, False), ("as_json", Json, False),
+        ("config", Config, None),
+        ("verbose", Verbose, False),
+        ("as_json", Json, False),
         ("no_progress", NoProgress, False),
-    ):  # fmt: skip
+    ):
         parameters.append(inspect.Parameter(name, keyword, default=default, annotation=kind))
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}

@@ -9,9 +9,7 @@ import typer
 
 from qbcd.cli.output import Output
 
-Directory = Annotated[
-    Path, typer.Option("--directory", metavar="DIR", help="Where configuration and event files go.")
-]  # fmt: skip
+Directory = Annotated[Path, typer.Option("--directory", metavar="DIR", help="Where configuration and event files go.")]
 Keep = Annotated[bool, typer.Option("--keep", help="Leave the server running until Ctrl-C, to look around.")]
 
 

@@ -119,9 +119,7 @@ def _read(one: StreamStatus) -> str:
     return "\n".join(found) or _NONE
 
 
-_OUTCOMES = {
-    "ok": "changes", "empty": "no change", "failed": "[red]failed[/]", "refused": "[red]refused[/]",
-}  # fmt: skip
+_OUTCOMES = {"ok": "changes", "empty": "no change", "failed": "[red]failed[/]", "refused": "[red]refused[/]"}
 
 
 def _ago(at: float) -> str:

@@ -48,10 +48,14 @@ def run(
 
         report = _aside(
             lambda: project.run(
-                streams or (), once=once, accept_deletes=accept_deletes, accept_source=accept_source, told=told,
+                streams or (),
+                once=once,
+                accept_deletes=accept_deletes,
+                accept_source=accept_source,
+                told=told,
                 stop=stop,
             )
-        )  # fmt: skip
+        )
     return 0 if stop.is_set() and not once else report.exit_code
 
 

@@ -69,7 +69,9 @@ def check(output: Output, streams: StreamNames = None) -> int:
 
 def _data(output: Output, finding: Finding) -> dict[str, object]:
     data: dict[str, object] = {
-        "subject": finding.subject, "level": finding.level, "message": output.masked(finding.message),
+        "subject": finding.subject,
+        "level": finding.level,
+        "message": output.masked(finding.message),
         "stream": finding.stream,
-    }  # fmt: skip
+    }
     return data if finding.error is None else data | output.as_data(finding.error)

@@ -74,9 +74,11 @@ _SCHEMA = {
     "anyOf": [
         {"enum": [OFF]},
         {
-            "type": "object", "properties": {"every": DURATION_SCHEMA}, "required": ["every"],
+            "type": "object",
+            "properties": {"every": DURATION_SCHEMA},
+            "required": ["every"],
             "additionalProperties": False,
         },
     ]
-}  # fmt: skip
+}
 Audit = Annotated[AuditConfig, WithJsonSchema(_SCHEMA)]

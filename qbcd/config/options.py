@@ -8,12 +8,7 @@ from typing import Any
 from qbcd.config.fields import Section
 from qbcd.config.sink_options import BUILT_SINKS, SINK_OPTIONS, AnySink, SinkConfig
 from qbcd.config.strategy_base import StrategyConfig
-from qbcd.config.strategy_options import (
-    BUILT_STRATEGIES,
-    PLANNED_STRATEGIES,
-    STRATEGY_OPTIONS,
-    AnyStrategy,
-)
+from qbcd.config.strategy_options import BUILT_STRATEGIES, PLANNED_STRATEGIES, STRATEGY_OPTIONS, AnyStrategy
 from qbcd.config.strategy_values import Pace, Sweep
 
 __all__ = [

@@ -17,9 +17,12 @@ RESERVED_SINK = "python"
 def check_rules(config: ProjectConfig, document: Document) -> list[Problem]:
     """Everything that is wrong between the sections of a configuration whose sections are right by themselves."""
     return [
-        *_names(config), *_secrets(config, document), *_tables(config, document), *_shared_folders(config),
+        *_names(config),
+        *_secrets(config, document),
+        *_tables(config, document),
+        *_shared_folders(config),
         *check_strategies(config),
-    ]  # fmt: skip
+    ]
 
 
 def _names(config: ProjectConfig) -> Iterator[Problem]:

@@ -72,8 +72,11 @@ class OtherSink(SinkConfig):
 
 
 SINK_OPTIONS: dict[str, type[SinkConfig]] = {
-    "jsonl": JsonlSink, "parquet": ParquetSink, "console": ConsoleSink, _OTHER: OtherSink,
-}  # fmt: skip
+    "jsonl": JsonlSink,
+    "parquet": ParquetSink,
+    "console": ConsoleSink,
+    _OTHER: OtherSink,
+}
 
 
 def _sink(value: Any) -> Any:

@@ -273,9 +273,15 @@ AnyOptions = Annotated[
     Discriminator("type"),
 ]
 STRATEGY_OPTIONS: dict[str, type[StrategyConfig]] = {
-    "mds": MdsOptions, "id_rcs": IdRcsOptions, "ts": TsOptions, "tdi": TdiOptions, "atdi": AtdiOptions,
-    "tlcs": TlcsOptions, "id": IdOptions, "vbd": VbdOptions,
-}  # fmt: skip
+    "mds": MdsOptions,
+    "id_rcs": IdRcsOptions,
+    "ts": TsOptions,
+    "tdi": TdiOptions,
+    "atdi": AtdiOptions,
+    "tlcs": TlcsOptions,
+    "id": IdOptions,
+    "vbd": VbdOptions,
+}
 BUILT_STRATEGIES = tuple(STRATEGY_OPTIONS)
 
 

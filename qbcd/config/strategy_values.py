@@ -30,8 +30,12 @@ def _columns(value: Any) -> Any:
 
 def _one_meaning(names: tuple[str, ...]) -> tuple[str, ...]:
     if SYSTEM_VERSION in names and len(names) > 1:
-        raise wrong("<value> cannot be combined with columns", "name it alone", at=names.index(SYSTEM_VERSION),
-                    value=SYSTEM_VERSION)  # fmt: skip
+        raise wrong(
+            "<value> cannot be combined with columns",
+            "name it alone",
+            at=names.index(SYSTEM_VERSION),
+            value=SYSTEM_VERSION,
+        )
     return names
 
 
@@ -99,8 +103,11 @@ class Pace(Section):
 
 _NAME_SCHEMA = {"type": "string"}
 _SWEEP_SCHEMA = {
-    "type": "object", "properties": {"every": DURATION_SCHEMA}, "required": ["every"], "additionalProperties": False,
-}  # fmt: skip
+    "type": "object",
+    "properties": {"every": DURATION_SCHEMA},
+    "required": ["every"],
+    "additionalProperties": False,
+}
 
 Columns = Annotated[
     tuple[Filled, ...],
@@ -110,9 +117,7 @@ Columns = Annotated[
     WithJsonSchema({"anyOf": [_NAME_SCHEMA, {"type": "array", "items": _NAME_SCHEMA, "minItems": 1}]}),
 ]
 FixedZone = Annotated[
-    str,
-    PlainValidator(_zone),
-    WithJsonSchema({"type": "string", "pattern": rf"^(UTC|{_OFFSET.pattern})$"}),
+    str, PlainValidator(_zone), WithJsonSchema({"type": "string", "pattern": rf"^(UTC|{_OFFSET.pattern})$"})
 ]
 Scalar = Annotated[
     bool | int | str, PlainValidator(_scalar), WithJsonSchema({"type": ["boolean", "integer", "string"]})

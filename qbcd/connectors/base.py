@@ -227,9 +227,14 @@ class Connector(OptionalPrimitives, ABC):
     # -- statement primitives (arguments in, whole statement out, in the connector's own dialect) ---------------------
     @abstractmethod
     def per_range(
-        self, select: Sequence[str], relation: str, key: Sequence[Column], ranges: Sequence[KeyRange], *,
+        self,
+        select: Sequence[str],
+        relation: str,
+        key: Sequence[Column],
+        ranges: Sequence[KeyRange],
+        *,
         aggregate: bool,
-    ) -> str:  # fmt: skip
+    ) -> str:
         """One statement that answers for many ranges: ``SELECT range_id, <select> FROM relation t WHERE key in range``.
 
         Args:

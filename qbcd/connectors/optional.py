@@ -73,9 +73,13 @@ class OptionalPrimitives(FollowingPrimitives, LeafPrimitives):
         raise UnsupportedPrimitive(self.name, "key_text")
 
     def of_keys(
-        self, select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]],
+        self,
+        select: Sequence[str],
+        relation: str,
+        key: Sequence[Column],
+        keys: Sequence[Sequence[str]],
         ids: Sequence[int] = (),
-    ) -> str:  # fmt: skip
+    ) -> str:
         """``SELECT <select> FROM relation t`` of the rows with the given keys, each found through the key's index.
 
         Asked of connectors that export snapshots, in which a row that is not found again is an error.

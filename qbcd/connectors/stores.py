@@ -35,9 +35,12 @@ TABLE_OPTIONS: Mapping[str, Any] = {
     f"{name}_{option}": value
     for name, collation in _COLLATIONS.items()
     for option, value in (
-        ("engine", "InnoDB"), ("default_charset", "utf8mb4"), ("collate", collation), ("row_format", "DYNAMIC"),
+        ("engine", "InnoDB"),
+        ("default_charset", "utf8mb4"),
+        ("collate", collation),
+        ("row_format", "DYNAMIC"),
     )
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -169,8 +172,14 @@ _STORES: dict[str, StoreFacts] = {
         connect_args={"timeout": 30.0},
         contention=("database is locked", "database table is locked", "database schema is locked"),
         damage=(
-            "file is not a database", "database disk image is malformed", "malformed database schema",
-            "file is encrypted", "unsupported file format", "no such table", "no such column", "Could not decode",
+            "file is not a database",
+            "database disk image is malformed",
+            "malformed database schema",
+            "file is encrypted",
+            "unsupported file format",
+            "no such table",
+            "no such column",
+            "Could not decode",
         ),
     ),
     "postgresql": StoreFacts(
@@ -195,7 +204,7 @@ _STORES: dict[str, StoreFacts] = {
         contention=("55P03", "40001", "40P01"),
     ),
     **{name: _family(f"{name}+pymysql") for name in _FAMILY},
-}  # fmt: skip
+}
 
 
 def store_facts(dialect: str) -> StoreFacts:

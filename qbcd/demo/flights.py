@@ -90,11 +90,7 @@ _NEW_KEY = TableChanges(inserted=1, deleted=1)
 # newest flights, so a second day can follow the first. Nothing is random, no row is touched twice.
 _DAY = (
     # Cancelled flights of the last week leave the schedule.
-    (
-        "flights",
-        _DELETE,
-        "DELETE FROM flights WHERE dep_time IS NULL AND time_hour >= %(newest)s - interval '6 days'",
-    ),
+    ("flights", _DELETE, "DELETE FROM flights WHERE dep_time IS NULL AND time_hour >= %(newest)s - interval '6 days'"),
     # A quarter of the flights of the last three days arrived later than first told.
     (
         "flights",

@@ -32,12 +32,7 @@ _ACCOUNTS = ("nobody", "postgres", "daemon")
 _TEMPORARY = ("/tmp", "/var/tmp")
 
 # No durability: the data is made anew each time, and a crash of the machine ends the owner too.
-_DEFAULTS: Mapping[str, Setting] = {
-    "fsync": False,
-    "full_page_writes": False,
-    "timezone": "UTC",
-    "log_timezone": "UTC",
-}
+_DEFAULTS: Mapping[str, Setting] = {"fsync": False, "full_page_writes": False, "timezone": "UTC", "log_timezone": "UTC"}
 
 # Waits until the owner's end of the pipe closes, which the kernel does for it even after kill -9, then cleans up.
 _WATCHDOG = """

@@ -44,9 +44,13 @@ def costs(spent: Mapping[str, Cost]) -> Table:
         column.justify = "right"
     for stream, cost in spent.items():
         table.add_row(
-            stream, words.counted(cost.rows_scanned, "row"), words.counted(cost.rows_shipped, "row"),
+            stream,
+            words.counted(cost.rows_scanned, "row"),
+            words.counted(cost.rows_shipped, "row"),
             words.size(cost.bytes_shipped) if cost.bytes_shipped else "-",
-            f"{cost.dirty:,} of {cost.ranges:,}" if cost.ranges else "-", words.duration(cost.seconds),
-            "yes" if cost.spark else "no", style="" if stream == TOGETHER else "dim",
-        )  # fmt: skip
+            f"{cost.dirty:,} of {cost.ranges:,}" if cost.ranges else "-",
+            words.duration(cost.seconds),
+            "yes" if cost.spark else "no",
+            style="" if stream == TOGETHER else "dim",
+        )
     return table

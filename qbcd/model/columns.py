@@ -9,9 +9,22 @@ from typing import Any, Literal
 
 Comparison = Literal["typed", "bytes", "text"]
 TravelKind = Literal[
-    "boolean", "int16", "int32", "int64", "uint64", "float32", "float64",
-    "decimal", "text", "binary", "date", "time", "timestamp", "timestamptz", "array",
-]  # fmt: skip
+    "boolean",
+    "int16",
+    "int32",
+    "int64",
+    "uint64",
+    "float32",
+    "float64",
+    "decimal",
+    "text",
+    "binary",
+    "date",
+    "time",
+    "timestamp",
+    "timestamptz",
+    "array",
+]
 
 
 @dataclass(frozen=True)

@@ -87,15 +87,13 @@ class StreamPlan:
         return {
             "table": [self.table.schema, self.table.name],
             "key": [c.name for c in self.key],
-            "columns": [
-                [c.name, c.sql_type, c.collation, c.comparison, asdict(c.travel)] for c in self.captured
-            ],
+            "columns": [[c.name, c.sql_type, c.collation, c.comparison, asdict(c.travel)] for c in self.captured],
             "encoding": {c.name: c.encoding for c in self.captured},
             "means": {c.name: meaning for c in self.captured if (meaning := c.meaning(ordered=c in self.key))},
             "where": self.where,
             "strategy": self.strategy,
             **({"query": self.table.query, "views": self.table.views} if self.table.query else {}),
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True)

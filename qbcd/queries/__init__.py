@@ -14,6 +14,16 @@ from qbcd.queries.views import compared_elsewhere, parse_view
 from qbcd.queries.words import words_of
 
 __all__ = [
-    "BaseTable", "CapturedQuery", "Output", "Relation", "Unfit", "base_tables", "compared_elsewhere", "folded",
-    "parse_query", "parse_view", "relation_of", "words_of",
-]  # fmt: skip
+    "BaseTable",
+    "CapturedQuery",
+    "Output",
+    "Relation",
+    "Unfit",
+    "base_tables",
+    "compared_elsewhere",
+    "folded",
+    "parse_query",
+    "parse_view",
+    "relation_of",
+    "words_of",
+]

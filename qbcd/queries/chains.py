@@ -109,8 +109,9 @@ class Chain:
         crossed = not isinstance(self._items[number], exp.Table) and self._held(self._items[number])
         return [
             replace(arm.joined(self._relation(number, arm), "", on), crossed=arm.crossed or crossed)
-            for arm in arms if not rejects(conjuncts(on), arm.empty)
-        ]  # fmt: skip
+            for arm in arms
+            if not rejects(conjuncts(on), arm.empty)
+        ]
 
     def _left(self, arms: list[Arm], number: int, on: Tree | None, held: bool, certain: bool) -> list[Arm]:
         seen = self._referenced([number], number)

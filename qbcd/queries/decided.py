@@ -57,11 +57,39 @@ BY_OTHERS = (Alike.OWN, Alike.VARIED)  # a comparison may tell equal ones apart
 _COMPARING = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is)
 _OPERANDS = (exp.Column, exp.Literal, exp.Null, exp.Boolean)
 _SAME = frozenset(
-    exp.DataType.Type[name] for name in ("TEXT", "VARCHAR", "SMALLINT", "INT", "BIGINT", "DATE", "DATETIME",
-    "TIMESTAMP", "TIMESTAMPTZ", "TIME", "BOOLEAN", "UUID")
-)  # fmt: skip
-_NO_TEXTS = (exp.And, exp.Or, exp.Coalesce, exp.Case, exp.If, exp.Nullif, exp.Greatest, exp.Least, exp.Abs, exp.Mod,
-             exp.Extract, exp.Year, exp.Month, exp.Day, exp.Date)  # fmt: skip
+    exp.DataType.Type[name]
+    for name in (
+        "TEXT",
+        "VARCHAR",
+        "SMALLINT",
+        "INT",
+        "BIGINT",
+        "DATE",
+        "DATETIME",
+        "TIMESTAMP",
+        "TIMESTAMPTZ",
+        "TIME",
+        "BOOLEAN",
+        "UUID",
+    )
+)
+_NO_TEXTS = (
+    exp.And,
+    exp.Or,
+    exp.Coalesce,
+    exp.Case,
+    exp.If,
+    exp.Nullif,
+    exp.Greatest,
+    exp.Least,
+    exp.Abs,
+    exp.Mod,
+    exp.Extract,
+    exp.Year,
+    exp.Month,
+    exp.Day,
+    exp.Date,
+)
 _TEXTS = (exp.Lower, exp.Upper, exp.JSONExtractScalar, exp.TimeToStr)  # which are texts, whatever they are made of
 
 

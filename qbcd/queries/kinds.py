@@ -77,8 +77,7 @@ class Kinds:
         if isinstance(item, (exp.Max, exp.Min, exp.Lower, exp.Upper, exp.Trim, exp.Neg)):
             return self._of(item.this)
         made = [self._of(part) for part in item.find_all(exp.Column, exp.Cast) if part is not item]
-        return {(type(item).__name__, item.name if isinstance(item, exp.Anonymous) else "",
-                 frozenset().union(*made))}  # fmt: skip
+        return {(type(item).__name__, item.name if isinstance(item, exp.Anonymous) else "", frozenset().union(*made))}
 
     def _of_base(self, table: Name, name: str) -> Any:
         if self._column_of is None:

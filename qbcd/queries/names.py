@@ -105,8 +105,11 @@ def shadowed(expanded: Tree, plain: Tree) -> str:
 
 def _shadowed(one: exp.Select, other: exp.Select) -> Iterator[str]:
     joins = list(zip(one.args.get("joins") or (), other.args.get("joins") or (), strict=True))
-    parts = [*zip(one.expressions, other.expressions, strict=True), *((a.args.get("on"), b.args.get("on"))
-             for a, b in joins), (one.args.get("where"), other.args.get("where"))]  # fmt: skip
+    parts = [
+        *zip(one.expressions, other.expressions, strict=True),
+        *((a.args.get("on"), b.args.get("on")) for a, b in joins),
+        (one.args.get("where"), other.args.get("where")),
+    ]
     groups = [select.args["group"].expressions if select.args.get("group") else [] for select in (one, other)]
     parts += [(a, b) for a, b in zip(*groups, strict=False) if not isinstance(b, exp.Column)]
     for mine, theirs in parts:

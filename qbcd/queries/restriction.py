@@ -83,9 +83,7 @@ class Restriction:
         trait = trait_of(select, position, self._unknown)
         return trait.known and not (trait.loose and trait.alike in BY_OTHERS)
 
-    def _columns(
-        self, mine: Tree, alias: str, optional: bool, equal: Sequence[Tree]
-    ) -> tuple[list[str], list[str]]:  # fmt: skip
+    def _columns(self, mine: Tree, alias: str, optional: bool, equal: Sequence[Tree]) -> tuple[list[str], list[str]]:
         """Columns of a derived table that equal `mine` wherever its row matters: of its kind, and of another."""
         found = [mine] if not optional else []
         for test in equal:

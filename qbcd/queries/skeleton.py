@@ -21,11 +21,42 @@ LARGEST = 5000  # SELECTs within the statement that asks for keys
 _GROUPING = (exp.Group, exp.AggFunc, exp.Distinct)
 # What fails of no row.
 _SAFE = (
-    exp.Alias, exp.And, exp.Between, exp.Boolean, exp.Coalesce, exp.Column, exp.EQ, exp.Exists, exp.From, exp.GT,
-    exp.GTE, exp.Identifier, exp.In, exp.Is, exp.Join, exp.LT, exp.LTE, exp.Like, exp.Literal, exp.Lower, exp.NEQ,
-    exp.Not, exp.Null, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Or, exp.Order, exp.Ordered, exp.Paren, exp.Query,
-    exp.Table, exp.TableAlias, exp.Tuple, exp.Upper, exp.Where,
-)  # fmt: skip
+    exp.Alias,
+    exp.And,
+    exp.Between,
+    exp.Boolean,
+    exp.Coalesce,
+    exp.Column,
+    exp.EQ,
+    exp.Exists,
+    exp.From,
+    exp.GT,
+    exp.GTE,
+    exp.Identifier,
+    exp.In,
+    exp.Is,
+    exp.Join,
+    exp.LT,
+    exp.LTE,
+    exp.Like,
+    exp.Literal,
+    exp.Lower,
+    exp.NEQ,
+    exp.Not,
+    exp.Null,
+    exp.NullSafeEQ,
+    exp.NullSafeNEQ,
+    exp.Or,
+    exp.Order,
+    exp.Ordered,
+    exp.Paren,
+    exp.Query,
+    exp.Table,
+    exp.TableAlias,
+    exp.Tuple,
+    exp.Upper,
+    exp.Where,
+)
 
 
 class Skeleton:
@@ -47,10 +78,14 @@ class Skeleton:
     """
 
     def __init__(
-        self, prepared: Prepared, key: Sequence[str], plain: Callable[[str], bool] = lambda name: False,
-        alike: Callable[[Name, str], Alike] = lambda table, column: Alike.SAME, texts: Alike = Alike.SAME,
+        self,
+        prepared: Prepared,
+        key: Sequence[str],
+        plain: Callable[[str], bool] = lambda name: False,
+        alike: Callable[[Name, str], Alike] = lambda table, column: Alike.SAME,
+        texts: Alike = Alike.SAME,
         kinds: Kinds | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.prepared, self.key = prepared, tuple(key)
         self._kinds = kinds or Kinds(prepared)
         for reason in filter(None, [*refusals(prepared.tree, plain), self._kinds.mixed()]):

@@ -9,9 +9,16 @@ from sqlglot import Token, TokenType
 from sqlglot.errors import SqlglotError
 
 _LITERALS = {
-    TokenType.NUMBER, TokenType.STRING, TokenType.BIT_STRING, TokenType.HEX_STRING, TokenType.BYTE_STRING,
-    TokenType.NATIONAL_STRING, TokenType.RAW_STRING, TokenType.HEREDOC_STRING, TokenType.UNICODE_STRING,
-}  # fmt: skip
+    TokenType.NUMBER,
+    TokenType.STRING,
+    TokenType.BIT_STRING,
+    TokenType.HEX_STRING,
+    TokenType.BYTE_STRING,
+    TokenType.NATIONAL_STRING,
+    TokenType.RAW_STRING,
+    TokenType.HEREDOC_STRING,
+    TokenType.UNICODE_STRING,
+}
 
 
 _WHOLE = re.compile(r"-?[0-9]+")

@@ -41,8 +41,10 @@ def compared_elsewhere(query: CapturedQuery, bases: Sequence[Table]) -> tuple[Co
     elsewhere = {
         (alias, column.name): column
         for base, table in zip(query.bases, bases, strict=True)
-        for column in table.columns if column.fact("operators") for alias in ("", base.alias)
-    }  # fmt: skip
+        for column in table.columns
+        if column.fact("operators")
+        for alias in ("", base.alias)
+    }
     if not elsewhere:
         return None
     aliases = {base.alias for base in query.bases}
@@ -111,9 +113,13 @@ def check_written_again(text: str, dialect: str, known: Collection[str]) -> None
 
 
 def check_view(
-    view: Table, columns: Columns, views: Mapping[Name, exp.Query], dialect: str, plain: Callable[[str], bool],
+    view: Table,
+    columns: Columns,
+    views: Mapping[Name, exp.Query],
+    dialect: str,
+    plain: Callable[[str], bool],
     known: Collection[str],
-) -> exp.Query:  # fmt: skip
+) -> exp.Query:
     """The tree of a view that a followed query reads.
 
     Args:

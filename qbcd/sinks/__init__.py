@@ -22,11 +22,7 @@ from qbcd.sinks.parquet import ParquetSink
 __all__ = ["GROUP", "SINKS", "Sink", "SinkBatch", "make_sink", "sink_class", "sink_types"]
 
 GROUP = "qbcd.sinks"
-SINKS: dict[str, type[Sink]] = {
-    "console": ConsoleSink,
-    "jsonl": JsonlSink,
-    "parquet": ParquetSink,
-}
+SINKS: dict[str, type[Sink]] = {"console": ConsoleSink, "jsonl": JsonlSink, "parquet": ParquetSink}
 
 
 def sink_types() -> list[str]:

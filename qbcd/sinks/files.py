@@ -120,8 +120,9 @@ def delivery(sink: str, stream: str, folder: Path) -> Iterator[None]:
     except OSError as error:
         raise DeliveryError(
             f"sink {sink}: {error.strerror or error}: {error.filename or ''}".rstrip(": "),
-            remedy=f"{REMEDY}; the batch stays pending", stream=stream,
-        ) from error  # fmt: skip
+            remedy=f"{REMEDY}; the batch stays pending",
+            stream=stream,
+        ) from error
     except Exception as error:
         said = spark_failure(error)
         if said is None or jdbc_failure(error) is not None:

@@ -106,8 +106,10 @@ class ParquetSink(Sink):
             if not self._complete(header, attempt):
                 raise DeliveryError(
                     f"sink {self.name}: another publisher has taken batch {header.epoch}/{header.seq} over, and "
-                    f"removed files of {attempt}", remedy="the batch stays pending", stream=header.stream,
-                )  # fmt: skip
+                    f"removed files of {attempt}",
+                    remedy="the batch stays pending",
+                    stream=header.stream,
+                )
             remove(target)
             os.rename(attempt, target)
             sync(target.parent)

@@ -13,6 +13,18 @@ from qbcd.sites.values import Detection, Difference, Differences, Held, Settings
 from qbcd.sites.variant import with_variant
 
 __all__ = [
-    "DatabaseSite", "Detection", "Difference", "Differences", "Files", "Held", "Settings", "Site", "SparkSite", "Step",
-    "kept_row", "last_audit", "not_prepared", "with_variant",
-]  # fmt: skip
+    "DatabaseSite",
+    "Detection",
+    "Difference",
+    "Differences",
+    "Files",
+    "Held",
+    "Settings",
+    "Site",
+    "SparkSite",
+    "Step",
+    "kept_row",
+    "last_audit",
+    "not_prepared",
+    "with_variant",
+]

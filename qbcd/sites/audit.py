@@ -45,9 +45,7 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
     known: Sequence[KeyRange] = []
     if row and row.prepared:
         with site.reading() as conn:
-            turn = turn_of(
-                plan, settings, row.checkpoint, site.store.ranges(conn, site.stream), site.store.now(conn)
-            )  # fmt: skip
+            turn = turn_of(plan, settings, row.checkpoint, site.store.ranges(conn, site.stream), site.store.now(conn))
         known = turn.due
     place = f"source {site.source.name}, read only"
     asked = None if known else strategy.cut.bounds(settings.range_size(estimated(plan)))
@@ -71,10 +69,8 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
     window = next_window(strategy.stamp, row if row and row.prepared else None)
     steps += [
         Step("ask whether anything lies in the window", place, strategy.stamp.any_row(window)),
-        Step(
-            "rows of the window, by Spark", place, strategy.window_images(known, window, typed=settings.typed)
-        ),
-    ]  # fmt: skip
+        Step("rows of the window, by Spark", place, strategy.window_images(known, window, typed=settings.typed)),
+    ]
     if plan.option("deletes"):
         steps += [*_checksums(strategy, known, settings, place)]
         steps.append(_fetch(strategy, "keys", strategy.keys(known[:1]), place))
@@ -107,8 +103,9 @@ def _sum(strategy: IdRcs, settings: Settings, place: str) -> list[Step]:
 def _by_connection(title: str, place: str, shares: Sequence[Sequence[Statement]]) -> list[Step]:
     return [
         Step(f"{title}, connection {i} of {len(shares)}", place, statement)
-        for i, share in enumerate(shares, 1) for statement in share
-    ]  # fmt: skip
+        for i, share in enumerate(shares, 1)
+        for statement in share
+    ]
 
 
 def _fetch(strategy: IdRcs, what: str, statement: Statement, place: str) -> Step:
@@ -140,9 +137,10 @@ def _refuse_moved(site: SparkSite, held: Held, error: Exception | None = None) -
         row = site.store.read(conn, site.stream)
     if row is None or (row.version, row.fencing_token) != (held.row.version, held.row.fencing_token):
         raise StateConflict(
-            "another process has gone on with the stream while it was compared", stream=site.stream,
+            "another process has gone on with the stream while it was compared",
+            stream=site.stream,
             remedy="verify it again",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def _compared(site: SparkSite, plan: StreamPlan, held: Held) -> Differences:
@@ -153,9 +151,10 @@ def _compared(site: SparkSite, plan: StreamPlan, held: Held) -> Differences:
     with ExitStack() as stages, site.remembered(plan, held, settings) as snapshot:
         if snapshot.rebase:
             raise SourceChanged(
-                "the server, or the way in which digests are computed, changed since the last poll", stream=site.stream,
+                "the server, or the way in which digests are computed, changed since the last poll",
+                stream=site.stream,
                 remedy=f"qbcd run {site.stream} --once compares every row by its values; verify it then",
-            )  # fmt: skip
+            )
 
         def differing(asked: Sequence[StoredRange]) -> DataFrame:
             fetched = site.fetch(strategy, snapshot, asked, settings, held)
@@ -180,9 +179,15 @@ def _compared(site: SparkSite, plan: StreamPlan, held: Held) -> Differences:
 
 
 def _before_the_mark(
-    site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settings, held: Held, snapshot: Snapshot,
-    dirty: Sequence[StoredRange], stages: ExitStack,
-) -> DataFrame | None:  # fmt: skip
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: RemoteTs,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    dirty: Sequence[StoredRange],
+    stages: ExitStack,
+) -> DataFrame | None:
     """What an audit would repair."""
     before = strategy.stamp.window(None, held.row.checkpoint["mark"]["at"])
     if not dirty or before is None:

@@ -52,9 +52,10 @@ def audit(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, 
     if not site.stopping():
         site.progress("audit: looking for keys that are gone")
         end = Look(
-            [lambda s, part: _stamped(s).sweep(part, reason=AUDIT)], follow=lambda *step: {AUDITED: began},
+            [lambda s, part: _stamped(s).sweep(part, reason=AUDIT)],
+            follow=lambda *step: {AUDITED: began},
             guarded=Deletes.of(held, AUDITING).guarded,
-        )  # fmt: skip
+        )
         yield stepping.take(site, plan, settings, held, end, drop=(AUDITING,))
 
 
@@ -66,8 +67,10 @@ def _rows(strategy: Stamped, window: Window, held: Held) -> Look:
 
     return Look(
         [lambda s, part: _stamped(s).look(part, window, repeats=False, reason=AUDIT)],
-        before=purging.noted(strategy, None, window), follow=remember, guarded=state.guarded,
-    )  # fmt: skip
+        before=purging.noted(strategy, None, window),
+        follow=remember,
+        guarded=state.guarded,
+    )
 
 
 def _stamped(strategy: InSource) -> Stamped:

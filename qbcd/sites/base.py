@@ -125,9 +125,14 @@ class Site(ABC):
             yield Held(row, keeper)
 
     def commit(
-        self, conn: Connection, row: StreamRow, held: Held, header: BatchHeader | None, checkpoint: dict[str, Any],
+        self,
+        conn: Connection,
+        row: StreamRow,
+        held: Held,
+        header: BatchHeader | None,
+        checkpoint: dict[str, Any],
         **fields: Any,
-    ) -> StreamRow:  # fmt: skip
+    ) -> StreamRow:
         """Adds the batch and advances the row, by version and token, in the caller's transaction."""
         held.keeper.check()
         if header is not None:
@@ -273,12 +278,21 @@ def new_header(
 ) -> BatchHeader:
     """The header of the next batch; its fingerprint is drawn once and never again."""
     return BatchHeader(
-        stream=plan.stream, epoch=epoch, seq=held.row.last_batch_seq + 1, ts_ms=ts_ms, counts=counts,
-        sinks=settings.sinks, fingerprint=uuid.uuid4().hex, source=plan.source,
-        table=plan.table.name if plan.table.query else plan.table.label, strategy=plan.strategy,
-        consistency=consistency, key=tuple(c.name for c in plan.key),
-        columns=tuple((c.name, c.travel) for c in plan.captured), one_row=not plan.key and not plan.counted,
-    )  # fmt: skip
+        stream=plan.stream,
+        epoch=epoch,
+        seq=held.row.last_batch_seq + 1,
+        ts_ms=ts_ms,
+        counts=counts,
+        sinks=settings.sinks,
+        fingerprint=uuid.uuid4().hex,
+        source=plan.source,
+        table=plan.table.name if plan.table.query else plan.table.label,
+        strategy=plan.strategy,
+        consistency=consistency,
+        key=tuple(c.name for c in plan.key),
+        columns=tuple((c.name, c.travel) for c in plan.captured),
+        one_row=not plan.key and not plan.counted,
+    )
 
 
 def new_epoch(row: StreamRow) -> int:

@@ -29,8 +29,9 @@ def server_changed(site: DatabaseSite, strategy: InSource, settings: Settings, h
     if changed and strategy.keeps != "rows":
         raise SourceChanged(
             "the server changed, and this stream keeps no old values by which its rows could be compared",
-            stream=site.stream, remedy=f"qbcd reset {site.stream}, then prepare it again; consumers must reload",
-        )  # fmt: skip
+            stream=site.stream,
+            remedy=f"qbcd reset {site.stream}, then prepare it again; consumers must reload",
+        )
     return changed
 
 
@@ -44,9 +45,10 @@ def table_changed(site: DatabaseSite, plan: StreamPlan, strategy: InSource, held
     if surely and strategy.keeps != "rows":
         raise SchemaChanged(
             f"{plan.table.label}, or a column of it, is another one of the same name now, and this stream keeps no old "
-            "values by which its rows could be compared", stream=site.stream,
+            "values by which its rows could be compared",
+            stream=site.stream,
             remedy=f"undo it at the source, or qbcd reset {site.stream} and prepare it again; consumers must reload",
-        )  # fmt: skip
+        )
     return surely or (strategy.keeps == "rows" and is_remade(held.row.checkpoint, plan, surely=False))
 
 

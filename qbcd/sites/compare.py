@@ -151,9 +151,13 @@ def gone(replica: DataFrame, keys: DataFrame) -> DataFrame:
     rows = replica.join(keys.select("key_id"), "key_id", "left_anti")
     none = [F.lit(None).cast(replica.schema[f"c{i}"].dataType).alias(f"a_{i}") for i in range(width)]
     return rows.select(
-        F.lit("d").alias("op"), F.lit(None).cast("string").alias("changed"), *IDENTITY,
-        F.lit(None).cast("long").alias("digest"), *(F.col(f"c{i}").alias(f"b_{i}") for i in range(width)), *none,
-    )  # fmt: skip
+        F.lit("d").alias("op"),
+        F.lit(None).cast("string").alias("changed"),
+        *IDENTITY,
+        F.lit(None).cast("long").alias("digest"),
+        *(F.col(f"c{i}").alias(f"b_{i}") for i in range(width)),
+        *none,
+    )
 
 
 def moves(changes: DataFrame) -> dict[int, tuple[int, int]]:
@@ -166,8 +170,9 @@ def grown(ranges: Sequence[StoredRange], moves: Mapping[int, tuple[int, int]]) -
     """Those of `ranges` that `moves` speaks of, with the counts and checksums that they have then."""
     return [
         replace(r, rows=r.rows + moves[r.range_id][0], checksum=r.checksum + moves[r.range_id][1])
-        for r in ranges if r.range_id in moves
-    ]  # fmt: skip
+        for r in ranges
+        if r.range_id in moves
+    ]
 
 
 def value_columns(rows: DataFrame) -> int:
@@ -180,8 +185,9 @@ def _changed(plan: StreamPlan, both: Sequence[int]) -> str:
     keys = len(plan.key)
     marks = [
         f"CASE WHEN NOT ({_comparable(c, f'b_{i}')} <=> {_comparable(c, f'a_{i}')}) THEN '{i}' END"
-        for i, c in enumerate(plan.captured) if i in both and (i >= keys or c.comparison != "typed")
-    ]  # fmt: skip
+        for i, c in enumerate(plan.captured)
+        if i in both and (i >= keys or c.comparison != "typed")
+    ]
     return f"CASE WHEN op = 'u' THEN {_concat(marks)} END"
 
 
@@ -206,9 +212,13 @@ def baseline(stage: DataFrame, width: int) -> DataFrame:
     """The rows of a baseline as changes of op r."""
     empty = [F.lit(None).cast(stage.schema[f"c{i}"].dataType).alias(f"b_{i}") for i in range(width)]
     return stage.select(
-        F.lit("r").alias("op"), F.lit(None).cast("string").alias("changed"), *IDENTITY, "digest",
-        *empty, *(F.col(f"c{i}").alias(f"a_{i}") for i in range(width)),
-    )  # fmt: skip
+        F.lit("r").alias("op"),
+        F.lit(None).cast("string").alias("changed"),
+        *IDENTITY,
+        "digest",
+        *empty,
+        *(F.col(f"c{i}").alias(f"a_{i}") for i in range(width)),
+    )
 
 
 def numbered(changes: DataFrame, seq: int, *, few: bool = False) -> DataFrame:

@@ -40,9 +40,15 @@ DENSITY = "density"  # in the checkpoint
 
 
 def poll(
-    site: SparkSite, plan: StreamPlan, strategy: IdRcs, settings: Settings, held: Held,
-    moves: Mapping[str, Any] | None = None, *, audit: bool = False,
-) -> Detection:  # fmt: skip
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: IdRcs,
+    settings: Settings,
+    held: Held,
+    moves: Mapping[str, Any] | None = None,
+    *,
+    audit: bool = False,
+) -> Detection:
     """Compares every range whose checksum says that it differs; `moves` goes into the checkpoint.
 
     As an `audit` it reads all rows, and compares their values: two that have the same digest are told apart then.
@@ -139,9 +145,16 @@ def _is_whole(snapshot: Snapshot) -> bool:
 
 
 def _noted(
-    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, wanted: Look, held: Held, found: Found, *,
+    site: SparkSite,
+    strategy: IdRcs,
+    snapshot: Snapshot,
+    turn: Turn,
+    wanted: Look,
+    held: Held,
+    found: Found,
+    *,
     by_key: bool,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """When the last audit was, how densely changes lay, and what leaves add up to: by these the next poll goes."""
     events, spared = sum(found.counts.values()), by_key and not wanted.leaves
     may = leaves.may_be_asked(strategy, snapshot, turn)
@@ -157,9 +170,17 @@ def _noted(
 
 
 def _compare(
-    site: SparkSite, plan: StreamPlan, strategy: IdRcs, settings: Settings, held: Held, snapshot: Snapshot,
-    fetched: Part, wanted: Look, turn: Turn, moves: Mapping[str, Any],
-) -> BatchHeader | None:  # fmt: skip
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: IdRcs,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    fetched: Part,
+    wanted: Look,
+    turn: Turn,
+    moves: Mapping[str, Any],
+) -> BatchHeader | None:
     """Compares stage and replica, stages the batch and commits; the source is not asked again."""
     try:
         step = _compare_stage(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn, moves)
@@ -174,9 +195,17 @@ def _compare(
 
 
 def _compare_stage(
-    site: SparkSite, plan: StreamPlan, strategy: IdRcs, settings: Settings, held: Held, snapshot: Snapshot,
-    fetched: Part, wanted: Look, turn: Turn, moves: Mapping[str, Any],
-) -> tuple[BatchHeader | None, dict[str, Any], list[StoredRange], Taken | None]:  # fmt: skip
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: IdRcs,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    fetched: Part,
+    wanted: Look,
+    turn: Turn,
+    moves: Mapping[str, Any],
+) -> tuple[BatchHeader | None, dict[str, Any], list[StoredRange], Taken | None]:
     """What `switch` commits: batch, checkpoint, ranges that stay where they are, those that do not."""
     site.progress(f"comparing {len(wanted.asked):,} ranges with the replica")
     stage = compare.gathered(site.stage(strategy, fetched, settings), wanted.rows)
@@ -187,7 +216,7 @@ def _compare_stage(
     found = write_batch(site, plan, settings, held, changes, wanted.rows, turn.state)
     header, checkpoint = _staged(
         site, plan, strategy, settings, held, snapshot, found, wanted, turn, moves, by_key=False
-    )  # fmt: skip
+    )
     stay = [] if wanted.taken else [read[r.range_id] for r in wanted.kept]
     left = [read[r.range_id] for r in (wanted.asked if wanted.taken else wanted.children)]
     taken = None
@@ -200,21 +229,38 @@ def _compare_stage(
 
 
 def _keep_streamed(
-    site: SparkSite, plan: StreamPlan, strategy: IdRcs, settings: Settings, held: Held, snapshot: Snapshot,
-    streamed: Streamed, wanted: Look, turn: Turn,
-) -> BatchHeader | None:  # fmt: skip
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: IdRcs,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    streamed: Streamed,
+    wanted: Look,
+    turn: Turn,
+) -> BatchHeader | None:
     """Commits what was compared already; of the ranges the source said what all of each is."""
     header, checkpoint = _staged(
         site, plan, strategy, settings, held, snapshot, streamed.found, wanted, turn, {}, by_key=streamed.by_key
-    )  # fmt: skip
+    )
     switch(site, settings, held, header, checkpoint, turn.visited(wanted.kept))
     return header
 
 
 def _staged(
-    site: SparkSite, plan: StreamPlan, strategy: IdRcs, settings: Settings, held: Held, snapshot: Snapshot,
-    found: Found, wanted: Look, turn: Turn, moves: Mapping[str, Any], *, by_key: bool,
-) -> tuple[BatchHeader | None, dict[str, Any]]:  # fmt: skip
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: IdRcs,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    found: Found,
+    wanted: Look,
+    turn: Turn,
+    moves: Mapping[str, Any],
+    *,
+    by_key: bool,
+) -> tuple[BatchHeader | None, dict[str, Any]]:
     """Header and checkpoint of a batch that is written, of rows that were looked up by key or not."""
     noted = _noted(site, strategy, snapshot, turn, wanted, held, found, by_key=by_key)
     moves = {**noted, **turn.found(site, plan, held, found), **moves}

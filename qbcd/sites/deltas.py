@@ -170,10 +170,11 @@ def _check_meaning(plan: StreamPlan, then: Mapping[str, Any], now: Mapping[str, 
         if others:
             raise SchemaChanged(
                 f"the query speaks of column {others[0]!r} of {name} now, and did not before: columns were added, "
-                "dropped or renamed, and its text has another meaning", stream=plan.stream,
+                "dropped or renamed, and its text has another meaning",
+                stream=plan.stream,
                 remedy="write in the query whose each column is; then qbcd reset and prepare it again, or undo the "
                 "change at the source",
-            )  # fmt: skip
+            )
 
 
 def _sweep_due(site: DatabaseSite, strategy: VbdDelta, held: Held) -> float:

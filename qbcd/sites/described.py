@@ -55,8 +55,9 @@ def audits(site: DatabaseSite, plan: StreamPlan, row: StreamRow | None) -> list[
         whole = strategy.all_differences(part, AUDIT)
         filled = [
             Step(f"audit: take {of.name} into its lineage anew", "the same transaction", statement)
-            for of in strategy.lineages for statement in (of.empty(), of.fill())
-        ]  # fmt: skip
+            for of in strategy.lineages
+            for statement in (of.empty(), of.fill())
+        ]
         return [Step("audit: compare the whole query with the replica, into the outbox", place, whole), *filled]
     assert isinstance(strategy, Stamped)
     until = Window(None, next_window(strategy, prepared).hi)
@@ -132,8 +133,11 @@ def comparison(strategy: InSource, row: StreamRow) -> list[Callable[[Part], Stat
         Refused: There is no replica to compare with.
     """
     if strategy.keeps == "nothing":
-        raise Refused("it keeps no replica, so there is nothing to compare", stream=strategy.plan.stream,
-                      remedy="replica: keys, or checksums: table, keep something")  # fmt: skip
+        raise Refused(
+            "it keeps no replica, so there is nothing to compare",
+            stream=strategy.plan.stream,
+            remedy="replica: keys, or checksums: table, keep something",
+        )
     if not isinstance(strategy, Stamped):
         return [strategy.differences]
     mark = row.checkpoint.get("mark")

@@ -32,17 +32,20 @@ if TYPE_CHECKING:
 Fields = Sequence[tuple[str, str]]
 PASSING = "passing"  # the kind of parts that are read once and let go
 _USUAL = {
-    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false", "parquet.page.write-checksum.enabled": "true",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "parquet.page.write-checksum.enabled": "true",
     "parquet.page.row.count.limit": "5000",  # of a few ranges few pages are read; files hardly grow by it
     "parquet.block.size": "33554432",  # each task holds a group of rows: of the usual size, two fill a small heap
-}  # fmt: skip
+}
 _PLAIN = {**_USUAL, "compression": "uncompressed", "parquet.enable.dictionary": "false"}  # such parts, written fast
 # Whatever the session says. Vectored reads take direct memory for a whole row group at once, which each thread that
 # reads keeps; once there is none left, the thread dies and the task waits for it for ever.
 _READ = {
-    "ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "parquet.page.verify-checksum.enabled": "true",
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "parquet.page.verify-checksum.enabled": "true",
     "parquet.hadoop.vectored.io.enabled": "false",
-}  # fmt: skip
+}
 END = 1 << 18  # bytes of a file's end that are hashed: its footer and, unless they are many, the indexes of its pages
 
 
@@ -130,10 +133,11 @@ class Files:
         """
         if not self.root.is_dir():
             raise StateConflict(
-                f"the workdir {self.workdir} does not hold this stream's files", stream=self.stream,
+                f"the workdir {self.workdir} does not hold this stream's files",
+                stream=self.stream,
                 remedy="share one workdir among all hosts of the project, or bring the prepared one back; "
                 f"qbcd reset {self.stream} --discard begins anew",
-            )  # fmt: skip
+            )
 
     def write(self, frame: DataFrame, fields: Fields, kind: str, held: Held, source: Source | None = None) -> Part:
         """Evaluates `frame` once into a new part; no commit names it yet. It is durable, unless it is a passing one.
@@ -192,7 +196,7 @@ class Files:
                     stream=self.stream,
                     remedy="is the workdir the one that was prepared, and shared by all hosts of the project? restore "
                     f"it, or qbcd reset {self.stream} --discard",
-                )  # fmt: skip
+                )
 
     def keep(self, kind: str, content: bytes, held: Held) -> str:
         """Writes bytes that are no rows into a folder of their own, durably, and returns its name."""

@@ -56,9 +56,11 @@ def _refuse_otherwise(source: Source, session: Session, strategy: VbdDelta, plac
         problem = source.explain(error, plan.stream).what
     if problem:
         raise Refused(
-            f"variant delta cannot write the query in the form that it needs: {problem}", stream=plan.stream,
-            where=place("variant"), remedy="take variant compare or checksum",
-        )  # fmt: skip
+            f"variant delta cannot write the query in the form that it needs: {problem}",
+            stream=plan.stream,
+            where=place("variant"),
+            remedy="take variant compare or checksum",
+        )
 
 
 def refuse_mark(source: Source, session: Session, strategy: Stamped, place: Place) -> None:
@@ -68,15 +70,20 @@ def refuse_mark(source: Source, session: Session, strategy: Stamped, place: Plac
     if strategy.system:
         problem = connector.system_mark_problem(conn, "", plan.table)
         if problem:
-            raise UnsafeWatermark(problem, stream=plan.stream, where=place("timestamp"),
-                                  remedy="use a time-stamp column, or id_rcs")  # fmt: skip
+            raise UnsafeWatermark(
+                problem, stream=plan.stream, where=place("timestamp"), remedy="use a time-stamp column, or id_rcs"
+            )
         return
     refuse_blind(source, session, plan, connector.high_water(conn).blind)
     if strategy.kind == "counter":
         _refuse_counter(source, session, strategy, place)
     elif plan.option("counter"):
-        raise ConfigError(f"time-stamp {strategy.names[0]!r} is no counter", stream=plan.stream, where=place("counter"),
-                          remedy="remove `counter`")  # fmt: skip
+        raise ConfigError(
+            f"time-stamp {strategy.names[0]!r} is no counter",
+            stream=plan.stream,
+            where=place("counter"),
+            remedy="remove `counter`",
+        )
 
 
 def _refuse_counter(source: Source, session: Session, strategy: Stamped, place: Place) -> None:
@@ -85,24 +92,29 @@ def _refuse_counter(source: Source, session: Session, strategy: Stamped, place: 
     told = source.connector.counter_problem(session.connection, plan.table, column)
     if told.refused:
         raise UnsafeWatermark(
-            f"column {column.name!r} is no watermark: {told.refused}", stream=plan.stream, where=place("timestamp"),
+            f"column {column.name!r} is no watermark: {told.refused}",
+            stream=plan.stream,
+            where=place("timestamp"),
             remedy="use a time-stamp column, or id_rcs, mds or id",
-        )  # fmt: skip
+        )
     if told.vouched or plan.option("counter"):
         return
     seen = session.one(strategy.repeated())
     if int(seen.rows_seen) and not int(seen.values_seen):
         raise UnsafeWatermark(
-            f"column {column.name!r} is NULL in every row: it tells of no change", stream=plan.stream,
-            where=place("timestamp"), remedy="name a column that each insert and update sets",
-        )  # fmt: skip
+            f"column {column.name!r} is NULL in every row: it tells of no change",
+            stream=plan.stream,
+            where=place("timestamp"),
+            remedy="name a column that each insert and update sets",
+        )
     if int(seen.rows_seen) > 1 and seen.values_seen < seen.rows_seen and int(seen.greatest or 0) < int(seen.rows_seen):
         raise UnsafeWatermark(
             f"column {column.name!r} holds {seen.values_seen} different values up to {seen.greatest} in "
             f"{seen.rows_seen} rows: it looks like a version of each row, which does not grow over the whole table",
-            stream=plan.stream, where=place("timestamp"),
+            stream=plan.stream,
+            where=place("timestamp"),
             remedy="if every change takes a number larger than all before it in the table, say  counter: table",
-        )  # fmt: skip
+        )
 
 
 def _refuse_rights(source: Source, session: Session, strategy: InSource, place: Place) -> None:
@@ -116,9 +128,11 @@ def _refuse_rights(source: Source, session: Session, strategy: InSource, place: 
         lacking, option = connector.index_right(conn, table), "create_index"
     if lacking:
         raise MissingPrivilege(
-            f"{lacking}, which option {option} needs", stream=strategy.plan.stream, where=place(option),
+            f"{lacking}, which option {option} needs",
+            stream=strategy.plan.stream,
+            where=place(option),
             remedy="grant it, or take the option out",
-        )  # fmt: skip
+        )
 
 
 def _refuse_unordered(source: Source, session: Session, strategy: InSource, place: Place) -> None:
@@ -132,9 +146,11 @@ def _refuse_unordered(source: Source, session: Session, strategy: InSource, plac
     why = f"index {other} cannot answer an interval of keys" if other else f"no index begins with {first}"
     raise Refused(
         f"key ({', '.join(c.name for c in plan.key)}) of {plan.table.schema}.{plan.table.name} has no index in its "
-        f"order ({why}), so that each range would read the whole table", stream=plan.stream, where=place("type"),
+        f"order ({why}), so that each range would read the whole table",
+        stream=plan.stream,
+        where=place("type"),
         remedy="create one, or use mds or id_rcs",
-    )  # fmt: skip
+    )
 
 
 # -- what is dearer than it needs to be --------------------------------------------------------------------------------

@@ -54,9 +54,15 @@ class Deletes:
 
 
 def check_guards(
-    project: ProjectState, settings: Settings, held: Held, *, deletes: int, before: int, after: int,
+    project: ProjectState,
+    settings: Settings,
+    held: Held,
+    *,
+    deletes: int,
+    before: int,
+    after: int,
     left: Callable[[], int] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Stops a poll that would deliver more deletes than the guards allow (protocol.md 17).
 
     Args:
@@ -106,9 +112,15 @@ def _not_accepted(refusal: Refusal | None, amount: int) -> str:
 
 
 def check_pass(
-    project: ProjectState, settings: Settings, held: Held, state: Pass | None, *, deletes: int, after: int,
+    project: ProjectState,
+    settings: Settings,
+    held: Held,
+    state: Pass | None,
+    *,
+    deletes: int,
+    after: int,
     left: Callable[[], int],
-) -> None:  # fmt: skip
+) -> None:
     """As `check_guards` for a step that is a part of a pass, whose deletes count together; None: a poll of its own.
 
     Raises:
@@ -148,22 +160,25 @@ def untravelled_error(plan: StreamPlan, settings: Settings, positions: list[int]
         away = settings.typed_for[0]
         return UnsupportedType(
             f"column {column!r} holds a value that a typed sink cannot hold, and sink {away}, which is configured no "
-            "more, is or may be one and can come back", stream=plan.stream, remedy=f"qbcd retire {plan.stream} {away}",
-        )  # fmt: skip
+            "more, is or may be one and can come back",
+            stream=plan.stream,
+            remedy=f"qbcd retire {plan.stream} {away}",
+        )
     return UnsupportedType(
         f"column {column!r} holds a value that a typed sink cannot hold (infinite or far dates, NaN in a decimal, "
         "arrays that are not one-dimensional)",
-        stream=plan.stream, remedy=f"set  types: {{{column}: text}}  for this table, then qbcd reset {plan.stream}",
-    )  # fmt: skip
+        stream=plan.stream,
+        remedy=f"set  types: {{{column}: text}}  for this table, then qbcd reset {plan.stream}",
+    )
 
 
 def key_error(plan: StreamPlan) -> UnsafeKey:
     """The refusal of a key that does not identify rows."""
     return UnsafeKey(
-        f"key ({', '.join(c.name for c in plan.key)}) has duplicate or NULL values in "
-        f"{plan.table.label}",
-        stream=plan.stream, remedy="choose a key that is unique and never NULL, or mend the rows",
-    )  # fmt: skip
+        f"key ({', '.join(c.name for c in plan.key)}) has duplicate or NULL values in {plan.table.label}",
+        stream=plan.stream,
+        remedy="choose a key that is unique and never NULL, or mend the rows",
+    )
 
 
 def not_prepared(stream: str) -> Refused:

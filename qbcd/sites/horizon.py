@@ -94,18 +94,20 @@ def _clock(source: Source, session: Session, plan: StreamPlan, mark: Mark | None
     if known is not None and look.clock < known:
         raise ClockSetBack(
             f"the source's clock shows {look.clock} and was read up to {known} before: it was set back, and rows may "
-            "have been written with times that no poll reads any more", stream=plan.stream,
+            "have been written with times that no poll reads any more",
+            stream=plan.stream,
             remedy=f"set the clock right; then qbcd run {plan.stream} --once --accept-source compares every row and "
             "goes on from there",
-        )  # fmt: skip
+        )
     _refuse_late(plan, look.clock, known)
     reached = marks.horizon(look, margin, lag)
     if look.held and lag is None:
         if known is None:
             raise UnsafeWatermark(
-                f"{look.held}, so it is not known how far time-stamps are complete", stream=plan.stream,
+                f"{look.held}, so it is not known how far time-stamps are complete",
+                stream=plan.stream,
                 remedy="prepare again when they have ended",
-            )  # fmt: skip
+            )
         return {"at": known, "remark": f"{look.held}: the watermark stays at {known} UTC, and nothing newer is read"}
     return {"at": marks.later(known, reached), "remark": _behind(look, reached, plan)}
 
@@ -125,8 +127,9 @@ def _refuse_late(plan: StreamPlan, clock: str, known: str | None) -> None:
         return
     raise Refused(
         f"the table was read up to {known} and flagged rows are kept for {retention}: some may be gone unseen",
-        stream=plan.stream, remedy=f"qbcd verify {plan.stream} shows them; qbcd reset {plan.stream} and prepare it",
-    )  # fmt: skip
+        stream=plan.stream,
+        remedy=f"qbcd verify {plan.stream} shows them; qbcd reset {plan.stream} and prepare it",
+    )
 
 
 def _counter(source: Source, session: Session, strategy: Stamped, mark: Mark | None) -> dict[str, Any]:
@@ -197,7 +200,8 @@ def refuse_blind(source: Source, session: Session, plan: StreamPlan, blind: str)
     blind = blind or source.connector.not_only_writer(session.connection, plan.table)
     if blind:
         raise UnsafeWatermark(
-            f"a time-stamp is no safe watermark here: {blind}", stream=plan.stream,
+            f"a time-stamp is no safe watermark here: {blind}",
+            stream=plan.stream,
             remedy="let the role see all sessions, where the database has such a right, or set `lag` to the longest "
             "time that a transaction takes: what commits later than that is lost",
-        )  # fmt: skip
+        )

@@ -22,9 +22,15 @@ _NTH = f"row_number() OVER (PARTITION BY {', '.join(IDENTITY)} ORDER BY batch_se
 
 
 def merged(
-    base: DataFrame, deltas: DataFrame | None, asked: Sequence[KeyRange], about: int, *, changed: int = 0,
-    one: bool = False, alone: bool = False,
-) -> DataFrame:  # fmt: skip
+    base: DataFrame,
+    deltas: DataFrame | None,
+    asked: Sequence[KeyRange],
+    about: int,
+    *,
+    changed: int = 0,
+    one: bool = False,
+    alone: bool = False,
+) -> DataFrame:
     """The replica's rows in some ranges: base segments with later batches on top.
 
     Args:

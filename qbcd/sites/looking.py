@@ -131,9 +131,14 @@ def look(site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, setti
         shrunk = [old.rows - new.rows for old, new in ranges.pairs(known, dirty)]
         lost = max(0, sum(shrunk)) if strategy.cut.paged else sum(max(0, by) for by in shrunk)
         check_pass(
-            site.project, settings, held, turn.state, deletes=lost, after=scanned + turn.rest,
+            site.project,
+            settings,
+            held,
+            turn.state,
+            deletes=lost,
+            after=scanned + turn.rest,
             left=lambda: counted_now(site, strategy.cut.row_count()),
-        )  # fmt: skip
+        )
     told = leaves.told(now, texts) if texts else {}
     found = Look(tuple(dirty), (), (), tuple(old for old, _ in ranges.pairs(known, dirty)), scanned, told)
     return _by_leaves(site, strategy, snapshot, turn, settings, held, found) if dirty else found
@@ -211,15 +216,24 @@ def join_small(strategy: IdRcs, settings: Settings, held: Held, turn: Turn, want
     parents = [r for group in small for r in group]
     beside = [r for r in parents if r.range_id not in now]
     return replace(
-        wanted, asked=tuple(asked), parents=(*wanted.parents, *parents), children=(*wanted.children, *new),
-        joined=tuple(new), old=(*wanted.old, *beside),
-    )  # fmt: skip
+        wanted,
+        asked=tuple(asked),
+        parents=(*wanted.parents, *parents),
+        children=(*wanted.children, *new),
+        joined=tuple(new),
+        old=(*wanted.old, *beside),
+    )
 
 
 def cut(
-    site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings, first_id: int, total: int,
+    site: Site,
+    strategy: IdRcs,
+    snapshot: Snapshot,
+    settings: Settings,
+    first_id: int,
+    total: int,
     within: KeyRange | None = None,
-) -> list[StoredRange]:  # fmt: skip
+) -> list[StoredRange]:
     """Ranges over the table, of about `total` rows, or over one range of it."""
     site.progress("building key ranges")
     size = settings.range_size(total)
@@ -279,5 +293,6 @@ def check_torn(stream: str, asked: Look, rows: int, checksum: int | None) -> Non
         raise TornRead(
             f"{len(asked.asked)} ranges from {asked.asked[0].range_id} on brought {rows} rows where the checksums "
             f"counted {sum(r.asked[0] for r in counted)}, or others: the readers did not see one snapshot",
-            stream=stream, remedy=NO_SNAPSHOT,
-        )  # fmt: skip
+            stream=stream,
+            remedy=NO_SNAPSHOT,
+        )

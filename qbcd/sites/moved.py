@@ -28,7 +28,7 @@ def refuse_moved(site: Site) -> None:
         stream=site.stream,
         remedy=f"take the change back; to go over, qbcd run {site.stream} --once and qbcd reset {site.stream} first "
         "with the strategy that it had, then prepare it with the other one",
-    )  # fmt: skip
+    )
 
 
 def kept_row(site: Site) -> StreamRow | None:

@@ -224,9 +224,10 @@ def _rows(
     if came != len(keys):
         site.files.discard(part)
         raise TornRead(
-            f"{len(keys)} rows were asked for by their keys and {came} came, out of one snapshot", stream=site.stream,
+            f"{len(keys)} rows were asked for by their keys and {came} came, out of one snapshot",
+            stream=site.stream,
             remedy="report this with the type of the key",
-        )  # fmt: skip
+        )
     return part
 
 

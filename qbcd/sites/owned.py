@@ -63,9 +63,10 @@ def _refuse_left(site: DatabaseSite, conn: Connection, standing: Sequence[tuple[
     if site.store.holds(conn, site.stream) or holds_rows(conn, [lightweight(n, schema=s) for s, n in standing]):
         raise StateConflict(
             f"its own tables in schema {site.source.schema} hold rows, though it was never prepared: its row in table "
-            "stream has been deleted", stream=site.stream,
+            "stream has been deleted",
+            stream=site.stream,
             remedy=f"restore it, or qbcd reset {site.stream} --discard and prepare it again; consumers must reload",
-        )  # fmt: skip
+        )
 
 
 def own_names(site: Site, plan: StreamPlan) -> list[str]:
@@ -102,10 +103,12 @@ def ddl(site: DatabaseSite, plan: StreamPlan) -> list[str]:
     with site.reading() as conn:
         role = rights_of(connector, conn, plan.table, [c.name for c in plan.captured], schema).role
         return [
-            *site.store.ddl(conn), *strategy.ddl(), *connector.grants(schema, role),
+            *site.store.ddl(conn),
+            *strategy.ddl(),
+            *connector.grants(schema, role),
             *rights.grants(connector, conn, strategy, role),
             *_index_ddl(strategy, lambda table: connector.indexes(conn, table)),
-        ]  # fmt: skip
+        ]
 
 
 def _index_ddl(strategy: InSource, indexes: Callable[[Table], Sequence[Index]]) -> list[str]:
@@ -165,9 +168,10 @@ def _make_index(site: DatabaseSite, plan: StreamPlan) -> None:
                 session.run(strategy.index())
     except MissingPrivilege as error:
         raise MissingPrivilege(
-            f"no right to create the index ({error.what})", stream=site.stream,
+            f"no right to create the index ({error.what})",
+            stream=site.stream,
             remedy=f"qbcd prepare {site.stream} --dry-run prints it for a DBA; once it is there, it is used",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def run_alone(site: DatabaseSite, statements: Sequence[str], held: Held) -> None:

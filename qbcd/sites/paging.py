@@ -38,9 +38,15 @@ def spread(strategy: IdRcs, wanted: Look, held: Held, events: int) -> dict[str, 
 
 
 def given_up(
-    site: SparkSite, plan: StreamPlan, strategy: IdRcs, snapshot: Snapshot, settings: Settings, held: Held, turn: Turn,
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: IdRcs,
+    snapshot: Snapshot,
+    settings: Settings,
+    held: Held,
+    turn: Turn,
     wanted: Look,
-) -> tuple[StreamPlan, Look] | None:  # fmt: skip
+) -> tuple[StreamPlan, Look] | None:
     """The plan by buckets, and a look at all rows under their ranges; None where ranges of pages stay."""
     if not strategy.cut.paged or snapshot.anew:
         return None

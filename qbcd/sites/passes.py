@@ -156,9 +156,13 @@ class Visit:
             return {"pass": after.as_json()}
 
         look = Look(
-            [lambda strategy, part: strategy.differences(part, within)], adopt=self.strategy.adopt(within),
-            within=within, keep_open=True, follow=follow, guarded=(state.deletes, state.accepted, state.rows),
-        )  # fmt: skip
+            [lambda strategy, part: strategy.differences(part, within)],
+            adopt=self.strategy.adopt(within),
+            within=within,
+            keep_open=True,
+            follow=follow,
+            guarded=(state.deletes, state.accepted, state.rows),
+        )
         taken = stepping.take(self.site, self.plan, self.settings, self.held, look)
         self.state = Pass.of(self.held.row.checkpoint["pass"])
         self.done.rows += within.rows

@@ -78,9 +78,13 @@ class Snapshot:
 
 @contextmanager
 def snapshot_of(
-    source: Source, plan: StreamPlan, checkpoint: Mapping[str, Any] | None, *, one_state: bool,
+    source: Source,
+    plan: StreamPlan,
+    checkpoint: Mapping[str, Any] | None,
+    *,
+    one_state: bool,
     accept_source: bool = False,
-) -> Iterator[Snapshot]:  # fmt: skip
+) -> Iterator[Snapshot]:
     """One read-only transaction: the lock first, then the snapshot, then catalog and server in it (protocol.md 9).
 
     Args:
@@ -112,9 +116,14 @@ def snapshot_of(
 
 
 def checksums(
-    source: Source, strategy: IdRcs, snapshot: Snapshot, known: Sequence[Range], connections: int,
-    rest: Callable[[float], None] = time.sleep, texts: dict[int, str] | None = None,
-) -> list[Range]:  # fmt: skip
+    source: Source,
+    strategy: IdRcs,
+    snapshot: Snapshot,
+    known: Sequence[Range],
+    connections: int,
+    rest: Callable[[float], None] = time.sleep,
+    texts: dict[int, str] | None = None,
+) -> list[Range]:
     """Count and checksum of every range as the source has it, each connection's share in as few statements as it takes.
 
     Where the stream has a pace, statements are sized by how long the last one took, and `rest` waits between them.
@@ -160,9 +169,8 @@ def without_digest(stream: str, range_id: int) -> TornRead:
 
 
 def _gather(
-    source: Source, stream: str, snapshot: Snapshot, shares: Sequence[Share],
-    ask: Callable[[Session, Share], list[Any]],
-) -> list[Any]:  # fmt: skip
+    source: Source, stream: str, snapshot: Snapshot, shares: Sequence[Share], ask: Callable[[Session, Share], list[Any]]
+) -> list[Any]:
     """Rows of all shares: the first is asked on the snapshot's own session, the others beside it, a session each."""
 
     def elsewhere(share: Share) -> list[Any]:
@@ -182,9 +190,14 @@ def _gather(
 
 
 def rows_of(
-    source: Source, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange], query: Query, connections: int,
+    source: Source,
+    strategy: IdRcs,
+    snapshot: Snapshot,
+    asked: Sequence[KeyRange],
+    query: Query,
+    connections: int,
     most: int,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """What `query` gives of `asked` as rows for this process, on all connections at the same time.
 
     A connection that has brought more than `most` rows asks for no further ones.
@@ -208,9 +221,13 @@ def _all_rows(session: Session, share: Sequence[Statement]) -> list[Any]:
 
 
 def _in_steps(
-    strategy: IdRcs, target: float, rest: Callable[[float], None], of_leaves: bool, session: Session,
+    strategy: IdRcs,
+    target: float,
+    rest: Callable[[float], None],
+    of_leaves: bool,
+    session: Session,
     share: Sequence[KeyRange],
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """Checksums of one connection's share, by statements of about `target` seconds."""
     left, wanted, found = list(share), FIRST_ROWS, list[Any]()
     while left:
@@ -226,9 +243,14 @@ def _in_steps(
 
 
 def range_frame(
-    source: Source, spark: SparkSession, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange],
-    query: Query, connections: int,
-) -> DataFrame:  # fmt: skip
+    source: Source,
+    spark: SparkSession,
+    strategy: IdRcs,
+    snapshot: Snapshot,
+    asked: Sequence[KeyRange],
+    query: Query,
+    connections: int,
+) -> DataFrame:
     """What `query` gives of `asked` as one JDBC read, to be evaluated once; each range is of one state.
 
     Every reader has statements of its own, over its ranges alone: a condition on the ranges' ids would not keep every
@@ -246,9 +268,14 @@ def _at_once(strategy: IdRcs) -> float:
 
 
 def frame(
-    source: Source, spark: SparkSession, stream: str, snapshot: Snapshot, statements: Sequence[Statement], *,
+    source: Source,
+    spark: SparkSession,
+    stream: str,
+    snapshot: Snapshot,
+    statements: Sequence[Statement],
+    *,
     at_once: int = 1,
-) -> DataFrame:  # fmt: skip
+) -> DataFrame:
     """The rows of `statements`, which have no placeholders, as one JDBC read in the snapshot."""
     connector = source.connector
     pins = connector.session_pins() if snapshot.name is None else connector.snapshot_pins(snapshot.name)

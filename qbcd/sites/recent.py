@@ -69,9 +69,14 @@ def traced(
     wanted, most = replace(wanted, tried=True), int(min(MOST_SHARE * wanted.fetched, MOST_KEYS))
     site.progress(f"rows written lately among about {wanted.fetched:,}")
     rows = rows_of(
-        site.source, strategy, snapshot, wanted.asked,
-        lambda some, part: strategy.recent(some, part, since=note.since, most=most + 1), settings.connections, most,
-    )  # fmt: skip
+        site.source,
+        strategy,
+        snapshot,
+        wanted.asked,
+        lambda some, part: strategy.recent(some, part, since=note.since, most=most + 1),
+        settings.connections,
+        most,
+    )
     if len(rows) > most:
         return wanted
     found: defaultdict[int, list[NamedKey]] = defaultdict(list)

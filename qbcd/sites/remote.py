@@ -115,9 +115,14 @@ def _window(
 
 
 def _fetch(
-    site: SparkSite, strategy: RemoteTs, snapshot: Snapshot, known: list[StoredRange], window: Window,
-    settings: Settings, held: Held,
-) -> Part:  # fmt: skip
+    site: SparkSite,
+    strategy: RemoteTs,
+    snapshot: Snapshot,
+    known: list[StoredRange],
+    window: Window,
+    settings: Settings,
+    held: Held,
+) -> Part:
     site.progress("fetching the rows of the window")
     query = strategy.window_images(known, window, typed=settings.typed)
     rows = frame(site.source, site.spark.get(), site.stream, snapshot, [query])
@@ -129,9 +134,16 @@ def _fields(strategy: RemoteTs, settings: Settings) -> list[tuple[str, str]]:
 
 
 def _compare(
-    site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settings, held: Held, snapshot: Snapshot,
-    fetched: Part, known: list[StoredRange], ahead: dict[str, Any],
-) -> tuple[BatchHeader | None, int]:  # fmt: skip
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: RemoteTs,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    fetched: Part,
+    known: list[StoredRange],
+    ahead: dict[str, Any],
+) -> tuple[BatchHeader | None, int]:
     """Compares the window with the replica's rows of the same keys and commits; also gives the rows that were read."""
     stage = site.files.read(site.spark.get(), _fields(strategy, settings), fetched)
     site.check_values(stage, plan, settings)

@@ -57,9 +57,14 @@ class Replica:
         return self.files.read(self.spark.get(), batch_fields(travels_of(plan)), *parts)
 
     def rows(
-        self, conn: Connection, plan: StreamPlan, kept: Sequence[Column], asked: Sequence[StoredRange], *,
+        self,
+        conn: Connection,
+        plan: StreamPlan,
+        kept: Sequence[Column],
+        asked: Sequence[StoredRange],
+        *,
         alone: bool = False,
-    ) -> DataFrame:  # fmt: skip
+    ) -> DataFrame:
         """The replica's rows, with the values of `kept`, in `asked` ranges (one at least), from any segment.
 
         They are for one task where they are few, or `alone`.
@@ -79,9 +84,15 @@ class Replica:
         return layers.together(frames, alone=few)
 
     def _merged(
-        self, plan: StreamPlan, kept: Sequence[Column], segments: Sequence[Segment], on_top: Sequence[BatchHeader],
-        own: Sequence[StoredRange], *, alone: bool,
-    ) -> DataFrame:  # fmt: skip
+        self,
+        plan: StreamPlan,
+        kept: Sequence[Column],
+        segments: Sequence[Segment],
+        on_top: Sequence[BatchHeader],
+        own: Sequence[StoredRange],
+        *,
+        alone: bool,
+    ) -> DataFrame:
         about = sum(r.asked[0] for r in own)
         deltas = self.batch_rows(plan, *(Part.of_location(h.location) for h in on_top)) if on_top else None
         changed = sum(h.size for h in on_top)
@@ -94,9 +105,16 @@ class Replica:
         return layers.merged(base, deltas, own, about, changed=changed, one=len(on_top) == 1, alone=alone)
 
     def replace_all(
-        self, conn: Connection, row: StreamRow, part: Part, *, epoch: int, rows: int, folded: int,
+        self,
+        conn: Connection,
+        row: StreamRow,
+        part: Part,
+        *,
+        epoch: int,
+        rows: int,
+        folded: int,
         ranges: Sequence[StoredRange],
-    ) -> StreamRow:  # fmt: skip
+    ) -> StreamRow:
         """Makes `part` the one segment of `ranges`, which become all ranges of the stream.
 
         Args:
@@ -110,9 +128,17 @@ class Replica:
         return self.store.replace_ranges(conn, row, [replace(r, segment=part.part_id) for r in ranges])
 
     def take(
-        self, conn: Connection, row: StreamRow, part: Part, *, rows: int, folded: int, gone: Sequence[StoredRange],
-        ranges: Sequence[StoredRange], alone: bool,
-    ) -> StreamRow:  # fmt: skip
+        self,
+        conn: Connection,
+        row: StreamRow,
+        part: Part,
+        *,
+        rows: int,
+        folded: int,
+        gone: Sequence[StoredRange],
+        ranges: Sequence[StoredRange],
+        alone: bool,
+    ) -> StreamRow:
         """Makes `part` the segment of `ranges`, which are some of the stream's, or new ones in the place of `gone`.
 
         Args:
@@ -137,9 +163,15 @@ class Replica:
         return row
 
     def refold(
-        self, conn: Connection, row: StreamRow, part: Part, *, folded: int, ranges: Sequence[StoredRange],
+        self,
+        conn: Connection,
+        row: StreamRow,
+        part: Part,
+        *,
+        folded: int,
+        ranges: Sequence[StoredRange],
         stay: set[int],
-    ) -> StreamRow:  # fmt: skip
+    ) -> StreamRow:
         """Makes `part` the segment of all `ranges` but those that `stay`, of which batches up to `folded` say nothing.
 
         `ranges` become all ranges of the stream.

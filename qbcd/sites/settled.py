@@ -37,9 +37,13 @@ TOLD = "shown = 1 AND settled = 1"  # the rows that the replica should have
 
 
 def suspects(
-    site: SparkSite, plan: StreamPlan, strategy: IdRcs, snapshot: Snapshot, known: Sequence[StoredRange],
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: IdRcs,
+    snapshot: Snapshot,
+    known: Sequence[StoredRange],
     settings: Settings,
-) -> list[StoredRange]:  # fmt: skip
+) -> list[StoredRange]:
     """The ranges, as the source has them, whose rows are not those that stand in the replica's own files."""
     whole = strategy.by_rows()
     now = checksums(site.source, whole, snapshot, known, settings.connections, site.rest)
@@ -49,15 +53,25 @@ def suspects(
 
 
 def fetch(
-    site: SparkSite, strategy: RemoteTs, snapshot: Snapshot, asked: Sequence[StoredRange], settings: Settings,
-    held: Held, before: Window,
-) -> Part:  # fmt: skip
+    site: SparkSite,
+    strategy: RemoteTs,
+    snapshot: Snapshot,
+    asked: Sequence[StoredRange],
+    settings: Settings,
+    held: Held,
+    before: Window,
+) -> Part:
     """Rows of `asked`, each with its place before or past the watermark."""
     site.progress(f"fetching {len(asked):,} ranges that differ")
     rows = range_frame(
-        site.source, site.spark.get(), strategy, snapshot, asked,
-        lambda some, part: strategy.settled_images(some, before, typed=settings.typed), settings.connections,
-    )  # fmt: skip
+        site.source,
+        site.spark.get(),
+        strategy,
+        snapshot,
+        asked,
+        lambda some, part: strategy.settled_images(some, before, typed=settings.typed),
+        settings.connections,
+    )
     return site.files.write(rows, _fields(strategy, settings), "fetch", held, source=site.source)
 
 
@@ -106,9 +120,16 @@ def audit(
 
 
 def _repair(
-    site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settings, held: Held, snapshot: Snapshot,
-    fetched: Part, dirty: Sequence[StoredRange], began: float,
-) -> BatchHeader | None:  # fmt: skip
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: RemoteTs,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    fetched: Part,
+    dirty: Sequence[StoredRange],
+    began: float,
+) -> BatchHeader | None:
     about = 2 * sum(r.rows for r in dirty)
     stage = compare.gathered(stage_of(site, strategy, fetched, settings), about)
     site.check_values(stage, plan, settings)

@@ -188,15 +188,26 @@ class SparkSite(Site):
             yield snapshot
 
     def fetch(
-        self, strategy: IdRcs, snapshot: Snapshot, asked: Sequence[KeyRange], settings: Settings, held: Held,
-        totals: Totals | None = None, kind: str = "fetch",
-    ) -> Part:  # fmt: skip
+        self,
+        strategy: IdRcs,
+        snapshot: Snapshot,
+        asked: Sequence[KeyRange],
+        settings: Settings,
+        held: Held,
+        totals: Totals | None = None,
+        kind: str = "fetch",
+    ) -> Part:
         """Reads `asked` once into the stage, a part of `kind`; `totals` are taken on the way."""
         self.progress(f"fetching about {sum(r.asked[0] for r in asked):,} rows of {len(asked):,} ranges")
         frame = range_frame(
-            self.source, self.spark.get(), strategy, snapshot, asked,
-            lambda some, part: strategy.images(some, part, typed=settings.typed), settings.connections,
-        )  # fmt: skip
+            self.source,
+            self.spark.get(),
+            strategy,
+            snapshot,
+            asked,
+            lambda some, part: strategy.images(some, part, typed=settings.typed),
+            settings.connections,
+        )
         frame = copies.identified(frame, strategy.plan)
         frame = totals.of(frame) if totals else frame
         fields = row_fields(travels_of(strategy.plan), typed=settings.typed, extra=strategy.extra)
@@ -204,9 +215,7 @@ class SparkSite(Site):
 
     def stage(self, strategy: IdRcs, fetched: Part, settings: Settings) -> DataFrame:
         """The rows of a fetch."""
-        return self.replica.part_rows(
-            strategy.plan.captured, fetched, typed=settings.typed, extra=strategy.extra
-        )  # fmt: skip
+        return self.replica.part_rows(strategy.plan.captured, fetched, typed=settings.typed, extra=strategy.extra)
 
     def kept(self, strategy: IdRcs, fetched: Part, stage: DataFrame, held: Held) -> Part:
         """A segment of the rows of a stage: the stage itself, or what the replica keeps of it."""

@@ -166,9 +166,10 @@ def check_unmoved(session: Session, strategy: Tlcs) -> None:
     if int(session.one(strategy.moved()).n):
         raise Refused(
             f"{table.schema}.{table.name} changes captured columns itself when checksum column {strategy.column!r} is "
-            "written (a trigger, or a column that is set at each update)", stream=strategy.plan.stream,
+            "written (a trigger, or a column that is set at each update)",
+            stream=strategy.plan.stream,
             remedy="exclude those columns, or keep the checksums beside the table:  checksums: table",
-        )  # fmt: skip
+        )
 
 
 def _part(held: Held, keep_open: bool) -> Part:
@@ -204,9 +205,10 @@ def settle(
     expected = [deletes + updates, counts.get("c", 0) + updates]
     if strategy.keeps != "nothing" and moved[:2] != expected:
         raise UnsafeKey(
-            f"the key is not unique in the table: {moved[0]} old and {moved[1]} new rows for "
-            f"{tuple(expected)} changes", stream=plan.stream, remedy="choose a key that is unique",
-        )  # fmt: skip
+            f"the key is not unique in the table: {moved[0]} old and {moved[1]} new rows for {tuple(expected)} changes",
+            stream=plan.stream,
+            remedy="choose a key that is unique",
+        )
     hooks.reach("after_stage")
     return counts
 
@@ -284,9 +286,10 @@ def staged_batch(site: DatabaseSite, session: Session, header: BatchHeader) -> S
 def gone(site: DatabaseSite, what: str, name: tuple[str, str]) -> StateConflict:
     """The error for a table of the stream's own that somebody has dropped."""
     return StateConflict(
-        f"its {what} {'.'.join(name)} is gone", stream=site.stream,
+        f"its {what} {'.'.join(name)} is gone",
+        stream=site.stream,
         remedy=f"restore it, or qbcd reset {site.stream} --discard and prepare it again",
-    )  # fmt: skip
+    )
 
 
 def first_header(

@@ -55,9 +55,8 @@ def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
 
 
 def compared(
-    site: SparkSite, plan: StreamPlan, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings,
-    held: Held,
-) -> Streamed:  # fmt: skip
+    site: SparkSite, plan: StreamPlan, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
+) -> Streamed:
     """The batch of the rows that `wanted` asks for, all of whose ranges are looked at.
 
     Raises:
@@ -67,9 +66,14 @@ def compared(
     """
     site.progress(f"comparing about {wanted.fetched:,} rows of {len(wanted.asked):,} ranges with the replica")
     frame = range_frame(
-        site.source, site.spark.get(), strategy, snapshot, lookups.of_source(wanted.asked),
-        lambda some, part: strategy.images(some, part, typed=settings.typed), settings.connections,
-    )  # fmt: skip
+        site.source,
+        site.spark.get(),
+        strategy,
+        snapshot,
+        lookups.of_source(wanted.asked),
+        lambda some, part: strategy.images(some, part, typed=settings.typed),
+        settings.connections,
+    )
     came, known = Totals(), Totals()
     new = came.of(frame.selectExpr(*casts(row_fields(travels_of(plan), typed=settings.typed))))
     rows = new.repartition(1).hint("shuffle_hash")  # readers work at the same time, and hand all to one task

@@ -59,20 +59,29 @@ def sweep(
 
 
 def _fetch(
-    site: SparkSite, strategy: RemoteTs, snapshot: Snapshot, asked: Sequence[StoredRange], settings: Settings,
+    site: SparkSite,
+    strategy: RemoteTs,
+    snapshot: Snapshot,
+    asked: Sequence[StoredRange],
+    settings: Settings,
     held: Held,
-) -> Part:  # fmt: skip
+) -> Part:
     site.progress(f"fetching the keys of {len(asked):,} ranges")
-    rows = range_frame(
-        site.source, site.spark.get(), strategy, snapshot, asked, strategy.keys, settings.connections
-    )  # fmt: skip
+    rows = range_frame(site.source, site.spark.get(), strategy, snapshot, asked, strategy.keys, settings.connections)
     return site.files.write(rows, FIELDS, "fetch", held, source=site.source)
 
 
 def _compare(
-    site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settings, held: Held, snapshot: Snapshot,
-    fetched: Part, wanted: Look, began: float,
-) -> BatchHeader | None:  # fmt: skip
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: RemoteTs,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    fetched: Part,
+    wanted: Look,
+    began: float,
+) -> BatchHeader | None:
     keys = compare.gathered(site.files.read(site.spark.get(), FIELDS, fetched), wanted.rows)
     with site.reading() as conn:
         old = site.replica.rows(conn, plan, strategy.kept, wanted.old)
@@ -89,9 +98,14 @@ def _compare(
 
 
 def _recut(
-    site: SparkSite, strategy: RemoteTs, held: Held, wanted: Look, old: DataFrame, keys: DataFrame,
+    site: SparkSite,
+    strategy: RemoteTs,
+    held: Held,
+    wanted: Look,
+    old: DataFrame,
+    keys: DataFrame,
     read: dict[int, StoredRange],
-) -> Taken:  # fmt: skip
+) -> Taken:
     """The replica's rows of ranges that have outgrown their size, under the ids that the source gives them now."""
     children = [r.range_id for r in wanted.children]
     ids = keys.where(keys.range_id.isin(children)).select("key_id", "range_id")

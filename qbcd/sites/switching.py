@@ -65,9 +65,15 @@ class Taken:
 
 
 def write_batch(
-    site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, changes: DataFrame, rows: int,
-    state: Pass | None = None, check: Callable[[], None] | None = None,
-) -> Found:  # fmt: skip
+    site: SparkSite,
+    plan: StreamPlan,
+    settings: Settings,
+    held: Held,
+    changes: DataFrame,
+    rows: int,
+    state: Pass | None = None,
+    check: Callable[[], None] | None = None,
+) -> Found:
     """Writes the changes among about `rows` rows as a batch's part that the guards let pass, in a pass if it is of one.
 
     Where `changes` are computed of rows as they come from the source, `check` says afterwards whether they are whole.
@@ -85,9 +91,14 @@ def write_batch(
         if check:
             check()
         check_pass(
-            site.project, settings, held, state, deletes=deletes, after=after,
+            site.project,
+            settings,
+            held,
+            state,
+            deletes=deletes,
+            after=after,
             left=lambda: counted_now(site, site.strategy(plan).cut.row_count()),
-        )  # fmt: skip
+        )
     except (GuardTripped, TornRead, UnsupportedType):
         site.files.discard(found.part)
         raise
@@ -159,9 +170,14 @@ def new_batch(
 
 
 def switch(
-    site: SparkSite, settings: Settings, held: Held, header: BatchHeader | None, checkpoint: Mapping[str, Any],
-    moved: Sequence[StoredRange] = (), taken: Taken | None = None,
-) -> None:  # fmt: skip
+    site: SparkSite,
+    settings: Settings,
+    held: Held,
+    header: BatchHeader | None,
+    checkpoint: Mapping[str, Any],
+    moved: Sequence[StoredRange] = (),
+    taken: Taken | None = None,
+) -> None:
     """Commits batch, ranges and checkpoint, by compare-and-set; the row in `held` has advanced when it returns.
 
     Args:
@@ -180,9 +196,15 @@ def switch(
         site.store.update_ranges(conn, site.stream, moved)
         if taken:
             row = site.replica.take(
-                conn, row, taken.segment, rows=taken.rows, folded=folded, gone=taken.gone, ranges=taken.ranges,
+                conn,
+                row,
+                taken.segment,
+                rows=taken.rows,
+                folded=folded,
+                gone=taken.gone,
+                ranges=taken.ranges,
                 alone=taken.alone,
-            )  # fmt: skip
+            )
         confirm(site.project, settings, held, conn)
         row = site.commit(conn, row, held, header, dict(checkpoint))
     held.row = row

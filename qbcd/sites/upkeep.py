@@ -113,9 +113,12 @@ def compact(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
 
 
 def _written_anew(
-    site: SparkSite, plan: StreamPlan, pending: Sequence[BatchHeader], known: Sequence[StoredRange],
+    site: SparkSite,
+    plan: StreamPlan,
+    pending: Sequence[BatchHeader],
+    known: Sequence[StoredRange],
     segments: Sequence[Segment],
-) -> Sequence[StoredRange]:  # fmt: skip
+) -> Sequence[StoredRange]:
     """The ranges that the batches have changes of, if they hold few enough of the rows; else all ranges.
 
     And those of the smaller segments, once there are many segments.

@@ -91,8 +91,9 @@ def _missing(site: DatabaseSite, plan: StreamPlan, table: OwnTable, standing: Ta
         if images and any(captured in [c for c, _ in header.columns] for header in site.batches()):
             raise SchemaChanged(
                 f"column {captured} was captured before, with another type, and batches that have it are kept",
-                stream=site.stream, remedy=f"wait until they are gone (`retain`), or qbcd reset {site.stream}",
-            )  # fmt: skip
+                stream=site.stream,
+                remedy=f"wait until they are gone (`retain`), or qbcd reset {site.stream}",
+            )
         stale.append(column)
     wanted = [(c, kind) for c, kind in table.columns if standing.column(c) is None or c in stale]
     return [
@@ -122,6 +123,7 @@ def _altered(site: DatabaseSite, held: Held, statements: list[str]) -> None:
         owned.run_alone(site, statements, held)
     except MissingPrivilege as error:
         raise MissingPrivilege(
-            f"no right to alter qbcd's own tables ({error.what})", stream=site.stream,
+            f"no right to alter qbcd's own tables ({error.what})",
+            stream=site.stream,
             remedy=f"let their owner run: {'; '.join(statements)}",
-        ) from error  # fmt: skip
+        ) from error

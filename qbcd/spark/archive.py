@@ -41,8 +41,7 @@ def archive_of(java: Path, cache: Path) -> Path:
     program = java.resolve()
     release = program.parents[1] / "release"
     known = release.read_bytes() if release.is_file() else b""
-    told = (str(program), str(program.stat().st_mtime_ns), str(Path(_find_spark_home()).resolve()),
-            pyspark.__version__)  # fmt: skip
+    told = (str(program), str(program.stat().st_mtime_ns), str(Path(_find_spark_home()).resolve()), pyspark.__version__)
     name = hashlib.sha256("\0".join(told).encode() + known).hexdigest()[:16]
     return cache / "classes" / f"{name}.jsa"
 

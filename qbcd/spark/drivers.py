@@ -82,9 +82,10 @@ def find_driver(
         problem = jar_problem(configured, driver)
         if problem:
             raise ConfigError(
-                f"the JDBC driver jar {configured} {problem}", where=place,
+                f"the JDBC driver jar {configured} {problem}",
+                where=place,
                 remedy="correct the path, or remove it to have qbcd search",
-            )  # fmt: skip
+            )
         return DriverSource(configured, "configured")
     search = _Search(driver, cache, around or Surroundings())
     steps: tuple[tuple[Origin, Callable[[], Path | None]], ...] = (

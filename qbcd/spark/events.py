@@ -115,10 +115,12 @@ def _source(header: BatchHeader) -> str:
         "consistency": header.consistency,
     }
     numbers = {"epoch": header.epoch, "batch_seq": header.seq}
-    return structure([
-        *[(name, text(value)) for name, value in texts.items()],
-        *[(name, f"CAST({number:d} AS BIGINT)") for name, number in numbers.items()],
-    ])  # fmt: skip
+    return structure(
+        [
+            *[(name, text(value)) for name, value in texts.items()],
+            *[(name, f"CAST({number:d} AS BIGINT)") for name, number in numbers.items()],
+        ]
+    )
 
 
 def _changed(header: BatchHeader) -> str:

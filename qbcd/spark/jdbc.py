@@ -79,9 +79,14 @@ def read_query(
 
 
 def read_queries(
-    spark: SparkSession, jdbc_url: str, options: Mapping[str, str], queries: Sequence[str], *, init: Sequence[str],
+    spark: SparkSession,
+    jdbc_url: str,
+    options: Mapping[str, str],
+    queries: Sequence[str],
+    *,
+    init: Sequence[str],
     at_once: int,
-) -> DataFrame:  # fmt: skip
+) -> DataFrame:
     """A DataFrame of the rows of all `queries`, a connection each, as one Spark job; see `read_query`.
 
     Args:

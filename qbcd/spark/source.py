@@ -76,4 +76,4 @@ def check_canary(read: Sequence[tuple[object, ...]], source: Source, stream: str
         stream=stream,
         remedy="register no JDBC dialect of your own for this URL in the Spark session; a connector's jdbc_url must be "
         "one whose dialect Spark knows",
-    )  # fmt: skip
+    )

@@ -8,6 +8,12 @@ from qbcd.sql.restriction import check_operators, check_restriction, restriction
 from qbcd.sql.steadiness import check_chance, check_steady
 
 __all__ = [
-    "check_chance", "check_operators", "check_restriction", "check_steady", "compile_sql", "render",
-    "restriction_probe", "restriction_remedy",
-]  # fmt: skip
+    "check_chance",
+    "check_operators",
+    "check_restriction",
+    "check_steady",
+    "compile_sql",
+    "render",
+    "restriction_probe",
+    "restriction_remedy",
+]

@@ -25,8 +25,11 @@ def check_chance(conn: Connection, connector: Connector, plan: StreamPlan, *, pl
     if called:
         raise ConfigError(
             f"the restriction uses {called[0]}, whose value is another one at each look: rows would come and go by "
-            "chance", stream=plan.stream, where=place, remedy="write it over the row's own columns",
-        )  # fmt: skip
+            "chance",
+            stream=plan.stream,
+            where=place,
+            remedy="write it over the row's own columns",
+        )
 
 
 def _moment(connector: Connector, plan: StreamPlan) -> str:
@@ -52,5 +55,7 @@ def check_steady(conn: Connection, connector: Connector, plan: StreamPlan, *, pl
     if found:
         raise ConfigError(
             f"the restriction uses {found}; strategy {plan.strategy} would not see rows enter or leave it",
-            stream=plan.stream, where=place, remedy=_REMEDY,
-        )  # fmt: skip
+            stream=plan.stream,
+            where=place,
+            remedy=_REMEDY,
+        )

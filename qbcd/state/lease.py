@@ -180,8 +180,9 @@ def _refuse_if_held(conn: Connection, store: StreamStore, stream: str) -> None:
     if found is not None:
         raise LeaseHeld(
             f"{found[0].where} works on this stream; its lease ends in {found[1]:.0f} s unless renewed",
-            remedy="let one process poll it, or end the other one", stream=stream,
-        )  # fmt: skip
+            remedy="let one process poll it, or end the other one",
+            stream=stream,
+        )
 
 
 def renew(conn: Connection, store: StreamStore, stream: str, owner: Owner, token: int, ttl: float) -> None:
@@ -206,9 +207,10 @@ def release(conn: Connection, store: StreamStore, stream: str, owner: Owner, tok
 
 def _lost(stream: str) -> LeaseLost:
     return LeaseLost(
-        "this process lost the stream's lease; its step was not written", stream=stream,
+        "this process lost the stream's lease; its step was not written",
+        stream=stream,
         remedy="nothing to do: the next poll starts from what was committed",
-    )  # fmt: skip
+    )
 
 
 class LeaseKeeper:
@@ -224,9 +226,15 @@ class LeaseKeeper:
     """
 
     def __init__(
-        self, store: StreamStore, stream: str, transactions: Transactions, *, ttl: float = 60.0,
-        owner: Owner | None = None, admit: Callable[[Connection], None] = lambda conn: None,
-    ) -> None:  # fmt: skip
+        self,
+        store: StreamStore,
+        stream: str,
+        transactions: Transactions,
+        *,
+        ttl: float = 60.0,
+        owner: Owner | None = None,
+        admit: Callable[[Connection], None] = lambda conn: None,
+    ) -> None:
         self.store = store
         self.stream = stream
         self.owner = owner or Owner.mine()

@@ -139,16 +139,26 @@ class StreamStore(Manifest):
         epochs, seqs = [found["epoch"]], [found["last_batch_seq"]]
         tokens, ranges = [found["fencing_token"], found["advanced_by"]], [found["next_range_id"]]
         for values, column in (
-            (epochs, tables.batch.c.epoch), (seqs, tables.batch.c.batch_seq), (tokens, tables.batch.c.token),
-            (tokens, tables.lease.c.token), (ranges, tables.range.c.range_id),
-        ):  # fmt: skip
+            (epochs, tables.batch.c.epoch),
+            (seqs, tables.batch.c.batch_seq),
+            (tokens, tables.batch.c.token),
+            (tokens, tables.lease.c.token),
+            (ranges, tables.range.c.range_id),
+        ):
             values.append(conn.execute(select(func.max(column)).where(column.table.c.stream == stream)).scalar() or 0)
         for epoch, seq in delivered():
             epochs.append(epoch)
             seqs.append(seq)
         row = StreamRow(
-            found["project_id"], stream, max(epochs), max(0, found["version"]) + 1, max(tokens), max(seqs), False,
-            next_range_id=max(ranges) + 1, advanced_by=max(tokens),
-        )  # fmt: skip
+            found["project_id"],
+            stream,
+            max(epochs),
+            max(0, found["version"]) + 1,
+            max(tokens),
+            max(seqs),
+            False,
+            next_range_id=max(ranges) + 1,
+            advanced_by=max(tokens),
+        )
         mine = tables.stream.c.stream == stream
         conn.execute(update(tables.stream).where(mine).values(**seal(tables.stream, stream_values(row))))

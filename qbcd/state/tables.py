@@ -44,34 +44,55 @@ class SiteTables:
         self.layout = self._table("layout", Column("one", Integer, primary_key=True), _big("format_version"))
         self.stream = self._table(
             "stream",
-            _text("project_id"), _text("stream", key=True), _big("epoch"), _big("version"), _big("fencing_token"),
-            _big("last_batch_seq"), _big("next_range_id"), _big("advanced_by"),
-            Column("prepared", Boolean, nullable=False), _text("checkpoint"),
+            _text("project_id"),
+            _text("stream", key=True),
+            _big("epoch"),
+            _big("version"),
+            _big("fencing_token"),
+            _big("last_batch_seq"),
+            _big("next_range_id"),
+            _big("advanced_by"),
+            Column("prepared", Boolean, nullable=False),
+            _text("checkpoint"),
             loose=(),
-        )  # fmt: skip
-        self.lease = self._table(
-            "lease", _text("stream", key=True), _text("owner"), _seconds("until"), _big("token")
-        )  # fmt: skip
+        )
+        self.lease = self._table("lease", _text("stream", key=True), _text("owner"), _seconds("until"), _big("token"))
         self.batch = self._table(
             "batch",
-            _text("stream", key=True), _big("epoch", key=True), _big("batch_seq", key=True), _big("token"),
-            _big("ts_ms"), _text("fingerprint"), _text("header"), Column("folded", Boolean, nullable=False),
+            _text("stream", key=True),
+            _big("epoch", key=True),
+            _big("batch_seq", key=True),
+            _big("token"),
+            _big("ts_ms"),
+            _text("fingerprint"),
+            _text("header"),
+            Column("folded", Boolean, nullable=False),
             _seconds("created_at"),
             loose=("folded", "created_at"),
-        )  # fmt: skip
+        )
         self.range = self._table(
             "range",
-            _text("stream", key=True), _big("range_id", key=True), _text("lo", nullable=True),
-            _text("hi", nullable=True), _big("rows"), _text("checksum"), _text("segment", nullable=True),
+            _text("stream", key=True),
+            _big("range_id", key=True),
+            _text("lo", nullable=True),
+            _text("hi", nullable=True),
+            _big("rows"),
+            _text("checksum"),
+            _text("segment", nullable=True),
             _seconds("last_visited"),
             loose=("last_visited",),
-        )  # fmt: skip
+        )
         self.segment = self._table(
             "segment",
-            _text("stream", key=True), _text("segment_id", key=True), _big("epoch"), _text("files"), _big("rows"),
-            _big("folded_through"), _big("token"),
+            _text("stream", key=True),
+            _text("segment_id", key=True),
+            _big("epoch"),
+            _text("files"),
+            _big("rows"),
+            _big("folded_through"),
+            _big("token"),
             loose=(),
-        )  # fmt: skip
+        )
         self.pin = self._table("pin", _text("pin_id", key=True), _text("stream"), _big("version"), _seconds("until"))
 
     def _table(self, name: str, *columns: Column[Any], loose: tuple[str, ...] | None = None) -> Table:

@@ -32,8 +32,7 @@ def refuse_newer(found: object, place: str, *, ours: int | None = None) -> int:
         raise Refused(f"{place} does not say which format it has", remedy="restore it from a backup")
     if found > known:
         raise Refused(
-            f"{place} was written by a newer qbcd (format {found}; this one reads up to {known})",
-            remedy="upgrade qbcd",
+            f"{place} was written by a newer qbcd (format {found}; this one reads up to {known})", remedy="upgrade qbcd"
         )
     return found
 

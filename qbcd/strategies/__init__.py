@@ -23,12 +23,13 @@ from qbcd.strategies.vbd_delta import VbdDelta, why_not_delta
 
 STRATEGIES: dict[str, type[Strategy]] = {
     strategy.name: strategy for strategy in (Mds, IdRcs, Ts, Tdi, Atdi, Tlcs, Id, VbdCompare)
-}  # fmt: skip
+}
 # Those that can also leave the source as it is, with the option that says so.
 REMOTE: dict[str, tuple[str, str, type[IdRcs]]] = {
-    "ts": ("replica", "spark", RemoteTs), "tlcs": ("checksums", "remote", RemoteTlcs),
+    "ts": ("replica", "spark", RemoteTs),
+    "tlcs": ("checksums", "remote", RemoteTlcs),
     "vbd": ("variant", "checksum", VbdChecksum),
-}  # fmt: skip
+}
 
 
 def strategy_class(name: str, options: Mapping[str, Any]) -> type[Strategy]:
@@ -40,7 +41,26 @@ def strategy_class(name: str, options: Mapping[str, Any]) -> type[Strategy]:
 
 
 __all__ = [
-    "STRATEGIES", "Atdi", "Estimate", "Id", "IdRcs", "InSource", "Mds", "Part", "Query", "Ranged", "RemoteTlcs",
-    "RemoteTs", "Stamped", "Strategy", "Tdi", "Tlcs", "Ts", "VbdChecksum", "VbdCompare",
-    "VbdDelta", "strategy_class", "why_not_delta",
-]  # fmt: skip
+    "STRATEGIES",
+    "Atdi",
+    "Estimate",
+    "Id",
+    "IdRcs",
+    "InSource",
+    "Mds",
+    "Part",
+    "Query",
+    "Ranged",
+    "RemoteTlcs",
+    "RemoteTs",
+    "Stamped",
+    "Strategy",
+    "Tdi",
+    "Tlcs",
+    "Ts",
+    "VbdChecksum",
+    "VbdCompare",
+    "VbdDelta",
+    "strategy_class",
+    "why_not_delta",
+]

@@ -20,10 +20,11 @@ from qbcd.strategies.lineage import MOST, key_of
 
 STORED = ("table", "partitioned")
 _KINDS = {
-    "matview": "materialized view", "foreign": "foreign table",
+    "matview": "materialized view",
+    "foreign": "foreign table",
     "view": "view that cannot be looked into: the role may not see its definition (SHOW VIEW), or it makes texts of "
     "its own, which in its place would be others",
-}  # fmt: skip
+}
 
 
 def stored(query: Table) -> list[Table]:

@@ -21,9 +21,15 @@ from qbcd.strategies.outbox import outbox_name
 
 OUTBOX_KEY = ("epoch", "batch_seq", "ordinal")
 OWN_COLUMNS = (
-    ("epoch", "bigint"), ("batch_seq", "bigint"), ("ordinal", "bigint"), ("op", "varchar(1)"),
-    ("reason", "varchar(40)"), ("pair_id", "varchar(64)"), ("changed", "text"), ("digest", "bigint"),
-)  # fmt: skip
+    ("epoch", "bigint"),
+    ("batch_seq", "bigint"),
+    ("ordinal", "bigint"),
+    ("op", "varchar(1)"),
+    ("reason", "varchar(40)"),
+    ("pair_id", "varchar(64)"),
+    ("changed", "text"),
+    ("digest", "bigint"),
+)
 READING = (
     "changes",
     "baseline_replica",
@@ -105,9 +111,10 @@ class InSource(Strategy):
         if width > limit:
             raise Refused(
                 f"{len(self.plan.captured)} captured columns need an outbox of {width} columns, and a table of "
-                f"{self.connector.name} has {limit} at most", stream=self.plan.stream,
+                f"{self.connector.name} has {limit} at most",
+                stream=self.plan.stream,
                 remedy="name fewer with `columns:`, or use strategy id_rcs",
-            )  # fmt: skip
+            )
 
     def tables(self) -> list[OwnTable]:
         """The stream's own tables: the outbox, and a replica where the strategy keeps one."""
@@ -233,9 +240,17 @@ class InSource(Strategy):
             "pertinent": [i for i in self._images if i.compared],
             "ranged": within is not None,
             # what only some strategies have, see their own `_context`
-            "fresh": False, "checksum": "", "deletes": True, "flag": "", "exits": False, "marked": False,
-            "any_row": False, "reason": "", "held": None, "beyond": False,
-        }  # fmt: skip
+            "fresh": False,
+            "checksum": "",
+            "deletes": True,
+            "flag": "",
+            "exits": False,
+            "marked": False,
+            "any_row": False,
+            "reason": "",
+            "held": None,
+            "beyond": False,
+        }
         return render(template, **{**context, **self._context(), **extra})
 
     def _context(self) -> dict[str, Any]:

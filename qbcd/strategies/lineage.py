@@ -55,9 +55,16 @@ class Lineage:
     """
 
     def __init__(
-        self, connector: Connector, plan: StreamPlan, schema: str, number: int, table: Table, used: Sequence[str],
-        kept: Sequence[str], options: Mapping[str, Any],
-    ) -> None:  # fmt: skip
+        self,
+        connector: Connector,
+        plan: StreamPlan,
+        schema: str,
+        number: int,
+        table: Table,
+        used: Sequence[str],
+        kept: Sequence[str],
+        options: Mapping[str, Any],
+    ) -> None:
         self.connector, self.table = connector, table
         self.lineage = (schema, table_name(f"lineage{number}", plan.stream))
         self.changed = (schema, table_name(f"changed{number}", plan.stream))
@@ -148,9 +155,13 @@ class Lineage:
     def _compiled(self, template: str, params: Mapping[str, Any], **extra: Any) -> Statement:
         marked = self.marked
         context: dict[str, Any] = {
-            "table": self.table, "lineage": self.lineage, "changed": self.changed, "key": self.plan.key,
-            "stored": self._stored, **(marked.since() if marked else {"system": False}),
-        }  # fmt: skip
+            "table": self.table,
+            "lineage": self.lineage,
+            "changed": self.changed,
+            "key": self.plan.key,
+            "stored": self._stored,
+            **(marked.since() if marked else {"system": False}),
+        }
         rendered = render(template, **{**context, **extra})
         return compile_sql(rendered, self.connector, self.plan, params, as_seen=template in READING)
 

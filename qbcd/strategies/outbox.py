@@ -36,8 +36,10 @@ class StagedBatch:
         self.plan = _plan(header, outbox, connector.identifier_limit)
         found = images(self.plan, connector.identifier_limit)
         self._context = {
-            "outbox": (schema, outbox_name(header.stream)), "captured": found, "content": found[len(header.key) :],
-        }  # fmt: skip
+            "outbox": (schema, outbox_name(header.stream)),
+            "captured": found,
+            "content": found[len(header.key) :],
+        }
 
     def rows(self) -> str:
         """The batch's rows in wire form, for a JDBC read."""
@@ -47,9 +49,11 @@ class StagedBatch:
     def seal(self, seq: int) -> list[Statement]:
         """Gives the open batch its number: deletes first, then updates, then inserts, without a gap."""
         sealing = compile_sql(
-            render("outbox_seal", **self._context), self.connector, self.plan,
+            render("outbox_seal", **self._context),
+            self.connector,
+            self.plan,
             {"epoch": self.header.epoch, "batch_seq": seq},
-        )  # fmt: skip
+        )
         return [sealing, forget_batch(self.connector, self.schema, self.header, OPEN)]
 
     def pair_keys(self, seq: int) -> list[Statement]:
@@ -77,9 +81,10 @@ def _plan(header: BatchHeader, outbox: Table, limit: int) -> StreamPlan:
         column = outbox.column(prefixed("b_", name, limit))
         if column is None:
             raise StateConflict(
-                f"outbox {outbox.name} has lost column {name!r}", stream=header.stream,
+                f"outbox {outbox.name} has lost column {name!r}",
+                stream=header.stream,
                 remedy=f"restore it, or qbcd reset {header.stream} --discard and prepare it again",
-            )  # fmt: skip
+            )
         captured.append(replace(column, name=name, travel=travel))
     keys = len(header.key)
     return StreamPlan(

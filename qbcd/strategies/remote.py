@@ -44,9 +44,7 @@ class RemoteTs(IdRcs):
 
     def key_problems(self) -> Statement:
         """As TS: rows outside of the restriction may share no key with one within it."""
-        return compile_sql(
-            self._canonical("key_problems", beyond=bool(self.plan.where)), self.connector, self.plan
-        )  # fmt: skip
+        return compile_sql(self._canonical("key_problems", beyond=bool(self.plan.where)), self.connector, self.plan)
 
     def by_rows(self) -> IdRcs:
         """ID/RCS over the same replica."""

@@ -80,24 +80,34 @@ class Stamped(Ranged):
             self._check_mark(name, place)
         kinds = {self.connector.mark_kind(c) for c in self.marks}
         if len(kinds) > 1:
-            raise self._wrong("timestamp", place, f"time-stamps {', '.join(self.names)} are of several kinds",
-                              "name columns of one type")  # fmt: skip
+            raise self._wrong(
+                "timestamp",
+                place,
+                f"time-stamps {', '.join(self.names)} are of several kinds",
+                "name columns of one type",
+            )
         if kinds == {"zoneless"} and self.zone is None:
             raise self._wrong(
-                "timestamp", place,
+                "timestamp",
+                place,
                 f"time-stamp {self.names[0]!r} of type {self.marks[0].sql_type} does not say in which zone it was "
                 "written",
                 "add  zone: UTC  to the strategy, or the fixed offset that your application writes:  zone: +02:00",
-            )  # fmt: skip
+            )
         if kinds != {"zoneless"} and self.zone is not None:
-            raise self._wrong("zone", place, f"time-stamp {self.names[0]!r} of type {self.marks[0].sql_type} has no "
-                              "zone of its own to name", "remove `zone`")  # fmt: skip
+            raise self._wrong(
+                "zone",
+                place,
+                f"time-stamp {self.names[0]!r} of type {self.marks[0].sql_type} has no zone of its own to name",
+                "remove `zone`",
+            )
         if self.nullable and self.keeps != "rows":
             raise self._wrong(
-                "timestamp", place,
+                "timestamp",
+                place,
                 f"time-stamp {self.names[0]!r} may be NULL, and rows without one would be told anew at each poll",
                 "keep a replica of the rows (replica: source), or add a column that is never NULL: [a, b]",
-            )  # fmt: skip
+            )
 
     def _check_mark(self, name: str, place: Callable[[str], str] | None) -> None:
         table = self.plan.table
@@ -107,9 +117,11 @@ class Stamped(Ranged):
             raise self._missing("timestamp", place, f'time-stamp column "{name}"', name, able, "stamp")
         if not self.connector.mark_kind(column):
             raise self._wrong(
-                "timestamp", place, f"time-stamp column {name!r} of type {column.sql_type} cannot be a watermark",
+                "timestamp",
+                place,
+                f"time-stamp column {name!r} of type {column.sql_type} cannot be a watermark",
                 "name a column of instants, or of whole numbers that grow over the whole table",
-            )  # fmt: skip
+            )
 
     def _missing(
         self, option: str, place: Callable[[str], str] | None, what: str, name: str, able: Sequence[str], kind: str
@@ -250,16 +262,20 @@ class Stamped(Ranged):
     def since(self) -> dict[str, Any]:
         """What template ``window_since`` asks of a time-stamp."""
         return {
-            "marks": [c.name for c in self.marks], "system": self.system, "nullable": self.nullable,
+            "marks": [c.name for c in self.marks],
+            "system": self.system,
+            "nullable": self.nullable,
             "counted": bool(self.marks) and self.kind == "counter",
-        }  # fmt: skip
+        }
 
     def _context(self) -> dict[str, Any]:
         restricted = bool(self.plan.where)
         return {
-            **self.since(), "flag": self.flag, "restricted": restricted,
+            **self.since(),
+            "flag": self.flag,
+            "restricted": restricted,
             "exits": restricted and self.keeps != "nothing",
-        }  # fmt: skip
+        }
 
     def _estimated(self, formula: str, pages: float, rows: float) -> Estimate:
         known = -1 if self.plan.table.rows < 0 else round(rows)

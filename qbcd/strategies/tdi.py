@@ -60,12 +60,18 @@ class Tdi(Stamped):
         problem = self.connector.flag_problem(column, value)
         if problem:
             raise self._wrong(
-                "delete_flag", place, f"delete flag {self.flag!r} of type {column.sql_type}: {problem}",
+                "delete_flag",
+                place,
+                f"delete flag {self.flag!r} of type {column.sql_type}: {problem}",
                 "set `deleted_value` to a value of its type, such as true, 1 or 'T'",
-            )  # fmt: skip
+            )
         if self.purges and not self.system and self.marks and self.kind == "counter":
-            raise self._wrong("purge", place, "a purge goes by the time of a row, and its time-stamp is a counter",
-                              "remove `purge`, or name a time-stamp column")  # fmt: skip
+            raise self._wrong(
+                "purge",
+                place,
+                "a purge goes by the time of a row, and its time-stamp is a counter",
+                "remove `purge`, or name a time-stamp column",
+            )
         if self.system or len(self.marks) != 1:
             raise self._wrong("timestamp", place, "a delete flag goes with one time-stamp column", "name one column")
 

@@ -59,14 +59,17 @@ class Tlcs(Ranged):
             ddl = self.connector.missing_column(self.plan.table, self.column, "checksum")
             raise ConfigError(
                 f'checksum column "{self.column}" of {name} {what}; it has to be a bigint that may be NULL',
-                stream=self.plan.stream, where=where,
+                stream=self.plan.stream,
+                where=where,
                 remedy=f"add one: {ddl}" if column is None else "name one that is, or the name of one to be added",
-            )  # fmt: skip
+            )
         if column in self.plan.captured:
             raise ConfigError(
                 f'checksum column "{self.column}" is captured, so it would be part of its own checksum',
-                stream=self.plan.stream, where=where, remedy=f"exclude: [{self.column}]",
-            )  # fmt: skip
+                stream=self.plan.stream,
+                where=where,
+                remedy=f"exclude: [{self.column}]",
+            )
 
     def change_problem(self, *, columns: bool, where: bool) -> str:
         """Digests of other columns say nothing about these, and there are no values."""

@@ -55,8 +55,10 @@ class Ts(Stamped):
 
 
 _ROOM: dict[Keeps, str] = {
-    "rows": ", with room for a copy of the captured rows", "keys": ", with room for the keys", "nothing": "",
-}  # fmt: skip
+    "rows": ", with room for a copy of the captured rows",
+    "keys": ", with room for the keys",
+    "nothing": "",
+}
 _SEES: dict[Keeps, str] = {
     "rows": "every insert and update, with old and new values",
     "keys": "every insert and update, without old values; rows near the watermark may come again",

@@ -99,29 +99,35 @@ class VbdDelta(VbdCompare):
             exp.Query, exp.Exists
         ):
             raise Refused(
-                "variant delta does not follow a subquery in `where`", stream=self.plan.stream,
-                where=place("where") if place else "", remedy="write it into the query",
-            )  # fmt: skip
+                "variant delta does not follow a subquery in `where`",
+                stream=self.plan.stream,
+                where=place("where") if place else "",
+                remedy="write it into the query",
+            )
         hidden = hidden_table(self.plan.table)
         if hidden is not None and self.connector.steady_writes:
             raise MissingPrivilege(
                 f"variant delta reads tables themselves, and the role may not read {hidden.label}, which stands behind "
-                f"view {view_over(self.plan.table, hidden)}", stream=self.plan.stream,
+                f"view {view_over(self.plan.table, hidden)}",
+                stream=self.plan.stream,
                 where=place("variant") if place else "",
                 remedy=f"{hidden.grant}; or take variant compare or checksum, which read the view alone",
-            )  # fmt: skip
+            )
         if self.refused:
             raise Refused(
-                f"variant delta cannot follow the query: {self.refused}", stream=self.plan.stream,
-                where=place("variant") if place else "", remedy="take variant compare or checksum, or let auto choose",
-            )  # fmt: skip
+                f"variant delta cannot follow the query: {self.refused}",
+                stream=self.plan.stream,
+                where=place("variant") if place else "",
+                remedy="take variant compare or checksum, or let auto choose",
+            )
         unknown = set(self._stamps) - {fold(lineage.name) for lineage in self.lineages}
         if unknown:
             raise Refused(
-                f"timestamps names {min(unknown)}, which is no table that the query reads", stream=self.plan.stream,
+                f"timestamps names {min(unknown)}, which is no table that the query reads",
+                stream=self.plan.stream,
                 where=place("timestamps") if place else "",
                 remedy=f"it reads, through views too, {', '.join(lineage.name for lineage in self.lineages)}",
-            )  # fmt: skip
+            )
         for lineage in self.lineages:
             if lineage.marked is not None:
                 lineage.marked.check(lambda option: place("timestamps") if place else "")
@@ -149,11 +155,17 @@ class VbdDelta(VbdCompare):
         shared = {name: self.plan.option(name) for name in SHARED if self.plan.option(name) is not None}
         return [
             Lineage(
-                self.connector, self.plan, self._schema, number, self._tables[name], used[name], kept[name],
+                self.connector,
+                self.plan,
+                self._schema,
+                number,
+                self._tables[name],
+                used[name],
+                kept[name],
                 {**shared, "timestamp": self._stamps.get(fold(".".join(name)))},
             )
             for number, name in enumerate(self.skeleton.prepared.tables())
-        ]  # fmt: skip
+        ]
 
     # -- tables ------------------------------------------------------------------------------------------------------
     def tables(self) -> list[OwnTable]:
@@ -180,10 +192,11 @@ class VbdDelta(VbdCompare):
         arms: list[Any] = [] if casts else self.skeleton.typing()
         arms += [
             arm
-            for alias, lineage in aliases.items() if lineage in changed
+            for alias, lineage in aliases.items()
+            if lineage in changed
             for state in (Present(aliases), Past(aliases))
             for arm in self.skeleton.affected(alias, state, types)
-        ]  # fmt: skip
+        ]
         made: Any = arms[0]
         for arm in arms[1:]:
             made = exp.union(made, arm, distinct=True, copy=False)

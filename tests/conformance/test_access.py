@@ -28,8 +28,10 @@ def indexes(place: Place, name: str) -> dict[str, Index]:
 @over()
 def test_an_index_that_was_asked_for_is_found_again(place: Place) -> None:
     """Whatever it and the columns are called; a second time nothing happens where the server can be told so."""
-    place.sql(f"CREATE TABLE {place.quote(NAME)} (k integer, {place.quote('k%')} integer, {place.quote(NAME)} integer, "
-              f"flag integer, extra varchar(20), PRIMARY KEY (k, {place.quote('k%')}))")  # fmt: skip
+    place.sql(
+        f"CREATE TABLE {place.quote(NAME)} (k integer, {place.quote('k%')} integer, {place.quote(NAME)} integer, "
+        f"flag integer, extra varchar(20), PRIMARY KEY (k, {place.quote('k%')}))"
+    )
     table, connector = probed(place, NAME), connector_of(place)
     made = connector.create_index("i " + NAME, table, [NAME, "flag"], ["k", "k%", "extra"])
     for _ in range(1 if place.kind == "mysql" else 2):
@@ -102,8 +104,10 @@ def test_what_spoils_an_index_only_read(place: Place) -> None:
         WITH (autovacuum_enabled = off);
         INSERT INTO t SELECT g, '2031-01-01', FALSE, 'x%s' FROM generate_series(1, 500) g;
         CREATE SCHEMA other; CREATE TABLE other.t (k integer)""")
-    poll = "SELECT a.k, a.flag FROM public.t AS a LEFT JOIN other.t AS b ON a.k = b.k " \
-           "WHERE a.ts >= '2031-02-03' AND 'x%s' <> 'y%'"  # fmt: skip
+    poll = (
+        "SELECT a.k, a.flag FROM public.t AS a LEFT JOIN other.t AS b ON a.k = b.k "
+        "WHERE a.ts >= '2031-02-03' AND 'x%s' <> 'y%'"
+    )
     assert spoiled(place, poll) == "Seq Scan on public.t"
     place.sql("CREATE INDEX lean ON t (ts, k)")
     assert spoiled(place, poll) == "Index Scan on public.t by lean, which lacks a column"
@@ -136,13 +140,17 @@ def test_what_spoils_an_index_only_read_of_these_servers(place: Place) -> None:
     place.sql(
         "CREATE TABLE t (k integer PRIMARY KEY, ts datetime, flag integer, rest text); CREATE TABLE o (k integer)"
     )
-    place.sql(f"INSERT INTO t VALUES {', '.join(f'({g}, 20310101000000, 0, repeat(9, 99))' for g in range(2000))}; "
-              "INSERT INTO o VALUES (1), (2); ANALYZE TABLE t")  # fmt: skip
+    place.sql(
+        f"INSERT INTO t VALUES {', '.join(f'({g}, 20310101000000, 0, repeat(9, 99))' for g in range(2000))}; "
+        "INSERT INTO o VALUES (1), (2); ANALYZE TABLE t"
+    )
     table = f"{place.quote(place.name)}.`t`"
     for alias in ("", " AS `a%s```", " AS a"):
         name = alias.removeprefix(" AS ") or "`t`"
-        poll = f"SELECT o.k, {name}.flag FROM {table}{alias}\nLEFT JOIN o ON {name}.k = o.k " \
-               f"WHERE {name}.ts >= 20310203000000 AND 'x%s' <> 'y%'"  # fmt: skip
+        poll = (
+            f"SELECT o.k, {name}.flag FROM {table}{alias}\nLEFT JOIN o ON {name}.k = o.k "
+            f"WHERE {name}.ts >= 20310203000000 AND 'x%s' <> 'y%'"
+        )
         assert spoiled(place, poll) == f"access of type ALL on {place.name}.t"
         place.sql("CREATE INDEX lean ON t (ts)")
         assert spoiled(place, poll) == f"access of type range on {place.name}.t by lean, which lacks a column"
@@ -217,8 +225,10 @@ def test_what_a_role_lacks_to_write_and_to_index(place: Place) -> None:
 
 @over(elsewhere=[])
 def test_a_view_is_written_where_the_server_can(place: Place) -> None:
-    place.sql("CREATE TABLE t (k integer PRIMARY KEY, flag integer); CREATE VIEW v AS SELECT * FROM t; "
-              "CREATE VIEW w AS SELECT count(*) AS flag FROM t")  # fmt: skip
+    place.sql(
+        "CREATE TABLE t (k integer PRIMARY KEY, flag integer); CREATE VIEW v AS SELECT * FROM t; "
+        "CREATE VIEW w AS SELECT count(*) AS flag FROM t"
+    )
     connector = connector_of(place)
     with session(place) as reading:
         conn = reading.connection

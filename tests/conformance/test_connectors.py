@@ -49,8 +49,17 @@ def test_every_fact_is_stated(name: str) -> None:
     assert type(made) is CONNECTORS[name]
     assert not inspect.isabstract(type(made))
     hints = get_type_hints(Connector)
-    for fact in ("name", "dialect", "sqlalchemy_driver", "encoder_version", "identifier_limit", "column_limit",
-                 "exports_snapshots", "full_join", "ranges_per_statement"):  # fmt: skip
+    for fact in (
+        "name",
+        "dialect",
+        "sqlalchemy_driver",
+        "encoder_version",
+        "identifier_limit",
+        "column_limit",
+        "exports_snapshots",
+        "full_join",
+        "ranges_per_statement",
+    ):
         assert type(getattr(made, fact)) is hints[fact], fact
         assert getattr(made, fact) not in ("", 0) or hints[fact] is bool, fact
     assert set(hints) <= {fact for fact in dir(made) if not fact.startswith("_")}, "a fact is stated nowhere"
@@ -103,10 +112,34 @@ def test_what_is_not_offered_is_refused_by_name(name: str) -> None:
 
 # -- names -------------------------------------------------------------------------------------------------------------
 NAMES = [
-    'quo"te', "back`tick", "it's", "%s", "%(a)s", "%%", "a.b", "{{ 7 * 7 }}", "{% raw %}", "back\\slash", ":bind", "$1",
-    "?", "new\nline", "  -- x", "/* x */", ";", "select", "ümläut Ж 数", '""', "``", "\\`", 'x"; DROP TABLE t; --',
-    "x`; DROP TABLE t; --", "a\x01b", "@@x", "#x",
-]  # fmt: skip
+    'quo"te',
+    "back`tick",
+    "it's",
+    "%s",
+    "%(a)s",
+    "%%",
+    "a.b",
+    "{{ 7 * 7 }}",
+    "{% raw %}",
+    "back\\slash",
+    ":bind",
+    "$1",
+    "?",
+    "new\nline",
+    "  -- x",
+    "/* x */",
+    ";",
+    "select",
+    "ümläut Ж 数",
+    '""',
+    "``",
+    "\\`",
+    'x"; DROP TABLE t; --',
+    "x`; DROP TABLE t; --",
+    "a\x01b",
+    "@@x",
+    "#x",
+]
 
 
 @contextmanager
@@ -172,23 +205,45 @@ CREATE TABLE v (id integer PRIMARY KEY, k varchar(200), f4 float, f8 double, n d
 }
 HOSTILE = {
     "postgresql": (
-        "DateStyle = 'SQL, DMY'", "TimeZone = 'Asia/Kathmandu'", "extra_float_digits = -15", "bytea_output = 'escape'",
-        "IntervalStyle = 'sql_standard'", "statement_timeout = '1ms'", "standard_conforming_strings = off",
-        "client_encoding = 'LATIN1'", "default_transaction_read_only = on", "lock_timeout = '1ms'",
+        "DateStyle = 'SQL, DMY'",
+        "TimeZone = 'Asia/Kathmandu'",
+        "extra_float_digits = -15",
+        "bytea_output = 'escape'",
+        "IntervalStyle = 'sql_standard'",
+        "statement_timeout = '1ms'",
+        "standard_conforming_strings = off",
+        "client_encoding = 'LATIN1'",
+        "default_transaction_read_only = on",
+        "lock_timeout = '1ms'",
         "default_transaction_isolation = 'serializable'",
     ),
     "family": (
         "sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,IGNORE_SPACE,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH'",
         "sql_mode = 'ANSI_QUOTES,HIGH_NOT_PRECEDENCE,NO_UNSIGNED_SUBTRACTION,REAL_AS_FLOAT,NO_ZERO_DATE'",
-        "time_zone = '+13:00'", "max_allowed_packet = 16384", "div_precision_increment = 0", "lc_time_names = 'de_DE'",
-        "collation_connection = 'latin1_german2_ci'", "character_set_client = 'latin1'", "sql_select_limit = 1",
-        "character_set_results = 'latin1'", "max_sort_length = 64", "group_concat_max_len = 4",
-        "default_week_format = 3", "sql_auto_is_null = 1", "sql_safe_updates = 1", "autocommit = 0",
-        "completion_type = 'CHAIN'", "default_storage_engine = 'MyISAM'", "explicit_defaults_for_timestamp = OFF",
-        "lock_wait_timeout = 1", "innodb_lock_wait_timeout = 1", "wait_timeout = 2", "sql_big_selects = 0",
+        "time_zone = '+13:00'",
+        "max_allowed_packet = 16384",
+        "div_precision_increment = 0",
+        "lc_time_names = 'de_DE'",
+        "collation_connection = 'latin1_german2_ci'",
+        "character_set_client = 'latin1'",
+        "sql_select_limit = 1",
+        "character_set_results = 'latin1'",
+        "max_sort_length = 64",
+        "group_concat_max_len = 4",
+        "default_week_format = 3",
+        "sql_auto_is_null = 1",
+        "sql_safe_updates = 1",
+        "autocommit = 0",
+        "completion_type = 'CHAIN'",
+        "default_storage_engine = 'MyISAM'",
+        "explicit_defaults_for_timestamp = OFF",
+        "lock_wait_timeout = 1",
+        "innodb_lock_wait_timeout = 1",
+        "wait_timeout = 2",
+        "sql_big_selects = 0",
         "max_join_size = 1",
     ),
-}  # fmt: skip
+}
 MARIADB_ONLY = ("tx_isolation = 'SERIALIZABLE'", "tx_read_only = 1")
 # A limit of the server's, and a statement that takes longer: what limits qbcd's statements is its own configuration.
 LIMITED = {
@@ -205,8 +260,21 @@ def family(place: Place) -> str:
 def make_values(place: Place) -> None:
     place.sql(VALUES[family(place)])
     if family(place) == "family":
-        row = (1 / 3, 1e-7 / 3, "100.50000", "2021-03-04 05:06:07.123456", "2021-07-04 05:06:07.123456", "2021-03-04",
-               "05:06:07.1", b"\0\xff'", "ümläut \\ ' \"", "a", "b", 2**64 - 1, "{}")  # fmt: skip
+        row = (
+            1 / 3,
+            1e-7 / 3,
+            "100.50000",
+            "2021-03-04 05:06:07.123456",
+            "2021-07-04 05:06:07.123456",
+            "2021-03-04",
+            "05:06:07.1",
+            b"\0\xff'",
+            "ümläut \\ ' \"",
+            "a",
+            "b",
+            2**64 - 1,
+            "{}",
+        )
         place.insert("v", [(g, "k" * 150 + str(g), *row) for g in range(1, 13)])
 
 

@@ -53,8 +53,10 @@ def test_what_speaks_against_a_counter(place: Place) -> None:
     found = counters(place)
     assert found["plain"] == (True, "")
     if place.kind == "postgresql":
-        assert found["cached"] == (False, "sequence cached, which numbers column cached, caches 20 numbers a session, "
-                                          "which then come late")  # fmt: skip
+        assert found["cached"] == (
+            False,
+            "sequence cached, which numbers column cached, caches 20 numbers a session, which then come late",
+        )
     else:
         assert found["cached"] == (True, "")  # all sessions take from what the server cached
     assert not found["round"][0]

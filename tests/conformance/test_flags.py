@@ -22,19 +22,32 @@ def family(place: Place) -> str:
 
 FLAGS: dict[str, list[tuple[str, Any, list[str], list[str]]]] = {  # type, literal, says deleted, does not
     "postgresql": [
-        ("boolean", True, ["true"], ["false"]), ("boolean", False, ["false"], ["true"]),
-        ("smallint", 1, ["1"], ["0", "2"]), ("bigint", -1, ["-1"], ["1"]), ("numeric(3)", 2, ["2"], ["1"]),
-        ("text", "T", ["T"], ["t", "", "T "]), ("varchar(4)", "it's", ["it's"], ["T"]), ("char(1)", "T", ["T"], ["F"]),
-        ("char(3)", "T", ["T", "T  "], ["F"]), ('text COLLATE "C"', "T", ["T"], ["t"]),
-        ("public.citext", "t", ["T", "t"], ["F"]), ("text", "%s\\", ["%s\\"], ["%%s\\"]),
+        ("boolean", True, ["true"], ["false"]),
+        ("boolean", False, ["false"], ["true"]),
+        ("smallint", 1, ["1"], ["0", "2"]),
+        ("bigint", -1, ["-1"], ["1"]),
+        ("numeric(3)", 2, ["2"], ["1"]),
+        ("text", "T", ["T"], ["t", "", "T "]),
+        ("varchar(4)", "it's", ["it's"], ["T"]),
+        ("char(1)", "T", ["T"], ["F"]),
+        ("char(3)", "T", ["T", "T  "], ["F"]),
+        ('text COLLATE "C"', "T", ["T"], ["t"]),
+        ("public.citext", "t", ["T", "t"], ["F"]),
+        ("text", "%s\\", ["%s\\"], ["%%s\\"]),
     ],
     "family": [
-        ("tinyint(1)", True, ["1", "2"], ["0"]), ("tinyint(1)", False, ["0"], ["1"]), ("bit(1)", True, ["1"], ["0"]),
-        ("int", 1, ["1"], ["0", "2"]), ("decimal(3)", -2, ["-2"], ["2"]), ("char(1)", "T", ["T", "t"], ["F"]),
-        ("varchar(9) COLLATE utf8mb4_bin", "T", ["T"], ["t"]), ("enum('T','F')", "T", ["T"], ["F"]),
-        ("varchar(9) CHARACTER SET latin1", "ü", ["ü"], ["u "]), ("text", "%s\\'{0}", ["%s\\'{0}"], ["x"]),
+        ("tinyint(1)", True, ["1", "2"], ["0"]),
+        ("tinyint(1)", False, ["0"], ["1"]),
+        ("bit(1)", True, ["1"], ["0"]),
+        ("int", 1, ["1"], ["0", "2"]),
+        ("decimal(3)", -2, ["-2"], ["2"]),
+        ("char(1)", "T", ["T", "t"], ["F"]),
+        ("varchar(9) COLLATE utf8mb4_bin", "T", ["T"], ["t"]),
+        ("enum('T','F')", "T", ["T"], ["F"]),
+        ("varchar(9) CHARACTER SET latin1", "ü", ["ü"], ["u "]),
+        ("text", "%s\\'{0}", ["%s\\'{0}"], ["x"]),
     ],
-}  # fmt: skip
+}
 
 
 @over()
@@ -54,8 +67,10 @@ def test_a_flag_says_deleted_by_its_literal_and_null_does_not(place: Place) -> N
         assert connector.flag_problem(column, literal) == ""
         plan = plan_of(table, deleted_value=literal)
         with session(place) as reading:
-            query = "SELECT k, CASE WHEN QBCD_FLAGGED('fl%a', t.\"fl%a\") THEN 1 ELSE 0 END AS d, " \
-                    "CASE WHEN NOT QBCD_FLAGGED('fl%a', \"fl%a\") THEN 0 ELSE 1 END AS e FROM {t} AS t"  # fmt: skip
+            query = (
+                "SELECT k, CASE WHEN QBCD_FLAGGED('fl%a', t.\"fl%a\") THEN 1 ELSE 0 END AS d, "
+                "CASE WHEN NOT QBCD_FLAGGED('fl%a', \"fl%a\") THEN 0 ELSE 1 END AS e FROM {t} AS t"
+            )
             for said in (compiled(place, plan, query), compiled(place, plan, f"{query} WHERE 1 = :one", one=1)):
                 found = {int(k): (d, e) for k, d, e in rows(reading, said)}
                 assert found == {k: (int(k < len(yes)),) * 2 for k in range(len(yes) + len(no) + 1)}, sql_type
@@ -80,17 +95,26 @@ def test_the_view_of_a_table_with_a_long_name(place: Place, workspace: Path, let
 
 WRONG: dict[str, list[tuple[str, Any, str]]] = {
     "postgresql": [
-        ("boolean", "T", "true or false"), ("boolean", 1, "true or false"), ("integer", True, "whole number"),
-        ("integer", "1", "whole number"), ("text", True, "says a text"), ("text", 1, "says a text"),
-        ("date", True, "no type of a delete flag"), ("real", 1, "no type of a delete flag"),
-        ("char(1)", "yes", "cannot hold 'yes'"), ("text", "a\0", "cannot hold"),
+        ("boolean", "T", "true or false"),
+        ("boolean", 1, "true or false"),
+        ("integer", True, "whole number"),
+        ("integer", "1", "whole number"),
+        ("text", True, "says a text"),
+        ("text", 1, "says a text"),
+        ("date", True, "no type of a delete flag"),
+        ("real", 1, "no type of a delete flag"),
+        ("char(1)", "yes", "cannot hold 'yes'"),
+        ("text", "a\0", "cannot hold"),
     ],
     "family": [
-        ("int", True, "whole number"), ("tinyint(1)", "T", "whole number"), ("varchar(3)", 1, "says a text"),
-        ("datetime", True, "no type of a delete flag"), ("char(1)", "yes", "cannot hold 'yes'"),
+        ("int", True, "whole number"),
+        ("tinyint(1)", "T", "whole number"),
+        ("varchar(3)", 1, "says a text"),
+        ("datetime", True, "no type of a delete flag"),
+        ("char(1)", "yes", "cannot hold 'yes'"),
         ("double", 1, "no type of a delete flag"),
     ],
-}  # fmt: skip
+}
 
 
 @over(elsewhere=[])

@@ -30,11 +30,24 @@ FEW = ("whole", "word", "money", "instant")  # enough to tell strategies apart; 
 # Nothing is to be executed, expanded, folded or taken for a name of qbcd's own by what it spells.
 HOSTILE = {
     "id": "range_id",
-    "part": " p'art; --", "whole": "w%s", "big": "%(epoch)s", "money": ":epoch", "ratio": "{{ 7 * 7 }}",
-    "word": "back\\slash", "long": "select", "raw": 'a."b`', "day": "ümläut Ж", "moment": "$1 ?",
-    "instant": "line\nbreak", "updated": "up'dated %", "gone": 'go"ne`', "number": ":lo", "sum_of_row": "%(first)s",
-    "rewritten": "{% raw %}", "sometimes": "some\\times",
-}  # fmt: skip
+    "part": " p'art; --",
+    "whole": "w%s",
+    "big": "%(epoch)s",
+    "money": ":epoch",
+    "ratio": "{{ 7 * 7 }}",
+    "word": "back\\slash",
+    "long": "select",
+    "raw": 'a."b`',
+    "day": "ümläut Ж",
+    "moment": "$1 ?",
+    "instant": "line\nbreak",
+    "updated": "up'dated %",
+    "gone": 'go"ne`',
+    "number": ":lo",
+    "sum_of_row": "%(first)s",
+    "rewritten": "{% raw %}",
+    "sometimes": "some\\times",
+}
 PLAIN: Mapping[str, str] = {}
 
 
@@ -48,9 +61,15 @@ class Histories:
     """
 
     def __init__(
-        self, place: Place, rng: Random, folder: Path, *, names: Mapping[str, str], shapes: Sequence[str],
+        self,
+        place: Place,
+        rng: Random,
+        folder: Path,
+        *,
+        names: Mapping[str, str],
+        shapes: Sequence[str],
         wheres: Mapping[Variant, Sequence[str]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.place, self.folder, self.names = place, folder, names
         hostile = names is not PLAIN
         self.tables = {
@@ -59,18 +78,27 @@ class Histories:
         }
         key = [self._name("part"), self._name("id")]
         self.models = {
-            flagged: make(place, rng, place.quote(name), self._columns(FEW if flagged else shapes), key,
-                          {self._name(c): s for c, s in services.items()})
-            for flagged, (name, make, services) in self.tables.items() if flagged in {v.flagged for v in wheres}
-        }  # fmt: skip
+            flagged: make(
+                place,
+                rng,
+                place.quote(name),
+                self._columns(FEW if flagged else shapes),
+                key,
+                {self._name(c): s for c, s in services.items()},
+            )
+            for flagged, (name, make, services) in self.tables.items()
+            if flagged in {v.flagged for v in wheres}
+        }
         whole = self._name("whole")
         self.wheres: dict[str, Restriction] = {
-            "all": lambda record: True, "some": lambda record: record[whole] is not None and record[whole] >= 0,
-        }  # fmt: skip
+            "all": lambda record: True,
+            "some": lambda record: record[whole] is not None and record[whole] >= 0,
+        }
         self.streams = {
             f"{variant.name}.{where}": Stream(variant, self.models[variant.flagged], self.wheres[where])
-            for variant, listed in wheres.items() for where in listed
-        }  # fmt: skip
+            for variant, listed in wheres.items()
+            for where in listed
+        }
         self._seen = dict.fromkeys(self.streams, 0)
 
     def _name(self, column: str) -> str:
@@ -84,13 +112,16 @@ class Histories:
         tables = []
         for i, (name, stream) in enumerate(self.streams.items()):
             table, _, services = self.tables[stream.variant.flagged]
-            tables.append({
-                "name": name, **self._captured(stream.variant, table),
-                "strategy": stream.variant.configured(self.place.kind, self.names),
-                "exclude": [self._name(c) for c in services],
-                "baseline": "silent" if silent and i % 2 else "events",
-                **({"where": f"{self.place.quote(self._name('whole'))} >= 0"} if name.endswith(".some") else {}),
-            })  # fmt: skip
+            tables.append(
+                {
+                    "name": name,
+                    **self._captured(stream.variant, table),
+                    "strategy": stream.variant.configured(self.place.kind, self.names),
+                    "exclude": [self._name(c) for c in services],
+                    "baseline": "silent" if silent and i % 2 else "events",
+                    **({"where": f"{self.place.quote(self._name('whole'))} >= 0"} if name.endswith(".some") else {}),
+                }
+            )
         return config(self.place.url, *tables)
 
     def _captured(self, variant: Variant, table: str) -> dict[str, str]:

@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 SPARK = [v for v in VARIANTS if v.name in ("id_rcs", *BY_KEY)]
 
 
-@over("seed, two_rounds", [(1, True), *(pytest.param(seed, seed % 2 == 0, marks=pytest.mark.campaign)
-                                        for seed in range(2, 8))], elsewhere=[])  # fmt: skip
+@over(
+    "seed, two_rounds",
+    [(1, True), *(pytest.param(seed, seed % 2 == 0, marks=pytest.mark.campaign) for seed in range(2, 8))],
+    elsewhere=[],
+)
 def test_single_leaves_are_asked_for(
     seed: int, two_rounds: bool, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,16 +17,22 @@ from tests.support.places import Place, over
 # Types, each with what a watermark over it is and its step.
 CLOCKS = {
     "postgresql": {
-        "timestamptz": ("zoned", timedelta(microseconds=1)), "timestamptz(3)": ("zoned", timedelta(milliseconds=1)),
-        "timestamp": ("zoneless", timedelta(microseconds=1)), "timestamp(0)": ("zoneless", timedelta(seconds=1)),
-        "timestamp(5)": ("zoneless", timedelta(microseconds=10)), "date": ("zoneless", timedelta(days=1)),
+        "timestamptz": ("zoned", timedelta(microseconds=1)),
+        "timestamptz(3)": ("zoned", timedelta(milliseconds=1)),
+        "timestamp": ("zoneless", timedelta(microseconds=1)),
+        "timestamp(0)": ("zoneless", timedelta(seconds=1)),
+        "timestamp(5)": ("zoneless", timedelta(microseconds=10)),
+        "date": ("zoneless", timedelta(days=1)),
     },
     "family": {
-        "timestamp(6) NULL": ("zoned", timedelta(microseconds=1)), "timestamp NULL": ("zoned", timedelta(seconds=1)),
-        "datetime(6)": ("zoneless", timedelta(microseconds=1)), "datetime": ("zoneless", timedelta(seconds=1)),
-        "datetime(3)": ("zoneless", timedelta(milliseconds=1)), "date": ("zoneless", timedelta(days=1)),
+        "timestamp(6) NULL": ("zoned", timedelta(microseconds=1)),
+        "timestamp NULL": ("zoned", timedelta(seconds=1)),
+        "datetime(6)": ("zoneless", timedelta(microseconds=1)),
+        "datetime": ("zoneless", timedelta(seconds=1)),
+        "datetime(3)": ("zoneless", timedelta(milliseconds=1)),
+        "date": ("zoneless", timedelta(days=1)),
     },
-}  # fmt: skip
+}
 COUNTERS = {
     "postgresql": ["smallint", "integer", "bigint", "numeric(12)", "numeric(38,0)"],
     "family": ["tinyint", "mediumint", "int", "int unsigned", "bigint unsigned", "decimal(30)"],
@@ -157,10 +163,18 @@ def test_a_watermark_of_a_counter_is_exact_at_the_ends_of_its_type(place: Place)
     types = COUNTERS[family(place)]
     names = made(place, types)
     ends = {
-        "smallint": 2**15 - 1, "integer": 2**31 - 1, "bigint": 2**63 - 1, "numeric(12)": 10**12 - 1,
-        "numeric(38,0)": 10**38 - 1, "tinyint": 127, "mediumint": 2**23 - 1, "int": 2**31 - 1,
-        "int unsigned": 2**32 - 1, "bigint unsigned": 2**64 - 1, "decimal(30)": 10**30 - 1,
-    }  # fmt: skip
+        "smallint": 2**15 - 1,
+        "integer": 2**31 - 1,
+        "bigint": 2**63 - 1,
+        "numeric(12)": 10**12 - 1,
+        "numeric(38,0)": 10**38 - 1,
+        "tinyint": 127,
+        "mediumint": 2**23 - 1,
+        "int": 2**31 - 1,
+        "int unsigned": 2**32 - 1,
+        "bigint unsigned": 2**64 - 1,
+        "decimal(30)": 10**30 - 1,
+    }
     for k in (0, 1):
         place.sql(f"INSERT INTO t VALUES ({k}, {', '.join(str(ends[t] - k) for t in types)})")
     place.sql("INSERT INTO t (k) VALUES (2)")
@@ -183,12 +197,16 @@ def test_the_columns_index_answers_a_watermark(place: Place) -> None:
     for name in names:
         place.sql(f"CREATE INDEX i_{name} ON t ({name})")
     if place.kind == "postgresql":
-        listed = ", ".join("TIMESTAMP '2031-01-01' + g * interval '1 day'" if i < 6 else "mod(g, 30000)"
-                           for i in range(len(names)))  # fmt: skip
+        listed = ", ".join(
+            "TIMESTAMP '2031-01-01' + g * interval '1 day'" if i < 6 else "mod(g, 30000)" for i in range(len(names))
+        )
         place.sql(f"INSERT INTO t SELECT g, {listed} FROM generate_series(1, 20000) g; ANALYZE t")
     else:
-        lines = ", ".join(f"({g}, {', '.join([repr(str(datetime(2031, 1, 1) + timedelta(hours=g)))] * 6)}"
-                         f"{f', {g % 120}' + f', {g}' * 5})" for g in range(3000))  # fmt: skip
+        lines = ", ".join(
+            f"({g}, {', '.join([repr(str(datetime(2031, 1, 1) + timedelta(hours=g)))] * 6)}"
+            f"{f', {g % 120}' + f', {g}' * 5})"
+            for g in range(3000)
+        )
         place.sql(f"INSERT INTO t VALUES {lines}; ANALYZE TABLE t")
     plan = plan_of(probed(place))
     with session(place) as reading:

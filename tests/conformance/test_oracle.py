@@ -11,18 +11,26 @@ from tests.support.places import Place, over
 
 # Type in PostgreSQL and in the family, and two values that are near each other.
 NEAR: list[tuple[str, str, str, str]] = [
-    ("text", "text", "a", "A"), ("text", "text", "a", "a "), ("text", "text", "", " "),
-    ("varchar(9)", "varchar(9)", "ß", "ss"), ("varchar(9)", "varchar(9)", "ä", "a\u0308"),
-    ("citext", "varchar(9)", "a", "A"), ("bytea", "blob", "00", "0000"), ("bytea", "varbinary(9)", "41", "4120"),
+    ("text", "text", "a", "A"),
+    ("text", "text", "a", "a "),
+    ("text", "text", "", " "),
+    ("varchar(9)", "varchar(9)", "ß", "ss"),
+    ("varchar(9)", "varchar(9)", "ä", "a\u0308"),
+    ("citext", "varchar(9)", "a", "A"),
+    ("bytea", "blob", "00", "0000"),
+    ("bytea", "varbinary(9)", "41", "4120"),
     ("bigint", "bigint unsigned", "9007199254740992", "9007199254740993"),
     ("numeric(38,10)", "decimal(38,10)", "1234567890123456789012345678.0000000001", "1234567890123456789012345678"),
-    ("double precision", "double", "0.3", "0.30000000000000004"), ("real", "float", "16777216", "16777218"),
+    ("double precision", "double", "0.3", "0.30000000000000004"),
+    ("real", "float", "16777216", "16777218"),
     ("timestamp", "datetime(6)", "2024-01-01 00:00:00.000001", "2024-01-01 00:00:00.000002"),
     ("timestamptz", "timestamp(6) NULL", "2024-01-01 00:00:00.000001", "2024-01-01 00:00:00.000002"),
-    ("time", "time(6)", "00:00:00", "00:00:00.000001"), ("date", "date", "2024-02-29", "2024-03-01"),
-    ("json", "json", "[1,2]", "[2,1]"), ("bit varying(9)", "bit(9)", "0", "1"),
+    ("time", "time(6)", "00:00:00", "00:00:00.000001"),
+    ("date", "date", "2024-02-29", "2024-03-01"),
+    ("json", "json", "[1,2]", "[2,1]"),
+    ("bit varying(9)", "bit(9)", "0", "1"),
     ("inet", "enum('10.0.0.1','10.0.0.1/8')", "10.0.0.1", "10.0.0.1/8"),
-]  # fmt: skip
+]
 
 
 def stored(place: Place, sql_type: str, text: str) -> str:

@@ -120,7 +120,8 @@ def prepare(place: Place, table: dict[str, Any], **more: Any) -> Callable[[], ob
 UNPLANNED: dict[str, tuple[dict[str, Any], type[QbcdError], tuple[str, ...]]] = {
     "no such table": ({"table": "ordes"}, ConfigError, ("tables[0].table: ", 'did you mean "{schema}.orders"?')),
     "no such schema": (
-        {"schema": "no_such", "table": "orders"}, ConfigError,
+        {"schema": "no_such", "table": "orders"},
+        ConfigError,
         ("tables[0].table: ", "table no_such.orders does not exist"),
     ),
     "no such column": ({"columns": ["regoin"]}, ConfigError, ('tables[0].columns: column "regoin"', '"region"?')),
@@ -137,15 +138,19 @@ UNPLANNED: dict[str, tuple[dict[str, Any], type[QbcdError], tuple[str, ...]]] = 
     "union": ({"where": "true UNION SELECT 1"}, ConfigError, ("tables[0].where: ", "is not one SQL expression")),
     "statement": ({"where": "drop table canary"}, ConfigError, ("tables[0].where: ", "is not one SQL expression")),
     "unknown column": (
-        {"where": "regoin = 'EU'"}, ConfigError, ("tables[0].where: ", "HOST", '(did you mean "region"?)')
+        {"where": "regoin = 'EU'"},
+        ConfigError,
+        ("tables[0].where: ", "HOST", '(did you mean "region"?)'),
     ),
     "unknown function": ({"where": "is_mine(region)"}, ConfigError, ("tables[0].where: ", "HOST", "is_mine")),
     "aggregate": ({"where": "count(*) > 1"}, ConfigError, ("tables[0].where: ", "HOST", "(write one boolean")),
     "name of qbcd's own": (
-        {"table": "mine"}, UnsupportedType, ("tables[0].columns: ", "has a name that qbcd's own statements use"),
+        {"table": "mine"},
+        UnsupportedType,
+        ("tables[0].columns: ", "has a name that qbcd's own statements use"),
     ),
     "unknown type": ({"types": {"amount": "int"}}, ConfigError, ("tables[0].types",)),
-}  # fmt: skip
+}
 
 
 @over("case", UNPLANNED, new=False)
@@ -211,22 +216,26 @@ def test_the_ddl_that_a_dba_runs_is_all_that_mds_needs(kind: str, stage: Stage) 
 
 UNREACHED: dict[str, tuple[Callable[[places.Place], str], type[QbcdError], tuple[str, ...]]] = {
     "closed port": (
-        lambda there: there.url.replace(there.host, f"127.0.0.1:{closed_port()}"), SourceError,
+        lambda there: there.url.replace(there.host, f"127.0.0.1:{closed_port()}"),
+        SourceError,
         ("source shop (127.0.0.1:", "cannot be reached: ", "(check host, port, network and TLS settings"),
     ),
     "unknown host": (
-        lambda there: there.url.replace(there.host, "no-such-host.invalid:5432"), SourceError,
+        lambda there: there.url.replace(there.host, "no-such-host.invalid:5432"),
+        SourceError,
         ("source shop (no-such-host.invalid:5432) cannot be reached: ", "(check host, port, network and TLS settings"),
     ),
     "unknown user": (
-        lambda there: there.url_as("nobody_here", "wr0ng"), SourceError,
+        lambda there: there.url_as("nobody_here", "wr0ng"),
+        SourceError,
         ("source shop (HOST): ", "nobody_here", "(check the user and the password of the source"),
     ),
     "unknown database": (
-        lambda there: there.at("no_such_db").url, ConfigError,
+        lambda there: there.at("no_such_db").url,
+        ConfigError,
         ("source shop (HOST): ", "no_such_db", "(check the database in the source's url)"),
     ),
-}  # fmt: skip
+}
 
 
 def closed_port() -> int:
@@ -248,25 +257,36 @@ def test_what_cannot_be_reached(kind: str, case: str, stage: Stage) -> None:
 # -- a prepared stream -------------------------------------------------------------------------------------------------
 CHANGED: dict[str, tuple[str, str, type[QbcdError], tuple[str, ...]]] = {
     "column dropped": (
-        "ALTER TABLE orders DROP COLUMN note", "ALTER TABLE orders ADD COLUMN note varchar(20)", SchemaChanged,
+        "ALTER TABLE orders DROP COLUMN note",
+        "ALTER TABLE orders ADD COLUMN note varchar(20)",
+        SchemaChanged,
         ("captured column 'note' is gone from ", "(qbcd reset "),
     ),
     "column renamed": (
-        "ALTER TABLE orders RENAME COLUMN region TO area", "ALTER TABLE orders RENAME COLUMN area TO region",
-        SchemaChanged, ("captured column 'region' is gone from ", "(qbcd reset "),
+        "ALTER TABLE orders RENAME COLUMN region TO area",
+        "ALTER TABLE orders RENAME COLUMN area TO region",
+        SchemaChanged,
+        ("captured column 'region' is gone from ", "(qbcd reset "),
     ),
     "column retyped": (
-        "RETYPE amount decimal(12,2)", "RETYPE amount decimal(10,2)", SchemaChanged,
+        "RETYPE amount decimal(12,2)",
+        "RETYPE amount decimal(10,2)",
+        SchemaChanged,
         ("captured column 'amount' of ", "(12,2)", "(10,2)", "(qbcd reset "),
     ),
     "key retyped": (
-        "RETYPE id bigint", "RETYPE id integer", SchemaChanged, ("captured column 'id' of ", "bigint", "(qbcd reset "),
+        "RETYPE id bigint",
+        "RETYPE id integer",
+        SchemaChanged,
+        ("captured column 'id' of ", "bigint", "(qbcd reset "),
     ),
     "table renamed": (
-        "ALTER TABLE orders RENAME TO orders_of_old", "ALTER TABLE orders_of_old RENAME TO orders", SchemaChanged,
+        "ALTER TABLE orders RENAME TO orders_of_old",
+        "ALTER TABLE orders_of_old RENAME TO orders",
+        SchemaChanged,
         ("orders is gone, or the role may not see it", "(qbcd reset "),
     ),
-}  # fmt: skip
+}
 
 
 @over("case", CHANGED, new=False, elsewhere=[])

@@ -29,76 +29,125 @@ COLUMN = {"type": "tlcs", "checksums": "column", "checksum_column": "chk"}
 # Strategy and further keys of the table, error, and what it says.
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], type[QbcdError], tuple[str, ...]]] = {
     "no such time-stamp": (
-        {"type": "ts", "timestamp": "changed"}, {}, ConfigError,
+        {"type": "ts", "timestamp": "changed"},
+        {},
+        ConfigError,
         ("tables[0].strategy.timestamp: ", 'time-stamp column "changed" does not exist', "add it: ALTER TABLE"),
     ),
     "a time-stamp misspelt": (
-        {"type": "ts", "timestamp": "att"}, {}, ConfigError, ('column "att" does not exist', 'did you mean "at"?'),
+        {"type": "ts", "timestamp": "att"},
+        {},
+        ConfigError,
+        ('column "att" does not exist', 'did you mean "at"?'),
     ),
     "no time-stamp by its type": (
-        {"type": "ts", "timestamp": "v"}, {}, ConfigError,
+        {"type": "ts", "timestamp": "v"},
+        {},
+        ConfigError,
         ("tables[0].strategy.timestamp: ", "column 'v' of type", "cannot be a watermark"),
     ),
     "several kinds": (
-        {"type": "ts", "timestamp": ["at", "id"]}, {}, ConfigError, ("time-stamps at, id are of several kinds",),
+        {"type": "ts", "timestamp": ["at", "id"]},
+        {},
+        ConfigError,
+        ("time-stamps at, id are of several kinds",),
     ),
     "no zone": ({"type": "ts", "timestamp": "day"}, {}, ConfigError, ("does not say in which zone", "add  zone: UTC")),
     "a zone too many": (
-        {"type": "ts", "timestamp": "at", "zone": "UTC"}, {}, ConfigError, ("strategy.zone: ", "remove `zone`"),
+        {"type": "ts", "timestamp": "at", "zone": "UTC"},
+        {},
+        ConfigError,
+        ("strategy.zone: ", "remove `zone`"),
     ),
     "NULL time-stamps without a replica of rows": (
-        {"type": "ts", "timestamp": "at", "replica": "keys"}, {}, ConfigError, ("may be NULL", "replica: source"),
+        {"type": "ts", "timestamp": "at", "replica": "keys"},
+        {},
+        ConfigError,
+        ("may be NULL", "replica: source"),
     ),
     "a version of each row": (
-        {"type": "ts", "timestamp": "version"}, {}, UnsafeWatermark,
+        {"type": "ts", "timestamp": "version"},
+        {},
+        UnsafeWatermark,
         ("strategy.timestamp: ", "it looks like a version of each row", "counter: table"),
     ),
     "a clock called a counter": (
-        {"type": "ts", "timestamp": "at", "counter": "table"}, {}, ConfigError, ("strategy.counter: ", "is no counter"),
+        {"type": "ts", "timestamp": "at", "counter": "table"},
+        {},
+        ConfigError,
+        ("strategy.counter: ", "is no counter"),
     ),
     "no such flag": (
-        {**TDI, "delete_flag": "gonne"}, {}, ConfigError, ("strategy.delete_flag: ", 'flag "gonne" does not exist'),
+        {**TDI, "delete_flag": "gonne"},
+        {},
+        ConfigError,
+        ("strategy.delete_flag: ", 'flag "gonne" does not exist'),
     ),
     "a flag of another type": (
-        {**TDI, "delete_flag": "seen"}, {}, ConfigError, ("strategy.delete_flag: ", "delete flag 'seen' of type"),
+        {**TDI, "delete_flag": "seen"},
+        {},
+        ConfigError,
+        ("strategy.delete_flag: ", "delete flag 'seen' of type"),
     ),
     "a flag that cannot say so": (
-        {**TDI, "deleted_value": "T"}, {}, ConfigError, ("delete flag 'gone' of type", "set `deleted_value`"),
+        {**TDI, "deleted_value": "T"},
+        {},
+        ConfigError,
+        ("delete flag 'gone' of type", "set `deleted_value`"),
     ),
     "purge by a counter": (
-        {**TDI, "timestamp": "version", "purge": True}, {}, ConfigError, ("strategy.purge: ", "is a counter"),
+        {**TDI, "timestamp": "version", "purge": True},
+        {},
+        ConfigError,
+        ("strategy.purge: ", "is a counter"),
     ),
     "a restriction that tells the time": (
-        {"type": "ts", "timestamp": "at"}, {"where": "at < current_timestamp"}, ConfigError,
+        {"type": "ts", "timestamp": "at"},
+        {"where": "at < current_timestamp"},
+        ConfigError,
         ("tables[0].where: ", "the restriction uses current_timestamp, whose value changes", "use id_rcs, mds or id"),
     ),
     "a restriction that calls the time": (
-        TDI, {"where": "at < now()"}, ConfigError, ("tables[0].where: ", "the restriction uses now, whose value"),
+        TDI,
+        {"where": "at < now()"},
+        ConfigError,
+        ("tables[0].where: ", "the restriction uses now, whose value"),
     ),
     "a restriction that looks elsewhere": (
-        {"type": "ts", "timestamp": "at"}, {"where": "id IN (SELECT k FROM {schema}.loose)"}, ConfigError,
+        {"type": "ts", "timestamp": "at"},
+        {"where": "id IN (SELECT k FROM {schema}.loose)"},
+        ConfigError,
         ("tables[0].where: ", "the restriction uses a subquery"),
     ),
     "no such checksum column": (
-        {**COLUMN, "checksum_column": "chkk"}, {}, ConfigError,
+        {**COLUMN, "checksum_column": "chkk"},
+        {},
+        ConfigError,
         ("strategy.checksum_column: ", 'checksum column "chkk"', "does not exist", "add one: ALTER TABLE"),
     ),
     "a checksum column too narrow": (
-        {**COLUMN, "checksum_column": "wide"}, {"exclude": ["wide"]}, ConfigError, ("it has to be a bigint",),
+        {**COLUMN, "checksum_column": "wide"},
+        {"exclude": ["wide"]},
+        ConfigError,
+        ("it has to be a bigint",),
     ),
     "ranges without an index": (
-        {"type": "id"}, {"table": "loose", "key": ["k"]}, Refused,
+        {"type": "id"},
+        {"table": "loose", "key": ["k"]},
+        Refused,
         ("key (k) of ", "has no index in its order", "create one, or use mds or id_rcs"),
     ),
-}  # fmt: skip
+}
 
 OF_THE_FAMILY: dict[str, tuple[dict[str, Any], dict[str, Any], type[QbcdError], tuple[str, ...]]] = {
     f"a restriction by {variable}": (
-        {"type": "ts", "timestamp": "at"}, {"where": f"id > {variable}"}, ConfigError,
+        {"type": "ts", "timestamp": "at"},
+        {"where": f"id > {variable}"},
+        ConfigError,
         ("tables[0].where: ", f"the restriction uses {variable.lower()}, whose value changes"),
     )
     for variable in ("@Mine", "@@sql_select_limit")
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -153,9 +202,10 @@ def test_rights_that_options_need(there: Place, workspace: Path) -> None:
             there.sql(f"GRANT PROCESS ON *.* TO {user}@'%'")
         url = there.url_as(user)
         for strategy, option, lacking in (
-            ({**TDI, "purge": True}, "purge", "DELETE"), (COLUMN, "checksum_column", "UPDATE"),
+            ({**TDI, "purge": True}, "purge", "DELETE"),
+            (COLUMN, "checksum_column", "UPDATE"),
             ({**TDI, "create_index": True}, "create_index", "index"),
-        ):  # fmt: skip
+        ):
             work = prepare(
                 there, workspace, {**strategy, **({"lag": "1h"} if "timestamp" in strategy else {})}, url=url
             )
@@ -177,9 +227,10 @@ def test_writers_that_nobody_sees(there: Place, workspace: Path) -> None:
     with there.user() as user:
         there.grant("SELECT", "t", user)
         there.grant_own_schema(user)
-        with there.connect() as other, qbcd.Project.from_dict(
-            config(there.url_as(user), table), base_dir=workspace
-        ) as project:  # fmt: skip
+        with (
+            there.connect() as other,
+            qbcd.Project.from_dict(config(there.url_as(user), table), base_dir=workspace) as project,
+        ):
             there.run(other, "SELECT 1 FROM t")
             work = project.stream("s").prepare
             if there.kind == FIRST:

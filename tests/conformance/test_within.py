@@ -56,8 +56,9 @@ def test_ranges_share_out_the_rows_in_key_order(place: Place) -> None:
             for within in ranges:
                 for alias, params in (("t", {"x": 1}), ("", {"x": 1}), ("t", {})):
                     columns = ", ".join('"' + name.replace('"', '""') + '"' for name in (A, B, C))
-                    query = f"SELECT {columns} FROM {{t}} AS t WHERE QBCD_RESTRICTION() AND QBCD_WITHIN('{alias}')" \
-                            + (" AND :x = 1" if params else "")  # fmt: skip
+                    query = f"SELECT {columns} FROM {{t}} AS t WHERE QBCD_RESTRICTION() AND QBCD_WITHIN('{alias}')" + (
+                        " AND :x = 1" if params else ""
+                    )
                     rows = reading.rows(compiled(place, plan, query, within, **params))
                     found.append([(within.range_id, *row) for row in rows])
             assert len(ranges) > 3
@@ -117,8 +118,9 @@ def switches(place: Place, order: str, per_range: int, where: str = "TRUE", name
     """By hand: the first k of every range but the first, as rows in the order of `order` come to pages."""
     found = []
     turns, before = 0, None
-    for k, *page in place.sql(f"SELECT k, tableoid::text, (ctid::text::point)[0] FROM {name} WHERE {where} "
-                              f"ORDER BY {order}"):  # fmt: skip
+    for k, *page in place.sql(
+        f"SELECT k, tableoid::text, (ctid::text::point)[0] FROM {name} WHERE {where} ORDER BY {order}"
+    ):
         turns += page != before
         if page != before and turns > 1 and (turns - 1) % per_range == 0:
             found.append(str(k))

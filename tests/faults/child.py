@@ -57,9 +57,16 @@ class Gateway:
 
 
 def kill_at(
-    point: str, data: dict[str, Any], folder: Path, spark: SparkSession, *, task: str = "poll", nth: int = 1,
-    own_spark: bool = False, constants: Mapping[str, int] | None = None,
-) -> int:  # fmt: skip
+    point: str,
+    data: dict[str, Any],
+    folder: Path,
+    spark: SparkSession,
+    *,
+    task: str = "poll",
+    nth: int = 1,
+    own_spark: bool = False,
+    constants: Mapping[str, int] | None = None,
+) -> int:
     """Runs `task` (``poll`` or ``prepare``) of stream ``s`` in a child that is killed when it reaches `point`.
 
     Args:
@@ -85,9 +92,14 @@ def kill_at(
 
 
 def _doomed(
-    point: str, nth: int, task: str, data: dict[str, Any], folder: Path, gateway: Gateway | None,
+    point: str,
+    nth: int,
+    task: str,
+    data: dict[str, Any],
+    folder: Path,
+    gateway: Gateway | None,
     constants: Mapping[str, int],
-) -> None:  # fmt: skip
+) -> None:
     for name, value in constants.items():
         module, _, constant = name.rpartition(".")
         setattr(importlib.import_module(module if "." in module else f"qbcd.sites.{module}"), constant, value)

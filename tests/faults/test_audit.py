@@ -47,9 +47,7 @@ def test_what_no_window_tells(name: str, place: Place, workspace: Path) -> None:
 
         with at_nth("after_commit", 1, pending):  # of the window, whose watermark always moves
             first, gone = seen.poll()
-        assert told([first, gone]) == [
-            [("u", 5, "audit"), ("d", 6, "audit"), ("c", 300, "audit")], [("d", 7, "audit")],
-        ]  # fmt: skip
+        assert told([first, gone]) == [[("u", 5, "audit"), ("d", 6, "audit"), ("c", 300, "audit")], [("d", 7, "audit")]]
         assert [e.before for e in first] == [(6, "old 6", 0), (5, "old 5", 0), None]
         assert told(seen.poll()) == [[("u", 8, None), ("d", 9, "restriction_exit"), ("c", 301, None)]]
         seen.check()
@@ -82,8 +80,11 @@ def test_it_comes_at_its_interval(place: Place, workspace: Path) -> None:
             "audit: look for keys that are gone, into the outbox",
         ]
         assert {(d.op, d.key) for d in seen.project.stream("s").verify()} == {
-            ("u", "5"), ("u", "6"), ("d", "7"), ("c", "300"),
-        }  # fmt: skip
+            ("u", "5"),
+            ("u", "6"),
+            ("d", "7"),
+            ("c", "300"),
+        }
 
 
 # Rule 17: what a sweep finds standing outside `where` it does not take for deleted; the audit behind it does.
@@ -145,14 +146,15 @@ def test_a_replica_under_spark(place: Place, workspace: Path, spark: SparkSessio
         assert scene.project.stream("s").verify() == []  # what is past the watermark is pending
         (found,) = list(scene.seen().values())[seen:]
         assert {(e["op"], e["key"]["id"], e["reason"]) for e in found} == {
-            ("u", 5, "audit"), ("d", 6, "audit"), ("d", 10, "audit"), ("c", 300, "audit"),
-        }  # fmt: skip
+            ("u", 5, "audit"),
+            ("d", 6, "audit"),
+            ("d", 10, "audit"),
+            ("c", 300, "audit"),
+        }
         assert [e["before"]["v"] for e in found if e["key"]["id"] == 5] == [r[1] for r in before if r[0] == 5]
         scene.poll()
         *_, last = scene.seen().values()
-        assert {(e["op"], e["key"]["id"], e["reason"]) for e in last} == {
-            ("u", 8, None), ("d", 9, "restriction_exit"),
-        }  # fmt: skip
+        assert {(e["op"], e["key"]["id"], e["reason"]) for e in last} == {("u", 8, None), ("d", 9, "restriction_exit")}
         scene.poll()
         assert len(scene.seen()) == seen + 2
         assert "for an audit" in " ".join(step.title for step in scene.project.stream("s").explain()[-2:])

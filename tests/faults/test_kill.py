@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STRATEGIES = ("mds", "id_rcs")
-HALF_WAY = [
-    ("before_commit", "mds"),
-    ("after_commit", "id_rcs"),
-]  # a baseline, outside of a campaign
+HALF_WAY = [("before_commit", "mds"), ("after_commit", "id_rcs")]  # a baseline, outside of a campaign
 # Where neither comes: they have no watermark, no open batch and nothing to purge; `test_kill_in_source` has.
 ELSEWHERE_REACHED = ("after_horizon", "before_seal", "after_seal", "before_purge", "after_purge")
 POINTS = [point for point in hooks.POINTS if point not in ELSEWHERE_REACHED]
@@ -44,9 +41,12 @@ def cases() -> tuple[list[Case], list[Case]]:
     """
     valid = [
         (point, strategy, sink, reverted)
-        for point in POINTS for strategy in STRATEGIES for sink in SINKS for reverted in (False, True)
+        for point in POINTS
+        for strategy in STRATEGIES
+        for sink in SINKS
+        for reverted in (False, True)
         if (point, strategy) != ("after_checksums", "mds")
-    ]  # fmt: skip
+    ]
     chosen = []
     for i, point in enumerate(POINTS):
         for j, strategy in enumerate(STRATEGIES):
@@ -57,10 +57,7 @@ def cases() -> tuple[list[Case], list[Case]]:
 
 CHOSEN, REST = cases()
 # What the database has a hand in: the source's reads and, for MDS, the one transaction and what is left in it.
-IN_THE_SOURCE = {
-    "mds": ("before_commit", "after_commit"),
-    "id_rcs": ("after_checksums", "after_commit"),
-}
+IN_THE_SOURCE = {"mds": ("before_commit", "after_commit"), "id_rcs": ("after_checksums", "after_commit")}
 ELSEWHERE = [case for case in CHOSEN if case[0] in IN_THE_SOURCE[case[1]]]
 
 
@@ -148,10 +145,12 @@ def test_reset_after_a_kill_begins_a_new_epoch(kind: str, strategy: str, stage: 
 
 @over(
     "point, strategy",
-    [case if case in HALF_WAY else pytest.param(*case, marks=pytest.mark.campaign)
-     for case in itertools.product(("after_lease", "before_commit", "after_commit"), STRATEGIES)],
+    [
+        case if case in HALF_WAY else pytest.param(*case, marks=pytest.mark.campaign)
+        for case in itertools.product(("after_lease", "before_commit", "after_commit"), STRATEGIES)
+    ],
     elsewhere=HALF_WAY,
-)  # fmt: skip
+)
 def test_a_baseline_killed_half_way(
     point: str, strategy: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:

@@ -80,7 +80,7 @@ CHOSEN: dict[str, list[Spot]] = {
     "ts_spark": [("after_stage", 2), ("after_commit", 2)],
     "tdi": [("before_purge", 1), ("after_purge", 1)],
     "atdi": [("before_commit", 1)],
-}  # fmt: skip
+}
 # What the database has a hand in.
 ALSO_ELSEWHERE = {"tlcs_in_row": ("before_commit", 2), "tdi": ("after_purge", 1)}
 
@@ -89,8 +89,9 @@ def cases() -> tuple[list[Case], list[Case]]:
     """(chosen, the rest) of strategy x spot x reverted."""
     chosen = [
         (strategy, *spot, (i + j) % 2 == 1)
-        for i, (strategy, listed) in enumerate(CHOSEN.items()) for j, spot in enumerate(listed)
-    ]  # fmt: skip
+        for i, (strategy, listed) in enumerate(CHOSEN.items())
+        for j, spot in enumerate(listed)
+    ]
     every = [(s, *spot, reverted) for s in STAMPED for spot in spots(s) for reverted in (False, True)]
     return chosen, [case for case in every if case not in chosen]
 
@@ -170,10 +171,7 @@ def net(old: list[tuple[object, ...]], new: list[tuple[object, ...]]) -> list[tu
     return sorted([*found, *(("d", key) for key in was.keys() - now.keys())], key=str)
 
 
-@over(
-    "strategy, point",
-    [pytest.param(s, p, marks=pytest.mark.campaign) for s, p in CUT_LATER],
-)  # fmt: skip
+@over("strategy, point", [pytest.param(s, p, marks=pytest.mark.campaign) for s, p in CUT_LATER])
 def test_kill_while_ranges_are_cut(
     strategy: str, point: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:
@@ -207,12 +205,9 @@ BASELINES += [(s, "after_horizon") for s in STAMPED if s not in RANGES]
 
 @over(
     "strategy, point",
-    [
-        pytest.param(*case, marks=() if case == ("ts", "after_horizon") else pytest.mark.campaign)
-        for case in BASELINES
-    ],
+    [pytest.param(*case, marks=() if case == ("ts", "after_horizon") else pytest.mark.campaign) for case in BASELINES],
     elsewhere=[],
-)  # fmt: skip
+)
 def test_a_baseline_killed_half_way(
     strategy: str, point: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:

@@ -28,15 +28,20 @@ OTHERS = tuple(way for way in WAYS if way not in ("id_rcs", REMOTE))
 CASES = [(point, way, reverted) for point in POINTS for way in OTHERS for reverted in (False, True)]
 CASES += [("before_commit", REMOTE, False), ("after_commit", REMOTE, True)]
 CHOSEN = [
-    ("after_stage", "id_rcs_hash", False), ("after_commit", "id_rcs_no_key", True),
+    ("after_stage", "id_rcs_hash", False),
+    ("after_commit", "id_rcs_no_key", True),
     ("after_commit", "id_rcs_mixed", True),
-]  # fmt: skip
+]
 COMMITS = [(way, point) for way in WAYS for point in AROUND_THE_COMMIT]
 MORE = 40  # rows: ranges outgrow their size
 
 
-@over("point, way, reverted", [c if c in CHOSEN else pytest.param(*c, marks=pytest.mark.campaign) for c in CASES],
-      elsewhere=[], new=False)  # fmt: skip
+@over(
+    "point, way, reverted",
+    [c if c in CHOSEN else pytest.param(*c, marks=pytest.mark.campaign) for c in CASES],
+    elsewhere=[],
+    new=False,
+)
 def test_kill(kind: str, point: str, way: str, reverted: bool, stage: Stage) -> None:
     sink = SINKS[(CASES.index((point, way, reverted)) // 2) % 2]
     killed_and_restarted(stage.scene(kind, way, sink), point, reverted)

@@ -28,8 +28,10 @@ POINTS = ("after_checksums", "after_fetch", "after_stage", "before_commit", "aft
 WAYS = ("id_rcs", "id_rcs_hash", "id_rcs_digest", "id_rcs_mixed")
 CONSTANTS = {f"leaves.{k}": v for k, v in FORCED.items()} | {f"qbcd.traces.{k}": v for k, v in TRACED.items()}
 CHOSEN = [("before_commit", "id_rcs")]
-CASES = [c if c in CHOSEN else pytest.param(*c, marks=pytest.mark.campaign) for c in
-         [(point, way) for point in POINTS for way in WAYS if way != "id_rcs_mixed"]]  # fmt: skip
+CASES = [
+    c if c in CHOSEN else pytest.param(*c, marks=pytest.mark.campaign)
+    for c in [(point, way) for point in POINTS for way in WAYS if way != "id_rcs_mixed"]
+]
 
 
 def _warm(scene: Scene) -> None:

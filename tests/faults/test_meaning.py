@@ -210,5 +210,6 @@ def test_a_typed_sink_gets_batches_of_both_meanings(
         found = sorted((workspace / "out/lake/s").glob("epoch=*/batch_seq=*"))
         told = [spark.read.parquet(str(folder)).select("after.*").collect() for folder in found]
         assert [[row.asDict() for row in rows] for rows in told] == [
-            [{"id": 1, "a": "one", "b": "b1"}], [{"id": 2, "b": "two", "c": 2}],
-        ]  # fmt: skip
+            [{"id": 1, "a": "one", "b": "b1"}],
+            [{"id": 2, "b": "two", "c": 2}],
+        ]

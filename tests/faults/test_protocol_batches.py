@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
 BOTH = ("id_rcs", pytest.param("mds", marks=pytest.mark.campaign))
 GUARDED: dict[str, Any] = {"guards": {"max_delete_fraction": 0.2}}
-TWO_SINKS = {
-    "changes": {"type": "jsonl", "path": "out/changes"},
-    "lake": {"type": "parquet", "path": "out/lake"},
-}
+TWO_SINKS = {"changes": {"type": "jsonl", "path": "out/changes"}, "lake": {"type": "parquet", "path": "out/lake"}}
 
 
 def files_of(scene: Scene) -> Files:
@@ -48,8 +45,7 @@ def parts(scene: Scene) -> tuple[Path, Path]:
 
 # Rule 15: the commit names files, sizes and hashes; a reference that does not hold is an error, never fewer rows.
 @pytest.mark.parametrize(
-    "damage",
-    ["flipped", *(pytest.param(how, marks=pytest.mark.campaign) for how in ("missing", "longer", "shorter"))],
+    "damage", ["flipped", *(pytest.param(how, marks=pytest.mark.campaign) for how in ("missing", "longer", "shorter"))]
 )
 def test_a_damaged_replica_is_refused(
     damage: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch

@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 
 COLUMN = {"checksums": "column", "checksum_column": "chk"}
 VARIANTS: dict[str, dict[str, Any]] = {
-    "table": {}, "column": COLUMN, "table_alive": {"deletes": False}, "column_alive": {**COLUMN, "deletes": False},
-}  # fmt: skip
+    "table": {},
+    "column": COLUMN,
+    "table_alive": {"deletes": False},
+    "column_alive": {**COLUMN, "deletes": False},
+}
 
 MOST = ["table", "column", "column_alive", pytest.param("table_alive", marks=pytest.mark.campaign)]
 
@@ -121,8 +124,12 @@ def test_rows_that_go_and_return_while_they_are_staged(variant: str, place: Plac
         with at_nth("after_fetch", 1, meanwhile):  # of the only step: 12 rows are fewer than one takes
             found = [event for batch in seen.poll() for event in batch]
         assert {event.after[0]: event.after[1] for event in found if event.after} == {
-            2: "B", 3: "B", 4: "B", 101: "new", 102: "new",
-        }  # fmt: skip
+            2: "B",
+            3: "B",
+            4: "B",
+            101: "new",
+            102: "new",
+        }
         seen.poll()
         settled(seen, variant)
 

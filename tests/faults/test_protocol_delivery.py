@@ -31,11 +31,12 @@ STRATEGIES = ("mds", "id_rcs")
 @pytest.mark.parametrize(
     ("victim", "strategy"),
     [
-        ("changes", "mds"), ("lake", "id_rcs"),
+        ("changes", "mds"),
+        ("lake", "id_rcs"),
         pytest.param("changes", "id_rcs", marks=pytest.mark.campaign),
         pytest.param("lake", "mds", marks=pytest.mark.campaign),
     ],
-)  # fmt: skip
+)
 def test_a_sink_that_fails_half_way(
     victim: str, strategy: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:
@@ -87,16 +88,22 @@ def test_a_sink_that_is_down(strategy: str, database: str, workspace: Path, spar
 @over(
     "strategy, sink, point",
     [
-        ("mds", "jsonl", "before_publish"), ("id_rcs", "jsonl", "mid_publish"),
+        ("mds", "jsonl", "before_publish"),
+        ("id_rcs", "jsonl", "mid_publish"),
         pytest.param("id_rcs", "parquet", "after_publish", marks=pytest.mark.campaign),
         pytest.param("mds", "parquet", "mid_publish", marks=pytest.mark.campaign),
     ],
     elsewhere=[],
-)  # fmt: skip
+)
 def test_a_stale_publisher(
-    strategy: str, sink: str, point: str, database: str, workspace: Path, spark: SparkSession,
+    strategy: str,
+    sink: str,
+    point: str,
+    database: str,
+    workspace: Path,
+    spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     sinks = {"changes": {"type": sink, "path": "out/changes"}}
     with Scene(database, workspace, strategy, spark, sinks=sinks, retain="0s") as scene:
         scene.begin()
@@ -126,9 +133,7 @@ def test_a_stale_publisher(
 
 def stamped(scene: Scene) -> dict[str, tuple[bytes, int]]:
     """The sinks' files with the time of their last change, which shows one that was written anew."""
-    return {
-        path: (content, os.stat(scene.folder / path).st_mtime_ns) for path, content in scene.files().items()
-    }  # fmt: skip
+    return {path: (content, os.stat(scene.folder / path).st_mtime_ns) for path, content in scene.files().items()}
 
 
 # Rule 20: another batch under a number that the sink holds is an error, and the sink keeps what it has.

@@ -112,14 +112,17 @@ DDL: dict[str, tuple[Callable[[Place], str], str]] = {
 @over(
     "strategy, ddl",
     [
-        ("mds", "drop"), ("mds", "gone"), ("id_rcs", "retype"), ("id_rcs", "swap"),
+        ("mds", "drop"),
+        ("mds", "gone"),
+        ("id_rcs", "retype"),
+        ("id_rcs", "swap"),
         *(
             pytest.param(*case, marks=pytest.mark.campaign)
             for case in (("mds", "retype"), ("mds", "swap"), ("id_rcs", "drop"), ("id_rcs", "gone"))
         ),
     ],
     elsewhere=[("mds", "drop")],
-)  # fmt: skip
+)
 def test_ddl_between_plan_and_transaction(
     strategy: str, ddl: str, place: Place, workspace: Path, spark: SparkSession
 ) -> None:

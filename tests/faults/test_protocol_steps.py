@@ -30,14 +30,17 @@ STRATEGIES = ("mds", "id_rcs")
 @over(
     "strategy, point",
     [
-        ("mds", AFTER_PLAN), ("mds", "before_commit"), ("id_rcs", "after_snapshot"), ("id_rcs", "after_commit"),
+        ("mds", AFTER_PLAN),
+        ("mds", "before_commit"),
+        ("id_rcs", "after_snapshot"),
+        ("id_rcs", "after_commit"),
         *(
             pytest.param(*case, marks=pytest.mark.campaign)
             for case in (("mds", "after_lease"), ("mds", "before_publish"), ("id_rcs", "after_stage"))
         ),
     ],
     elsewhere=[("mds", "before_commit")],
-)  # fmt: skip
+)
 def test_two_pollers(strategy: str, point: str, database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, strategy, spark) as scene:
         scene.begin()
@@ -72,17 +75,27 @@ PAUSED = [("mds", "after_lease", False, True), ("mds", AFTER_PLAN, True, True), 
         case if case in PAUSED else pytest.param(*case, marks=pytest.mark.campaign)
         for case in (
             (strategy, point, *how)
-            for strategy, point in (("mds", "after_lease"), ("mds", AFTER_PLAN), ("id_rcs", "before_commit"),
-                                    ("id_rcs", AFTER_PLAN))
+            for strategy, point in (
+                ("mds", "after_lease"),
+                ("mds", AFTER_PLAN),
+                ("id_rcs", "before_commit"),
+                ("id_rcs", AFTER_PLAN),
+            )
             for how in ((False, True), (True, True), (True, False))
         )
     ],
     elsewhere=PAUSED[-1:],
-)  # fmt: skip
+)
 def test_a_paused_holder_cannot_commit(
-    strategy: str, point: str, blind: bool, moved: bool, database: str, workspace: Path, spark: SparkSession,
+    strategy: str,
+    point: str,
+    blind: bool,
+    moved: bool,
+    database: str,
+    workspace: Path,
+    spark: SparkSession,
     faint: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     with Scene(database, workspace, strategy, spark) as scene:
         faint.setattr(base, "LEASE_SECONDS", 60.0)
         scene.begin()
@@ -154,14 +167,17 @@ def test_a_foreign_project(database: str, tmp_path: Path, spark: SparkSession) -
 @over(
     "strategy, cut, reverted",
     [
-        ("mds", "reply", True), ("mds", "request", False), ("id_rcs", "reply", False), ("id_rcs", "request", True),
+        ("mds", "reply", True),
+        ("mds", "request", False),
+        ("id_rcs", "reply", False),
+        ("id_rcs", "request", True),
         *(
             pytest.param(*case, marks=pytest.mark.campaign)
             for case in (("mds", "reply", False), ("mds", "request", True), ("id_rcs", "reply", True))
         ),
     ],
     elsewhere=[("mds", "reply", True), ("mds", "request", False)],
-)  # fmt: skip
+)
 def test_a_lost_commit(
     strategy: str, cut: Cut, reverted: bool, place: Place, workspace: Path, spark: SparkSession
 ) -> None:

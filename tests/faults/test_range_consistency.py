@@ -227,8 +227,9 @@ def test_what_users_are_told(database: str, workspace: Path, spark: SparkSession
         scene.begin()
         steps = scene.project.stream(STREAM).explain()
         assert [s.title for s in steps if s.title.startswith("checksums")] == [
-            "checksums, connection 1 of 2", "checksums, connection 2 of 2",
-        ]  # fmt: skip
+            "checksums, connection 1 of 2",
+            "checksums, connection 2 of 2",
+        ]
         assert "each range by one statement" in steps[-1].title
         assert [f.message for f in check_stream(scene.work()) if f.message.startswith("id_rcs: each key range")]
         assert [h.consistency for h in scene.sealed()] == ["range"]
@@ -270,8 +271,11 @@ def test_polls_among_writers_converge(database: str, workspace: Path, spark: Spa
     sql(database, "INSERT INTO w SELECT g, 'old', 0 FROM generate_series(1, 900) g")
     copy = copy_of(database, "w", ["id"])
     table = {
-        "name": STREAM, "table": "public.w", "strategy": {"type": "id_rcs", "rows_per_range": 60}, "baseline": "events",
-    }  # fmt: skip
+        "name": STREAM,
+        "table": "public.w",
+        "strategy": {"type": "id_rcs", "rows_per_range": 60},
+        "baseline": "events",
+    }
     stop, failed = threading.Event(), []  # type: ignore[var-annotated]
     team = [threading.Thread(target=write, args=(database, n, stop, failed), daemon=True) for n in range(3)]
     with opened(config(database, table, source={"connections": 2}), workspace, spark) as project:

@@ -20,11 +20,17 @@ if TYPE_CHECKING:
 
 COLUMN = ("ALTER TABLE t RENAME COLUMN v TO v_old", "ALTER TABLE t ADD v varchar(40) DEFAULT 'fresh'")
 TABLE = (
-    "CREATE TABLE other (LIKE t INCLUDING ALL)", "INSERT INTO other SELECT * FROM t",
-    "UPDATE other SET v = 'fresh'", "ALTER TABLE t RENAME TO t_old", "ALTER TABLE other RENAME TO t",
-)  # fmt: skip
-MARK = ("UPDATE t SET v = 'missed', at = {clock} WHERE id = 3", "ALTER TABLE t RENAME COLUMN at TO at_old",
-        "ALTER TABLE t ADD at {stamp} NOT NULL DEFAULT '2024-01-01 00:00:00'")  # fmt: skip
+    "CREATE TABLE other (LIKE t INCLUDING ALL)",
+    "INSERT INTO other SELECT * FROM t",
+    "UPDATE other SET v = 'fresh'",
+    "ALTER TABLE t RENAME TO t_old",
+    "ALTER TABLE other RENAME TO t",
+)
+MARK = (
+    "UPDATE t SET v = 'missed', at = {clock} WHERE id = 3",
+    "ALTER TABLE t RENAME COLUMN at TO at_old",
+    "ALTER TABLE t ADD at {stamp} NOT NULL DEFAULT '2024-01-01 00:00:00'",
+)
 HOW = {"column": COLUMN, "table": TABLE, "mark": MARK}
 SETTLED = 1.1  # longer than what a server's own clock of definitions rounds to
 
@@ -97,8 +103,14 @@ def test_a_column_of_the_restriction(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": stamped(place, "ts", deletes={"every": "1h"})}, where="chk IS NULL") as seen:
         seen.fill()
         seen.poll()
-        altered(seen, ("ALTER TABLE t RENAME COLUMN chk TO chk_old", "ALTER TABLE t ADD chk bigint DEFAULT 5",
-                       "UPDATE t SET chk = NULL WHERE id > 9"))  # fmt: skip
+        altered(
+            seen,
+            (
+                "ALTER TABLE t RENAME COLUMN chk TO chk_old",
+                "ALTER TABLE t ADD chk bigint DEFAULT 5",
+                "UPDATE t SET chk = NULL WHERE id > 9",
+            ),
+        )
         seen.poll()
         assert not seen.project.stream("s").verify()
 

@@ -50,31 +50,52 @@ POSTGRESQL = Family(
     "plans_postgresql.json",
     postgresql.make_column,
     {
-        "kind": "b", "modifier": -1, "nullable": True, "deterministic": True, "loose": False, "width": 8,
-        "collation": None, "operators": None, "element": None, "element_type": None,
+        "kind": "b",
+        "modifier": -1,
+        "nullable": True,
+        "deterministic": True,
+        "loose": False,
+        "width": 8,
+        "collation": None,
+        "operators": None,
+        "element": None,
+        "element_type": None,
     },
     {
-        "int8": ("10", "20"), "int4": ("-5", "7"), "text": ("it's", "10% \\ :x"), "citext": ("A", "b?"),
+        "int8": ("10", "20"),
+        "int4": ("-5", "7"),
+        "text": ("it's", "10% \\ :x"),
+        "citext": ("A", "b?"),
         "numeric": ("1.0", "NaN"),
-        "float8": ("-0", "Infinity"), "uuid": ("00000000-0000-0000-0000-000000000001",
-        "ffffffff-ffff-ffff-ffff-ffffffffffff"),
+        "float8": ("-0", "Infinity"),
+        "uuid": ("00000000-0000-0000-0000-000000000001", "ffffffff-ffff-ffff-ffff-ffffffffffff"),
         "date": ("0044-03-15 BC", "infinity"),
     },
-)  # fmt: skip
+)
 MYSQL_FAMILY = Family(
     "plans_mysql_family.json",
     mysql_family.make_column,
     {
-        "nullable": True, "precision": None, "scale": None, "charset": None, "collation": None, "characters": None,
-        "octets": None, "no_pad": 0,
+        "nullable": True,
+        "precision": None,
+        "scale": None,
+        "charset": None,
+        "collation": None,
+        "characters": None,
+        "octets": None,
+        "no_pad": 0,
     },
     {
-        "bigint": ("10", "18446744073709551615"), "int": ("-5", "7"), "varchar": ("it's", "10% \\ :x"),
+        "bigint": ("10", "18446744073709551615"),
+        "int": ("-5", "7"),
+        "varchar": ("it's", "10% \\ :x"),
         "decimal": ("-0.000000000000000000000000000001", "1.000000000000000000000000000000"),
-        "double": ("-0.5", "1e308"), "enum": ("1", "2"), "date": ("0000-00-00", "9999-12-31"),
+        "double": ("-0.5", "1e308"),
+        "enum": ("1", "2"),
+        "date": ("0000-00-00", "9999-12-31"),
         "binary": ("0x00", "0xFF27"),
     },
-)  # fmt: skip
+)
 FAMILIES = {"postgresql": POSTGRESQL, "mariadb": MYSQL_FAMILY, "mysql": MYSQL_FAMILY}
 CONNECTORS = {name: connector_for(f"{name}://localhost/any") for name in FAMILIES}
 PLANS = list(POSTGRESQL.described())
@@ -88,9 +109,14 @@ def plan_of(connector: str, name: str, strategy: str) -> StreamPlan:
     columns = [family.column(field) for field in described["columns"]]
     key = [next(c for c in columns if c.name == k) for k in described["key"]]
     return StreamPlan(
-        name, "shop", Table(schema, table, "table", tuple(columns), tuple(described["key"]), rows=1000, pages=100),
-        tuple(key), tuple(c for c in columns if c not in key), described.get("where", ""), strategy,
-    )  # fmt: skip
+        name,
+        "shop",
+        Table(schema, table, "table", tuple(columns), tuple(described["key"]), rows=1000, pages=100),
+        tuple(key),
+        tuple(c for c in columns if c not in key),
+        described.get("where", ""),
+        strategy,
+    )
 
 
 def optioned(connector: str, name: str, strategy: str, **options: Any) -> StreamPlan:

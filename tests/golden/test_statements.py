@@ -84,9 +84,20 @@ def staged(strategy: InSource) -> Iterator[tuple[str, Statement]]:
     """What is done with a batch by its header alone."""
     plan, limit = strategy.plan, strategy.connector.identifier_limit
     header = BatchHeader(
-        plan.stream, 5, 2, 0, {}, (), "", plan.source, plan.table.name, plan.strategy, strategy.consistency,
-        tuple(c.name for c in plan.key), tuple((c.name, c.travel) for c in plan.captured),
-    )  # fmt: skip
+        plan.stream,
+        5,
+        2,
+        0,
+        {},
+        (),
+        "",
+        plan.source,
+        plan.table.name,
+        plan.strategy,
+        strategy.consistency,
+        tuple(c.name for c in plan.key),
+        tuple((c.name, c.travel) for c in plan.captured),
+    )
     columns = tuple(replace(c, name=prefixed("b_", c.name, limit)) for c in plan.captured)
     batch = StagedBatch(strategy.connector, "qbcd", header, replace(plan.table, columns=columns))
     yield "rows of the batch, by Spark", Statement(batch.rows())
@@ -136,10 +147,12 @@ def stamped(which: str) -> Iterator[tuple[str, Statement]]:
         if isinstance(strategy, Tdi):
             yield f"{kind}: view", Statement(strategy.view())
             for title, statement in (
-                ("note", strategy.note_flagged(window)), ("purge", strategy.purge_rows(read_by(strategy, window.hi))),
-                ("told", strategy.note_flagged(window, told=True)), ("anything to purge", strategy.listed()),
+                ("note", strategy.note_flagged(window)),
+                ("purge", strategy.purge_rows(read_by(strategy, window.hi))),
+                ("told", strategy.note_flagged(window, told=True)),
+                ("anything to purge", strategy.listed()),
                 ("purged", strategy.forget_unflagged()),
-            ):  # fmt: skip
+            ):
                 yield f"{kind}: {title}", statement
 
 

@@ -41,10 +41,11 @@ KEYS: dict[str, tuple[list[str], list[str], list[str]]] = {
     "number": (["bigint"], ["bigint"], NUMBERS),
     "pair": (["numeric", "date"], ["decimal(9, 2)", "date"], DATED),
     "mixed": (
-        ["citext", "uuid", "bigint"], ["varchar(20) COLLATE utf8mb4_general_ci", "uuid", "bigint"],
+        ["citext", "uuid", "bigint"],
+        ["varchar(20) COLLATE utf8mb4_general_ci", "uuid", "bigint"],
         [", ".join(parts) for parts in zip(WORDS, UUIDS, NUMBERS, strict=True)],
     ),
-}  # fmt: skip
+}
 
 
 def known(project: qbcd.Project, stream: str) -> list[StoredRange]:

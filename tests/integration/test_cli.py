@@ -78,8 +78,15 @@ def names_in(workspace: Path) -> list[str]:
 def test_looks_change_nothing(cli: Cli, workspace: Path, database: str) -> None:
     checked = cli("check")
     assert checked.code == 0, checked.err
-    for said in ("configuration is valid", "PostgreSQL 18", "about 400 rows", "(id), unique by the catalog", "Java",
-                 "driver org.postgresql.Driver", "create schema qbcd"):  # fmt: skip
+    for said in (
+        "configuration is valid",
+        "PostgreSQL 18",
+        "about 400 rows",
+        "(id), unique by the catalog",
+        "Java",
+        "driver org.postgresql.Driver",
+        "create schema qbcd",
+    ):
         assert said in checked.out
     explained = cli("explain", "customers")
     assert explained.code == 0
@@ -111,9 +118,10 @@ def test_dry_run_gives_what_prepare_needs(cli: Cli, workspace: Path, database: s
     ddl = cli("prepare", "customers", "--dry-run").out
     sql(database, ddl)
     grants = (
-        "GRANT SELECT ON customers TO {}", "GRANT USAGE ON SCHEMA qbcd TO {}",
+        "GRANT SELECT ON customers TO {}",
+        "GRANT USAGE ON SCHEMA qbcd TO {}",
         "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA qbcd TO {}",
-    )  # fmt: skip
+    )
     configure(workspace, role(database, *grants))
     ran = cli("prepare", "customers")
     assert ran.code == 0, ran.err
@@ -140,8 +148,9 @@ def test_the_life_of_a_project(cli: Cli, workspace: Path, database: str) -> None
     polled = cli("run", "--once", "--json")
     assert polled.code == 0, polled.err
     assert [(p["stream"], p["counts"]) for p in polled.lines] == [
-        ("orders", {"d": 1, "u": 1}), ("customers", {"d": 1, "u": 1, "c": 1}),
-    ]  # fmt: skip
+        ("orders", {"d": 1, "u": 1}),
+        ("customers", {"d": 1, "u": 1, "c": 1}),
+    ]
     assert polled.lines[0]["cost"]["dirty"] == 1
 
     unchanged = cli("run", "--once")
@@ -242,9 +251,15 @@ def test_an_outbox_that_somebody_dropped(cli: Cli, workspace: Path, database: st
 
 @pytest.mark.parametrize(
     ("where", "said"),
-    [("a = 1; drop table x", "semicolon"), ("select 1", "expression"), ("id = 1 --", "comment"),
-     ("count(*) > 1", "aggregate"), ("regio = 'EU'", "regio"), ("id + 1", "boolean")],
-)  # fmt: skip
+    [
+        ("a = 1; drop table x", "semicolon"),
+        ("select 1", "expression"),
+        ("id = 1 --", "comment"),
+        ("count(*) > 1", "aggregate"),
+        ("regio = 'EU'", "regio"),
+        ("id + 1", "boolean"),
+    ],
+)
 def test_a_bad_restriction_is_found_with_its_line(
     cli: Cli, workspace: Path, database: str, where: str, said: str
 ) -> None:
@@ -394,6 +409,11 @@ def test_the_demo_finds_what_was_applied(workspace: Path) -> None:
         assert ran.data["found"]["delays"] == {"d": 316, "u": 509, "c": 14}
         assert ran.data["found"]["airlines-ts"] == ran.data["found"]["airlines-atdi"] == {"d": 1, "u": 1}
         assert {Path(file).parent.name for file in ran.data["files"]} == {
-            "airlines", "airlines-atdi", "airlines-ts", "delays", "flights", "planes",
-        }  # fmt: skip
+            "airlines",
+            "airlines-atdi",
+            "airlines-ts",
+            "delays",
+            "flights",
+            "planes",
+        }
         assert names_in(workspace / "qbcd-demo") == ["events", "lake", "qbcd.yaml"]

@@ -61,8 +61,11 @@ def test_an_operator_of_one_s_own(place: Place, workspace: Path, kind: str, told
 @pytest.mark.parametrize(
     ("where", "moment"),
     [
-        ("at < 'now'", "'now'"), ("d >= date 'today'", "'today'"), ("'yesterday'::date < d", "'yesterday'"),
-        ("at <= 'Today 12:00'", "'Today 12:00'"), ("coalesce(d, 'tomorrow') IS NULL", "'tomorrow'"),
+        ("at < 'now'", "'now'"),
+        ("d >= date 'today'", "'today'"),
+        ("'yesterday'::date < d", "'yesterday'"),
+        ("at <= 'Today 12:00'", "'Today 12:00'"),
+        ("coalesce(d, 'tomorrow') IS NULL", "'tomorrow'"),
         ("d IN ('2020-01-01', 'now')", "'now'"),
         ("CASE WHEN d > '2024-01-01' THEN 'today' ELSE 'old' END = 'today'", ""),
         ("at > '2020-01-01' AND a = 'now'", ""),
@@ -70,7 +73,7 @@ def test_an_operator_of_one_s_own(place: Place, workspace: Path, kind: str, told
         ("md5(a) = ('today')", ""),
         ("d = 'epoch'", ""),
     ],
-)  # fmt: skip
+)
 def test_a_text_that_is_the_present_time(place: Place, workspace: Path, where: str, moment: str) -> None:
     """By time-stamp nobody would see rows enter and leave, nor does a query's result stay as it is."""
     place.sql(TABLE)

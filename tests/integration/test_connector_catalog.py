@@ -49,7 +49,9 @@ def test_keys_that_the_catalog_vouches_for(database: str) -> None:
 
 
 def test_kinds_and_sizes(database: str) -> None:
-    sql(database, """
+    sql(
+        database,
+        """
         CREATE TABLE t (k int PRIMARY KEY, v text);
         INSERT INTO t SELECT g, repeat('x', 96) FROM generate_series(1, 5000) g;
         CREATE TABLE p (k int PRIMARY KEY, v text) PARTITION BY RANGE (k);
@@ -64,7 +66,8 @@ def test_kinds_and_sizes(database: str) -> None:
         CREATE TABLE fresh (k int PRIMARY KEY);
         CREATE EXTENSION file_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw;
         CREATE FOREIGN TABLE f (k int NOT NULL, n numeric(8,2)) SERVER files OPTIONS (filename '/dev/null');
-        """)  # fmt: skip
+        """,
+    )
     with connect(database, autocommit=True) as conn, conn.cursor() as cursor:
         cursor.execute("ANALYZE")
         cursor.execute("DROP TABLE fresh; CREATE TABLE fresh (k int PRIMARY KEY)")
@@ -74,9 +77,14 @@ def test_kinds_and_sizes(database: str) -> None:
         assert PG.probe_table(session.connection, "", "t") == found["t"]  # on the role's own search path
         assert PG.probe_table(session.connection, "", "pg_class") is None
     assert {n: t.kind for n, t in found.items()} == {
-        "t": "table", "p": "partitioned", "v": "view", "m": "matview", "parent": "table", "fresh": "table",
+        "t": "table",
+        "p": "partitioned",
+        "v": "view",
+        "m": "matview",
+        "parent": "table",
+        "fresh": "table",
         "f": "foreign",
-    }  # fmt: skip
+    }
     t = found["t"]
     assert (t.rows, t.row_width, t.key_correlation) == (5000, 101, 1.0)
     assert t.pages > 50
@@ -128,15 +136,22 @@ def test_names_that_need_quotes(database: str) -> None:
 
 
 def test_domains_and_collations_are_seen_through(database: str) -> None:
-    sql(database, """
+    sql(
+        database,
+        """
         CREATE DOMAIN low AS numeric(8,3); CREATE DOMAIN high AS low CHECK (VALUE > 0);
         CREATE DOMAIN posix AS text COLLATE "POSIX";
         CREATE TABLE d (a high, b posix, c text COLLATE "C", d posix COLLATE "C", e high[], f name, g text);
-        """)  # fmt: skip
+        """,
+    )
     with reading(database) as session:
         a, b, c, d, e, f, g = probe(session, "d").columns
     assert (a.sql_type, a.base_type, types.storage_type(a), a.travel) == (
-        "public.high", "numeric", "numeric(8,3)", Travel("decimal", 8, 3))  # fmt: skip
+        "public.high",
+        "numeric",
+        "numeric(8,3)",
+        Travel("decimal", 8, 3),
+    )
     assert [x.collation for x in (b, c, d, f, g)] == ['pg_catalog."POSIX"', 'pg_catalog."C"', 'pg_catalog."C"', "", ""]
     assert (types.storage_type(b), b.base_type, b.comparison) == ("text", "text", "typed")
     assert (e.travel, e.comparison) == (Travel("text"), "text")

@@ -13,21 +13,48 @@ from tests.support.pg_values import VALUES
 
 # (type, one value, another value) that look alike to PostgreSQL's own hash functions or to a concatenation.
 ALIKE = [
-    ("double precision", None, "0"), ("double precision", "0.0", "NaN"), ("double precision", "NaN", "Infinity"),
-    ("double precision", "Infinity", "-Infinity"), ("double precision", None, "NaN"), ("real", None, "0"),
-    ("real", "0", "NaN"), ("numeric", "100.50", "-100.50"), ("numeric", None, "NaN"), ("numeric", "NaN", "Infinity"),
-    ("numeric", "Infinity", "-Infinity"), ("numeric", None, "0"), ("numeric(12,2)", "100.50", "-100.50"),
-    ("numeric(12,2)", None, "NaN"), ("bigint", "-1", "4294967295"), ("bigint", "1", "4294967296"), ("bigint", None,
-    "0"),
-    ("bigint", "0", "-4294967297"), ("timestamp", "2024-01-01 00:00:00", "2024-01-01 01:11:34.967296"),
-    ("timestamptz", "2024-01-01 00:00:00+00", "2024-01-01 01:11:34.967296+00"), ("time", "00:00:00", "01:11:34.967296"),
-    ("jsonb", None, "{}"), ("jsonb", "{}", "[]"), ("jsonb", "[null]", "null"), ("int[]", "{1,2}", "{{1,2}}"),
-    ("int[]", "{1,2}", "[0:1]={1,2}"), ("int[]", None, "{}"), ("text[]", "{NULL}", '{"NULL"}'), ("text", None, ""),
-    ("text", None, "null"), ("text", "", "null"), ("bytea", None, "\\x"), ("bytea", "\\x00", "\\x"), ("boolean", None,
-    "false"),
-    ("integer", None, "0"), ("date", None, "2000-01-01"), ("interval", "1 day", "24 hours"), ("citext", "a", "A"),
-    ("timetz", "00:00:00+00", "01:00:00+01"), ("inet", "10.0.0.1/8", "10.0.0.0/8"), ("oid", None, "0"),
-]  # fmt: skip
+    ("double precision", None, "0"),
+    ("double precision", "0.0", "NaN"),
+    ("double precision", "NaN", "Infinity"),
+    ("double precision", "Infinity", "-Infinity"),
+    ("double precision", None, "NaN"),
+    ("real", None, "0"),
+    ("real", "0", "NaN"),
+    ("numeric", "100.50", "-100.50"),
+    ("numeric", None, "NaN"),
+    ("numeric", "NaN", "Infinity"),
+    ("numeric", "Infinity", "-Infinity"),
+    ("numeric", None, "0"),
+    ("numeric(12,2)", "100.50", "-100.50"),
+    ("numeric(12,2)", None, "NaN"),
+    ("bigint", "-1", "4294967295"),
+    ("bigint", "1", "4294967296"),
+    ("bigint", None, "0"),
+    ("bigint", "0", "-4294967297"),
+    ("timestamp", "2024-01-01 00:00:00", "2024-01-01 01:11:34.967296"),
+    ("timestamptz", "2024-01-01 00:00:00+00", "2024-01-01 01:11:34.967296+00"),
+    ("time", "00:00:00", "01:11:34.967296"),
+    ("jsonb", None, "{}"),
+    ("jsonb", "{}", "[]"),
+    ("jsonb", "[null]", "null"),
+    ("int[]", "{1,2}", "{{1,2}}"),
+    ("int[]", "{1,2}", "[0:1]={1,2}"),
+    ("int[]", None, "{}"),
+    ("text[]", "{NULL}", '{"NULL"}'),
+    ("text", None, ""),
+    ("text", None, "null"),
+    ("text", "", "null"),
+    ("bytea", None, "\\x"),
+    ("bytea", "\\x00", "\\x"),
+    ("boolean", None, "false"),
+    ("integer", None, "0"),
+    ("date", None, "2000-01-01"),
+    ("interval", "1 day", "24 hours"),
+    ("citext", "a", "A"),
+    ("timetz", "00:00:00+00", "01:00:00+01"),
+    ("inet", "10.0.0.1/8", "10.0.0.0/8"),
+    ("oid", None, "0"),
+]
 
 
 @pytest.mark.parametrize(("sql_type", "one", "two"), ALIKE)
@@ -55,12 +82,16 @@ def column(found: Column | None) -> Column:
 @pytest.mark.parametrize(
     ("one", "two"),
     [
-        (("a", "bc"), ("ab", "c")), (("", "abc"), ("abc", "")), (("a,b", "c"), ("a", "b,c")), ((None, "a"), ("a",
-        None)),
-        ((None, ""), ("", None)), (("null", ""), (None, "null")), (("(a", "b)"), ("(a,b)", "")), (('"', '"'), ('""',
-        "")),
+        (("a", "bc"), ("ab", "c")),
+        (("", "abc"), ("abc", "")),
+        (("a,b", "c"), ("a", "b,c")),
+        ((None, "a"), ("a", None)),
+        ((None, ""), ("", None)),
+        (("null", ""), (None, "null")),
+        (("(a", "b)"), ("(a,b)", "")),
+        (('"', '"'), ('""', "")),
     ],
-)  # fmt: skip
+)
 def test_texts_of_two_columns(database: str, one: tuple[str | None, ...], two: tuple[str | None, ...]) -> None:
     sql(database, "CREATE TABLE p (a text, b text)")
     sql(database, "INSERT INTO p VALUES (%s, %s), (%s, %s)", [*one, *two])
@@ -104,8 +135,11 @@ MOVES = {
 
 
 def test_a_hundred_thousand_random_swaps_and_rotations_are_seen(database: str) -> None:
-    sql(database, "CREATE TABLE r AS SELECT g AS id, hashint8(g * 7) % 1000 AS a, hashint8(g * 11) % 999 AS b "
-        "FROM generate_series(1, 100000::bigint) g")  # fmt: skip
+    sql(
+        database,
+        "CREATE TABLE r AS SELECT g AS id, hashint8(g * 7) % 1000 AS a, hashint8(g * 11) % 999 AS b "
+        "FROM generate_series(1, 100000::bigint) g",
+    )
     with reading(database) as session:
         key, a, b = (column(probe(session, "r").column(n)) for n in ("id", "a", "b"))
 
@@ -133,10 +167,13 @@ def test_a_hundred_thousand_random_swaps_and_rotations_are_seen(database: str) -
 
 def test_a_million_rows_have_a_million_digests(database: str) -> None:
     """No two digests equal, and their halves collide as often as 32 random bits do (116 of a million, give or take)."""
-    sql(database, "CREATE TABLE m AS SELECT g AS id, (g % 1000)::int AS qty, "
+    sql(
+        database,
+        "CREATE TABLE m AS SELECT g AS id, (g % 1000)::int AS qty, "
         "(g % 100000 / 100.0)::numeric(12,2) AS price, "
         "timestamptz '2024-01-01 00:00+00' + g * interval '1 second' AS at, g * 1.5::float8 AS d "
-        "FROM generate_series(1, 1000000::bigint) g")  # fmt: skip
+        "FROM generate_series(1, 1000000::bigint) g",
+    )
     with reading(database) as session:
         columns = probe(session, "m").columns
         session.run("SET LOCAL work_mem = '256MB'")

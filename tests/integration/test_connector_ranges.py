@@ -10,19 +10,50 @@ from tests.support.pg_source import PG, load_values, named, probe, reading, text
 from tests.support.pg_values import SETUP
 
 KEYS = {
-    "bigint": "k bigint", "counter": "k counter", "text": "k text", "c": 'k text COLLATE "C"',
+    "bigint": "k bigint",
+    "counter": "k counter",
+    "text": "k text",
+    "c": 'k text COLLATE "C"',
     "posix": 'k text COLLATE "POSIX"',
-    "citext": "k citext", "char": "k char(5)", "bpchar": "k bpchar", "qchar": 'k "char"', "name": "k name",
-    "varchar": "k varchar(20)", "numeric": "k numeric", "cents": "k cents", "float8": "k float8", "float4": "k float4",
-    "date": "k date", "time": "k time", "timetz": "k timetz", "timestamp": "k timestamp",
+    "citext": "k citext",
+    "char": "k char(5)",
+    "bpchar": "k bpchar",
+    "qchar": 'k "char"',
+    "name": "k name",
+    "varchar": "k varchar(20)",
+    "numeric": "k numeric",
+    "cents": "k cents",
+    "float8": "k float8",
+    "float4": "k float4",
+    "date": "k date",
+    "time": "k time",
+    "timetz": "k timetz",
+    "timestamp": "k timestamp",
     "timestamptz": "k timestamptz",
-    "uuid": "k uuid", "bytea": "k bytea", "inet": "k inet", "enum": 'k "Mo""od"', "boolean": "k boolean",
-    "money": "k money", "macaddr": "k macaddr", "bit": "k bit(4)", "lsn": "k pg_lsn", "xid8": "k xid8", "oid": "k oid",
-}  # fmt: skip
-_TYPE_OF = {"c": 'text COLLATE "C"', "posix": "text", "char": "character(5)", "qchar": '"char"',
-"varchar": "varchar(20)",
-            "float8": "double precision", "float4": "real", "enum": '"Mo""od"', "bit": "bit(4)",
-            "lsn": "pg_lsn"}  # fmt: skip
+    "uuid": "k uuid",
+    "bytea": "k bytea",
+    "inet": "k inet",
+    "enum": 'k "Mo""od"',
+    "boolean": "k boolean",
+    "money": "k money",
+    "macaddr": "k macaddr",
+    "bit": "k bit(4)",
+    "lsn": "k pg_lsn",
+    "xid8": "k xid8",
+    "oid": "k oid",
+}
+_TYPE_OF = {
+    "c": 'text COLLATE "C"',
+    "posix": "text",
+    "char": "character(5)",
+    "qchar": '"char"',
+    "varchar": "varchar(20)",
+    "float8": "double precision",
+    "float4": "real",
+    "enum": '"Mo""od"',
+    "bit": "bit(4)",
+    "lsn": "pg_lsn",
+}
 
 
 def ranges_of(bounds: list[tuple[str, ...]]) -> list[KeyRange]:
@@ -78,16 +109,27 @@ def load_names(url: str, sql_type: str) -> list[str]:
 def test_composite_keys(database: str) -> None:
     sql(database, SETUP)
     for i, key in enumerate(
-        ["a int, b text", "a text, b int", "a timestamptz, b text, c int", "a citext, b int", "a int, b citext, c text",
-         'a text COLLATE "C", b text', "a numeric, b float8", '"a""; drop table x; --" int, "ü %s" text']
-    ):  # fmt: skip
+        [
+            "a int, b text",
+            "a text, b int",
+            "a timestamptz, b text, c int",
+            "a citext, b int",
+            "a int, b citext, c text",
+            'a text COLLATE "C", b text',
+            "a numeric, b float8",
+            '"a""; drop table x; --" int, "ü %s" text',
+        ]
+    ):
         names = [part.rsplit(" COLLATE", 1)[0].rsplit(" ", 1)[0].strip() for part in key.split(", ")]
         kinds = [part.rsplit(" COLLATE", 1)[0].rsplit(" ", 1)[1] for part in key.split(", ")]
         made = {
-            "int": "(g / 7)", "text": "chr(33 + (g * 31) % 90) || g % 5", "citext": "chr(65 + g % 26) || g % 11",
+            "int": "(g / 7)",
+            "text": "chr(33 + (g * 31) % 90) || g % 5",
+            "citext": "chr(65 + g % 26) || g % 11",
             "numeric": "g / 8.0",
-            "timestamptz": "to_timestamp(g / 9)", "float8": "(g % 13) * 1.5",
-        }  # fmt: skip
+            "timestamptz": "to_timestamp(g / 9)",
+            "float8": "(g % 13) * 1.5",
+        }
         columns = ", ".join(names)
         values = ", ".join(made[k] for k in kinds)
         sql(database, f"CREATE TABLE c{i} ({key}, PRIMARY KEY ({columns}))")
@@ -105,7 +147,12 @@ def test_rows_beyond_the_bounds_and_empty_ranges(database: str) -> None:
         lone = session.rows(PG.per_range(["count(*) AS n"], "public.t", key, ranges_of([]), aggregate=True))
         one = session.rows(PG.per_range(["t.k AS k"], "public.t", key, every[1:2], aggregate=False))
     assert sorted((r.range_id, r.n, r.s) for r in counted) == [
-        (10, 1, -2147483648), (11, 1, 5), (12, 0, None), (13, 0, None), (14, 2, 2147483662)]  # fmt: skip
+        (10, 1, -2147483648),
+        (11, 1, 5),
+        (12, 0, None),
+        (13, 0, None),
+        (14, 2, 2147483662),
+    ]
     assert [(r.range_id, r.n) for r in lone] == [(10, 4)]
     assert [(r.range_id, r.k) for r in one] == [(11, 5)]
 
@@ -128,8 +175,11 @@ def test_ranges_that_make_no_sense_are_refused(database: str) -> None:
 
 @pytest.mark.parametrize("key", ["id", "a, b"])
 def test_many_ranges_use_the_index_and_spark_predicates_prune(database: str, key: str) -> None:
-    sql(database, "CREATE TABLE big AS SELECT g AS id, g / 100 AS a, 'b' || g % 100 AS b, repeat('x', 60) AS f "
-        "FROM generate_series(1, 200000) g")  # fmt: skip
+    sql(
+        database,
+        "CREATE TABLE big AS SELECT g AS id, g / 100 AS a, 'b' || g % 100 AS b, repeat('x', 60) AS f "
+        "FROM generate_series(1, 200000) g",
+    )
     sql(database, f"ALTER TABLE big ADD PRIMARY KEY ({key})")
     sql(database, "VACUUM ANALYZE big")
     with reading(database) as session:

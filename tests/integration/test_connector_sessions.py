@@ -257,19 +257,34 @@ def test_a_wrong_password_is_said_and_never_shown(server: object, database: str)
 @pytest.mark.parametrize(
     ("text", "kind", "what"),
     [
-        ("org.postgresql.util.PSQLException: ERROR: permission denied for table t\n  Detail: x", MissingPrivilege,
-        "permission"),
-        ("org.postgresql.util.PSQLException: FATAL: password authentication failed for user \"u\"", SourceError,
-        "password"),
-        ("x: org.postgresql.util.PSQLException: ERROR: invalid snapshot identifier: \"1\"", SourceError,
-        "invalid snapshot"),
-        ("org.postgresql.util.PSQLException: ERROR: query would be affected by row-level security policy for table t",
-         Refused, "row-level"),
+        (
+            "org.postgresql.util.PSQLException: ERROR: permission denied for table t\n  Detail: x",
+            MissingPrivilege,
+            "permission",
+        ),
+        (
+            'org.postgresql.util.PSQLException: FATAL: password authentication failed for user "u"',
+            SourceError,
+            "password",
+        ),
+        (
+            'x: org.postgresql.util.PSQLException: ERROR: invalid snapshot identifier: "1"',
+            SourceError,
+            "invalid snapshot",
+        ),
+        (
+            "org.postgresql.util.PSQLException: ERROR: query would be affected by row-level security policy",
+            Refused,
+            "row-level",
+        ),
         ("org.postgresql.util.PSQLException: The connection attempt failed.", SourceError, "cannot be reached"),
-        ("org.postgresql.util.PSQLException: ERROR: canceling statement due to conflict with recovery", SourceError,
-        "recovery"),
+        (
+            "org.postgresql.util.PSQLException: ERROR: canceling statement due to conflict with recovery",
+            SourceError,
+            "recovery",
+        ),
     ],
-)  # fmt: skip
+)
 def test_messages_that_come_through_spark(text: str, kind: type[QbcdError], what: str) -> None:
     error = PG.explain_error(Exception(text), stream="s", source="shop")
     assert type(error) is kind

@@ -139,13 +139,19 @@ def check_array(session: Session, name: str, column: Column, row: int, value: li
         ("bytea[]", {}, {'{"\\\\x00ff",NULL}': '["AP8=",null]'}),
         ("numeric(10,2)[]", {"{NaN}": False, "{1,1.5,NULL}": True}, {"{1,1.5,NULL}": '["1.00","1.50",null]'}),
         ("double precision[]", {}, {"{0.1,NaN,Infinity}": '[0.1,"NaN","Infinity"]', "{-0}": "[-0.0]"}),
-        ("timestamptz[]", {'{"10000-01-01 00:00:00+00"}': False},
-         {'{"2024-03-10 02:30:00+00"}': '["2024-03-10T02:30:00.000000Z"]'}),
+        (
+            "timestamptz[]",
+            {'{"10000-01-01 00:00:00+00"}': False},
+            {'{"2024-03-10 02:30:00+00"}': '["2024-03-10T02:30:00.000000Z"]'},
+        ),
         ("boolean[]", {}, {"{t,f,NULL}": "[true,false,null]"}),
-        ("integer[]", {"{1,2}": True, "{{1,2}}": False, "{}": True},
-         {"{}": "[]", "{{1,2}}": '"{{1,2}}"', "[0:1]={1,2}": '"[0:1]={1,2}"'}),
+        (
+            "integer[]",
+            {"{1,2}": True, "{{1,2}}": False, "{}": True},
+            {"{}": "[]", "{{1,2}}": '"{{1,2}}"', "[0:1]={1,2}": '"[0:1]={1,2}"'},
+        ),
     ],
-)  # fmt: skip
+)
 def test_wire_form(database: str, sql_type: str, fitting: dict[str, bool], wires: dict[str, str]) -> None:
     name = load_values(database, [sql_type])[sql_type]
     with reading(database) as session:
@@ -189,13 +195,24 @@ def test_digest_and_comparison_mean_the_types_own_equality(database: str, tables
 def test_settings_of_the_role_change_nothing(database: str, tables: dict[str, str]) -> None:
     hostile = database.rsplit("/", 1)[1] + "_hostile"
     settings = {
-        "DateStyle": "'SQL, DMY'", "IntervalStyle": "'sql_standard'", "TimeZone": "'America/New_York'",
-        "extra_float_digits": "-3", "bytea_output": "'escape'", "search_path": "public, pg_catalog",
-        "xmlbinary": "hex", "standard_conforming_strings": "off", "client_encoding": "'LATIN1'",
-        "default_transaction_isolation": "'serializable'", "default_transaction_deferrable": "on",
-        "statement_timeout": "1", "idle_in_transaction_session_timeout": "1", "transform_null_equals": "on",
-        "quote_all_identifiers": "on", "row_security": "on", "array_nulls": "off",
-    }  # fmt: skip
+        "DateStyle": "'SQL, DMY'",
+        "IntervalStyle": "'sql_standard'",
+        "TimeZone": "'America/New_York'",
+        "extra_float_digits": "-3",
+        "bytea_output": "'escape'",
+        "search_path": "public, pg_catalog",
+        "xmlbinary": "hex",
+        "standard_conforming_strings": "off",
+        "client_encoding": "'LATIN1'",
+        "default_transaction_isolation": "'serializable'",
+        "default_transaction_deferrable": "on",
+        "statement_timeout": "1",
+        "idle_in_transaction_session_timeout": "1",
+        "transform_null_equals": "on",
+        "quote_all_identifiers": "on",
+        "row_security": "on",
+        "array_nulls": "off",
+    }
     sql(database, f"CREATE ROLE {hostile} LOGIN SUPERUSER")
     try:
         for name, value in settings.items():

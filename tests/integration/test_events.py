@@ -44,9 +44,21 @@ ODD_NAMES = [
     "'",
 ]
 TEXTS = [
-    "", "null", "é😀", "\u2028\u2029\u0085", "\x01\x08\x0b\x0c\x1f\x7f", '"\\/\b\f\n\r\t', "\\", "\\u0041",
-    "x" * 300_000, "{}", "a,b", "\ufeff", "\U0010ffff", " lead and trail ",
-]  # fmt: skip
+    "",
+    "null",
+    "é😀",
+    "\u2028\u2029\u0085",
+    "\x01\x08\x0b\x0c\x1f\x7f",
+    '"\\/\b\f\n\r\t',
+    "\\",
+    "\\u0041",
+    "x" * 300_000,
+    "{}",
+    "a,b",
+    "\ufeff",
+    "\U0010ffff",
+    " lead and trail ",
+]
 DOUBLES = [0.0, -0.0, 0.1, 1e22, 1e23, 5e-324, 1.7976931348623157e308, -2.5, 2.0**53, 9007199254740993.0, 4.35, 1e-7]
 FLOATS = [0.1, 16777216.0, 3.4028234663852886e38, 1.401298464324817e-45, -1.1, 1e10, 0.3, 33554434.0]
 
@@ -85,20 +97,60 @@ def test_every_op_has_its_shape(spark: SparkSession) -> None:
         ("r", None, None, 3, None, None, None, None, 4, "r", 4),
     ]
     source = {
-        "name": "shop", "table": "public.t", "strategy": "mds", "consistency": "snapshot", "epoch": 5, "batch_seq": 7,
-    }  # fmt: skip
+        "name": "shop",
+        "table": "public.t",
+        "strategy": "mds",
+        "consistency": "snapshot",
+        "epoch": 5,
+        "batch_seq": 7,
+    }
     common = {"source": source, "ts_ms": header.ts_ms}
     expected = [
-        {"op": "d", "key": {"id": 1}, "before": {"id": 1, "name": "a", "n": 1}, "after": None, "changed": None,
-         "reason": "restriction_exit", "pair_id": None, "event_id": "s:5:7:0", **common},
-        {"op": "u", "key": {"id": 2}, "before": {"id": 2, "name": "b", "n": 2},
-         "after": {"id": 2, "name": "B", "n": None}, "changed": ["name", "n"],
-         "reason": None, "pair_id": None, "event_id": "s:5:7:1", **common},
-        {"op": "c", "key": {"id": 3}, "before": None, "after": {"id": 3, "name": None, "n": 3}, "changed": None,
-         "reason": "key_change", "pair_id": 9, "event_id": "s:5:7:2", **common},
-        {"op": "r", "key": {"id": 4}, "before": None, "after": {"id": 4, "name": "r", "n": 4}, "changed": None,
-         "reason": None, "pair_id": None, "event_id": "s:5:7:3", **common},
-    ]  # fmt: skip
+        {
+            "op": "d",
+            "key": {"id": 1},
+            "before": {"id": 1, "name": "a", "n": 1},
+            "after": None,
+            "changed": None,
+            "reason": "restriction_exit",
+            "pair_id": None,
+            "event_id": "s:5:7:0",
+            **common,
+        },
+        {
+            "op": "u",
+            "key": {"id": 2},
+            "before": {"id": 2, "name": "b", "n": 2},
+            "after": {"id": 2, "name": "B", "n": None},
+            "changed": ["name", "n"],
+            "reason": None,
+            "pair_id": None,
+            "event_id": "s:5:7:1",
+            **common,
+        },
+        {
+            "op": "c",
+            "key": {"id": 3},
+            "before": None,
+            "after": {"id": 3, "name": None, "n": 3},
+            "changed": None,
+            "reason": "key_change",
+            "pair_id": 9,
+            "event_id": "s:5:7:2",
+            **common,
+        },
+        {
+            "op": "r",
+            "key": {"id": 4},
+            "before": None,
+            "after": {"id": 4, "name": "r", "n": 4},
+            "changed": None,
+            "reason": None,
+            "pair_id": None,
+            "event_id": "s:5:7:3",
+            **common,
+        },
+    ]
     found = parsed(spark, header, rows)
     assert found == expected
     assert all(tuple(event) == FIELDS for event in found)
@@ -159,34 +211,71 @@ KINDS: list[tuple[Travel, list[Any], list[Any], list[Any]]] = [
     (Travel("int16"), [-32768, 32767], [-32768, 32767], [-32768, 32767]),
     (Travel("int64"), [-(2**63), 2**63 - 1], [-(2**63), 2**63 - 1], [-(2**63), 2**63 - 1]),
     (Travel("uint64"), [Decimal(0), Decimal(2**64 - 1)], [0, 2**64 - 1], [Decimal(0), Decimal(2**64 - 1)]),
-    (Travel("decimal", 38, 10), ["9999999999999999999999999999.0000000001", "1.0000000000"],
-     ["9999999999999999999999999999.0000000001", "1.0000000000"],
-     [Decimal("9999999999999999999999999999.0000000001"), Decimal(1)]),
-    (Travel("binary"), [bytearray(range(256)), bytearray()], [base64.b64encode(bytes(range(256))).decode(), ""],
-     [bytearray(range(256)), bytearray()]),
-    (Travel("date"), ["2020-02-29", "0001-01-01", "9999-12-31"], ["2020-02-29", "0001-01-01", "9999-12-31"],
-     [dt.date(2020, 2, 29), dt.date(1, 1, 1), dt.date(9999, 12, 31)]),
-    (Travel("timestamp"), ["2021-03-28T02:30:00.123456", "1582-10-10T00:00:00.000001"],
-     ["2021-03-28T02:30:00.123456", "1582-10-10T00:00:00.000001"],
-     [dt.datetime(2021, 3, 28, 2, 30, 0, 123456), dt.datetime(1582, 10, 10, 0, 0, 0, 1)]),
+    (
+        Travel("decimal", 38, 10),
+        ["9999999999999999999999999999.0000000001", "1.0000000000"],
+        ["9999999999999999999999999999.0000000001", "1.0000000000"],
+        [Decimal("9999999999999999999999999999.0000000001"), Decimal(1)],
+    ),
+    (
+        Travel("binary"),
+        [bytearray(range(256)), bytearray()],
+        [base64.b64encode(bytes(range(256))).decode(), ""],
+        [bytearray(range(256)), bytearray()],
+    ),
+    (
+        Travel("date"),
+        ["2020-02-29", "0001-01-01", "9999-12-31"],
+        ["2020-02-29", "0001-01-01", "9999-12-31"],
+        [dt.date(2020, 2, 29), dt.date(1, 1, 1), dt.date(9999, 12, 31)],
+    ),
+    (
+        Travel("timestamp"),
+        ["2021-03-28T02:30:00.123456", "1582-10-10T00:00:00.000001"],
+        ["2021-03-28T02:30:00.123456", "1582-10-10T00:00:00.000001"],
+        [dt.datetime(2021, 3, 28, 2, 30, 0, 123456), dt.datetime(1582, 10, 10, 0, 0, 0, 1)],
+    ),
     (Travel("time"), ["24:00:00.000000"], ["24:00:00.000000"], ["24:00:00.000000"]),
     (Travel("float64"), [-0.0, 5e-324, 1e22], [-0.0, 5e-324, 1e22], [-0.0, 5e-324, 1e22]),
-    (Travel("array", element=Travel("decimal", 30, 20)), ['["1234567890.12345678901234567890", null]', "[]", None],
-     [["1234567890.12345678901234567890", None], [], None],
-     [[Decimal("1234567890.12345678901234567890"), None], [], None]),
-    (Travel("array", element=Travel("int64")), ["[9223372036854775807,-1]"],
-     [[9223372036854775807, -1]], [[9223372036854775807, -1]]),
+    (
+        Travel("array", element=Travel("decimal", 30, 20)),
+        ['["1234567890.12345678901234567890", null]', "[]", None],
+        [["1234567890.12345678901234567890", None], [], None],
+        [[Decimal("1234567890.12345678901234567890"), None], [], None],
+    ),
+    (
+        Travel("array", element=Travel("int64")),
+        ["[9223372036854775807,-1]"],
+        [[9223372036854775807, -1]],
+        [[9223372036854775807, -1]],
+    ),
     (Travel("array", element=Travel("boolean")), ["[true,false,null]"], [[True, False, None]], [[True, False, None]]),
-    (Travel("array", element=Travel("float64")), ['[0.1,1e-7,"Infinity",1.7976931348623157e308]'],
-     [[0.1, 1e-7, "Infinity", 1.7976931348623157e308]], [[0.1, 1e-7, math.inf, 1.7976931348623157e308]]),
-    (Travel("array", element=Travel("float32")), ["[0.1,16777216]"], [[0.1, 16777216]],
-     [[struct.unpack("f", struct.pack("f", 0.1))[0], 16777216.0]]),
-    (Travel("array", element=Travel("text")), ['["null",null,"a\\"\\n","[]","true","007"]'],
-     [["null", None, 'a"\n', "[]", "true", "007"]], [["null", None, 'a"\n', "[]", "true", "007"]]),
+    (
+        Travel("array", element=Travel("float64")),
+        ['[0.1,1e-7,"Infinity",1.7976931348623157e308]'],
+        [[0.1, 1e-7, "Infinity", 1.7976931348623157e308]],
+        [[0.1, 1e-7, math.inf, 1.7976931348623157e308]],
+    ),
+    (
+        Travel("array", element=Travel("float32")),
+        ["[0.1,16777216]"],
+        [[0.1, 16777216]],
+        [[struct.unpack("f", struct.pack("f", 0.1))[0], 16777216.0]],
+    ),
+    (
+        Travel("array", element=Travel("text")),
+        ['["null",null,"a\\"\\n","[]","true","007"]'],
+        [["null", None, 'a"\n', "[]", "true", "007"]],
+        [["null", None, 'a"\n', "[]", "true", "007"]],
+    ),
     (Travel("array", element=Travel("date")), ['["2020-02-29"]'], [["2020-02-29"]], [[dt.date(2020, 2, 29)]]),
-    (Travel("array", element=Travel("binary")), ['["AP8=",""]'], [["AP8=", ""]],
-     [[bytearray(b"\x00\xff"), bytearray()]]),
-]  # fmt: skip
+    (
+        Travel("array", element=Travel("binary")),
+        ['["AP8=",""]'],
+        [["AP8=", ""]],
+        [[bytearray(b"\x00\xff"), bytearray()]],
+    ),
+]
 # What only JSON can hold: text where a typed column has no place for the value.
 UNTYPED: list[tuple[Travel, list[Any], list[Any]]] = [
     (Travel("date"), ["infinity", "0044-03-15 BC"], ["infinity", "0044-03-15 BC"]),
@@ -222,9 +311,9 @@ def test_typed_value_of_each_kind(spark: SparkSession) -> None:
 
 def test_integers_are_not_written_as_floats(spark: SparkSession) -> None:
     header = header_of([("k", Travel("int64"))])
-    assert '"key":{"k":9223372036854775807}' in lines_of(
-        spark, header, [("c", None, None, 0, None, None, 2**63 - 1)]
-    )[0]  # fmt: skip
+    assert (
+        '"key":{"k":9223372036854775807}' in lines_of(spark, header, [("c", None, None, 0, None, None, 2**63 - 1)])[0]
+    )
 
 
 def test_zoned_time_is_the_instant(spark: SparkSession) -> None:
@@ -318,9 +407,7 @@ def told(failures: list[BaseException]) -> Any:
 
 def test_database_error_is_dug_out_of_a_running_job(spark: SparkSession, database: str) -> None:
     failures: list[BaseException] = []
-    read = read_query(
-        spark, jdbc_url(database), OPTIONS, "select 1 as a", init=pins("00000000-00000000-1")
-    )  # fmt: skip
+    read = read_query(spark, jdbc_url(database), OPTIONS, "select 1 as a", init=pins("00000000-00000000-1"))
     with pytest.raises(SourceError, match="explained"):
         explained(read.collect, told(failures))
     assert isinstance(failures[0], JdbcFailure)

@@ -62,9 +62,7 @@ def test_half_the_ranges_find_most_changes_and_all_in_time(
     clock, drawn = Clock(monkeypatch), random.Random(7)
     place.sql("CREATE TABLE t (id integer PRIMARY KEY, n integer)")
     place.insert("t", [(i, 0) for i in range(RANGES * ROWS)])
-    strategy = {
-        "type": kind, "rows_per_range": ROWS, "per_poll": RANGES // 2, "max_staleness": f"{STALENESS}s",
-    }  # fmt: skip
+    strategy = {"type": kind, "rows_per_range": ROWS, "per_poll": RANGES // 2, "max_staleness": f"{STALENESS}s"}
     table = {"name": "s", "table": place.table("t"), "strategy": strategy, "every": f"{EVERY}s", "sinks": []}
     since: dict[int, float] = {}
     made = found = 0

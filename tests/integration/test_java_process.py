@@ -39,10 +39,7 @@ with qbcd.open() as project:
 def test_what_java_is_told_and_what_it_remembers(keeps: bool, database: str, workspace: Path) -> None:
     """Making the archive of classes takes as long as all the rest; where its path has a blank there is none."""
     sql(database, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 0)")
-    conf = {
-        "spark.hadoop.own.secret.key": "${env:SECRET}",
-        "spark.driver.extraJavaOptions": "-Down=1",
-    }
+    conf = {"spark.hadoop.own.secret.key": "${env:SECRET}", "spark.driver.extraJavaOptions": "-Down=1"}
     written = config(database, {"table": "public.t", "name": "t", "strategy": "id_rcs"}, spark={"conf": conf})
     (workspace / "qbcd.yaml").write_text(yaml.safe_dump(written))
     cache = workspace.parent / ("cache" if keeps else "no archive")

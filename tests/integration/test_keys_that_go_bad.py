@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 ROWS = "INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')"
 STREAMS: dict[str, dict[str, Any]] = {
-    "mds": {"type": "mds"}, "id": {"type": "id", "rows_per_range": 1}, "id_rcs": {"type": "id_rcs", "buckets": "key"},
+    "mds": {"type": "mds"},
+    "id": {"type": "id", "rows_per_range": 1},
+    "id_rcs": {"type": "id_rcs", "buckets": "key"},
     "tlcs": {"type": "tlcs", "checksums": "table", "rows_per_range": 1},
     "some": {"type": "id", "rows_per_range": 1, "per_poll": 1},
-}  # fmt: skip
+}
 
 
 def polled(project: qbcd.Project, name: str) -> dict[str, int]:
@@ -38,8 +40,13 @@ def refused(project: qbcd.Project, name: str) -> str:
     return f"{type(caught.value).__name__}: {caught.value.what}"
 
 
-@over("change", ["INSERT INTO t VALUES (NULL, 'n')",
-                 pytest.param("UPDATE t SET id = NULL WHERE id = 2", marks=pytest.mark.campaign)])  # fmt: skip
+@over(
+    "change",
+    [
+        "INSERT INTO t VALUES (NULL, 'n')",
+        pytest.param("UPDATE t SET id = NULL WHERE id = 2", marks=pytest.mark.campaign),
+    ],
+)
 def test_a_key_that_is_null(change: str, place: Place, workspace: Path, spark: SparkSession) -> None:
     """Such a row lies in no range, and is refused by every strategy all the same."""
     place.sql(f"CREATE TABLE t (id integer UNIQUE, a varchar(9)); {ROWS}")

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS, RANGE = 8_000, 2_000
-WAYS = [{"type": "id_rcs", "rows_per_range": RANGE, **how} for how in
-        ({"buckets": "key"}, {"buckets": "hash"}, {"buckets": "key", "pace": {"target": "20ms"}})]  # fmt: skip
+WAYS = [
+    {"type": "id_rcs", "rows_per_range": RANGE, **how}
+    for how in ({"buckets": "key"}, {"buckets": "hash"}, {"buckets": "key", "pace": {"target": "20ms"}})
+]
 # By name: the key's columns, and keys of which the identities of some have no byte, or end with the same ones.
 KEYS = {
     "int2": (["int2"], "i - 200"),
@@ -39,15 +41,17 @@ KEYS = {
     "citext": (["citext"], "CASE WHEN i = 0 THEN '' ELSE 'Key ' || i END"),
     "pair": (["bigint", "text"], "i / 3, repeat('y', i % 3)"),
     "mixed": (["text", "date", "int2"], "repeat('z', i % 5), DATE '2024-01-01' + i, i - 200"),
-}  # fmt: skip
+}
 
 
 def _make(place: Place, kind: str, rows: int = 400) -> list[str]:
     types, keys = KEYS[kind]
     names = [f"k{i}" for i in range(len(types))]
     place.sql("CREATE EXTENSION IF NOT EXISTS citext")
-    place.sql(f"CREATE TABLE t ({', '.join(map(' '.join, zip(names, types, strict=True)))}, "
-              f"a int, PRIMARY KEY ({', '.join(names)}))")  # fmt: skip
+    place.sql(
+        f"CREATE TABLE t ({', '.join(map(' '.join, zip(names, types, strict=True)))}, "
+        f"a int, PRIMARY KEY ({', '.join(names)}))"
+    )
     place.sql(f"INSERT INTO t SELECT {keys}, i FROM generate_series(0, {rows - 1}) AS i")
     return names
 
@@ -61,8 +65,18 @@ def test_the_source_and_spark_agree_on_the_leaf(kind: str, database: str, worksp
     with opened(data, workspace) as project:
         plan = project.stream("s").plan()
         connector = project.source(plan.source).connector
-    rendered = render("row_marks", table=plan.table, key=plan.key, captured=plan.captured, share=0, shares=1,
-                      hashed=False, paged=False, leaves=True, written_since="")  # fmt: skip
+    rendered = render(
+        "row_marks",
+        table=plan.table,
+        key=plan.key,
+        captured=plan.captured,
+        share=0,
+        shares=1,
+        hashed=False,
+        paged=False,
+        leaves=True,
+        written_since="",
+    )
     found = place.sql(compile_sql(rendered, connector, plan).sql.replace("%", "%%"))
     at = len(names)
     read = [(row[at], bytes(row[at + 1])) for row in found]
@@ -72,8 +86,7 @@ def test_the_source_and_spark_agree_on_the_leaf(kind: str, database: str, worksp
 
 
 @pytest.mark.parametrize("how", ["key", pytest.param("hash", marks=pytest.mark.campaign)])
-@pytest.mark.parametrize("kind", [k if k == "text" else pytest.param(k, marks=pytest.mark.campaign)
-                                  for k in KEYS])  # fmt: skip
+@pytest.mark.parametrize("kind", [k if k == "text" else pytest.param(k, marks=pytest.mark.campaign) for k in KEYS])
 def test_changes_under_keys_of_every_kind(
     kind: str, how: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,7 +105,7 @@ def test_changes_under_keys_of_every_kind(
             "UPDATE t SET a = a + 1000 WHERE a % 90 = 3; DELETE FROM t WHERE a < 0 OR a = 1000",
             f"INSERT INTO t SELECT {KEYS[kind][1]}, i FROM generate_series(0, 399) AS i ON CONFLICT DO NOTHING",
             "DELETE FROM t WHERE a < 3",
-        ):  # fmt: skip
+        ):
             place.sql(change)
             poll(project, "s")
             copy.replay(batches(workspace / "out/changes", "s"))

@@ -58,8 +58,9 @@ def test_renamed_streams_are_told_and_can_be_reset(cli: Cli, workspace: Path, da
     status = cli("status")
     assert "stream orders is prepared, and not in the configuration any more" in status.err
     assert [(one["stream"], one["place"]) for one in cli("status", "--json").data["left"]] == [
-        ("customers", "schema 'qbcd' of source shop"), ("orders", "the workdir"),
-    ]  # fmt: skip
+        ("customers", "schema 'qbcd' of source shop"),
+        ("orders", "the workdir"),
+    ]
     checked = cli("check")
     assert checked.code == 0
     assert "qbcd reset customers" in checked.out

@@ -31,9 +31,17 @@ WAYS: dict[str, dict[str, Any]] = {
     "digest": {"strategy": {**SMALL, "replica": "digest"}},
     "none": {"strategy": SMALL, "key": "none"},
     "tlcs": {"strategy": {"type": "tlcs", "checksums": "remote", "rows_per_range": 20}},
-    "ts": {"strategy": {"type": "ts", "replica": "spark", "timestamp": "written", "margin": "1ms",
-                        "deletes": {"every": "1ms"}, "rows_per_range": 20}},
-}  # fmt: skip
+    "ts": {
+        "strategy": {
+            "type": "ts",
+            "replica": "spark",
+            "timestamp": "written",
+            "margin": "1ms",
+            "deletes": {"every": "1ms"},
+            "rows_per_range": 20,
+        }
+    },
+}
 NARROW = {"key", "hash", "digest", "tlcs"}  # which ask for keys and digests first
 SINKS = {"changes": {"type": "jsonl", "path": "out/changes"}, "lake": {"type": "parquet", "path": "out/lake"}}
 TABLE = """
@@ -54,9 +62,11 @@ CHANGES = (
 PAST_THE_MARGIN = 0.02  # seconds
 TAKEN_SEGMENTS = upkeep.TAKEN_SEGMENTS
 SMALL_TABLES = {
-    (narrow, "SAVED_BYTES"): 1_000, (upkeep, "COMPACT_BATCHES"): 2, (upkeep, "TAKEN_SEGMENTS"): 0,
+    (narrow, "SAVED_BYTES"): 1_000,
+    (upkeep, "COMPACT_BATCHES"): 2,
+    (upkeep, "TAKEN_SEGMENTS"): 0,
     **{(leaves, name): value for name, value in FORCED.items()},
-}  # fmt: skip
+}
 
 
 def history(url: str, folder: Path, spark: SparkSession | None, master: str = "") -> None:

@@ -31,7 +31,7 @@ OTHER_LABELS = {
     "in another order": (REORDERED, AS_BEFORE, "c"),
     "renamed": ("ALTER TYPE mood RENAME VALUE 'b' TO 'bb'", "ALTER TYPE mood RENAME VALUE 'bb' TO 'b'", "b"),
     "gone": (REMADE.format(labels="'a', 'c', 'd'"), AS_BEFORE, "b"),
-}  # fmt: skip
+}
 TEXTS = """CREATE COLLATION of_k (provider = libc, locale = 'C'); CREATE COLLATION of_v (provider = libc, locale = 'C');
 CREATE TABLE t (k text COLLATE of_k PRIMARY KEY, n int, v text COLLATE of_v);
 INSERT INTO t SELECT md5(i::text), i, 'v' FROM generate_series(1, 400) i"""
@@ -41,8 +41,9 @@ DROP COLLATION of_{0}; ALTER COLLATION other RENAME TO of_{0}"""
 
 
 def _opened(database: str, workspace: Path, spark: SparkSession) -> Any:
-    told = [{"name": name, "table": "public.t", "baseline": "silent", "strategy": one}
-            for name, one in STRATEGIES.items()]  # fmt: skip
+    told = [
+        {"name": name, "table": "public.t", "baseline": "silent", "strategy": one} for name, one in STRATEGIES.items()
+    ]
     return opened(config(database, *told), workspace, spark)
 
 

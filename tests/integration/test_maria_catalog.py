@@ -77,7 +77,12 @@ def test_kinds_and_sizes(place: Place) -> None:
         assert connector.probe_table(session.connection, place.schema, "T") is None
         assert f"{place.schema}.v" in connector.table_names(session.connection)
     assert {n: t.kind for n, t in found.items()} == {
-        "t": "table", "p": "partitioned", "v": "view", "bare": "table", "rich": "table"}  # fmt: skip
+        "t": "table",
+        "p": "partitioned",
+        "v": "view",
+        "bare": "table",
+        "rich": "table",
+    }
     t = found["t"]
     assert 4500 <= t.rows <= 5500
     assert 90 <= t.row_width <= 400
@@ -157,10 +162,16 @@ def test_rights(place: Place) -> None:
         ([f"SELECT ON {database}.*", f"{needed} ON {wrong}.*"], (True, (), False, True)),
         ([f"SELECT ON {database}.*", f"ALL ON {escaped}.*"], (True, (), True, True)),
         ([f"SELECT ON {database}.*", f"{needed.replace('DROP', 'INDEX')} ON {escaped}.*"], (True, (), False, True)),
-        ([f"SELECT ON {database}.*", f"SELECT, INSERT, UPDATE ON {escaped}.*", f"DELETE, CREATE, DROP ON {pattern}.*"],
-         (True, (), True, True)),
+        (
+            [
+                f"SELECT ON {database}.*",
+                f"SELECT, INSERT, UPDATE ON {escaped}.*",
+                f"DELETE, CREATE, DROP ON {pattern}.*",
+            ],
+            (True, (), True, True),
+        ),
         ([f"{needed} ON *.*"], (True, (), True, True)),
-    ]  # fmt: skip
+    ]
     for grants, wanted in cases:
         with place.user() as user:
             for grant in grants:

@@ -74,8 +74,13 @@ def test_pairs_of_values(place: Place) -> None:
             )
             for (one, two, differ), r in zip(rows, found, strict=True):
                 assert list(r)[:5] == [differ] * 5, (sql_type, one, two)
-            check_replay(place, f"p{i}", x, [(differ, (sql_type, two) in LOSSY) for _, two, differ in rows],
-                         [written(y, r.wire) for r in found])  # fmt: skip
+            check_replay(
+                place,
+                f"p{i}",
+                x,
+                [(differ, (sql_type, two) in LOSSY) for _, two, differ in rows],
+                [written(y, r.wire) for r in found],
+            )
 
 
 def check_replay(place: Place, name: str, x: Column, expected: list[tuple[bool, bool]], wires: list[str]) -> None:
@@ -86,9 +91,10 @@ def check_replay(place: Place, name: str, x: Column, expected: list[tuple[bool, 
         place.run(conn, f"CREATE TEMPORARY TABLE back (id int PRIMARY KEY, x {connector_of(place).column_type(x)})")
         place.run(conn, f"INSERT INTO back VALUES {rows}")
         found = place.run(
-            conn, f"SELECT {same(x, 'b.x', 'p.y')}, NOT ({same(x, 'b.x', 'p.x')}) FROM {name} p JOIN back b USING (id) "
-            "ORDER BY id"
-        )  # fmt: skip
+            conn,
+            f"SELECT {same(x, 'b.x', 'p.y')}, NOT ({same(x, 'b.x', 'p.x')}) FROM {name} p JOIN back b USING (id) "
+            "ORDER BY id",
+        )
     for (differ, lossy), (arrived, changed) in zip(expected, found, strict=True):
         assert lossy or (arrived, changed) == (1, differ), (name, x.sql_type)
 

@@ -82,9 +82,13 @@ def test_what_is_written_again_means_the_same(place: Place) -> None:
 
 
 OTHERWISE = [
-    "log10(1000)", "t > TIME '10:11:12.4' AND t < TIME '10:11:12.6'", "date_add(day, INTERVAL 2.5 DAY)",
-    "n NOT IN (1, 2) = yes", "n NOT BETWEEN 1 AND 5 = yes", "yes <=> n >= 1",
-]  # fmt: skip
+    "log10(1000)",
+    "t > TIME '10:11:12.4' AND t < TIME '10:11:12.6'",
+    "date_add(day, INTERVAL 2.5 DAY)",
+    "n NOT IN (1, 2) = yes",
+    "n NOT BETWEEN 1 AND 5 = yes",
+    "yes <=> n >= 1",
+]
 
 
 @pytest.mark.parametrize("text", OTHERWISE)

@@ -26,26 +26,64 @@ from tests.support.maria_texts import TEXTS
 from tests.support.places import Place, new_place, server_of
 
 COMMON = [
-    "utf8mb4_general_ci", "utf8mb4_unicode_ci", "utf8mb4_unicode_520_ci", "utf8mb4_bin", "utf8mb4_german2_ci",
-    "utf8mb4_spanish2_ci", "utf8mb3_general_ci", "utf8mb3_unicode_ci", "latin1_swedish_ci", "latin1_german1_ci",
-    "latin1_german2_ci", "latin1_bin", "latin2_czech_cs", "cp932_japanese_ci", "cp932_bin", "utf16_unicode_ci",
-    "ucs2_general_ci", "utf32_bin", "binary",
-]  # fmt: skip
+    "utf8mb4_general_ci",
+    "utf8mb4_unicode_ci",
+    "utf8mb4_unicode_520_ci",
+    "utf8mb4_bin",
+    "utf8mb4_german2_ci",
+    "utf8mb4_spanish2_ci",
+    "utf8mb3_general_ci",
+    "utf8mb3_unicode_ci",
+    "latin1_swedish_ci",
+    "latin1_german1_ci",
+    "latin1_german2_ci",
+    "latin1_bin",
+    "latin2_czech_cs",
+    "cp932_japanese_ci",
+    "cp932_bin",
+    "utf16_unicode_ci",
+    "ucs2_general_ci",
+    "utf32_bin",
+    "binary",
+]
 OF_KIND = {
     "mariadb": [
-        "utf8mb4_nopad_bin", "utf8mb4_general_nopad_ci", "utf8mb4_unicode_nopad_ci", "utf8mb4_uca1400_ai_ci",
-        "utf8mb4_uca1400_as_cs", "utf8mb4_uca1400_as_ci", "utf8mb4_uca1400_ai_cs", "utf8mb4_uca1400_nopad_as_cs",
-        "utf8mb4_uca1400_spanish_as_ci", "utf8mb4_uca1400_german2_nopad_as_ci", "utf16_uca1400_as_cs",
-        "utf8mb4_thai_520_w2", "latin1_swedish_nopad_ci",
+        "utf8mb4_nopad_bin",
+        "utf8mb4_general_nopad_ci",
+        "utf8mb4_unicode_nopad_ci",
+        "utf8mb4_uca1400_ai_ci",
+        "utf8mb4_uca1400_as_cs",
+        "utf8mb4_uca1400_as_ci",
+        "utf8mb4_uca1400_ai_cs",
+        "utf8mb4_uca1400_nopad_as_cs",
+        "utf8mb4_uca1400_spanish_as_ci",
+        "utf8mb4_uca1400_german2_nopad_as_ci",
+        "utf16_uca1400_as_cs",
+        "utf8mb4_thai_520_w2",
+        "latin1_swedish_nopad_ci",
     ],
-    "mysql": ["utf8mb4_0900_ai_ci", "utf8mb4_0900_as_cs", "utf8mb4_0900_as_ci", "utf8mb4_0900_bin",
-              "utf8mb4_de_pb_0900_ai_ci", "utf8mb4_ja_0900_as_cs_ks", "gb18030_unicode_520_ci"],
-}  # fmt: skip
+    "mysql": [
+        "utf8mb4_0900_ai_ci",
+        "utf8mb4_0900_as_cs",
+        "utf8mb4_0900_as_ci",
+        "utf8mb4_0900_bin",
+        "utf8mb4_de_pb_0900_ai_ci",
+        "utf8mb4_ja_0900_as_cs_ks",
+        "gb18030_unicode_520_ci",
+    ],
+}
 REFUSED = {
-    "mariadb": ["big5_chinese_ci", "big5_chinese_nopad_ci", "cp1250_czech_cs", "tis620_thai_nopad_ci",
-                "tis620_thai_ci", "utf8mb4_uca1400_nopad_ai_cs", "utf8mb3_uca1400_spanish_nopad_ai_cs"],
+    "mariadb": [
+        "big5_chinese_ci",
+        "big5_chinese_nopad_ci",
+        "cp1250_czech_cs",
+        "tis620_thai_nopad_ci",
+        "tis620_thai_ci",
+        "utf8mb4_uca1400_nopad_ai_cs",
+        "utf8mb3_uca1400_spanish_nopad_ai_cs",
+    ],
     "mysql": ["big5_chinese_ci", "cp1250_czech_cs", "gb18030_chinese_ci", "tis620_thai_ci"],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -119,8 +157,9 @@ def test_identity_is_equality_under_every_collation_of_the_server(place: Place) 
                 assert problem, (collation, error)
                 differ = [("", "")]
         assert bool(differ) == bool(problem) or (place.kind, collation) == ("mariadb", "tis620_thai_ci"), (
-            collation, differ[:3],
-        )  # fmt: skip
+            collation,
+            differ[:3],
+        )
         checked += 1
         refused += bool(problem)
     assert checked >= 200

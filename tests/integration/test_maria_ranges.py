@@ -20,7 +20,7 @@ from tests.support.maria_source import (
     ranges_of,
     reading,
     text,
-)  # fmt: skip
+)
 from tests.support.maria_values import ONLY_MARIADB, VALUES, literal
 from tests.support.places import Place, new_place, server_of
 
@@ -29,20 +29,60 @@ ENUM = next(t for t in VALUES if t.startswith("enum('low'"))
 MANY = next(t for t in VALUES if t.startswith("enum('e0'"))
 SET = next(t for t in VALUES if t.startswith("set('m00'"))
 SINGLE = [
-    "tinyint", "int(10) unsigned zerofill", "bigint", "bigint unsigned", "decimal(65,30)", "decimal(12,2)", "float",
-    "float(7,4)", "double", "bit(5)", "bit(64)", "year", "date", "time", "time(6)", "datetime", "datetime(6)",
-    "timestamp(6) NULL", ENUM, MANY, SET, "char(5)", "varchar(80)", CI, "varchar(80) CHARACTER SET utf8mb3",
-    "varchar(80) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "varchar(20) CHARACTER SET latin1",
-    "varchar(20) CHARACTER SET cp932", "varchar(20) CHARACTER SET gbk", "varchar(80) CHARACTER SET utf16",
-    "char(9) CHARACTER SET utf16", "varchar(60) CHARACTER SET utf32", "varchar(300)", "binary(4)", "varbinary(20)",
-    "uuid", "inet4", "inet6",
-]  # fmt: skip
+    "tinyint",
+    "int(10) unsigned zerofill",
+    "bigint",
+    "bigint unsigned",
+    "decimal(65,30)",
+    "decimal(12,2)",
+    "float",
+    "float(7,4)",
+    "double",
+    "bit(5)",
+    "bit(64)",
+    "year",
+    "date",
+    "time",
+    "time(6)",
+    "datetime",
+    "datetime(6)",
+    "timestamp(6) NULL",
+    ENUM,
+    MANY,
+    SET,
+    "char(5)",
+    "varchar(80)",
+    CI,
+    "varchar(80) CHARACTER SET utf8mb3",
+    "varchar(80) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+    "varchar(20) CHARACTER SET latin1",
+    "varchar(20) CHARACTER SET cp932",
+    "varchar(20) CHARACTER SET gbk",
+    "varchar(80) CHARACTER SET utf16",
+    "char(9) CHARACTER SET utf16",
+    "varchar(60) CHARACTER SET utf32",
+    "varchar(300)",
+    "binary(4)",
+    "varbinary(20)",
+    "uuid",
+    "inet4",
+    "inet6",
+]
 COMPOSITE = [
-    ("int", CI), (CI, "int"), ("year", "datetime(6)", "varbinary(20)"), (ENUM, "date"), (SET, "time(6)", "tinyint"),
-    ("varchar(20) CHARACTER SET latin1", "varchar(80) CHARACTER SET utf16"), ("decimal(65,30)", "bit(64)"),
-    ("varchar(20) CHARACTER SET cp932", "bigint unsigned"), ("binary(4)", "double", "date"), ("float", "char(5)"),
-    ("time", "varchar(80)"), ("timestamp(6) NULL", "bit(5)", "decimal(12,2)"), ("uuid", "inet6"),
-]  # fmt: skip
+    ("int", CI),
+    (CI, "int"),
+    ("year", "datetime(6)", "varbinary(20)"),
+    (ENUM, "date"),
+    (SET, "time(6)", "tinyint"),
+    ("varchar(20) CHARACTER SET latin1", "varchar(80) CHARACTER SET utf16"),
+    ("decimal(65,30)", "bit(64)"),
+    ("varchar(20) CHARACTER SET cp932", "bigint unsigned"),
+    ("binary(4)", "double", "date"),
+    ("float", "char(5)"),
+    ("time", "varchar(80)"),
+    ("timestamp(6) NULL", "bit(5)", "decimal(12,2)"),
+    ("uuid", "inet6"),
+]
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -154,7 +194,12 @@ def test_rows_beyond_the_bounds_and_empty_ranges(place: Place) -> None:
         none = session.rows(MARIA.per_range(["t.k AS k"], "few", key, every[2:4], aggregate=False))
         nothing = session.rows(MARIA.range_bounds("(SELECT k FROM few WHERE FALSE)", key, rows_per_range=1))
     assert sorted((r.range_id, r.n, r.s) for r in counted) == [
-        (10, 1, -2147483648), (11, 1, 5), (12, 0, None), (13, 0, None), (14, 2, 2147483662)]  # fmt: skip
+        (10, 1, -2147483648),
+        (11, 1, 5),
+        (12, 0, None),
+        (13, 0, None),
+        (14, 2, 2147483662),
+    ]
     assert [(r.range_id, r.n) for r in lone] == [(10, 4)]
     assert [(r.range_id, r.k) for r in one] == [(11, 5)]
     assert none == nothing == []
@@ -233,13 +278,15 @@ INDEXED = {
     "uuid": ("k uuid", "concat(lpad(hex(n), 8, 0), '-0000-4000-8000-', lpad(hex(n), 12, 0))"),
     "inet6": ("k inet6", "concat('2001:db8::', lower(hex(n)))"),
     "two": ("k int, l varchar(20)", "floor(n / 100), concat('ä', n)"),
-    "three": ("k varchar(9), l date, m int",
-              "concat('a', floor(n / 900)), '2000-01-01' + INTERVAL floor(n / 90) DAY, n"),
+    "three": (
+        "k varchar(9), l date, m int",
+        "concat('a', floor(n / 900)), '2000-01-01' + INTERVAL floor(n / 90) DAY, n",
+    ),
     "year": ("k year, l int", "1990 + floor(n / 100), n"),
     "enum": ("k enum('z','b','a','q','p'), l int", "1 + n % 5, n"),
     "behind": ("k int, l enum('z','b'), m int", "floor(n / 50), 1 + n % 2, n"),
     "unsigned": ("k tinyint unsigned, l smallint, m bigint", "n % 3, floor(n / 100), -n"),
-}  # fmt: skip
+}
 
 
 def handlers(session: Session) -> int:

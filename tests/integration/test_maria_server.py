@@ -55,9 +55,15 @@ def answers(url: str) -> bool:
 
 def test_settings(mariadb: MariaServer) -> None:
     names = (
-        "bind_address", "port", "socket", "skip_name_resolve", "character_set_server", "time_zone", "max_connections",
+        "bind_address",
+        "port",
+        "socket",
+        "skip_name_resolve",
+        "character_set_server",
+        "time_zone",
+        "max_connections",
         "innodb_flush_log_at_trx_commit",
-    )  # fmt: skip
+    )
     assert sql(mariadb.url, f"SELECT {', '.join('@@' + name for name in names)}") == [
         ("127.0.0.1", mariadb.port, "", 1, "utf8mb4", "+00:00", 200, 1)
     ]
@@ -132,9 +138,12 @@ def test_shut_down_and_restart_with_other_settings(mariadb: MariaServer) -> None
 @pytest.mark.parametrize("account", [0, *([NOBODY] if os.geteuid() == 0 else [])])
 def test_dead_owner_leaves_nothing(mariadb: MariaServer, number: signal.Signals, account: int) -> None:
     owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, str(account)], cwd=ROOT, stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-c", OWNER, str(account)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    )
     assert owner.stdout is not None
     with owner.stdout:
         url, directory, *pids = owner.stdout.readline().split()

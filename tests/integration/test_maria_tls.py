@@ -57,17 +57,13 @@ def issue(ca: Authority, folder: Path, address: str) -> tuple[Path, Path]:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "server")])
     made = _builder(name, ca.certificate.subject, key)
     made = made.add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))]), False)
-    made = made.add_extension(
-        x509.AuthorityKeyIdentifier.from_issuer_public_key(ca.key.public_key()), critical=False
-    )  # fmt: skip
+    made = made.add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca.key.public_key()), critical=False)
     certificate = made.sign(ca.key, hashes.SHA256())
     paths = folder / "server.pem", folder / "server-key.pem"
     paths[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     paths[1].write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-    )  # fmt: skip
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
     for path in (folder, *paths):
         path.chmod(0o755 if path.is_dir() else 0o644)
     return paths

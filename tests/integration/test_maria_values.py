@@ -35,11 +35,19 @@ Values = tuple[Place, dict[str, str]]
 HOSTILE = (
     "sql_mode = 'ANSI,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH,HIGH_NOT_PRECEDENCE,NO_UNSIGNED_SUBTRACTION,"
     "NO_ZERO_DATE,NO_ZERO_IN_DATE,ONLY_FULL_GROUP_BY,REAL_AS_FLOAT'",
-    "time_zone = '+13:00'", "lc_time_names = 'de_DE'", "default_week_format = 7",
-    "div_precision_increment = 0", "group_concat_max_len = 4", "max_sort_length = 8", "sql_select_limit = 1",
-    "sql_safe_updates = ON", "sql_auto_is_null = ON", "character_set_client = latin1", "character_set_results = cp850",
+    "time_zone = '+13:00'",
+    "lc_time_names = 'de_DE'",
+    "default_week_format = 7",
+    "div_precision_increment = 0",
+    "group_concat_max_len = 4",
+    "max_sort_length = 8",
+    "sql_select_limit = 1",
+    "sql_safe_updates = ON",
+    "sql_auto_is_null = ON",
+    "character_set_client = latin1",
+    "character_set_results = cp850",
     "collation_connection = latin1_german2_ci",
-)  # fmt: skip
+)
 ONLY_ON_MARIADB = ("old_mode = 'ZERO_DATE_TIME_CAST'", "sql_mode = concat(@@sql_mode, ',ORACLE,EMPTY_STRING_IS_NULL')")
 
 
@@ -80,9 +88,10 @@ def missed(session: Session, place: Place, conn: Any, name: str, x: Column, form
     made = f"CREATE TEMPORARY TABLE back (id int PRIMARY KEY, x {MARIA.column_type(x)})"
     place.run(conn, f"SET sql_mode = '{mode}'; {made}; INSERT INTO back VALUES {rows}")
     found = place.run(
-        conn, f"SELECT b.id, left(hex(a.x), 80), left(hex(b.x), 80), {same(x, 'a.x', 'b.x')} "
-        f"FROM {name} a JOIN back b USING (id)"
-    )  # fmt: skip
+        conn,
+        f"SELECT b.id, left(hex(a.x), 80), left(hex(b.x), 80), {same(x, 'a.x', 'b.x')} "
+        f"FROM {name} a JOIN back b USING (id)",
+    )
     place.run(conn, "DROP TEMPORARY TABLE back")
     assert len(found) == len(wires)
     return [row for row in found if not row[-1]]
@@ -91,17 +100,41 @@ def missed(session: Session, place: Place, conn: Any, name: str, x: Column, form
 @pytest.mark.parametrize(
     ("sql_type", "fitting", "wires"),
     [
-        ("date", {"0000-00-00": False, "0000-01-01": False, "0001-01-01": True, "2021-02-29": False,
-                  "2021-02-31": False, "2021-02-00": False, "2021-00-15": False, "2024-02-29": True,
-                  "1582-10-10": True, "9999-12-31": True, "9999-02-31": False},
-         {"0000-00-00": "0000-00-00", "2021-02-31": "2021-02-31", "1000-01-01": "1000-01-01"}),
-        ("datetime(3)", {"0000-00-00 01:02:03": False, "2021-02-31 23:59:59": False, "9999-12-31 23:59:59": True},
-         {"2024-01-01 00:00:00.123": "2024-01-01T00:00:00.123000", "2021-02-31 23:59:59": "2021-02-31 23:59:59.000",
-          "0000-00-00 00:00:00": "0000-00-00 00:00:00.000"}),
-        ("timestamp(6) NULL", {"0000-00-00 00:00:00": False, "1970-01-01 00:00:01": True},
-         {"2038-01-19 03:14:07.999999": "2038-01-19T03:14:07.999999Z",
-          "2024-10-27 01:30:00": "2024-10-27T01:30:00.000000Z",
-          "0000-00-00 00:00:00": "0000-00-00 00:00:00.000000"}),
+        (
+            "date",
+            {
+                "0000-00-00": False,
+                "0000-01-01": False,
+                "0001-01-01": True,
+                "2021-02-29": False,
+                "2021-02-31": False,
+                "2021-02-00": False,
+                "2021-00-15": False,
+                "2024-02-29": True,
+                "1582-10-10": True,
+                "9999-12-31": True,
+                "9999-02-31": False,
+            },
+            {"0000-00-00": "0000-00-00", "2021-02-31": "2021-02-31", "1000-01-01": "1000-01-01"},
+        ),
+        (
+            "datetime(3)",
+            {"0000-00-00 01:02:03": False, "2021-02-31 23:59:59": False, "9999-12-31 23:59:59": True},
+            {
+                "2024-01-01 00:00:00.123": "2024-01-01T00:00:00.123000",
+                "2021-02-31 23:59:59": "2021-02-31 23:59:59.000",
+                "0000-00-00 00:00:00": "0000-00-00 00:00:00.000",
+            },
+        ),
+        (
+            "timestamp(6) NULL",
+            {"0000-00-00 00:00:00": False, "1970-01-01 00:00:01": True},
+            {
+                "2038-01-19 03:14:07.999999": "2038-01-19T03:14:07.999999Z",
+                "2024-10-27 01:30:00": "2024-10-27T01:30:00.000000Z",
+                "0000-00-00 00:00:00": "0000-00-00 00:00:00.000000",
+            },
+        ),
         ("time", {}, {"-838:59:59": "-838:59:59.000000", "00:00:01": "00:00:01.000000"}),
         ("bigint unsigned", {}, {"18446744073709551615": Decimal(18446744073709551615)}),
         ("bit(64)", {}, {"18446744073709551615": Decimal(18446744073709551615), "1": Decimal(1)}),
@@ -118,11 +151,14 @@ def missed(session: Session, place: Place, conn: Any, name: str, x: Column, form
         ("binary(4)", {}, {"b'a'": b"a\0\0\0"}),
         ("varchar(20) CHARACTER SET cp932", {}, {"\u8868": "\u8868", "\uff8a": "\uff8a"}),
         ("set('x','y','z')", {}, {"x,y": "x,y", "": ""}),
-        ("enum('low','a','x,y','it''s','1','Ü','\\\\n','/* c */')", {},
-         {"nothing": "", "5": "1", "/* c */": "/* c */"}),
+        (
+            "enum('low','a','x,y','it''s','1','Ü','\\\\n','/* c */')",
+            {},
+            {"nothing": "", "5": "1", "/* c */": "/* c */"},
+        ),
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else "",
-)  # fmt: skip
+)
 def test_wire_form(values: Values, sql_type: str, fitting: dict[str, bool], wires: dict[str, Any]) -> None:
     place, tables = values
     with reading(place) as session:
@@ -266,8 +302,12 @@ def everything(place: Place, tables: dict[str, str], settings: list[str]) -> dic
         for sql_type, name in tables.items():
             x = column(probe(session, place, name), "x")
             held = MARIA.travels(x, named("t", "x"))
-            forms = [MARIA.row_digest([(x, named("t", "x"))]), MARIA.canonical_text(x, named("t", "x")),
-                     MARIA.travel_form(x, named("t", "x")), *([held] if held else [])]  # fmt: skip
+            forms = [
+                MARIA.row_digest([(x, named("t", "x"))]),
+                MARIA.canonical_text(x, named("t", "x")),
+                MARIA.travel_form(x, named("t", "x")),
+                *([held] if held else []),
+            ]
             if not MARIA.key_problem(x):
                 forms.append(MARIA.key_identity([(x, named("t", "x"))]))
             rows = session.rows(f"SELECT {', '.join(map(text, forms))} FROM {name} AS t ORDER BY t.id")

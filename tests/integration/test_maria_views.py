@@ -27,10 +27,11 @@ CREATE VIEW each_one AS SELECT b.id, b.region, COALESCE(m.quantity, 0) AS quanti
 QUERIES = {  # with their keys
     "plain": ("SELECT v.id, v.region FROM {big} AS v", ()),
     "deep": (
-        "SELECT e.region, COUNT(*) AS n, SUM(e.quantity) AS q FROM {each_one} AS e GROUP BY e.region", ("region",),
+        "SELECT e.region, COUNT(*) AS n, SUM(e.quantity) AS q FROM {each_one} AS e GROUP BY e.region",
+        ("region",),
     ),
     "joined": ("SELECT b.id, m.n FROM {big} AS b JOIN {many} AS m ON m.order_id = b.id", ()),
-}  # fmt: skip
+}
 CHANGES = (
     "UPDATE orders SET region = 'north' WHERE id = 1; UPDATE more SET order_id = 3 WHERE id IN (1, 2)",
     "UPDATE more SET quantity = 99 WHERE id = 4; DELETE FROM more WHERE id = 3",
@@ -83,9 +84,10 @@ REFUSED = {
     "the time": ("SELECT id, amount AS k FROM orders WHERE at < sysdate()", HIDDEN),
     "some rows only": ("SELECT id, amount AS k FROM orders ORDER BY id LIMIT 2", "keeps some rows only (LIMIT)"),
     "a comparison of a comparison": (
-        "SELECT id, amount AS k FROM orders WHERE (id = 1) = (amount = 10)", "write brackets",
+        "SELECT id, amount AS k FROM orders WHERE (id = 1) = (amount = 10)",
+        "write brackets",
     ),
-}  # fmt: skip
+}
 
 
 def test_views_that_are_not_followed(place: Place, workspace: Path) -> None:

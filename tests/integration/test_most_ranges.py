@@ -22,9 +22,7 @@ ROWS = "INSERT INTO log SELECT i, 'line ' || i FROM generate_series({}, {}) i"
 
 
 def log(**strategy: Any) -> dict[str, Any]:
-    return {
-        "name": "log", "table": "public.log", "strategy": {"type": "id_rcs", **strategy}, "baseline": "events"
-    }  # fmt: skip
+    return {"name": "log", "table": "public.log", "strategy": {"type": "id_rcs", **strategy}, "baseline": "events"}
 
 
 def made(database: str, rows: int) -> None:

@@ -27,14 +27,15 @@ KEYS = {
     "int": ("int", "i * 7 - 1500"),
     "bigint": ("bigint", "(i - 1500)::bigint * 1099511627777"),
     "bigint at its ends": (
-        "bigint", "CASE i WHEN 1 THEN -9223372036854775808 WHEN 2 THEN 9223372036854775807 ELSE i END",
+        "bigint",
+        "CASE i WHEN 1 THEN -9223372036854775808 WHEN 2 THEN 9223372036854775807 ELSE i END",
     ),
     "date": ("date", "date '1970-01-01' + i - 1500"),
     "timestamp": ("timestamp", "timestamp '2000-01-01' + (i - 1500) * interval '1 second 1 microsecond'"),
     "timestamptz": ("timestamptz", "timestamptz '2000-01-01 00:00Z' + (i - 1500) * interval '1 day'"),
     "uuid": ("uuid", "md5(i::text)::uuid"),
     "domain": ("whole", "i - 1500"),
-}  # fmt: skip
+}
 COMPOSITE = ("bigint", "i / 3")
 
 
@@ -158,9 +159,13 @@ def test_other_keys_are_looked_up(key: str, database: str, workspace: Path, spar
 @pytest.mark.parametrize("connections", [1, 3])
 @pytest.mark.parametrize("in_leaves", [False, True])
 def test_what_changed_is_found_by_scans(
-    connections: int, in_leaves: bool, database: str, workspace: Path, spark: SparkSession,
+    connections: int,
+    in_leaves: bool,
+    database: str,
+    workspace: Path,
+    spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     went = force(monkeypatch) if in_leaves else []
     _table(database, *KEYS["int"])
     with _opened(database, workspace, spark, connections=connections) as project:

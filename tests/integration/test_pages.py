@@ -224,9 +224,15 @@ IN_ONE_PLACE = "UPDATE t SET a = -a WHERE abs(a) <= 12"
     ids=["anywhere", "of digests", "as named", "not captured", "in one place"],
 )
 def test_pages_that_are_of_no_use_give_way_to_buckets(
-    strategy: dict[str, Any], change: str, ends: str, told: int, database: str, workspace: Path, spark: SparkSession,
+    strategy: dict[str, Any],
+    change: str,
+    ends: str,
+    told: int,
+    database: str,
+    workspace: Path,
+    spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.setattr(leaves, "LEAST_ROWS", 100)
     monkeypatch.setattr(paging, "FEW", 0.1)
     orders(database)

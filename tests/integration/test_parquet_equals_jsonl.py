@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STREAMS = ("mds", "id_rcs")
-SINKS = {
-    "changes": {"type": "jsonl", "path": "out/changes"},
-    "lake": {"type": "parquet", "path": "out/lake"},
-}
+SINKS = {"changes": {"type": "jsonl", "path": "out/changes"}, "lake": {"type": "parquet", "path": "out/lake"}}
 # name: SQL type, Spark type, values
 COLUMNS: dict[str, tuple[str, str, list[str]]] = {
     "flag": ("boolean", "boolean", ["true", "false"]),
@@ -54,9 +51,16 @@ COLUMNS: dict[str, tuple[str, str, list[str]]] = {
 }
 # Column, the value that no typed sink can hold.
 TOO_FAR = [
-    ("d", "infinity"), ("d", "0044-03-15 BC"), ("ts", "10000-01-01 00:00:00"), ("tz", "-infinity"), ("fixed", "NaN"),
-    ("ints", "{{1,2}}"), ("ints", "[0:1]={1,2}"), ("days", "{infinity}"), ("nums", "{NaN}"),
-]  # fmt: skip
+    ("d", "infinity"),
+    ("d", "0044-03-15 BC"),
+    ("ts", "10000-01-01 00:00:00"),
+    ("tz", "-infinity"),
+    ("fixed", "NaN"),
+    ("ints", "{{1,2}}"),
+    ("ints", "[0:1]={1,2}"),
+    ("days", "{infinity}"),
+    ("nums", "{NaN}"),
+]
 
 
 def streams(*names: str, **more: Any) -> list[dict[str, Any]]:
@@ -182,10 +186,14 @@ def test_values_that_no_type_can_hold_are_refused(
         assert [(e["op"], e["changed"]) for e in found] == [("u", [c for c in COLUMNS if c in texts])]
         image = found[0]["after"]
         assert {c: image[c] for c in texts} == {
-            "d": "0044-03-15 BC", "ts": "10000-01-01 00:00:00", "tz": "-infinity", "fixed": "NaN",
+            "d": "0044-03-15 BC",
+            "ts": "10000-01-01 00:00:00",
+            "tz": "-infinity",
+            "fixed": "NaN",
             "ints": "[0:1]={1,2}",
-            "days": "{infinity}", "nums": "{NaN}",
-        }  # fmt: skip
+            "days": "{infinity}",
+            "nums": "{NaN}",
+        }
         parts = list((workspace / "out/lake" / name).glob("epoch=*/batch_seq=*"))
         rows = spark.read.parquet(*map(str, parts)).where("key.id = 2").select("after.*").collect()
         assert [{c: r[c] for c in texts} for r in rows] == [{c: image[c] for c in texts}]

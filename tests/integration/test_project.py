@@ -47,10 +47,20 @@ def test_a_closed_project_refuses_all_work(place: Place, workspace: Path) -> Non
     project.close()
     project.close()  # once more is no fault
     handles: list[Callable[[], object]] = [
-        stream.prepare, stream.verify, stream.reset, stream.plan, stream.explain, stream.estimate, stream.ddl,
-        stream.latest, lambda: stream.retire("python"), lambda: stream.waiting_for("python"),
-        lambda: next(stream.poll()), lambda: next(polled), lambda: batch.events,
-    ]  # fmt: skip
+        stream.prepare,
+        stream.verify,
+        stream.reset,
+        stream.plan,
+        stream.explain,
+        stream.estimate,
+        stream.ddl,
+        stream.latest,
+        lambda: stream.retire("python"),
+        lambda: stream.waiting_for("python"),
+        lambda: next(stream.poll()),
+        lambda: next(polled),
+        lambda: batch.events,
+    ]
     for use in [*handles, *(lambda use=use: use(project) for use in USES)]:
         with pytest.raises(Refused, match="the project is closed"):
             use()

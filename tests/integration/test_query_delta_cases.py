@@ -46,8 +46,7 @@ LISTED = """SELECT o.area, COUNT(x.line) AS n, SUM(x.quantity) AS q
     FROM public.orders AS o (number, buyer, area) LEFT JOIN public.lines AS x (line, number) ON x.number = o.number
     WHERE o.amount > 10 GROUP BY o.area"""
 STAMPS = {"public.orders": "at", "public.lines": "at"}
-KEYS = {BY_REGION: ["region"], WITH_X: ["id"], WITHOUT_X: ["id"], MANY: ["c"], BY_KIND: ["kind"],
-        LISTED: ["area"]}  # fmt: skip
+KEYS = {BY_REGION: ["region"], WITH_X: ["id"], WITHOUT_X: ["id"], MANY: ["c"], BY_KIND: ["kind"], LISTED: ["area"]}
 
 # The query, what happens, the events.
 CASES: dict[str, tuple[str, str, dict[str, int]]] = {
@@ -58,23 +57,33 @@ CASES: dict[str, tuple[str, str, dict[str, int]]] = {
         {"u": 2, "c": 1},
     ),
     "a row leaves one group for another": (
-        BY_REGION, f"UPDATE orders SET region = 'west', at = {NOW} WHERE id = 2", {"u": 2},
+        BY_REGION,
+        f"UPDATE orders SET region = 'west', at = {NOW} WHERE id = 2",
+        {"u": 2},
     ),
     "a row leaves an EXISTS": (WITH_X, f"UPDATE lines SET kind = 'y', at = {NOW} WHERE order_id = 3", {"d": 1}),
     "a row leaves the table of an EXISTS": (WITH_X, "DELETE FROM lines WHERE order_id = 3", {"d": 1}),
     "a row comes into a NOT EXISTS by another's leaving": (
-        WITHOUT_X, f"UPDATE lines SET order_id = 77, at = {NOW} WHERE id IN (3, 9, 15)", {"c": 1},
+        WITHOUT_X,
+        f"UPDATE lines SET order_id = 77, at = {NOW} WHERE id IN (3, 9, 15)",
+        {"c": 1},
     ),
     "a group falls under HAVING": (MANY, f"UPDATE orders SET customer = 7, at = {NOW} WHERE id = 1", {"d": 1}),
     "a group rises over HAVING": (MANY, "INSERT INTO orders VALUES (20, 0, 'east', 1)", {"c": 1}),
     "a partner goes, and its row joins those without one": (
-        BY_KIND, "DELETE FROM lines WHERE id = 3", {"d": 1, "u": 1},
+        BY_KIND,
+        "DELETE FROM lines WHERE id = 3",
+        {"d": 1, "u": 1},
     ),
     "both sides go at once": (
-        BY_KIND, "DELETE FROM lines WHERE id IN (2, 3); DELETE FROM orders WHERE customer = 1", {"d": 1, "u": 1},
+        BY_KIND,
+        "DELETE FROM lines WHERE id IN (2, 3); DELETE FROM orders WHERE customer = 1",
+        {"d": 1, "u": 1},
     ),
     "all rows leave what one row is made of": (
-        TOTAL, f"DELETE FROM orders WHERE id = 1; UPDATE orders SET region = 'x', at = {NOW}", {"u": 1},
+        TOTAL,
+        f"DELETE FROM orders WHERE id = 1; UPDATE orders SET region = 'x', at = {NOW}",
+        {"u": 1},
     ),
     "one row falls under HAVING": (SOME, f"UPDATE orders SET amount = 1, at = {NOW} WHERE id > 7", {"d": 1}),
     "one row of two totals": (TOTALS, "DELETE FROM lines WHERE id = 9", {"u": 1}),
@@ -85,7 +94,7 @@ CASES: dict[str, tuple[str, str, dict[str, int]]] = {
         {"u": 2, "c": 1},
     ),
     "nothing that the query shows": (BY_REGION, f"UPDATE orders SET note = 'n', at = {NOW} WHERE id = 3", {}),
-}  # fmt: skip
+}
 
 
 def configured(place: Place, query: str, **more: Any) -> dict[str, Any]:
@@ -93,8 +102,10 @@ def configured(place: Place, query: str, **more: Any) -> dict[str, Any]:
     stamps = {table: at for table, at in STAMPS.items() if table in query}
     strategy = {"type": "vbd", "variant": "delta", "timestamps": stamps, "deletes": {"every": "1ms"}, **more}
     key = KEYS.get(query)
-    return config(place.url, {"name": "q", "query": query, "strategy": strategy, "baseline": "silent",
-                              **({"key": key} if key else {})})  # fmt: skip
+    return config(
+        place.url,
+        {"name": "q", "query": query, "strategy": strategy, "baseline": "silent", **({"key": key} if key else {})},
+    )
 
 
 @pytest.fixture
@@ -237,9 +248,11 @@ def test_another_meaning_of_digests_takes_all_anew(
 
 def test_nothing_is_computed_where_nothing_changed(tables: Place, workspace: Path) -> None:
     """By the server's own statistics: of replica and tables nothing is read but the index on the time-stamp."""
-    tables.sql("CREATE INDEX ON orders (at); CREATE INDEX ON lines (at); INSERT INTO orders (id, region, at) SELECT i, "
-               "'far', '2020-01-01' FROM generate_series(100, 9000) i; UPDATE lines SET at = '2020-01-01'; "
-               "UPDATE orders SET at = '2020-01-01'; ANALYZE")  # fmt: skip
+    tables.sql(
+        "CREATE INDEX ON orders (at); CREATE INDEX ON lines (at); INSERT INTO orders (id, region, at) SELECT i, "
+        "'far', '2020-01-01' FROM generate_series(100, 9000) i; UPDATE lines SET at = '2020-01-01'; "
+        "UPDATE orders SET at = '2020-01-01'; ANALYZE"
+    )
     data = configured(tables, BY_REGION)
     del data["tables"][0]["strategy"]["deletes"]
     with opened(data, workspace) as project:
@@ -261,10 +274,13 @@ def scans(place: Place, names: list[str]) -> list[tuple[Any, ...]]:
     """
     wait_until(lambda: no_sessions(place.url), what="the end of sessions, which tell what they read")
     return [
-        place.sql("SELECT seq_scan, CASE WHEN relname LIKE 'replica%%' THEN idx_scan END FROM pg_stat_all_tables "
-                  "WHERE relname = %s", [name])[0]
+        place.sql(
+            "SELECT seq_scan, CASE WHEN relname LIKE 'replica%%' THEN idx_scan END FROM pg_stat_all_tables "
+            "WHERE relname = %s",
+            [name],
+        )[0]
         for name in names
-    ]  # fmt: skip
+    ]
 
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -272,55 +288,73 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a limit within": (
         "SELECT o.id, d.q FROM public.orders o JOIN "
         "(SELECT order_id, quantity AS q FROM public.lines ORDER BY id LIMIT 3) d ON d.order_id = o.id",
-        {"key": ["id"]}, "keeps some rows only (LIMIT)",
+        {"key": ["id"]},
+        "keeps some rows only (LIMIT)",
     ),
     "a subquery about no row": (
-        "SELECT id, amount FROM public.orders WHERE amount > (SELECT AVG(amount) FROM public.orders)", {},
+        "SELECT id, amount FROM public.orders WHERE amount > (SELECT AVG(amount) FROM public.orders)",
+        {},
         "has a subquery that is about no row of the rest",
     ),
     "an aggregate as key": (
-        "SELECT MAX(id) AS k, region FROM public.orders GROUP BY region", {"key": ["k"]}, "computes its key column k",
+        "SELECT MAX(id) AS k, region FROM public.orders GROUP BY region",
+        {"key": ["k"]},
+        "computes its key column k",
     ),
     "no key of a table": (
-        "SELECT o.id, k.n FROM public.orders o JOIN public.keyless k ON k.n = o.id", {"key": ["id"]},
+        "SELECT o.id, k.n FROM public.orders o JOIN public.keyless k ON k.n = o.id",
+        {"key": ["id"]},
         "public.keyless has no key",
     ),
     "a materialized view": (
-        "SELECT id, region FROM public.big", {"key": ["id"]}, "it reads public.big, which is a materialized view",
+        "SELECT id, region FROM public.big",
+        {"key": ["id"]},
+        "it reads public.big, which is a materialized view",
     ),
     "a type that is written otherwise": (
-        "SELECT o.id, o.region::\"bit\" AS r FROM public.orders o", {}, 'casts to "bit"',
+        'SELECT o.id, o.region::"bit" AS r FROM public.orders o',
+        {},
+        'casts to "bit"',
     ),
     "a function of another type": (
-        "SELECT o.id, date_part('day', o.at) AS d FROM public.orders o", {}, "calls date_part: write extract",
+        "SELECT o.id, date_part('day', o.at) AS d FROM public.orders o",
+        {},
+        "calls date_part: write extract",
     ),
     "arms of several types": (
         "SELECT id FROM public.orders WHERE amount IN (SELECT id FROM public.lines UNION SELECT 1.5 FROM public.lines)",
-        {}, "a UNION whose arms are of several types",
+        {},
+        "a UNION whose arms are of several types",
     ),
     "several rows of one": (
-        "SELECT o.id, generate_series(1, 2) AS n FROM public.orders o", {"key": ["id", "n"]}, "several rows",
+        "SELECT o.id, generate_series(1, 2) AS n FROM public.orders o",
+        {"key": ["id", "n"]},
+        "several rows",
     ),
-    "a function unknown": (
-        "SELECT o.id, public.own(o.amount) AS n FROM public.orders o", {"key": ["id"]}, "calls ",
-    ),
+    "a function unknown": ("SELECT o.id, public.own(o.amount) AS n FROM public.orders o", {"key": ["id"]}, "calls "),
     "recursion": (
         "WITH RECURSIVE t AS (SELECT id FROM public.orders UNION ALL SELECT id + 100 FROM t WHERE id < 50) "
-        "SELECT id, COUNT(*) AS n FROM t GROUP BY id", {"key": ["id"]}, "is recursive",
+        "SELECT id, COUNT(*) AS n FROM t GROUP BY id",
+        {"key": ["id"]},
+        "is recursive",
     ),
     "lateral": (
         "SELECT o.id, d.q FROM public.orders o CROSS JOIN LATERAL (SELECT MAX(l.quantity) AS q FROM public.lines l "
-        "WHERE l.order_id = o.id) d", {"key": ["id"]}, "the query ",
+        "WHERE l.order_id = o.id) d",
+        {"key": ["id"]},
+        "the query ",
     ),
     "a table that is not read": (
-        "SELECT id, region FROM public.orders", {"strategy": {"timestamps": {"public.nowhere": "at"}}},
+        "SELECT id, region FROM public.orders",
+        {"strategy": {"timestamps": {"public.nowhere": "at"}}},
         "timestamps names public.nowhere",
     ),
     "a column that is none": (
-        "SELECT id, region FROM public.orders", {"strategy": {"timestamps": {"public.orders": "att"}}},
+        "SELECT id, region FROM public.orders",
+        {"strategy": {"timestamps": {"public.orders": "att"}}},
         'column "att" does not exist',
     ),
-}  # fmt: skip
+}
 
 
 def test_tables_whose_names_need_quotes(place: Place, workspace: Path) -> None:
@@ -341,11 +375,18 @@ def test_tables_whose_names_need_quotes(place: Place, workspace: Path) -> None:
 
 def test_refused_by_name(tables: Place, workspace: Path) -> None:
     tables.sql("CREATE FUNCTION own(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT $1'")
-    data = config(tables.url, *(
-        {"name": name, "query": query, **more,
-         "strategy": {"type": "vbd", "variant": "delta", **more.get("strategy", {})}}
-        for name, (query, more, _) in {n.replace(" ", "-"): case for n, case in REFUSED.items()}.items()
-    ))  # fmt: skip
+    data = config(
+        tables.url,
+        *(
+            {
+                "name": name,
+                "query": query,
+                **more,
+                "strategy": {"type": "vbd", "variant": "delta", **more.get("strategy", {})},
+            }
+            for name, (query, more, _) in {n.replace(" ", "-"): case for n, case in REFUSED.items()}.items()
+        ),
+    )
     with opened(data, workspace) as project:
         for name, (_, _, told) in REFUSED.items():
             with pytest.raises(QbcdError) as caught:
@@ -396,8 +437,11 @@ def test_a_reset_leaves_no_table_behind(tables: Place, workspace: Path) -> None:
 
 def own(place: Place) -> list[Any]:
     """qbcd's tables of the stream."""
-    return place.sql("SELECT table_name FROM information_schema.tables WHERE table_schema = 'qbcd' AND "
-                     "table_name LIKE '%%\\_q\\_%%'", [])  # fmt: skip
+    return place.sql(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = 'qbcd' AND "
+        "table_name LIKE '%%\\_q\\_%%'",
+        [],
+    )
 
 
 def test_a_row_that_was_away_unseen_by_the_systems_mark(tables: Place, workspace: Path) -> None:
@@ -428,8 +472,9 @@ def test_an_audit_tells_what_no_time_stamp_told(variant: str, tables: Place, wor
         tables.sql("UPDATE orders SET region = 'south' WHERE id = 3")
         events = [json.loads(line) for line in told(project, workspace)]
         assert sorted((e["op"], e["key"]["region"], e["reason"]) for e in events) == [
-            ("c", "south", "audit"), ("u", "west", "audit"),
-        ]  # fmt: skip
+            ("c", "south", "audit"),
+            ("u", "west", "audit"),
+        ]
         assert not replica_differs(tables, "q", BY_REGION)
         tables.sql(f"UPDATE lines SET quantity = 99, at = {NOW} WHERE id = 3")
         assert [json.loads(line)["reason"] for line in told(project, workspace)] == [None]
@@ -451,9 +496,10 @@ def test_an_audit_while_a_transaction_is_prepared(tables: Place, workspace: Path
         before = checkpoint(project, "q")["marks"]
         with tables.connect(autocommit=True) as conn:
             for text in (
-                "BEGIN", f"UPDATE orders SET region = 'south', at = {NOW} WHERE id = 3",
+                "BEGIN",
+                f"UPDATE orders SET region = 'south', at = {NOW} WHERE id = 3",
                 f"PREPARE TRANSACTION '{tables.name}'",
-            ):  # fmt: skip
+            ):
                 tables.run(conn, text)
         try:
             tables.sql("UPDATE orders SET region = 'north', at = '2001-01-01' WHERE id = 5")

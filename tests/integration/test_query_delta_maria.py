@@ -80,14 +80,18 @@ def test_a_poll_sees_one_state_and_nobody_waits(
         project.stream("q").prepare()
         tables.sql("UPDATE more SET quantity = 100 WHERE order_id = 2")  # the east is affected
         done = meddling(
-            tables, monkeypatch, "UPDATE orders SET region = 'east' WHERE id = 3; DELETE FROM more WHERE id = 5; "
+            tables,
+            monkeypatch,
+            "UPDATE orders SET region = 'east' WHERE id = 3; DELETE FROM more WHERE id = 5; "
             "INSERT INTO orders (id, customer, region) VALUES (9, 9, 'east')",
             "UPDATE more SET order_id = 2, quantity = 7 WHERE id = 1; INSERT INTO more VALUES (9, 4, 1000, now())",
-        )  # fmt: skip
+        )
         assert found(project) == {"u": 1}
         assert len(done) == 2
-        tables.sql("UPDATE orders SET region = 'west' WHERE id = 3; DELETE FROM orders WHERE id = 9; "
-                   "DELETE FROM more WHERE id = 9; UPDATE more SET order_id = 1 WHERE id = 1")  # fmt: skip
+        tables.sql(
+            "UPDATE orders SET region = 'west' WHERE id = 3; DELETE FROM orders WHERE id = 9; "
+            "DELETE FROM more WHERE id = 9; UPDATE more SET order_id = 1 WHERE id = 1"
+        )
         found(project)
         assert not replica_differs(tables, "q", query)
 
@@ -150,8 +154,31 @@ INSERT INTO v VALUES
    NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 CREATE TABLE w (id integer PRIMARY KEY, name varchar(20) NOT NULL); INSERT INTO w VALUES (1, 'one'), (2, 'two')
 """
-SHOWN = ("id", "grp", "ti", "un", "d", "f", "r", "b", "y", "day", "at", "ts", "tm", "c", "s", "t", "bin", "vb", "bl",
-         "js", "u", "i6", "g")  # fmt: skip
+SHOWN = (
+    "id",
+    "grp",
+    "ti",
+    "un",
+    "d",
+    "f",
+    "r",
+    "b",
+    "y",
+    "day",
+    "at",
+    "ts",
+    "tm",
+    "c",
+    "s",
+    "t",
+    "bin",
+    "vb",
+    "bl",
+    "js",
+    "u",
+    "i6",
+    "g",
+)
 
 
 def test_every_value_passes_through_variables(place: Place, workspace: Path) -> None:
@@ -186,35 +213,44 @@ INSERT INTO b VALUES (1, 'X', 'x', 1, 'x'), (2, 'x ', 'x ', 2, 'é'), (3, 'E', '
 # The query over tables {a}, {b} and {c}, its key.
 BY_TEXT: dict[str, tuple[str, tuple[str, ...]]] = {
     "a group of texts that ignore case": (
-        "SELECT a.ci AS k, COUNT(*) AS n, SUM(a.d) AS s FROM {a} AS a WHERE a.ci IS NOT NULL GROUP BY a.ci", ("k",),
+        "SELECT a.ci AS k, COUNT(*) AS n, SUM(a.d) AS s FROM {a} AS a WHERE a.ci IS NOT NULL GROUP BY a.ci",
+        ("k",),
     ),
     "joined without case and with it": (
-        "SELECT a.id, b.id AS other FROM {a} AS a JOIN {b} AS b ON b.ci = a.ci AND b.n > 0", ("id", "other"),
+        "SELECT a.id, b.id AS other FROM {a} AS a JOIN {b} AS b ON b.ci = a.ci AND b.n > 0",
+        ("id", "other"),
     ),
     "by two collations": ("SELECT a.id, b.id AS other FROM {a} AS a JOIN {b} AS b ON b.bi = a.ci", ("id", "other")),
     "a text and a number": (
-        "SELECT a.id, COUNT(b.id) AS n FROM {a} AS a LEFT JOIN {b} AS b ON b.n = a.bi GROUP BY a.id", ("id",),
+        "SELECT a.id, COUNT(b.id) AS n FROM {a} AS a LEFT JOIN {b} AS b ON b.n = a.bi GROUP BY a.id",
+        ("id",),
     ),
     "a text of another character set": (
-        "SELECT a.id, b.id AS other, b.l FROM {a} AS a JOIN {b} AS b ON b.l = a.ci", ("id", "other"),
+        "SELECT a.id, b.id AS other, b.l FROM {a} AS a JOIN {b} AS b ON b.l = a.ci",
+        ("id", "other"),
     ),
     "a derived group of texts, joined by their own collation": (
         "SELECT a.id, d.n FROM {a} AS a JOIN (SELECT y.ci, COUNT(*) AS n FROM {b} AS y GROUP BY y.ci) AS d "
-        "ON d.ci = a.ci", ("id",),
+        "ON d.ci = a.ci",
+        ("id",),
     ),
     "a derived group by number, joined by a text": (
         "SELECT a.id, d.m FROM {a} AS a JOIN (SELECT y.n, COUNT(y.ci) AS m FROM {b} AS y GROUP BY y.n) AS d "
-        "ON d.n = a.bi", ("id",),
+        "ON d.n = a.bi",
+        ("id",),
     ),
     "NOT IN by another collation": (
-        "SELECT a.id, a.n FROM {a} AS a WHERE a.bi NOT IN (SELECT y.ci FROM {b} AS y WHERE y.n > 1)", ("id",),
+        "SELECT a.id, a.n FROM {a} AS a WHERE a.bi NOT IN (SELECT y.ci FROM {b} AS y WHERE y.n > 1)",
+        ("id",),
     ),
     "arms of other types": (
         "SELECT 1 AS arm, a.ci AS k, a.n FROM {a} AS a WHERE a.n > 1 UNION ALL SELECT 2, b.id, b.n FROM {b} AS b "
-        "UNION ALL SELECT 3 + c.id, c.d, c.id FROM {c} AS c", ("arm", "k"),
+        "UNION ALL SELECT 3 + c.id, c.d, c.id FROM {c} AS c",
+        ("arm", "k"),
     ),
     "EXISTS of an aggregate, which there always is": (
-        "SELECT a.id, a.n FROM {a} AS a WHERE EXISTS (SELECT MAX(y.id) FROM {b} AS y WHERE y.n = a.n)", ("id",),
+        "SELECT a.id, a.n FROM {a} AS a WHERE EXISTS (SELECT MAX(y.id) FROM {b} AS y WHERE y.n = a.n)",
+        ("id",),
     ),
     "a name of the select list in HAVING": (
         "SELECT a.n AS k, COUNT(*) AS rows_, MAX(a.d) AS d FROM {a} AS a GROUP BY k HAVING rows_ > 1 AND MAX(d) > 0",
@@ -222,17 +258,22 @@ BY_TEXT: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "a text of the query's own": (
         "SELECT CASE WHEN a.n > 2 THEN 'much ' ELSE 'few' END AS k, COUNT(*) AS n FROM {a} AS a "
-        "GROUP BY CASE WHEN a.n > 2 THEN 'much ' ELSE 'few' END", ("k",),
+        "GROUP BY CASE WHEN a.n > 2 THEN 'much ' ELSE 'few' END",
+        ("k",),
     ),
-}  # fmt: skip
+}
 HAPPENS = (
-    "UPDATE b SET ci = 'É', n = n + 1 WHERE id = 3", "UPDATE a SET ci = 'e ', bi = 'e' WHERE id = 1",
-    "INSERT INTO b VALUES (9, 'x', '5 ', 3, 'X')", "UPDATE a SET d = d + 1, n = 5 WHERE id = 2",
-    "DELETE FROM a WHERE id = 3; UPDATE b SET ci = 'x' WHERE id = 1", "UPDATE b SET bi = 'X', l = 'e' WHERE n < 4",
-    "INSERT INTO a VALUES (7, 'Y ', 'é', 5, 5); DELETE FROM b WHERE id = 2", "UPDATE a SET ci = upper(ci)",
+    "UPDATE b SET ci = 'É', n = n + 1 WHERE id = 3",
+    "UPDATE a SET ci = 'e ', bi = 'e' WHERE id = 1",
+    "INSERT INTO b VALUES (9, 'x', '5 ', 3, 'X')",
+    "UPDATE a SET d = d + 1, n = 5 WHERE id = 2",
+    "DELETE FROM a WHERE id = 3; UPDATE b SET ci = 'x' WHERE id = 1",
+    "UPDATE b SET bi = 'X', l = 'e' WHERE n < 4",
+    "INSERT INTO a VALUES (7, 'Y ', 'é', 5, 5); DELETE FROM b WHERE id = 2",
+    "UPDATE a SET ci = upper(ci)",
     "UPDATE b SET n = 9 WHERE id = 3; UPDATE c SET d = 2.5 WHERE id = 1; UPDATE c SET id = 7 WHERE id = 2",
     "UPDATE a SET n = 77 WHERE id = 4",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("changes", [HAPPENS[:3], pytest.param(HAPPENS, marks=pytest.mark.campaign)], ids=len)
@@ -256,11 +297,15 @@ def test_texts_that_are_equal_and_not_the_same(changes: tuple[str, ...], place: 
 # -- what is refused, and what is not ----------------------------------------------------------------------------------
 REFUSED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "a group of texts, of which the result shows more": (
-        "SELECT md5(a.ci) AS k, COUNT(*) AS n FROM {a} AS a GROUP BY a.ci", ("k",), "computes its key column k",
+        "SELECT md5(a.ci) AS k, COUNT(*) AS n FROM {a} AS a GROUP BY a.ci",
+        ("k",),
+        "computes its key column k",
     ),
     "a group of texts, joined by another collation": (
         "SELECT d.ci AS k, b.id FROM (SELECT a.ci, COUNT(*) AS n FROM {a} AS a GROUP BY a.ci) AS d "
-        "JOIN {b} AS b ON b.bi = d.ci WHERE concat(d.ci, 'x') > b.bi", ("k", "id"), "",
+        "JOIN {b} AS b ON b.bi = d.ci WHERE concat(d.ci, 'x') > b.bi",
+        ("k", "id"),
+        "",
     ),
     "a function that is written otherwise": ("SELECT a.id, log10(a.n) AS n FROM {a} AS a", ("id",), "calls log10"),
     "a pattern": ("SELECT a.id FROM {a} AS a WHERE a.ci REGEXP 'x'", ("id",), "which qbcd may not write as you did"),
@@ -269,27 +314,36 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "a column in another case": ("SELECT a.id, a.N FROM {a} AS a", ("id",), "names that cannot be resolved"),
     "texts in a row": ("SELECT a.n AS k, GROUP_CONCAT(a.ci) AS t FROM {a} AS a GROUP BY a.n", ("k",), ""),
     "a zero date, which is NULL in one place alone": (
-        "SELECT d.id FROM (SELECT z.id, z.day AS since FROM {z} AS z) AS d WHERE d.since IS NULL", ("id",), "zero date",
+        "SELECT d.id FROM (SELECT z.id, z.day AS since FROM {z} AS z) AS d WHERE d.since IS NULL",
+        ("id",),
+        "zero date",
     ),
     "USING by columns of two types": (
-        "SELECT z.id FROM {z} AS z JOIN {a} AS a USING (bi) WHERE bi > '8'", ("id",), "may be of several types",
+        "SELECT z.id FROM {z} AS z JOIN {a} AS a USING (bi) WHERE bi > '8'",
+        ("id",),
+        "may be of several types",
     ),
     "USING by columns of one": (
-        "SELECT a.id, b.id AS other FROM {a} AS a JOIN {b} AS b USING (n) WHERE n > 1", ("id", "other"), "",
+        "SELECT a.id, b.id AS other FROM {a} AS a JOIN {b} AS b USING (n) WHERE n > 1",
+        ("id", "other"),
+        "",
     ),
     "a name that is the server's in another case": (
-        "SELECT z.id FROM {z} AS z WHERE EXISTS (SELECT 1 FROM {a} AS a WHERE a.id = z.id AND D = 5)", ("id",),
+        "SELECT z.id FROM {z} AS z WHERE EXISTS (SELECT 1 FROM {a} AS a WHERE a.id = z.id AND D = 5)",
+        ("id",),
         "is the same name",
     ),
     "WITH in another case": ("WITH W AS (SELECT a.id FROM {a} AS a) SELECT w.id FROM w", ("id",), "relations"),
     "a function of the user's own": ("SELECT a.id, len(a.ci) AS n FROM {a} AS a", ("id",), "calls len"),
     "a comparison of a comparison": (
-        "SELECT a.id FROM {a} AS a WHERE a.n NOT IN (1, 2) = a.id", ("id",), "write brackets",
+        "SELECT a.id FROM {a} AS a WHERE a.n NOT IN (1, 2) = a.id",
+        ("id",),
+        "write brackets",
     ),
     "a view": ("SELECT v.id FROM {v} AS v", ("id",), ""),
     "a view with texts of its own": ("SELECT w.id FROM {w} AS w", ("id",), "a view that cannot be looked into"),
     "a name of qbcd's own": ("SELECT a.id, a.n AS `qbcd$0` FROM {a} AS a", ("id",), "names of qbcd's own"),
-}  # fmt: skip
+}
 
 
 def test_refused_by_name(place: Place, workspace: Path) -> None:
@@ -314,11 +368,13 @@ def test_refused_by_name(place: Place, workspace: Path) -> None:
 
 @pytest.mark.parametrize(
     "altered",
-    ["ALTER TABLE more RENAME COLUMN quantity TO q_old; ALTER TABLE more ADD quantity integer NOT NULL DEFAULT 7",
-     "CREATE TABLE other LIKE more; INSERT INTO other SELECT id, order_id, quantity + 1, at FROM more; "
-     "RENAME TABLE more TO gone, other TO more"],
+    [
+        "ALTER TABLE more RENAME COLUMN quantity TO q_old; ALTER TABLE more ADD quantity integer NOT NULL DEFAULT 7",
+        "CREATE TABLE other LIKE more; INSERT INTO other SELECT id, order_id, quantity + 1, at FROM more; "
+        "RENAME TABLE more TO gone, other TO more",
+    ],
     ids=["column", "table"],
-)  # fmt: skip
+)
 def test_a_table_or_column_that_another_took_the_name_of(altered: str, tables: Place, workspace: Path) -> None:
     query = by_region(tables)
     data = config(tables.url, stream(tables, query, "region", stamped=("orders", "more")))

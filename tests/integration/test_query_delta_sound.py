@@ -29,72 +29,101 @@ CASES: dict[str, tuple[str, str, dict[str, int]]] = {
     "two derived tables": (f"SELECT v1.id FROM ({V1}) v1 JOIN ({V2}) v2 ON v2.id = v1.id {NONE}", LOST, {"d": 1}),
     "two views": (f"SELECT v1.id FROM public.v1 v1 JOIN public.v2 v2 ON v2.id = v1.id {NONE}", LOST, {"d": 1}),
     "a table before them": (
-        f"SELECT x.id FROM public.x JOIN ({V1}) v1 ON v1.id = x.id JOIN ({V2}) v2 ON v2.id = v1.id {NONE}", LOST,
+        f"SELECT x.id FROM public.x JOIN ({V1}) v1 ON v1.id = x.id JOIN ({V2}) v2 ON v2.id = v1.id {NONE}",
+        LOST,
         {"d": 1},
     ),
     "a derived table left joined": (
         f"SELECT x.id FROM public.x LEFT JOIN public.y ON y.xid = x.id LEFT JOIN ({V2}) v2 ON v2.id = x.id "
-        "WHERE y.id IS NULL AND v2.id = x.id AND v2.wid IS NULL", LOST, {"d": 1},
+        "WHERE y.id IS NULL AND v2.id = x.id AND v2.wid IS NULL",
+        LOST,
+        {"d": 1},
     ),
     "two deep": (
-        f"SELECT v1.id FROM ({V1}) v1 JOIN (SELECT d.id, d.wid FROM ({V2}) d) v2 ON v2.id = v1.id {NONE}", LOST,
+        f"SELECT v1.id FROM ({V1}) v1 JOIN (SELECT d.id, d.wid FROM ({V2}) d) v2 ON v2.id = v1.id {NONE}",
+        LOST,
         {"d": 1},
     ),
     "groups of derived tables": (
-        f"SELECT v1.id, COUNT(*) AS n FROM ({V1}) v1 JOIN ({V2}) v2 ON v2.id = v1.id {NONE} GROUP BY v1.id", LOST,
+        f"SELECT v1.id, COUNT(*) AS n FROM ({V1}) v1 JOIN ({V2}) v2 ON v2.id = v1.id {NONE} GROUP BY v1.id",
+        LOST,
         {"d": 1},
     ),
     "derived groups": (
         f"SELECT v1.id, v2.n FROM ({V1}) v1 JOIN (SELECT d.id, d.wid, COUNT(*) AS n FROM ({V2}) d GROUP BY d.id, d.wid)"
-        f" v2 ON v2.id = v1.id {NONE}", LOST, {"d": 1},
+        f" v2 ON v2.id = v1.id {NONE}",
+        LOST,
+        {"d": 1},
     ),
     "common table expressions": (
-        f"WITH v1 AS ({V1}), v2 AS ({V2}) SELECT v1.id FROM v1 JOIN v2 ON v2.id = v1.id {NONE}", LOST, {"d": 1},
+        f"WITH v1 AS ({V1}), v2 AS ({V2}) SELECT v1.id FROM v1 JOIN v2 ON v2.id = v1.id {NONE}",
+        LOST,
+        {"d": 1},
     ),
     "an EXISTS of two": (
         f"SELECT t.id FROM public.x t WHERE EXISTS (SELECT 1 FROM ({V1}) v1 JOIN ({V2}) v2 ON v2.id = v1.id {NONE} "
-        "AND v1.id = t.id)", LOST, {"d": 1},
+        "AND v1.id = t.id)",
+        LOST,
+        {"d": 1},
     ),
     "a union in one": (
         f"SELECT v1.id FROM ({V1}) v1 JOIN ({V2} UNION ALL SELECT z.id + 100, z.n FROM public.z) v2 "
-        f"ON v2.id = v1.id {NONE}", LOST, {"d": 1},
+        f"ON v2.id = v1.id {NONE}",
+        LOST,
+        {"d": 1},
     ),
     "a right join lost beside a derived table": (
         f"SELECT z.id FROM (SELECT y.xid FROM public.y) d RIGHT JOIN public.z ON d.xid = z.id "
-        f"JOIN ({V2}) v2 ON v2.id = z.id WHERE d.xid IS NULL AND v2.wid IS NULL", LOST, {"d": 1},
+        f"JOIN ({V2}) v2 ON v2.id = z.id WHERE d.xid IS NULL AND v2.wid IS NULL",
+        LOST,
+        {"d": 1},
     ),
     "a full join lost beside a derived table": (
         f"SELECT z.id FROM (SELECT y.xid FROM public.y) d FULL JOIN public.z ON d.xid = z.id "
-        f"JOIN ({V2}) v2 ON v2.id = z.id WHERE d.xid IS NULL AND v2.wid IS NULL", LOST, {"d": 1},
+        f"JOIN ({V2}) v2 ON v2.id = z.id WHERE d.xid IS NULL AND v2.wid IS NULL",
+        LOST,
+        {"d": 1},
     ),
     "both sides of a full join": (
-        f"SELECT COALESCE(v1.id, 0) AS id FROM ({V1}) v1 FULL JOIN ({V2}) v2 ON v2.id = v1.id {NONE}", LOST, {"d": 1},
+        f"SELECT COALESCE(v1.id, 0) AS id FROM ({V1}) v1 FULL JOIN ({V2}) v2 ON v2.id = v1.id {NONE}",
+        LOST,
+        {"d": 1},
     ),
     "both sides of a right join": (
-        f"SELECT v2.id FROM ({V1}) v1 RIGHT JOIN ({V2}) v2 ON v2.id = v1.id {NONE}", LOST, {"d": 1},
+        f"SELECT v2.id FROM ({V1}) v1 RIGHT JOIN ({V2}) v2 ON v2.id = v1.id {NONE}",
+        LOST,
+        {"d": 1},
     ),
     "a NOT EXISTS in one": (
         "SELECT d.id FROM (SELECT x.id FROM public.x WHERE NOT EXISTS (SELECT 1 FROM public.y WHERE y.xid = x.id)) d "
-        f"JOIN ({V2}) v2 ON v2.id = d.id WHERE v2.wid IS NULL", LOST, {"d": 1},
+        f"JOIN ({V2}) v2 ON v2.id = d.id WHERE v2.wid IS NULL",
+        LOST,
+        {"d": 1},
     ),
     "one below the other": (
         f"SELECT x.id FROM public.x LEFT JOIN (SELECT d.id FROM ({V2}) d LEFT JOIN public.y ON y.xid = d.id "
-        "WHERE d.wid IS NULL AND y.id IS NULL) e ON e.id = x.id WHERE e.id = x.id", LOST, {"d": 1},
+        "WHERE d.wid IS NULL AND y.id IS NULL) e ON e.id = x.id WHERE e.id = x.id",
+        LOST,
+        {"d": 1},
     ),
     "joins in brackets": (
         "SELECT x.id, y.id AS yid, w.id AS wid FROM (public.x JOIN public.z ON z.id = x.id) LEFT JOIN "
-        "(public.y LEFT JOIN public.w ON w.zid = y.xid) ON y.xid = x.id WHERE y.id IS NULL AND w.id IS NULL", LOST,
+        "(public.y LEFT JOIN public.w ON w.zid = y.xid) ON y.xid = x.id WHERE y.id IS NULL AND w.id IS NULL",
+        LOST,
         {"d": 1},
     ),
     "an EXISTS about joins in brackets": (
         "SELECT x.id FROM public.x LEFT JOIN (public.z LEFT JOIN public.y ON y.xid = z.id) ON z.id = x.id "
-        "WHERE NOT EXISTS (SELECT 1 FROM public.w WHERE w.zid = z.id AND y.id IS NOT NULL)", LOST, {"d": 1},
+        "WHERE NOT EXISTS (SELECT 1 FROM public.w WHERE w.zid = z.id AND y.id IS NOT NULL)",
+        LOST,
+        {"d": 1},
     ),
     "found at once": (
         f"SELECT v1.id FROM ({V1}) v1 JOIN ({V2}) v2 ON v2.id = v1.id {NONE}",
-        f"INSERT INTO x VALUES (3, 5); INSERT INTO z VALUES (3, 5); {LOST}", {"c": 1, "d": 1},
+        f"INSERT INTO x VALUES (3, 5); INSERT INTO z VALUES (3, 5); {LOST}",
+        {"c": 1, "d": 1},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.campaign
@@ -116,9 +145,15 @@ def test_two_that_found_no_partner_find_one_in_one_poll(place: Place, workspace:
 
 
 def _stream(name: str, query: str, *key: str, **more: Any) -> dict[str, Any]:
-    return {"name": name, "query": query, "key": list(key or ("id",)), "baseline": "silent",
-            "strategy": {"type": "vbd", "variant": "delta"},
-            "guards": {"allow_empty": True, "max_delete_fraction": 1}, **more}  # fmt: skip
+    return {
+        "name": name,
+        "query": query,
+        "key": list(key or ("id",)),
+        "baseline": "silent",
+        "strategy": {"type": "vbd", "variant": "delta"},
+        "guards": {"allow_empty": True, "max_delete_fraction": 1},
+        **more,
+    }
 
 
 REFUSED: dict[str, tuple[str, str]] = {
@@ -133,30 +168,32 @@ REFUSED: dict[str, tuple[str, str]] = {
     "a row": ("SELECT x.id, md5(x::text) AS h FROM public.x", "takes a whole row"),
     "a number by its bits": ("SELECT x.id, x.n + 0b11 AS n FROM public.x", "has a number as 0b11: write its digits"),
     "a column named as one of qbcd's own": (
-        "SELECT own.id FROM public.own WHERE own.qbcd_digest > 1", "a column qbcd_digest",
+        "SELECT own.id FROM public.own WHERE own.qbcd_digest > 1",
+        "a column qbcd_digest",
     ),
     "a row in WHERE": ("SELECT x.id FROM public.x WHERE x.*::text <> 'a'", "takes a whole row"),
     "a name of the select list": (
-        "SELECT t.id FROM public.t WHERE EXISTS (SELECT y.id AS n FROM public.y WHERE y.xid = n)", "speaks of n",
+        "SELECT t.id FROM public.t WHERE EXISTS (SELECT y.id AS n FROM public.y WHERE y.xid = n)",
+        "speaks of n",
     ),
-}  # fmt: skip
+}
 
 
 BEYOND = 2**53  # and one more, which is the same as a floating point number
 MIXED = "SELECT q.n AS v, q.id AS k FROM public.q UNION ALL SELECT r.d, r.id + 100 FROM public.r"
 FLOATS: dict[str, tuple[str, dict[str, int]]] = {  # the query, the events
-    "a derived table of both": (
-        f"SELECT p.big, u.k, u.v FROM public.p JOIN ({MIXED}) u ON u.v = p.big", {"c": 1},
-    ),
+    "a derived table of both": (f"SELECT p.big, u.k, u.v FROM public.p JOIN ({MIXED}) u ON u.v = p.big", {"c": 1}),
     "groups of both": (
         f"SELECT p.big, 1 AS k, u.n FROM public.p LEFT JOIN "
-        f"(SELECT w.v, COUNT(*) AS n FROM ({MIXED}) w GROUP BY w.v) u ON u.v = p.big", {"u": 1},
+        f"(SELECT w.v, COUNT(*) AS n FROM ({MIXED}) w GROUP BY w.v) u ON u.v = p.big",
+        {"u": 1},
     ),
     "there and back again": (
         "SELECT p.big, 1 AS k, u.n FROM public.p LEFT JOIN (SELECT r.d, MAX(t.n) AS n FROM public.r "
-        "LEFT JOIN (SELECT q.n, q.id FROM public.q) t ON t.n = r.d GROUP BY r.d) u ON u.d = p.big", {"u": 1},
+        "LEFT JOIN (SELECT q.n, q.id FROM public.q) t ON t.n = r.d GROUP BY r.d) u ON u.d = p.big",
+        {"u": 1},
     ),
-}  # fmt: skip
+}
 
 
 def test_whole_numbers_beside_floating_point_numbers(place: Place, workspace: Path) -> None:
@@ -220,57 +257,69 @@ CREATE TABLE kinds (k text PRIMARY KEY); INSERT INTO kinds VALUES ('number')
 """
 EQUAL: dict[str, tuple[str, list[str], str]] = {
     "a group of texts that ignore case": (
-        "SELECT v, COUNT(*) AS n FROM public.c WHERE v IS NOT NULL GROUP BY v", ["v"],
+        "SELECT v, COUNT(*) AS n FROM public.c WHERE v IS NOT NULL GROUP BY v",
+        ["v"],
         "UPDATE c SET k = 'z' WHERE id = 2; INSERT INTO c VALUES (4, 'a', 3, 'x')",
     ),
     "a computed key": (
-        "SELECT id > 1 AS big, n + 1 AS m, COUNT(*) AS c FROM public.c GROUP BY id > 1, n + 1", ["big", "m"],
+        "SELECT id > 1 AS big, n + 1 AS m, COUNT(*) AS c FROM public.c GROUP BY id > 1, n + 1",
+        ["big", "m"],
         "INSERT INTO c VALUES (4, 'a', 1.0, 'x')",
     ),
     "an untyped arm": (
-        "SELECT id, day, 1 AS arm FROM public.s UNION ALL SELECT id, '2020-02-02', 2 FROM public.r", ["id", "day"],
+        "SELECT id, day, 1 AS arm FROM public.s UNION ALL SELECT id, '2020-02-02', 2 FROM public.r",
+        ["id", "day"],
         "INSERT INTO r VALUES (7, NULL, 1, 1); INSERT INTO s VALUES (8, '2024-01-08', 1, 1)",
     ),
     "an untyped arm in a derived table": (
         "SELECT d.id, d.day, r.m FROM (SELECT id, day FROM public.s UNION ALL SELECT id, '2024-01-02' FROM public.r) d "
-        "JOIN public.r ON r.day = d.day", ["id", "day"],
+        "JOIN public.r ON r.day = d.day",
+        ["id", "day"],
         "INSERT INTO r VALUES (9, NULL, 1, 1)",
     ),
     "arms of other types in a derived table": (
         "SELECT d.id, COUNT(*) AS n FROM (SELECT id, i AS x FROM public.s UNION ALL SELECT id + 100, m FROM public.r) "
-        "d WHERE d.x / 2 > 1 GROUP BY d.id", ["id"], "INSERT INTO s VALUES (9, NULL, 3, NULL)",
+        "d WHERE d.x / 2 > 1 GROUP BY d.id",
+        ["id"],
+        "INSERT INTO s VALUES (9, NULL, 3, NULL)",
     ),
-    "a key written otherwise": (
-        "SELECT g.v, g.n::text AS t FROM public.g", ["v"], "UPDATE g SET n = 1.50 WHERE v = 1",
-    ),
+    "a key written otherwise": ("SELECT g.v, g.n::text AS t FROM public.g", ["v"], "UPDATE g SET n = 1.50 WHERE v = 1"),
     "a floating point key written otherwise": (
-        "SELECT h.v, h.n::text AS t FROM public.h", ["v"], "UPDATE h SET n = '-0' WHERE v = 1",
+        "SELECT h.v, h.n::text AS t FROM public.h",
+        ["v"],
+        "UPDATE h SET n = '-0' WHERE v = 1",
     ),
     "one row by HAVING alone": (
-        "SELECT s.id, d.one FROM public.s, (SELECT 1 AS one FROM public.none HAVING TRUE) d", ["id"],
+        "SELECT s.id, d.one FROM public.s, (SELECT 1 AS one FROM public.none HAVING TRUE) d",
+        ["id"],
         "INSERT INTO s VALUES (9, NULL, 3, NULL)",
     ),
     "one row by the order of an aggregate": (
-        "SELECT s.id, d.one FROM public.s, (SELECT 1 AS one FROM public.none ORDER BY COUNT(*)) d", ["id"],
+        "SELECT s.id, d.one FROM public.s, (SELECT 1 AS one FROM public.none ORDER BY COUNT(*)) d",
+        ["id"],
         "INSERT INTO s VALUES (9, NULL, 3, NULL)",
     ),
     "a column that only a star speaks of": (
-        "WITH w AS (SELECT * FROM public.s) SELECT w.id, w.i FROM w", ["id"],
+        "WITH w AS (SELECT * FROM public.s) SELECT w.id, w.i FROM w",
+        ["id"],
         "ALTER TABLE s ADD more integer; ALTER TABLE s DROP day; UPDATE s SET i = 4 WHERE id = 1",
     ),
     "a star in an EXISTS": (
-        "SELECT s.id FROM public.s WHERE EXISTS (SELECT * FROM public.r WHERE r.id = s.id)", ["id"],
+        "SELECT s.id FROM public.s WHERE EXISTS (SELECT * FROM public.r WHERE r.id = s.id)",
+        ["id"],
         "ALTER TABLE r ADD more integer; INSERT INTO r VALUES (2, NULL, 1, 1)",
     ),
     "a subquery that nothing speaks of": (
         "SELECT v.id, v.i FROM (SELECT s.id, s.i, (SELECT r.m FROM public.r WHERE r.id = s.id) AS x FROM public.s) v",
-        ["id"], "UPDATE r SET m = 9; UPDATE s SET i = 7 WHERE id = 1",
+        ["id"],
+        "UPDATE r SET m = 9; UPDATE s SET i = 7 WHERE id = 1",
     ),
     "a cast that a join guards": (
-        "SELECT c.id, c.v::integer AS v FROM public.c JOIN public.kinds k ON k.k = c.k", ["id", "v"],
+        "SELECT c.id, c.v::integer AS v FROM public.c JOIN public.kinds k ON k.k = c.k",
+        ["id", "v"],
         "INSERT INTO c VALUES (4, 'no number', 1, 'x'), (5, '7', 1, 'number')",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", EQUAL)
@@ -301,11 +350,15 @@ ALTERED: dict[str, tuple[str, str]] = {
     ),
     "another key": ("ALTER TABLE orders DROP CONSTRAINT orders_pkey", "has key (amount) now and had (id)"),
     "another time-stamp": (
-        "ALTER TABLE orders ALTER at TYPE timestamptz(0)", "has column 'at' as timestamp(0) with time zone now",
+        "ALTER TABLE orders ALTER at TYPE timestamptz(0)",
+        "has column 'at' as timestamp(0) with time zone now",
     ),
-    "another table": ("CREATE TABLE o (LIKE orders INCLUDING ALL); INSERT INTO o SELECT * FROM orders; DROP TABLE "
-                      "orders; ALTER TABLE o RENAME TO orders", "has another column 'amount' now"),
-}  # fmt: skip
+    "another table": (
+        "CREATE TABLE o (LIKE orders INCLUDING ALL); INSERT INTO o SELECT * FROM orders; DROP TABLE "
+        "orders; ALTER TABLE o RENAME TO orders",
+        "has another column 'amount' now",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", ALTERED)
@@ -329,8 +382,10 @@ def test_an_altered_base_table(case: str, place: Place, workspace: Path) -> None
 
 
 def test_a_name_that_is_another_columns_now(place: Place, workspace: Path) -> None:
-    place.sql(f"{ORDERS}; CREATE TABLE parts (id integer PRIMARY KEY, order_id integer, v integer);"
-              "INSERT INTO parts VALUES (1, 1, 5), (2, 2, 5)")  # fmt: skip
+    place.sql(
+        f"{ORDERS}; CREATE TABLE parts (id integer PRIMARY KEY, order_id integer, v integer);"
+        "INSERT INTO parts VALUES (1, 1, 5), (2, 2, 5)"
+    )
     query = "SELECT p.id FROM public.parts p WHERE (SELECT o.other > v FROM public.orders o WHERE o.id = p.order_id)"
     with opened(config(place.url, _stream("q", query)), workspace) as project:
         project.stream("q").prepare()
@@ -373,26 +428,32 @@ FINER: dict[str, str] = {
 # The query, its key, what happens: all of this is followed.
 BY_EQUALITY: dict[str, tuple[str, list[str], str]] = {
     "a key that is grouped by": (
-        "SELECT n, v::text AS t, COUNT(*) AS c FROM public.c GROUP BY n, v::text", ["n", "t"],
+        "SELECT n, v::text AS t, COUNT(*) AS c FROM public.c GROUP BY n, v::text",
+        ["n", "t"],
         "UPDATE c SET n = 1.000 WHERE id = 3; DELETE FROM c WHERE id = 1",
     ),
     "a derived group, joined by its equality": (
-        "SELECT s.id, d.c FROM public.s JOIN (SELECT n, COUNT(*) AS c FROM public.c GROUP BY n) d ON d.n = s.m", ["id"],
+        "SELECT s.id, d.c FROM public.s JOIN (SELECT n, COUNT(*) AS c FROM public.c GROUP BY n) d ON d.n = s.m",
+        ["id"],
         "UPDATE c SET n = 1.50; INSERT INTO c VALUES (9, 'z', 1.5000, 'x')",
     ),
     "a derived group, joined by its text": (
         "SELECT s.id, d.c FROM public.s JOIN (SELECT n, COUNT(*) AS c FROM public.c GROUP BY n) d "
-        "ON d.n::text = s.day::text", ["id"], "UPDATE c SET n = 1.50; INSERT INTO c VALUES (9, 'z', 1.5000, 'x')",
+        "ON d.n::text = s.day::text",
+        ["id"],
+        "UPDATE c SET n = 1.50; INSERT INTO c VALUES (9, 'z', 1.5000, 'x')",
     ),
     "a computed key of a group that is the same": (
-        "SELECT upper(k) AS u, k || 'x' AS x, COUNT(*) AS c FROM public.c GROUP BY k", ["u", "x"],
+        "SELECT upper(k) AS u, k || 'x' AS x, COUNT(*) AS c FROM public.c GROUP BY k",
+        ["u", "x"],
         "UPDATE c SET k = 'w' WHERE id = 1; DELETE FROM c WHERE id = 3",
     ),
     "IN a group": (
-        "SELECT s.id FROM public.s WHERE s.m IN (SELECT n FROM public.c WHERE c.id > s.id GROUP BY n)", ["id"],
+        "SELECT s.id FROM public.s WHERE s.m IN (SELECT n FROM public.c WHERE c.id > s.id GROUP BY n)",
+        ["id"],
         "UPDATE c SET n = 1.50; INSERT INTO c VALUES (9, 'z', 1.5000, 'x')",
     ),
-}  # fmt: skip
+}
 
 
 def test_a_key_finer_than_its_groups_is_refused(place: Place, workspace: Path) -> None:

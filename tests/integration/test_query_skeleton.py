@@ -50,16 +50,20 @@ def _check(place: Place, schema: DrawnSchema, drawn: DrawnQuery) -> int:
     except NotIncremental as refused:
         assert str(refused).startswith("computes its key column"), drawn.text
         return 0
-    place.sql("DROP SCHEMA IF EXISTS old CASCADE; CREATE SCHEMA old; DROP SCHEMA IF EXISTS changed CASCADE; "
-              "CREATE SCHEMA changed")  # fmt: skip
+    place.sql(
+        "DROP SCHEMA IF EXISTS old CASCADE; CREATE SCHEMA old; DROP SCHEMA IF EXISTS changed CASCADE; "
+        "CREATE SCHEMA changed"
+    )
     for table in schema.tables:
         place.sql(f"CREATE TABLE old.{table} AS SELECT * FROM {table}")
     before = place.sql(drawn.text)
     schema.act()
     for table in schema.tables:
-        place.sql(f"CREATE TABLE changed.{table} AS SELECT DISTINCT id FROM (SELECT * FROM ("
-                  f"TABLE {table} EXCEPT TABLE old.{table}) a UNION ALL SELECT * FROM ("
-                  f"TABLE old.{table} EXCEPT TABLE {table}) b) c")  # fmt: skip
+        place.sql(
+            f"CREATE TABLE changed.{table} AS SELECT DISTINCT id FROM (SELECT * FROM ("
+            f"TABLE {table} EXCEPT TABLE old.{table}) a UNION ALL SELECT * FROM ("
+            f"TABLE old.{table} EXCEPT TABLE {table}) b) c"
+        )
     arms = [
         arm.sql(dialect=DIALECT)
         for alias in skeleton.prepared.bases

@@ -40,21 +40,28 @@ def queries(place: Place) -> dict[str, dict[str, Any]]:
     """Queries of several kinds, with what else their streams need."""
     flights, carriers = place.table("flights"), place.table("carriers")
     return {
-        "grouped": {"query": f"""
+        "grouped": {
+            "query": f"""
             SELECT f.code, f.day, c.name, COUNT(*) AS n, AVG(f.delay) AS mean, MAX(f.delay) AS worst
             FROM {flights} f -- every flight of a known carrier; so many
             JOIN {carriers} AS c ON c.code = f.code
-            GROUP BY f.code, f.day, c.name HAVING COUNT(*) > 0 ORDER BY f.code"""},
-        "outer": {"query": f"""
+            GROUP BY f.code, f.day, c.name HAVING COUNT(*) > 0 ORDER BY f.code"""
+        },
+        "outer": {
+            "query": f"""
             SELECT f.id, f.note, c.name FROM {flights} AS f LEFT JOIN {carriers} AS c ON c.code = f.code
-            WHERE f.note IS NULL OR f.note NOT LIKE '%no ca%'""", "where": "note IS NULL OR note <> 'zz%'"},
+            WHERE f.note IS NULL OR f.note NOT LIKE '%no ca%'""",
+            "where": "note IS NULL OR note <> 'zz%'",
+        },
         "latest": {"query": f"SELECT id, delay FROM {flights} ORDER BY day DESC, id LIMIT 3"},
-        "either": {"query": f"""
+        "either": {
+            "query": f"""
             WITH bad AS (SELECT code FROM {flights} WHERE delay > 10)
             SELECT code, name FROM {carriers} WHERE code IN (SELECT code FROM bad)
-            UNION SELECT code, 'early' AS name FROM {flights} WHERE delay < 0"""},
+            UNION SELECT code, 'early' AS name FROM {flights} WHERE delay < 0"""
+        },
         "one": {"query": f"SELECT COUNT(*) AS n, SUM(delay) AS total FROM {flights} WHERE note IS NOT NULL"},
-    }  # fmt: skip
+    }
 
 
 class Result:
@@ -125,8 +132,9 @@ def test_replay_gives_the_result(place: Place, which: str, workspace: Path, spar
             found = [result.check() for result in results]
             told.update(name for name, fresh in zip(names, found, strict=True) if fresh)
             by_query = {name.split(".")[0]: Counter(e["op"] for e in f) for name, f in zip(names, found, strict=True)}
-            assert all(by_query[n.split(".")[0]] == Counter(e["op"] for e in f)
-                       for n, f in zip(names, found, strict=True))  # fmt: skip
+            assert all(
+                by_query[n.split(".")[0]] == Counter(e["op"] for e in f) for n, f in zip(names, found, strict=True)
+            )
         assert told == set(names)
         poll(project)
         assert not any(result.check() for result in results)

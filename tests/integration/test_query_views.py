@@ -39,13 +39,13 @@ CREATE VIEW "Both" AS
 CREATE VIEW either AS SELECT id, 'order' AS what FROM big UNION ALL SELECT order_id, 'line' FROM many
 """
 QUERIES = {
-    "plain": 'SELECT v.id, v.region, v.amount FROM public.big AS v',
+    "plain": "SELECT v.id, v.region, v.amount FROM public.big AS v",
     "joined": "SELECT b.id, b.region, m.n FROM public.big AS b LEFT JOIN public.many AS m ON m.order_id = b.id",
     "grouped": "SELECT b.region, COUNT(*) AS n, SUM(m.quantity) AS q FROM public.big AS b "
     "JOIN public.many AS m ON m.order_id = b.id GROUP BY b.region",
     "deep": 'SELECT "Region", COUNT(n) AS n, SUM(quantity) AS q FROM public."Both" GROUP BY "Region"',
     "twice": "SELECT e.what, e.id FROM public.either AS e WHERE e.id IN (SELECT id FROM public.big WHERE amount > 40)",
-}  # fmt: skip
+}
 KEYS = {"deep": ["Region"], "twice": ["what", "id"]}  # of the others the definitions prove one
 POLLED = ("grouped", "deep", "twice")
 PROVEN = {"plain": ("id",), "joined": ("id",), "grouped": ("region",)}
@@ -57,7 +57,7 @@ CHANGES = (
     f"UPDATE kept.lines SET kind = 'gone', at = {NOW} WHERE id IN (3, 12); INSERT INTO kept.orders VALUES "
     "(20, 1, 'east', 500); INSERT INTO kept.lines VALUES (40, 20, 1, NULL), (41, 20, 2, 'x')",
     "DELETE FROM kept.orders WHERE id IN (4, 9)",
-)  # fmt: skip
+)
 
 
 def configured(place: Place, *names: str, variant: str = "delta", **more: Any) -> dict[str, Any]:
@@ -70,8 +70,16 @@ def configured(place: Place, *names: str, variant: str = "delta", **more: Any) -
             stamps = {"kept.orders": "at"} | ({} if name == "plain" else {"kept.lines": "at"})
             strategy = {**strategy, "timestamps": stamps, "deletes": {"every": "1ms"}}
         key = {"key": KEYS[name]} if name in KEYS else {}
-        told.append({"name": name if name in QUERIES else "q", "query": query, **key, "strategy": strategy,
-                     "baseline": "silent", **more})  # fmt: skip
+        told.append(
+            {
+                "name": name if name in QUERIES else "q",
+                "query": query,
+                **key,
+                "strategy": strategy,
+                "baseline": "silent",
+                **more,
+            }
+        )
     return config(place.url, *told)
 
 
@@ -161,37 +169,28 @@ def test_ddl_waits_for_a_poll_at_views_and_behind_them(views: Place, workspace: 
 
 # A view, and why what reads it is refused under delta.
 REFUSED = {
-    "CREATE VIEW v AS SELECT id, region FROM kept.orders ORDER BY id LIMIT 3":
-        "the query reads view public.v, which keeps some rows only (LIMIT)",
+    "CREATE VIEW v AS SELECT id, region FROM kept.orders ORDER BY id LIMIT 3": "the query reads view public.v, which keeps some rows only (LIMIT)",
     "CREATE VIEW w AS SELECT id, rank() OVER (ORDER BY amount) AS region FROM kept.orders; "
     "CREATE VIEW v AS SELECT * FROM w": "the query reads view public.w, which has window functions",
     "CREATE RECURSIVE VIEW v (id, region) AS SELECT id, 1 FROM kept.orders UNION SELECT 100 + id, 2 FROM v "
-    "WHERE id < 5":
-        "the query reads view public.v, which is recursive",
+    "WHERE id < 5": "the query reads view public.v, which is recursive",
     "CREATE VIEW v AS SELECT o.id, l.region FROM kept.orders o LEFT JOIN (kept.lines k JOIN kept.orders l "
     "USING (at)) ON k.id = o.id": "the query reads view public.v, which joins by USING",
-    "CREATE VIEW v AS SELECT oid::bigint AS id, relname::text AS region FROM pg_class":
-        "the query reads view public.v, which reads the server's own pg_class",
-    "CREATE VIEW v AS SELECT id, @ customer AS region FROM kept.orders":
-        "the query reads view public.v, which holds a placeholder or a variable",
-    "CREATE TABLE n (id integer, region text); CREATE VIEW v AS SELECT * FROM n":
-        "public.n (behind view public.v) has no key",
-    "CREATE MATERIALIZED VIEW m AS SELECT id, region FROM kept.orders; CREATE VIEW v AS SELECT * FROM m":
-        "it reads public.m (behind view public.v), which is a materialized view",
+    "CREATE VIEW v AS SELECT oid::bigint AS id, relname::text AS region FROM pg_class": "the query reads view public.v, which reads the server's own pg_class",
+    "CREATE VIEW v AS SELECT id, @ customer AS region FROM kept.orders": "the query reads view public.v, which holds a placeholder or a variable",
+    "CREATE TABLE n (id integer, region text); CREATE VIEW v AS SELECT * FROM n": "public.n (behind view public.v) has no key",
+    "CREATE MATERIALIZED VIEW m AS SELECT id, region FROM kept.orders; CREATE VIEW v AS SELECT * FROM m": "it reads public.m (behind view public.v), which is a materialized view",
     "CREATE EXTENSION citext SCHEMA kept; CREATE TABLE s (id integer PRIMARY KEY, a kept.citext); "
     "CREATE TABLE t (a kept.citext PRIMARY KEY); CREATE VIEW "
-    "v AS SELECT id, a::text AS region FROM s JOIN t USING (a)":
-        'the query reads view public.v, which compares column "a" by operators of an extension',
+    "v AS SELECT id, a::text AS region FROM s JOIN t USING (a)": 'the query reads view public.v, which compares column "a" by operators of an extension',
     "CREATE FUNCTION kept.twice(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT 2 * $1'; "
-    "CREATE VIEW v AS SELECT id, kept.twice(customer) AS region FROM kept.orders":
-        "the query reads view public.v, which calls ",
-}  # fmt: skip
+    "CREATE VIEW v AS SELECT id, kept.twice(customer) AS region FROM kept.orders": "the query reads view public.v, which calls ",
+}
 BY_ITSELF = {
     "CREATE VIEW v AS SELECT id, region FROM kept.orders WHERE at < now()": "now",
-    "CREATE VIEW w AS SELECT id, CURRENT_USER::text AS region FROM kept.orders; CREATE VIEW v AS SELECT * FROM w":
-        "current_user",
+    "CREATE VIEW w AS SELECT id, CURRENT_USER::text AS region FROM kept.orders; CREATE VIEW v AS SELECT * FROM w": "current_user",
     "CREATE VIEW v AS SELECT id, random() AS region FROM kept.orders": "random",
-}  # fmt: skip
+}
 READS = "SELECT v.id, v.region FROM public.v AS v"
 
 
@@ -223,8 +222,10 @@ def test_a_view_that_changes_by_itself_is_refused_by_every_variant(views: Place,
 
 
 def test_what_may_change_by_itself_in_a_view_is_told(views: Place, workspace: Path) -> None:
-    views.sql("CREATE VIEW v AS SELECT id, string_agg(region, ',') OVER (ORDER BY id) AS region FROM kept.orders; "
-              "CREATE VIEW w AS SELECT id, @ customer AS region FROM kept.orders")  # fmt: skip
+    views.sql(
+        "CREATE VIEW v AS SELECT id, string_agg(region, ',') OVER (ORDER BY id) AS region FROM kept.orders; "
+        "CREATE VIEW w AS SELECT id, @ customer AS region FROM kept.orders"
+    )
     query = "SELECT v.id, w.region FROM public.v AS v JOIN public.w AS w ON w.id = v.id"
     with opened(configured(views, query, variant="compare", key=["id"]), workspace) as project:
         told = [str(finding) for finding in project.check()]
@@ -235,8 +236,10 @@ def test_what_may_change_by_itself_in_a_view_is_told(views: Place, workspace: Pa
 
 def test_the_role_needs_what_stands_behind_a_view(views: Place, workspace: Path) -> None:
     with views.user() as role:
-        views.sql(f"GRANT USAGE ON SCHEMA public TO {role}; GRANT CREATE ON DATABASE {views.name} TO {role}; "
-                  f"GRANT pg_read_all_stats TO {role}; GRANT SELECT ON many TO {role}")  # fmt: skip
+        views.sql(
+            f"GRANT USAGE ON SCHEMA public TO {role}; GRANT CREATE ON DATABASE {views.name} TO {role}; "
+            f"GRANT pg_read_all_stats TO {role}; GRANT SELECT ON many TO {role}"
+        )
         query = "SELECT order_id, n FROM public.many"
         data = configured(views, query, key=["order_id"])
         data["tables"][0]["strategy"]["timestamps"] = {"kept.lines": "at"}

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     import qbcd
 
 TABLE: dict[str, Any] = {
-    "name": "log", "table": "public.log", "strategy": {"type": "id_rcs", "rows_per_range": 50}, "baseline": "events",
-}  # fmt: skip
+    "name": "log",
+    "table": "public.log",
+    "strategy": {"type": "id_rcs", "rows_per_range": 50},
+    "baseline": "events",
+}
 
 
 def ranges_of(workspace: Path, stream: str = "log") -> list[StoredRange]:

@@ -181,8 +181,10 @@ def test_rows_that_change_without_being_written(
     """No row of a range was written lately, and it differs: all of it is read."""
     sql(database, "CREATE TYPE mood AS ENUM ('sad', 'glad')")
     sql(database, "CREATE TABLE t (k bigint PRIMARY KEY, n int, v mood DEFAULT 'sad')")
-    sql(database, f"INSERT INTO t SELECT i, 0, CASE WHEN i % {RANGE} = 1 THEN 'glad'::mood END "
-                  f"FROM generate_series(1, {ROWS}) i")  # fmt: skip
+    sql(
+        database,
+        f"INSERT INTO t SELECT i, 0, CASE WHEN i % {RANGE} = 1 THEN 'glad'::mood END FROM generate_series(1, {ROWS}) i",
+    )
     with _prepared(database, workspace, spark, "key") as project:
         renamed = "ALTER TYPE mood RENAME VALUE 'glad' TO 'merry'"
         outcome = _polled(database, project, renamed, UPDATES.format(seed=1, n=2))

@@ -32,9 +32,13 @@ def qbcd(place: Place, *arguments: str, url: str = "", **table: Any) -> tuple[in
     (place.folder / "qbcd.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
     done = subprocess.run(
         [sys.executable, "-m", "qbcd", *arguments],
-        cwd=place.folder, capture_output=True, text=True, timeout=120, check=False,
+        cwd=place.folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
+    )
     assert "Traceback" not in done.stdout + done.stderr
     return done.returncode, done.stdout, done.stderr.replace(place.host, "HOST")
 

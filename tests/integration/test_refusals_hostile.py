@@ -19,9 +19,24 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NAMES = [
-    'x"; DROP TABLE public.canary; --', "o'clock", "%(epoch)s %s %%", "{{ 7 * 7 }} {% raw %}", "select", "ümläut Ж 数",
-    "a.b", "b_a", "a b", "`tick` \\ $$ $1", ":epoch", "epoch", "line\nbreak", "K" * 63, "é" * 31, "QBCD_DIGEST()", "q",
-]  # fmt: skip
+    'x"; DROP TABLE public.canary; --',
+    "o'clock",
+    "%(epoch)s %s %%",
+    "{{ 7 * 7 }} {% raw %}",
+    "select",
+    "ümläut Ж 数",
+    "a.b",
+    "b_a",
+    "a b",
+    "`tick` \\ $$ $1",
+    ":epoch",
+    "epoch",
+    "line\nbreak",
+    "K" * 63,
+    "é" * 31,
+    "QBCD_DIGEST()",
+    "q",
+]
 KEY = ['k"; DROP TABLE public.canary; --', "ordinal"]
 TABLE = ('s"; DROP TABLE public.canary; --', "t'; DROP TABLE public.canary; --")
 
@@ -69,15 +84,36 @@ def test_hostile_names_are_names_and_nothing_else(place: Place, spark: SparkSess
 
 
 SETTINGS = [
-    "DateStyle = 'SQL, DMY'", "TimeZone = 'Asia/Kathmandu'", "extra_float_digits = -15", "bytea_output = 'escape'",
-    "IntervalStyle = 'sql_standard'", "search_path = evil, public", "statement_timeout = '1ms'", "row_security = on",
-    "standard_conforming_strings = off", "transform_null_equals = on", "xmlbinary = 'hex'", "xmloption = document",
-    "quote_all_identifiers = on", "client_encoding = 'LATIN1'", "default_transaction_read_only = on",
-    "default_transaction_isolation = 'serializable'", "default_transaction_deferrable = on", "array_nulls = off",
-    "lock_timeout = '1ms'", "idle_in_transaction_session_timeout = '1ms'", "escape_string_warning = off",
-    "enable_seqscan = off", "enable_mergejoin = off", "enable_hashjoin = off", "backslash_quote = on",
-    "synchronous_commit = off", "gin_fuzzy_search_limit = 1", "lc_monetary = 'C'", "timezone_abbreviations = 'India'",
-]  # fmt: skip
+    "DateStyle = 'SQL, DMY'",
+    "TimeZone = 'Asia/Kathmandu'",
+    "extra_float_digits = -15",
+    "bytea_output = 'escape'",
+    "IntervalStyle = 'sql_standard'",
+    "search_path = evil, public",
+    "statement_timeout = '1ms'",
+    "row_security = on",
+    "standard_conforming_strings = off",
+    "transform_null_equals = on",
+    "xmlbinary = 'hex'",
+    "xmloption = document",
+    "quote_all_identifiers = on",
+    "client_encoding = 'LATIN1'",
+    "default_transaction_read_only = on",
+    "default_transaction_isolation = 'serializable'",
+    "default_transaction_deferrable = on",
+    "array_nulls = off",
+    "lock_timeout = '1ms'",
+    "idle_in_transaction_session_timeout = '1ms'",
+    "escape_string_warning = off",
+    "enable_seqscan = off",
+    "enable_mergejoin = off",
+    "enable_hashjoin = off",
+    "backslash_quote = on",
+    "synchronous_commit = off",
+    "gin_fuzzy_search_limit = 1",
+    "lc_monetary = 'C'",
+    "timezone_abbreviations = 'India'",
+]
 VALUES = """
 CREATE TABLE typed (id int PRIMARY KEY, f4 real, f8 double precision, ts timestamp, tz timestamptz, d date, t time,
   tt timetz, b bytea, i interval, n numeric, m money, a text[], fa float8[], tza timestamptz[], j jsonb, r tstzrange,

@@ -61,9 +61,12 @@ def test_no_driver_jar_anywhere(place: Place, tmp_path: Path, monkeypatch: pytes
     lines = message.replace(str(tmp_path), "TMP").splitlines()
     assert lines[0] == "no usable jar of the JDBC driver org.postgresql.Driver was found; tried:"
     assert [line.partition(": ")[0] for line in lines[1:-1]] == [
-        "  - configured path", "  - TMP/cache/qbcd/jars", "  - TMP/java", f"  - Maven {driver.maven}",
+        "  - configured path",
+        "  - TMP/cache/qbcd/jars",
+        "  - TMP/java",
+        f"  - Maven {driver.maven}",
         "  - package libpostgresql-jdbc-java",
-    ]  # fmt: skip
+    ]
     assert lines[-1] == (
         f" (any one of these will do; by hand: put {driver.maven} from Maven into TMP/cache/qbcd/jars)"
     )
@@ -104,8 +107,13 @@ def test_no_java(place: Place, home: str) -> None:
     def run(strategy: str) -> None:
         done = subprocess.run(
             [sys.executable, "-c", SCRIPT, strategy],
-            cwd=place.folder, env=variables, capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
+            cwd=place.folder,
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
         assert done.stderr == ""
         said.append(done.stdout.strip())
 

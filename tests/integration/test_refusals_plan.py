@@ -125,7 +125,7 @@ def test_what_the_catalog_does_not_know(place: Place, table: dict[str, Any], mes
             "identity for them (choose other key columns)",
         ),
     ],
-)  # fmt: skip
+)
 def test_keys_that_cannot_be_keys(place: Place, table: dict[str, Any], message: str) -> None:
     columns = {"columns": ["id"]} if "key" in table else {}
     said = refused(place, UnsafeKey, 3, **{"table": "public.odd", **table, **columns})

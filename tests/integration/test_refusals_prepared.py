@@ -45,9 +45,7 @@ def place(server: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) ->
 def written(place: Place, **more: Any) -> dict[str, Any]:
     """Streams <strategy> over orders and <strategy>_loose over loose; `more` goes into the former."""
     tables = [{"name": s, "table": "public.orders", "strategy": s, **more} for s in STRATEGIES]
-    loose = [
-        {"name": f"{s}_loose", "table": "public.loose", "key": ["k", "part"], "strategy": s} for s in STRATEGIES
-    ]  # fmt: skip
+    loose = [{"name": f"{s}_loose", "table": "public.loose", "key": ["k", "part"], "strategy": s} for s in STRATEGIES]
     data = config(place.admin, *tables, *loose)
     data["defaults"]["guards"] = {"max_delete_fraction": 0.25}
     return data
@@ -193,11 +191,7 @@ def test_an_added_column_is_a_warning_and_events_go_on(place: Place, project: qb
 @pytest.mark.parametrize(
     ("more", "names", "moved"),
     [
-        (
-            {"exclude": ["note"], "types": {"amount": "text"}},
-            "types",
-            'types was not set and is {"amount": "text"}',
-        ),
+        ({"exclude": ["note"], "types": {"amount": "text"}}, "types", 'types was not set and is {"amount": "text"}'),
         ({"key": ["id"]}, "key", 'key was not set and is ["id"]'),
         (
             {"table": "public.loose", "key": ["k"]},
@@ -220,10 +214,7 @@ def test_a_configuration_that_changed_since_prepare(
 
 
 def test_a_second_poller(place: Place, project: qbcd.Project, stream: str) -> None:
-    with (
-        qbcd.Project.from_dict(written(place), base_dir=place.folder) as second,
-        project.work(stream).site.hold(),
-    ):
+    with qbcd.Project.from_dict(written(place), base_dir=place.folder) as second, project.work(stream).site.hold():
         message = place.refused(lambda: polled(second, stream), LeaseHeld, 3)
     before, _, after = message.partition("process ")
     assert before == f"stream {stream}: "

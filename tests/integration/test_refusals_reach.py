@@ -106,9 +106,12 @@ def test_jdbc_properties_off_the_list_are_refused_before_anything_starts(
 
 @pytest.mark.parametrize(
     ("option", "hint"),
-    [("options=-crow_security%3Don", "there are channel_binding, "), ("gssencmode=disable", "did you mean sslmode?"),
-     ("service=other", "there are channel_binding, ")],
-)  # fmt: skip
+    [
+        ("options=-crow_security%3Don", "there are channel_binding, "),
+        ("gssencmode=disable", "did you mean sslmode?"),
+        ("service=other", "there are channel_binding, "),
+    ],
+)
 def test_url_options_that_cannot_hold_on_both_sides(place: Place, option: str, hint: str) -> None:
     message = refused(place, ConfigError, f"{place.admin}?{option}")
     assert message.startswith(f"sources.shop: the source's url may not set {option.partition('=')[0]!r} ({hint}")
@@ -203,14 +206,21 @@ def test_the_right_password_is_shown_nowhere_either(guarded: Place, tmp_path: Pa
     settings = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": (tmp_path / "log").as_uri()}
     settings |= {"spark.eventLog.compress": "false"}
     data = config(
-        guarded.url_as("reader"), {"name": "s", "table": "public.orders", "strategy": "id_rcs"},
-        source={"password": "${env:SHOP_PASSWORD}"}, spark={"master": "local[1]", "conf": settings},
-    )  # fmt: skip
+        guarded.url_as("reader"),
+        {"name": "s", "table": "public.orders", "strategy": "id_rcs"},
+        source={"password": "${env:SHOP_PASSWORD}"},
+        spark={"master": "local[1]", "conf": settings},
+    )
     (tmp_path / "qbcd.yaml").write_text(yaml.safe_dump(data))
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
+        [sys.executable, "-c", SCRIPT],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
         env={**os.environ, "SHOP_PASSWORD": SECRET, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     seen = (done.stdout + done.stderr).encode() + everywhere(tmp_path)
     assert b"JDBCRelation" in seen  # Spark's event log is there and tells of the reads

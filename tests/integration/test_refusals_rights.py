@@ -49,9 +49,12 @@ def role(place: Place) -> Iterator[str]:
 
 def project_of(place: Place, role: str, strategy: str, spark: SparkSession | None = None, **table: Any) -> qbcd.Project:
     written = config(
-        place.url_as(role), {"name": "s", "table": "public.orders", "strategy": strategy, **table},
-        state=f"sqlite:///{strategy}.db", workdir=f"work_{strategy}", sinks={"out": {"type": "jsonl", "path": "out"}},
-    )  # fmt: skip
+        place.url_as(role),
+        {"name": "s", "table": "public.orders", "strategy": strategy, **table},
+        state=f"sqlite:///{strategy}.db",
+        workdir=f"work_{strategy}",
+        sinks={"out": {"type": "jsonl", "path": "out"}},
+    )
     return qbcd.Project.from_dict(written, spark=spark, base_dir=place.folder)
 
 

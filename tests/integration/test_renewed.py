@@ -105,9 +105,11 @@ def test_a_query_whose_source_was_down_when_the_job_began(place: Place, workspac
     server = place.at("postgres")
     strategy = {"type": "vbd", "timestamps": {"public.t": "at"}, "margin": "1ms", "deletes": {"every": "1ms"}}
     table = {
-        "query": "SELECT id, at FROM public.t", "key": ["id"], "strategy": strategy,
+        "query": "SELECT id, at FROM public.t",
+        "key": ["id"],
+        "strategy": strategy,
         "guards": {"max_delete_fraction": 0.1},
-    }  # fmt: skip
+    }
 
     def reachable(how: bool) -> None:
         server.sql(f"ALTER DATABASE {place.name} ALLOW_CONNECTIONS {how}")

@@ -29,8 +29,10 @@ ALTER TABLE t ADD PRIMARY KEY (id); ANALYZE t
 @pytest.mark.campaign
 def test_digests_take_a_tenth(database: str, workspace: Path, spark: SparkSession) -> None:
     sql(database, TABLE)
-    tables = [{"name": f"of_{kept}", "table": "public.t", "strategy": {"type": "id_rcs", "replica": kept}}
-              for kept in ("rows", "digest")]  # fmt: skip
+    tables = [
+        {"name": f"of_{kept}", "table": "public.t", "strategy": {"type": "id_rcs", "replica": kept}}
+        for kept in ("rows", "digest")
+    ]
     with opened(config(database, *tables), workspace, spark) as project:
         for table in tables:
             project.stream(str(table["name"])).prepare()

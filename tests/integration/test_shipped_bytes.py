@@ -38,10 +38,13 @@ def test_bytes_and_memory_grow_with_the_ranges_alone(place: Place, workspace: Pa
     with proxy_to(place) as proxy:
         behind = make_url(place.url).set(port=proxy.port).render_as_string()
         tables = [
-            {"name": name, "table": place.table(name),
-             "strategy": {"type": "id_rcs", "rows_per_range": rows // ranges, "buckets": "key"}}
+            {
+                "name": name,
+                "table": place.table(name),
+                "strategy": {"type": "id_rcs", "rows_per_range": rows // ranges, "buckets": "key"},
+            }
             for name, (rows, ranges) in SIZES.items()
-        ]  # fmt: skip
+        ]
         for name, (rows, _) in SIZES.items():
             place.sql(TABLE.format(name=name, rows=rows))
 

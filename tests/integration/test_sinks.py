@@ -363,9 +363,10 @@ def test_parquet_types_and_odd_names_survive(spark: SparkSession, parquet: Parqu
     frame = spark.read.parquet(to_read(parquet.folder_of(header)))
     after = frame.select("after.*")
     assert after.dtypes == [
-        ("id", "bigint"), *zip(names, ["date", "timestamp_ntz", "timestamp", "string", "binary", "float"], strict=True),
+        ("id", "bigint"),
+        *zip(names, ["date", "timestamp_ntz", "timestamp", "string", "binary", "float"], strict=True),
         ("list", "array<decimal(5,1)>"),
-    ]  # fmt: skip
+    ]
     texts = after.toDF(*"abcdefgh").selectExpr("cast(b as string)", "cast(c as string)", "cast(d as string)").first()
     assert texts == (day, "1582-10-10 00:00:00.000001", "1582-10-10 00:00:00.000001")
 

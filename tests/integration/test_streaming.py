@@ -71,9 +71,15 @@ STREAMED, STAGED = ["batch"], ["passing", "batch"]  # what a poll writes
     ],
 )
 def test_what_comes_is_compared_at_once_where_it_is_little(
-    sink: str, buckets: str, few: int, expected: list[str], database: str, workspace: Path, spark: SparkSession,
+    sink: str,
+    buckets: str,
+    few: int,
+    expected: list[str],
+    database: str,
+    workspace: Path,
+    spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     looks, kinds = force(monkeypatch), _written(monkeypatch)
     monkeypatch.setattr(streaming, "FEW_BYTES", few)
     _table(database)

@@ -87,8 +87,9 @@ def _polled(database: str, project: qbcd.Project, polls: int) -> list[Outcome]:
     return outcomes
 
 
-@pytest.mark.parametrize("name", ["bigint", *(pytest.param(name, marks=pytest.mark.campaign) for name in
-                                              ("smallint", "integer", "domain"))])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", ["bigint", *(pytest.param(name, marks=pytest.mark.campaign) for name in ("smallint", "integer", "domain"))]
+)
 def test_rows_are_looked_up(
     name: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,9 +33,11 @@ def data(place: Place, **strategy: Any) -> dict[str, Any]:
     place.sql("CREATE TABLE t (id integer PRIMARY KEY, n integer)")
     place.insert("t", [(i, 0) for i in range(RANGES * ROWS)])
     table = {
-        "name": "s", "table": place.table("t"), "strategy": {**PARTLY, **strategy},
+        "name": "s",
+        "table": place.table("t"),
+        "strategy": {**PARTLY, **strategy},
         "guards": {"max_delete_fraction": 0.5},
-    }  # fmt: skip
+    }
     return config(place.url, table)
 
 

@@ -30,8 +30,7 @@ def data(database: str) -> dict[str, Any]:
     sql(database, TABLE)
     kinds: list[Any] = ["mds", {"type": "id_rcs", "rows_per_range": 7}]
     return config(
-        database,
-        *({"name": n, "table": "public.t", "strategy": s} for n, s in zip(STREAMS, kinds, strict=True)),
+        database, *({"name": n, "table": "public.t", "strategy": s} for n, s in zip(STREAMS, kinds, strict=True))
     )
 
 
@@ -110,8 +109,12 @@ def test_an_audit_compares_no_checksums(database: str, workspace: Path, spark: S
         database,
         "CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t SELECT i, i FROM generate_series(1, 1000) i",
     )
-    told = {"name": "s", "table": "public.t", "audit": {"every": "1ms"},
-            "strategy": {"type": "id_rcs", "buckets": "hash", "rows_per_range": 100}}  # fmt: skip
+    told = {
+        "name": "s",
+        "table": "public.t",
+        "audit": {"every": "1ms"},
+        "strategy": {"type": "id_rcs", "buckets": "hash", "rows_per_range": 100},
+    }
     with opened(config(database, told), workspace, spark) as project:
         project.stream("s").prepare()
         [outcome] = poll(project, "s")

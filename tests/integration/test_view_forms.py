@@ -89,8 +89,9 @@ def definitions() -> Iterator[tuple[str, str]]:
 @pytest.mark.campaign
 def test_a_definition_means_the_same_where_it_is_written_again(place: Place, workspace: Path) -> None:
     place.sql(TABLES)
-    with opened(config(place.url, {"name": "q", "query": "SELECT id, n FROM public.x", "strategy": "vbd"}),
-                workspace) as project:  # fmt: skip
+    with opened(
+        config(place.url, {"name": "q", "query": "SELECT id, n FROM public.x", "strategy": "vbd"}), workspace
+    ) as project:
         source = project.work("q").source
         for number, (definition, key) in enumerate(definitions()):
             place.sql(f"CREATE VIEW v{number} AS {definition}")

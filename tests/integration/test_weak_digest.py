@@ -103,15 +103,24 @@ def test_counts_tell_and_what_is_missed_is_found_by_its_values(
         assert project.stream("s").verify() == []
 
 
-WAYS = [{"buckets": "hash"}, *(pytest.param(more, marks=pytest.mark.campaign) for more in
-                               ({"buckets": "key"}, {"buckets": "key", "per_poll": 5}))]  # fmt: skip
+WAYS = [
+    {"buckets": "hash"},
+    *(
+        pytest.param(more, marks=pytest.mark.campaign)
+        for more in ({"buckets": "key"}, {"buckets": "key", "per_poll": 5})
+    ),
+]
 
 
 @pytest.mark.parametrize("more", WAYS, ids=str)
 def test_an_audit_by_values_tells_what_digests_hide(
-    more: dict[str, Any], database: str, workspace: Path, spark: SparkSession, cut: Callable[[int], None],
+    more: dict[str, Any],
+    database: str,
+    workspace: Path,
+    spark: SparkSession,
+    cut: Callable[[int], None],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     """As long as the replica has the old values: of ranges that it takes over as they were fetched it has the new."""
     monkeypatch.setattr(upkeep, "TAKEN_SEGMENTS", 0)
     sql(database, f"CREATE TABLE t AS SELECT i AS id, 'v' || i AS v FROM generate_series(1, {ROWS}) AS i")

@@ -26,20 +26,32 @@ class Captured:
     """
 
     def __init__(
-        self, rng: Random, table: DrawnTable, number: int, folder: Path, strategies: Mapping[str, Any], *,
+        self,
+        rng: Random,
+        table: DrawnTable,
+        number: int,
+        folder: Path,
+        strategies: Mapping[str, Any],
+        *,
         whole: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.table, self.folder = table, folder
         self.history = History(rng, table)
         self.history.fill(rng.choice([1, 2, 7, 25, 60]))
         self.streams = [table.stream(f"{name}.{number}", strategy) for name, strategy in strategies.items()]
         self.copies = [
             copy_of(
-                table.place.url, table.quoted, table.key, columns=table.pertinent, where=table.where,
-                name=stream["name"], unique=self._unique if whole else [], texts=table.types,
+                table.place.url,
+                table.quoted,
+                table.key,
+                columns=table.pertinent,
+                where=table.where,
+                name=stream["name"],
+                unique=self._unique if whole else [],
+                texts=table.types,
             )
             for stream in self.streams
-        ]  # fmt: skip
+        ]
 
     @property
     def _unique(self) -> list[str]:

@@ -59,9 +59,15 @@ def spawn(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     root = str(Path(qbcd.__file__).resolve().parents[1])
     path = os.pathsep.join(part for part in (root, os.environ.get("PYTHONPATH", "")) if part)
     return subprocess.Popen(
-        [sys.executable, "-m", "qbcd", *arguments], cwd=folder, env={**os.environ, "PYTHONPATH": path},
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "qbcd", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def finished(process: subprocess.Popen[str], timeout: float = 60.0) -> Ran:

@@ -14,17 +14,73 @@ from typing import Any
 from tests.support.places import Place, configured
 
 ODD_NAMES = [
-    "order", "a b", "a.b", 'quo"te', "back`tick", "100%", "%(x)s", "%s", ":epoch", ":batch_seq", "ünï", "日本",
+    "order",
+    "a b",
+    "a.b",
+    'quo"te',
+    "back`tick",
+    "100%",
+    "%(x)s",
+    "%s",
+    ":epoch",
+    ":batch_seq",
+    "ünï",
+    "日本",
     "n" * 63,
-    "ü" * 31 + "z", "Select", "epoch", "batch_seq", "op", "op_rank", "range_id", "key_id", "digest", "c0", "b_0",
+    "ü" * 31 + "z",
+    "Select",
+    "epoch",
+    "batch_seq",
+    "op",
+    "op_rank",
+    "range_id",
+    "key_id",
+    "digest",
+    "c0",
+    "b_0",
     "a_0",
-    "b_1", "t", "r", "d", "o", "q", "x", "X", "{brace}", "{{ jinja }}", "{% raw %}", "a?b", "$1", "it's",
+    "b_1",
+    "t",
+    "r",
+    "d",
+    "o",
+    "q",
+    "x",
+    "X",
+    "{brace}",
+    "{{ jinja }}",
+    "{% raw %}",
+    "a?b",
+    "$1",
+    "it's",
     "back\\slash",
-    "a;b", "--c", "/*c*/", "new\nline", "tab\t", "  -", " lead", "trail ", "lo0", "hi0", "k0", "n1", "checksum",
+    "a;b",
+    "--c",
+    "/*c*/",
+    "new\nline",
+    "tab\t",
+    "  -",
+    " lead",
+    "trail ",
+    "lo0",
+    "hi0",
+    "k0",
+    "n1",
+    "checksum",
     "digests",
-    "changed", "ordinal", "reason", "pair_id", "before", "after", "key", "source", "QBCD_DIGEST()", "null", "true",
+    "changed",
+    "ordinal",
+    "reason",
+    "pair_id",
+    "before",
+    "after",
+    "key",
+    "source",
+    "QBCD_DIGEST()",
+    "null",
+    "true",
     "ctid_",
-]  # fmt: skip
+]
 LETTERS = "abcABCxyz019 _-%'\"\\:?äÖßéЖ日🙂,;{}()/\t\n"
 
 
@@ -130,10 +186,14 @@ class DrawnTable:
     def stream(self, name: str, strategy: Any) -> dict[str, Any]:
         """A stream over the table, as configuration."""
         return {
-            "name": name, "table": configured(self.schema, self.name), "key": self.key, "strategy": strategy,
-            **self.captured, **({"where": self.where} if self.where else {}),
+            "name": name,
+            "table": configured(self.schema, self.name),
+            "key": self.key,
+            "strategy": strategy,
+            **self.captured,
+            **({"where": self.where} if self.where else {}),
             **({"types": self.types} if self.types else {}),
-        }  # fmt: skip
+        }
 
     def script(self) -> str:
         """All that was done to the table, as SQL."""
@@ -173,9 +233,18 @@ def _draw_table(rng: Random, place: Place, pool: Pool, schema: str, number: int,
         [{}, {}, {"exclude": rng.sample(others, 2)}, {"columns": rng.sample(others, len(others) - 2)}]
     )
     table = DrawnTable(
-        place=place, pool=pool, schema=schema, name=name.encode()[:63].decode(errors="ignore"), columns=columns,
-        key=key, captured=captured, where="", types={}, declared=rng.random() < 0.7, unique=unique,
-    )  # fmt: skip
+        place=place,
+        pool=pool,
+        schema=schema,
+        name=name.encode()[:63].decode(errors="ignore"),
+        columns=columns,
+        key=key,
+        captured=captured,
+        where="",
+        types={},
+        declared=rng.random() < 0.7,
+        unique=unique,
+    )
     if rng.random() < 0.7:
         table.where = _draw_where(rng, table)
     table.types = dict.fromkeys(rng.sample(table.pertinent, 2), "text") if rng.random() < 0.5 else {}

@@ -15,14 +15,17 @@ from tests.support.places import Place, Row
 
 # A test's own session takes nothing of the server's settings, which tests make hostile.
 _SETTINGS = (
-    "sql_mode = 'STRICT_ALL_TABLES,ALLOW_INVALID_DATES'", "time_zone = '+00:00'", "lock_wait_timeout = 60",
-    "explicit_defaults_for_timestamp = ON", "collation_connection = utf8mb4_bin",
-    "sql_select_limit = 18446744073709551615", "sql_big_selects = ON", "sql_safe_updates = OFF",
+    "sql_mode = 'STRICT_ALL_TABLES,ALLOW_INVALID_DATES'",
+    "time_zone = '+00:00'",
+    "lock_wait_timeout = 60",
+    "explicit_defaults_for_timestamp = ON",
+    "collation_connection = utf8mb4_bin",
+    "sql_select_limit = 18446744073709551615",
+    "sql_big_selects = ON",
+    "sql_safe_updates = OFF",
     "completion_type = 'NO_CHAIN'",
-)  # fmt: skip
-_BARE = frozenset({
-    "tinyint", "smallint", "mediumint", "int", "bigint", "year", "bit", "decimal", "float", "double",
-})  # fmt: skip
+)
+_BARE = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "year", "bit", "decimal", "float", "double"})
 
 
 class FamilyPlace(Place):
@@ -102,11 +105,17 @@ class FamilyPlace(Place):
     def connect(self, *, autocommit: bool = False) -> Iterator[Any]:
         parts = urlsplit(self.url)
         conn = pymysql.connect(
-            host=parts.hostname, port=parts.port or 3306, user=unquote_plus(parts.username or ""),
-            password=unquote_plus(parts.password or ""), database=self.name or None, charset="utf8mb4",
-            autocommit=autocommit, client_flag=CLIENT.MULTI_STATEMENTS, connect_timeout=10,
+            host=parts.hostname,
+            port=parts.port or 3306,
+            user=unquote_plus(parts.username or ""),
+            password=unquote_plus(parts.password or ""),
+            database=self.name or None,
+            charset="utf8mb4",
+            autocommit=autocommit,
+            client_flag=CLIENT.MULTI_STATEMENTS,
+            connect_timeout=10,
             init_command=f"SET {', '.join((*_SETTINGS, self.unlimited))}",
-        )  # fmt: skip
+        )
         conn.query("SET SESSION TRANSACTION READ WRITE")
         try:
             yield conn

@@ -13,9 +13,39 @@ from tests.support.drawing import ODD_NAMES, Chance, Pool
 from tests.support.places import Place
 
 _TEXTS = [
-    "", " ", "a", "A", "a ", " a", "null", "NULL", "ä", "a\u0308", "ß", "é\t", "line\nbreak", "it's", '"q"', "\\",
-    "\\N", "0x41", "%", "%s", "%(a)s", "{}", ",", "日本", "🙂", "\u200b", "\x00", "\x1a", "\u2028", "0", "N", "1:a",
-]  # fmt: skip
+    "",
+    " ",
+    "a",
+    "A",
+    "a ",
+    " a",
+    "null",
+    "NULL",
+    "ä",
+    "a\u0308",
+    "ß",
+    "é\t",
+    "line\nbreak",
+    "it's",
+    '"q"',
+    "\\",
+    "\\N",
+    "0x41",
+    "%",
+    "%s",
+    "%(a)s",
+    "{}",
+    ",",
+    "日本",
+    "🙂",
+    "\u200b",
+    "\x00",
+    "\x1a",
+    "\u2028",
+    "0",
+    "N",
+    "1:a",
+]
 _WESTERN = ["", "a", "A", "a ", "ä", "Ä", "a\xa0", "ÿ", "it's", "\\"]
 _FLOATS = ["0", "1", "-1", "0.1", "0.3", "1e30", "1e-30", "123456.78", "16777216"]
 _DAYS = ["2024-02-29", "2024-03-01", "1970-01-01", "0001-01-01", "9999-12-31", "0000-00-00", "2024-02-31", "2024-00-10"]
@@ -80,35 +110,71 @@ _STRINGS: dict[str, list[str]] = {
 }
 # What MySQL lacks.
 _MORE: dict[str, list[str]] = {
-    "uuid": ["00000000-0000-0000-0000-000000000000", "00000000-0000-0000-0000-000000000001",
-             "ffffffff-ffff-ffff-ffff-ffffffffffff"],
+    "uuid": [
+        "00000000-0000-0000-0000-000000000000",
+        "00000000-0000-0000-0000-000000000001",
+        "ffffffff-ffff-ffff-ffff-ffffffffffff",
+    ],
     "inet4": ["0.0.0.0", "10.0.0.1", "255.255.255.255"],
     "inet6": ["::", "::1", "::ffff:10.0.0.1", "2001:db8::1"],
     "varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_nopad_ci": _TEXTS,
-}  # fmt: skip
+}
 WIDE_KEYS = [
-    "integer", "bigint", "bigint unsigned", "smallint", "mediumint", "varchar(20)",
+    "integer",
+    "bigint",
+    "bigint unsigned",
+    "smallint",
+    "mediumint",
+    "varchar(20)",
     "varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
     "varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci",
-    "varchar(20) CHARACTER SET latin1 COLLATE latin1_german2_ci", "char(5)", "decimal(12,2)", "decimal(65,30)",
-    "double", "float", "date", "datetime", "datetime(6)", "timestamp(6)", "time(6)", "binary(4)", "varbinary(9)",
-    "bit(64)", "integer NOT NULL",
-]  # fmt: skip
+    "varchar(20) CHARACTER SET latin1 COLLATE latin1_german2_ci",
+    "char(5)",
+    "decimal(12,2)",
+    "decimal(65,30)",
+    "double",
+    "float",
+    "date",
+    "datetime",
+    "datetime(6)",
+    "timestamp(6)",
+    "time(6)",
+    "binary(4)",
+    "varbinary(9)",
+    "bit(64)",
+    "integer NOT NULL",
+]
 NARROW_KEYS = [
-    "tinyint", "tinyint(1)", "int(6) zerofill", "bit(1)", "bit(9)", "year", "time", "datetime(3)",
-    "enum('sad','ok','so ''happy''','Ünïcode','1','')", "set('a','b','c d','é')",
-]  # fmt: skip
+    "tinyint",
+    "tinyint(1)",
+    "int(6) zerofill",
+    "bit(1)",
+    "bit(9)",
+    "year",
+    "time",
+    "datetime(3)",
+    "enum('sad','ok','so ''happy''','Ünïcode','1','')",
+    "set('a','b','c d','é')",
+]
 _TEXT_CONDITIONS = [
-    "{c} LIKE '%a%' OR {c} NOT LIKE '\\\\%_%'", "{c} <> ':epoch' AND {c} <> '%(epoch)s' OR {c} = 'a:b'",
+    "{c} LIKE '%a%' OR {c} NOT LIKE '\\\\%_%'",
+    "{c} <> ':epoch' AND {c} <> '%(epoch)s' OR {c} = 'a:b'",
     "coalesce({c}, '?') <> \"a;b\" AND {c} NOT REGEXP '^x{{2,}}'",
     "{c} IN ('', 'null', 'a''b', 'a\\'b') OR {c} > 'b;--'",
-    "char_length({c}) % 2 = 0", "concat({c}, '%') LIKE '%a%' OR binary {c} < 'b'",
-]  # fmt: skip
+    "char_length({c}) % 2 = 0",
+    "concat({c}, '%') LIKE '%a%' OR binary {c} < 'b'",
+]
 CONDITIONS = {
     "varchar": _TEXT_CONDITIONS,
     "text": _TEXT_CONDITIONS,
-    "integer": ["{c} % 3 <> 0", "{c} LIKE '%1%' OR {c} <= 0", "{c} BETWEEN -5 AND 1000000", "NOT {c} = 0", "{c} div 2",
-                "CASE WHEN {c} > 0 THEN {c} * 2 > 5 ELSE true END"],
+    "integer": [
+        "{c} % 3 <> 0",
+        "{c} LIKE '%1%' OR {c} <= 0",
+        "{c} BETWEEN -5 AND 1000000",
+        "NOT {c} = 0",
+        "{c} div 2",
+        "CASE WHEN {c} > 0 THEN {c} * 2 > 5 ELSE true END",
+    ],
     "tinyint": ["{c}", "NOT {c}", "{c} IS NOT TRUE", "{c} <=> NULL"],
     "json": ["json_extract({c}, '$.a') IS NULL OR {c} <> '[]'", "json_length({c}) > 0"],
     "datetime": ["{c} > '2000-01-01 00:00:00'", "extract(year FROM {c}) <> 1969", "{c} IS NOT NULL"],
@@ -119,7 +185,7 @@ CONDITIONS = {
     "unsigned": ["{c} > 1 OR {c} <= 0", "{c} MOD 2"],
     "set": ["find_in_set('a', {c})"],
     "bit": ["{c} + 0 < 44 OR {c} IS NULL"],
-}  # fmt: skip
+}
 
 
 def base(sql_type: str) -> str:
@@ -136,16 +202,29 @@ def formula(rng: Random, base: str) -> str | None:
     chance = Chance.of(rng, years=(1, 1969, 2023, 2024))
     word, n, clock, day = chance.word, chance.number, chance.clock, chance.day
     others = {
-        "integer": str(n), "bigint": str(n), "smallint": str(n), "mediumint": str(n), "unsigned": str(abs(n)),
-        "decimal": f"{n}.{rng.choice([0, 5, 25, 50])}", "float": f"{n}.5", "double": f"{n}.25",
-        "varchar": word, "char": word.strip(" "), "text": word, "longtext": word,
+        "integer": str(n),
+        "bigint": str(n),
+        "smallint": str(n),
+        "mediumint": str(n),
+        "unsigned": str(abs(n)),
+        "decimal": f"{n}.{rng.choice([0, 5, 25, 50])}",
+        "float": f"{n}.5",
+        "double": f"{n}.25",
+        "varchar": word,
+        "char": word.strip(" "),
+        "text": word,
+        "longtext": word,
         "latin1": "".join(c for c in word if c.encode("cp1252", "ignore")),
-        "date": day, "datetime": f"{day} {clock[:8]}", "time": clock,
+        "date": day,
+        "datetime": f"{day} {clock[:8]}",
+        "time": clock,
         "timestamp": f"{max(1971, int(day[:4]))}{day[4:]} {clock}",
-        "binary": f"0x{abs(n):04x}", "varbinary": f"0x{word.encode()[:9].hex()}",
-        "uuid": str(_uuid(n)), "inet4": f"10.0.0.{abs(n) % 256}",
+        "binary": f"0x{abs(n):04x}",
+        "varbinary": f"0x{word.encode()[:9].hex()}",
+        "uuid": str(_uuid(n)),
+        "inet4": f"10.0.0.{abs(n) % 256}",
         "json": f'{{"a": {n}}}',
-    }  # fmt: skip
+    }
     return others.get(base)
 
 
@@ -162,10 +241,16 @@ def set_up(place: Place) -> str:
 
 
 MYSQL_POOL = Pool(
-    values=_NUMBERS | _TIMES | _STRINGS, not_null=frozenset({"integer NOT NULL", "varchar(12) NOT NULL"}),
-    wide_keys=WIDE_KEYS, narrow_keys=NARROW_KEYS, base=base, conditions=CONDITIONS, formula=formula, set_up=set_up,
+    values=_NUMBERS | _TIMES | _STRINGS,
+    not_null=frozenset({"integer NOT NULL", "varchar(12) NOT NULL"}),
+    wide_keys=WIDE_KEYS,
+    narrow_keys=NARROW_KEYS,
+    base=base,
+    conditions=CONDITIONS,
+    formula=formula,
+    set_up=set_up,
     # no name may end with a blank, and names that differ by case alone are one
     names=[name for name in ODD_NAMES if name == name.rstrip() and name != "X"],
-)  # fmt: skip
+)
 _MARIA_VALUES = {**MYSQL_POOL.values, "time(6)": [*_TIMES["time(6)"], "838:59:59.999999"], **_MORE}
 MARIA_POOL = replace(MYSQL_POOL, values=_MARIA_VALUES, wide_keys=[*WIDE_KEYS, *_MORE])

@@ -33,10 +33,13 @@ def strategy_of(name: str, place: Place) -> Any:
     if name == "ts_spark":
         return stamped(place, "ts", replica="spark", **small)
     plain: dict[str, Any] = {
-        "id_rcs": {"type": "id_rcs", **small}, "digest": {"type": "id_rcs", "replica": "digest", **small},
-        "hash": {"type": "id_rcs", "buckets": "hash", **small}, "none": {"type": "id_rcs", **small},
-        "remote": {"type": "tlcs", "checksums": "remote", **small}, "id": {"type": "id", **small},
-    }  # fmt: skip
+        "id_rcs": {"type": "id_rcs", **small},
+        "digest": {"type": "id_rcs", "replica": "digest", **small},
+        "hash": {"type": "id_rcs", "buckets": "hash", **small},
+        "none": {"type": "id_rcs", **small},
+        "remote": {"type": "tlcs", "checksums": "remote", **small},
+        "id": {"type": "id", **small},
+    }
     return plain.get(name, name)
 
 
@@ -48,9 +51,15 @@ class Captured:
     """
 
     def __init__(
-        self, place: Place, folder: Path, name: str, spark: SparkSession, *,
-        more_sinks: Mapping[str, Any] | None = None, **more: Any,
-    ) -> None:  # fmt: skip
+        self,
+        place: Place,
+        folder: Path,
+        name: str,
+        spark: SparkSession,
+        *,
+        more_sinks: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> None:
         self.sinks = {"changes": {"type": "jsonl", "path": "out/changes"}, **(more_sinks or {})}
         self.place, self.folder, self.spark, self.name = place, folder, spark, name
         place.sql(TABLE.format(at=word(place, AT), key="" if name == "none" else "PRIMARY KEY"))
@@ -58,9 +67,7 @@ class Captured:
             region = "US" if i % 4 == 0 else "EU"
             place.sql(f"INSERT INTO t (id, a, b, c, region) VALUES ({i}, 'a{i}', 'b{i}', {i}, '{region}')")
         key = {"key": "none", "columns": ["id", "a", "b"]} if name == "none" else {"columns": ["a", "b"]}
-        self.table = {
-            "name": "s", "table": place.table("t"), "strategy": strategy_of(name, place), **key, **more,
-        }  # fmt: skip
+        self.table = {"name": "s", "table": place.table("t"), "strategy": strategy_of(name, place), **key, **more}
         self.project = opened(self.data, folder, spark)
         self.read = 0
         time.sleep(SETTLE)

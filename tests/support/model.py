@@ -50,13 +50,26 @@ class Model:
     """
 
     steps_known: tuple[str, ...] = (
-        "insert", "insert", "update", "update", "delete", "rekey", "swap", "replace", "there_and_back",
-    )  # fmt: skip
+        "insert",
+        "insert",
+        "update",
+        "update",
+        "delete",
+        "rekey",
+        "swap",
+        "replace",
+        "there_and_back",
+    )
 
     def __init__(
-        self, place: Place, rng: Random, name: str, columns: Mapping[str, str], key: Sequence[str],
+        self,
+        place: Place,
+        rng: Random,
+        name: str,
+        columns: Mapping[str, str],
+        key: Sequence[str],
         services: Mapping[str, Service] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.place, self.rng, self.name, self.key = place, rng, name, tuple(key)
         self.shapes = {column: SHAPES[shape] for column, shape in columns.items()}
         self.services = dict(services or {})

@@ -64,9 +64,16 @@ class Copy(ABC):
     """
 
     def __init__(
-        self, url: str, table: str, key: Sequence[str], columns: Sequence[str] | None = None, where: str = "",
-        name: str = "", unique: Sequence[str] = (), texts: Collection[str] = (),
-    ):  # fmt: skip
+        self,
+        url: str,
+        table: str,
+        key: Sequence[str],
+        columns: Sequence[str] | None = None,
+        where: str = "",
+        name: str = "",
+        unique: Sequence[str] = (),
+        texts: Collection[str] = (),
+    ):
         self.place, self.table, self.key, self.where = place_of(url), table, list(key), where or "true"
         self.name = "copy_" + hashlib.sha256(f"{table} {name}".encode()).hexdigest()[:20]
         self.texts = frozenset(texts)

@@ -31,25 +31,62 @@ MORE_VALUES: dict[str, list[str]] = {
     'varchar(9) COLLATE "POSIX"': ["", "a", "A", "b'c", "%"],
 }
 MORE_OF = {
-    "time[]": ["{00:00:00}"], "timetz[]": ["{24:00:00+00}"], "uuid[]": ["{}"], "interval[]": ['{"24:00:00","1 day"}'],
-    "inet[]": ["{10.0.0.1}"], "cents[]": ["{1.50}"],
-}  # fmt: skip
+    "time[]": ["{00:00:00}"],
+    "timetz[]": ["{24:00:00+00}"],
+    "uuid[]": ["{}"],
+    "interval[]": ['{"24:00:00","1 day"}'],
+    "inet[]": ["{10.0.0.1}"],
+    "cents[]": ["{1.50}"],
+}
 VALUES_OF = {t: [*values, *MORE_OF.get(t, ())] for t, values in {**VALUES, **MORE_VALUES}.items()}
 NOT_NULL = frozenset({"needed", '"Needed.text"'})
 
 # Types whose values come out of a formula, so that there are enough keys; other key types take what the pool has.
 WIDE_KEYS = [
-    "integer", "bigint", "counter", "text", "varchar(20)", "citext", 'text COLLATE "C"',
-    'text COLLATE "pg_c_utf8"', "uuid",
-    "numeric", "numeric(12,2)", "date", "timestamp", "timestamptz", "bytea", "character(5)", "double precision",
+    "integer",
+    "bigint",
+    "counter",
+    "text",
+    "varchar(20)",
+    "citext",
+    'text COLLATE "C"',
+    'text COLLATE "pg_c_utf8"',
+    "uuid",
+    "numeric",
+    "numeric(12,2)",
+    "date",
+    "timestamp",
+    "timestamptz",
+    "bytea",
+    "character(5)",
+    "double precision",
     "real",
-    "inet", "time", "money", "name", "smallint", "bit varying(9)", "oid",
-]  # fmt: skip
+    "inet",
+    "time",
+    "money",
+    "name",
+    "smallint",
+    "bit varying(9)",
+    "oid",
+]
 NARROW_KEYS = [
-    "boolean", '"Mo""od"', '"char"', "timetz", "cidr", "macaddr", "macaddr8", "pg_lsn", "xid8", "cents", "code",
+    "boolean",
+    '"Mo""od"',
+    '"char"',
+    "timetz",
+    "cidr",
+    "macaddr",
+    "macaddr8",
+    "pg_lsn",
+    "xid8",
+    "cents",
+    "code",
     "bpchar",
-    "bit(4)", "time(0)", "stamp", "needed",
-]  # fmt: skip
+    "bit(4)",
+    "time(0)",
+    "stamp",
+    "needed",
+]
 
 
 def base(sql_type: str) -> str:
@@ -88,12 +125,20 @@ def formula(rng: Random, base: str) -> str | None:
 
 CONDITIONS = {
     "text": [
-        "{c} LIKE '%a%' OR {c} NOT LIKE '\\%_%'", "{c} <> ':epoch' AND {c} <> '%(epoch)s' OR {c} = 'a:b'",
-        "coalesce({c}, '?') <> '?' AND {c} !~ '^x{{2,}}'", "{c} IN ('', 'null', 'a''b') OR {c} > 'b;--'",
-        "length({c}) % 2 = 0", "{c}::text LIKE '%' || 'a' || '%' OR {c} < 'b'",
+        "{c} LIKE '%a%' OR {c} NOT LIKE '\\%_%'",
+        "{c} <> ':epoch' AND {c} <> '%(epoch)s' OR {c} = 'a:b'",
+        "coalesce({c}, '?') <> '?' AND {c} !~ '^x{{2,}}'",
+        "{c} IN ('', 'null', 'a''b') OR {c} > 'b;--'",
+        "length({c}) % 2 = 0",
+        "{c}::text LIKE '%' || 'a' || '%' OR {c} < 'b'",
     ],
-    "integer": ["{c} % 3 <> 0", "{c}::text LIKE '%1%' OR {c} <= 0", "{c} BETWEEN -5 AND 1000000", "NOT {c} = 0",
-                "CASE WHEN {c} > 0 THEN {c}::bigint * 2 > 5 ELSE true END"],
+    "integer": [
+        "{c} % 3 <> 0",
+        "{c}::text LIKE '%1%' OR {c} <= 0",
+        "{c} BETWEEN -5 AND 1000000",
+        "NOT {c} = 0",
+        "CASE WHEN {c} > 0 THEN {c}::bigint * 2 > 5 ELSE true END",
+    ],
     "boolean": ["{c}", "NOT {c}", "{c} IS NOT TRUE"],
     "jsonb": ["{c} ? 'a' OR {c} = '[]'", "({c} -> 'a')::text <> '1' OR {c} @> '{{}}'", "{c} ?| array['a', 'b']"],
     "timestamp": ["{c} > '2000-01-01 00:00:00'::timestamp", "{c} = 'infinity' OR extract(year FROM {c}) <> 1969"],
@@ -102,7 +147,7 @@ CONDITIONS = {
     "numeric": ["{c} <> 0 AND {c} IS NOT NULL"],
     "integer[]": ["{c}[1] = 1 OR 2 = ANY({c})", "cardinality({c}) > 0 AND {c} <> '{{1,2}}'::int4[]"],
     '"Mo""od"': ["{c} > 'sad' OR {c} IS NULL"],
-}  # fmt: skip
+}
 
 
 def set_up(place: Place) -> str:
@@ -112,7 +157,15 @@ def set_up(place: Place) -> str:
 
 
 PG_POOL = Pool(
-    values=VALUES_OF, not_null=NOT_NULL, wide_keys=WIDE_KEYS, narrow_keys=NARROW_KEYS, base=base,
-    conditions=CONDITIONS, formula=formula, set_up=set_up, names=ODD_NAMES, unique="DEFERRABLE INITIALLY DEFERRED",
+    values=VALUES_OF,
+    not_null=NOT_NULL,
+    wide_keys=WIDE_KEYS,
+    narrow_keys=NARROW_KEYS,
+    base=base,
+    conditions=CONDITIONS,
+    formula=formula,
+    set_up=set_up,
+    names=ODD_NAMES,
+    unique="DEFERRABLE INITIALLY DEFERRED",
     loose_key="NULLS NOT DISTINCT",
-)  # fmt: skip
+)

@@ -271,10 +271,15 @@ class Queries:
         )
         among = f"IN (SELECT {inner}.f FROM {self._table()} AS {inner} WHERE {inner}.v > {number})"
         made = {
-            "v": f"{alias}.v > {number}", "null": f"{alias}.f IS NULL", "exists": some, "not exists": f"NOT {some}",
-            "in": f"{alias}.id {among}", "not in": f"{alias}.f NOT {among}", "or": f"({some} OR {alias}.v < {number})",
+            "v": f"{alias}.v > {number}",
+            "null": f"{alias}.f IS NULL",
+            "exists": some,
+            "not exists": f"NOT {some}",
+            "in": f"{alias}.id {among}",
+            "not in": f"{alias}.f NOT {among}",
+            "or": f"({some} OR {alias}.v < {number})",
             "scalar": f"({self._scalar(alias)}) < {number % 4}",
-        }  # fmt: skip
+        }
         return made[kind]
 
     def _scalar(self, alias: str) -> str:

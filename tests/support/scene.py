@@ -64,9 +64,17 @@ class Scene:
     key: tuple[str, ...] = ("id",)
 
     def __init__(
-        self, url: str, folder: Path, strategy: str | dict[str, Any], spark: SparkSession, *,
-        sinks: dict[str, Any] | None = None, state: str = "", source_url: str = "", **more: Any,
-    ) -> None:  # fmt: skip
+        self,
+        url: str,
+        folder: Path,
+        strategy: str | dict[str, Any],
+        spark: SparkSession,
+        *,
+        sinks: dict[str, Any] | None = None,
+        state: str = "",
+        source_url: str = "",
+        **more: Any,
+    ) -> None:
         self.place, self.folder, self.spark = place_of(url), folder, spark
         self.sinks = sinks or {"changes": {"type": "jsonl", "path": "out/changes"}}
         how = WAYS.get(strategy) if isinstance(strategy, str) else None

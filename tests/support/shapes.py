@@ -48,7 +48,7 @@ SHAPES: Mapping[str, Shape] = {
     "day": Shape("date", "date", [dt.date(2024, 2, 29), dt.date(1970, 1, 1), dt.date(9999, 12, 31)], str),
     "moment": Shape("timestamp", "datetime(6)", [*_CLOCKS, dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31)], _moment),
     "instant": Shape("timestamptz", "timestamp(6) NULL", _CLOCKS, lambda value: _moment(value) + "Z"),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _WIRE = {
-    "boolean": "boolean", "int16": "smallint", "int32": "int", "int64": "bigint",
-    "uint64": "decimal(20,0)", "float32": "float", "float64": "double", "binary": "binary",
-}  # fmt: skip
+    "boolean": "boolean",
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "uint64": "decimal(20,0)",
+    "float32": "float",
+    "float64": "double",
+    "binary": "binary",
+}
 
 
 def header_of(

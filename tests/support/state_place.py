@@ -65,10 +65,21 @@ def header(seq: int, *, epoch: int = 100, fingerprint: str = "") -> BatchHeader:
     """A batch of the stream with every field set."""
     array = Travel("array", element=Travel("decimal", 10, 2))
     return BatchHeader(
-        STREAM, epoch, seq, 1_700_000_000_123, {"c": 2, "d": 1}, ("changes", "lake"), fingerprint or f"f{seq}", "shop",
-        "public.orders", "id_rcs", "range", ("id",), (("id", Travel("int64")), ("tags \u0000\u00e9'\"", array)),
+        STREAM,
+        epoch,
+        seq,
+        1_700_000_000_123,
+        {"c": 2, "d": 1},
+        ("changes", "lake"),
+        fingerprint or f"f{seq}",
+        "shop",
+        "public.orders",
+        "id_rcs",
+        "range",
+        ("id",),
+        (("id", Travel("int64")), ("tags \u0000\u00e9'\"", array)),
         {"files": [{"path": "a", "size": 3}]},
-    )  # fmt: skip
+    )
 
 
 @contextmanager

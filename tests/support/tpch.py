@@ -43,67 +43,99 @@ TABLES: dict[str, str] = {
         "l_linestatus text NOT NULL, l_shipdate date NOT NULL, l_commitdate date, l_receiptdate date, "
         "l_shipinstruct text, l_shipmode text NOT NULL, l_comment text, PRIMARY KEY (l_orderkey, l_linenumber)"
     ),
-}  # fmt: skip
+}
 INDEXES = ("lineitem (l_partkey, l_suppkey)", "orders (o_custkey)", "customer (c_nationkey)", "supplier (s_nationkey)")
 STAMP = "at"
 REVENUE = "SUM(l_extendedprice * (1 - l_discount)) AS revenue"
 # By number: the query without what orders its result, and its key, which is empty where it has one row.
 QUERIES: dict[int, tuple[str, list[str]]] = {
-    1: ("""SELECT l_returnflag, l_linestatus, SUM(l_quantity) AS sum_qty, SUM(l_extendedprice) AS sum_base_price,
+    1: (
+        """SELECT l_returnflag, l_linestatus, SUM(l_quantity) AS sum_qty, SUM(l_extendedprice) AS sum_base_price,
         SUM(l_extendedprice * (1 - l_discount)) AS sum_disc_price, AVG(l_quantity) AS avg_qty, COUNT(*) AS count_order
         FROM public.lineitem WHERE l_shipdate <= DATE '1998-12-01' - INTERVAL '90' DAY
-        GROUP BY l_returnflag, l_linestatus""", ["l_returnflag", "l_linestatus"]),
-    3: (f"""SELECT l_orderkey, {REVENUE}, o_orderdate, o_shippriority
+        GROUP BY l_returnflag, l_linestatus""",
+        ["l_returnflag", "l_linestatus"],
+    ),
+    3: (
+        f"""SELECT l_orderkey, {REVENUE}, o_orderdate, o_shippriority
         FROM public.customer, public.orders, public.lineitem
         WHERE c_mktsegment = 'BUILDING' AND c_custkey = o_custkey AND l_orderkey = o_orderkey
           AND o_orderdate < DATE '1995-03-15' AND l_shipdate > DATE '1995-03-15'
-        GROUP BY l_orderkey, o_orderdate, o_shippriority""", ["l_orderkey", "o_orderdate", "o_shippriority"]),
-    4: ("""SELECT o_orderpriority, COUNT(*) AS order_count FROM public.orders
+        GROUP BY l_orderkey, o_orderdate, o_shippriority""",
+        ["l_orderkey", "o_orderdate", "o_shippriority"],
+    ),
+    4: (
+        """SELECT o_orderpriority, COUNT(*) AS order_count FROM public.orders
         WHERE o_orderdate >= DATE '1993-07-01' AND o_orderdate < DATE '1993-07-01' + INTERVAL '3' MONTH
           AND EXISTS (SELECT 1 FROM public.lineitem WHERE l_orderkey = o_orderkey AND l_commitdate < l_receiptdate)
-        GROUP BY o_orderpriority""", ["o_orderpriority"]),
-    5: (f"""SELECT n_name, {REVENUE}
+        GROUP BY o_orderpriority""",
+        ["o_orderpriority"],
+    ),
+    5: (
+        f"""SELECT n_name, {REVENUE}
         FROM public.customer, public.orders, public.lineitem, public.supplier, public.nation, public.region
         WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey AND l_suppkey = s_suppkey AND c_nationkey = s_nationkey
           AND s_nationkey = n_nationkey AND n_regionkey = r_regionkey AND r_name = 'ASIA'
-          AND o_orderdate >= DATE '1994-01-01' AND o_orderdate < DATE '1995-01-01' GROUP BY n_name""", ["n_name"]),
-    6: ("""SELECT SUM(l_extendedprice * l_discount) AS revenue FROM public.lineitem
+          AND o_orderdate >= DATE '1994-01-01' AND o_orderdate < DATE '1995-01-01' GROUP BY n_name""",
+        ["n_name"],
+    ),
+    6: (
+        """SELECT SUM(l_extendedprice * l_discount) AS revenue FROM public.lineitem
         WHERE l_shipdate >= DATE '1994-01-01' AND l_shipdate < DATE '1995-01-01'
-          AND l_discount BETWEEN 0.05 AND 0.07 AND l_quantity < 24""", []),
-    9: ("""SELECT nation, o_year, SUM(amount) AS sum_profit FROM (
+          AND l_discount BETWEEN 0.05 AND 0.07 AND l_quantity < 24""",
+        [],
+    ),
+    9: (
+        """SELECT nation, o_year, SUM(amount) AS sum_profit FROM (
           SELECT n_name AS nation, EXTRACT(year FROM o_orderdate) AS o_year,
             l_extendedprice * (1 - l_discount) - ps_supplycost * l_quantity AS amount
           FROM public.part, public.supplier, public.lineitem, public.partsupp, public.orders, public.nation
           WHERE s_suppkey = l_suppkey AND ps_suppkey = l_suppkey AND ps_partkey = l_partkey AND p_partkey = l_partkey
             AND o_orderkey = l_orderkey AND s_nationkey = n_nationkey AND p_name LIKE '%green%') AS profit
-        GROUP BY nation, o_year""", ["nation", "o_year"]),
-    10: (f"""SELECT c_custkey, c_name, {REVENUE}, c_acctbal, n_name, c_address, c_phone, c_comment
+        GROUP BY nation, o_year""",
+        ["nation", "o_year"],
+    ),
+    10: (
+        f"""SELECT c_custkey, c_name, {REVENUE}, c_acctbal, n_name, c_address, c_phone, c_comment
         FROM public.customer, public.orders, public.lineitem, public.nation
         WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey AND o_orderdate >= DATE '1993-10-01'
           AND o_orderdate < DATE '1993-10-01' + INTERVAL '3' MONTH AND l_returnflag = 'R' AND c_nationkey = n_nationkey
-        GROUP BY c_custkey, c_name, c_acctbal, c_phone, n_name, c_address, c_comment""", ["c_custkey"]),
-    12: ("""SELECT l_shipmode,
+        GROUP BY c_custkey, c_name, c_acctbal, c_phone, n_name, c_address, c_comment""",
+        ["c_custkey"],
+    ),
+    12: (
+        """SELECT l_shipmode,
           SUM(CASE WHEN o_orderpriority IN ('1-URGENT', '2-HIGH') THEN 1 ELSE 0 END) AS high_line_count,
           SUM(CASE WHEN o_orderpriority NOT IN ('1-URGENT', '2-HIGH') THEN 1 ELSE 0 END) AS low_line_count
         FROM public.orders, public.lineitem
         WHERE o_orderkey = l_orderkey AND l_shipmode IN ('MAIL', 'SHIP') AND l_commitdate < l_receiptdate
           AND l_shipdate < l_commitdate AND l_receiptdate >= DATE '1994-01-01' AND l_receiptdate < DATE '1995-01-01'
-        GROUP BY l_shipmode""", ["l_shipmode"]),
-    13: ("""SELECT c_count, COUNT(*) AS custdist FROM (
+        GROUP BY l_shipmode""",
+        ["l_shipmode"],
+    ),
+    13: (
+        """SELECT c_count, COUNT(*) AS custdist FROM (
           SELECT c_custkey, COUNT(o_orderkey) AS c_count
           FROM public.customer
           LEFT JOIN public.orders ON c_custkey = o_custkey AND o_comment NOT LIKE '%special%requests%'
-          GROUP BY c_custkey) AS c_orders GROUP BY c_count""", ["c_count"]),
-    18: ("""SELECT c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice, SUM(l_quantity) AS quantity
+          GROUP BY c_custkey) AS c_orders GROUP BY c_count""",
+        ["c_count"],
+    ),
+    18: (
+        """SELECT c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice, SUM(l_quantity) AS quantity
         FROM public.customer, public.orders, public.lineitem
         WHERE o_orderkey IN (SELECT l_orderkey FROM public.lineitem GROUP BY l_orderkey HAVING SUM(l_quantity) > 250)
           AND c_custkey = o_custkey AND o_orderkey = l_orderkey
         GROUP BY c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice""",
-        ["c_name", "c_custkey", "o_orderkey", "o_orderdate", "o_totalprice"]),
-}  # fmt: skip
+        ["c_name", "c_custkey", "o_orderkey", "o_orderdate", "o_totalprice"],
+    ),
+}
 # Those with LIMIT, as the benchmark has them; ORDER BY ends in the key.
-LIMITED = {3: "revenue DESC, o_orderdate, l_orderkey, o_shippriority", 10: "revenue DESC, c_custkey",
-           18: "o_totalprice DESC, o_orderdate, c_name, c_custkey, o_orderkey"}  # fmt: skip
+LIMITED = {
+    3: "revenue DESC, o_orderdate, l_orderkey, o_shippriority",
+    10: "revenue DESC, c_custkey",
+    18: "o_totalprice DESC, o_orderdate, c_name, c_custkey, o_orderkey",
+}
 
 
 def generator() -> str | None:
@@ -147,10 +179,18 @@ def _insert(place: Place, into: str, lines: Sequence[str]) -> None:
 
 
 # What a refresh says otherwise than PostgreSQL: the clock, some rows by chance, a text made longer, an earlier day.
-FIRST_WORDS = ("clock_timestamp()", "WHERE ctid IN (SELECT ctid FROM {table} ORDER BY md5({key}::text || '{seed}') "
-               "LIMIT {n})", "{0} || '{1}'", "{0} - {1}")  # fmt: skip
-FAMILY_WORDS = ("now(6)", "ORDER BY md5(concat({key}, '{seed}')) LIMIT {n}", "concat({0}, '{1}')",
-                "{0} - INTERVAL {1} DAY")  # fmt: skip
+FIRST_WORDS = (
+    "clock_timestamp()",
+    "WHERE ctid IN (SELECT ctid FROM {table} ORDER BY md5({key}::text || '{seed}') LIMIT {n})",
+    "{0} || '{1}'",
+    "{0} - {1}",
+)
+FAMILY_WORDS = (
+    "now(6)",
+    "ORDER BY md5(concat({key}, '{seed}')) LIMIT {n}",
+    "concat({0}, '{1}')",
+    "{0} - INTERVAL {1} DAY",
+)
 
 
 def refresh(rng: Random, place: Place) -> None:

@@ -28,8 +28,9 @@ SERVICES: Mapping[str, Service] = {
     "sum_of_row_2": Service("bigint", "bigint", "NULL"),
 }
 FLAGGED: Mapping[str, Service] = {
-    "updated": SERVICES["updated"], "gone": Service("boolean", "boolean", "{gone}", "{gone}"),
-}  # fmt: skip
+    "updated": SERVICES["updated"],
+    "gone": Service("boolean", "boolean", "{gone}", "{gone}"),
+}
 
 
 @dataclass(frozen=True)
@@ -90,15 +91,20 @@ Sees = Callable[[Known, Look], Iterable[Change]]
 def everything(known: Known, look: Look) -> Iterable[Change]:
     """What differs now from what was known, whoever changed it and how."""
     live = look.live()
-    yield from (Change(key, known.rows.get(key), row.record) for key, row in live.items()
-                if known.rows.get(key) != row.record)  # fmt: skip
+    yield from (
+        Change(key, known.rows.get(key), row.record) for key, row in live.items() if known.rows.get(key) != row.record
+    )
     yield from (Change(key, known.rows[key]) for key in known.rows.keys() - live.keys())
 
 
 def stamped(
-    known: Known, look: Look, *, keeps: str = "rows", by: Callable[[Row], int] = lambda row: row.touched,
+    known: Known,
+    look: Look,
+    *,
+    keeps: str = "rows",
+    by: Callable[[Row], int] = lambda row: row.touched,
     swept: bool = False,
-) -> Iterable[Change]:  # fmt: skip
+) -> Iterable[Change]:
     """What a time-stamp tells: of rows that still stand in the table and that were written since the last look.
 
     Args:
@@ -196,10 +202,13 @@ class Variant:
         Where a server does not show who writes, the user has to say how long a transaction takes.
         """
         called = {
-            o: [names.get(n, n) for n in value] if isinstance(value, list) else names.get(value, value)
-            if o in ("timestamp", "delete_flag", "checksum_column") else value
+            o: [names.get(n, n) for n in value]
+            if isinstance(value, list)
+            else names.get(value, value)
+            if o in ("timestamp", "delete_flag", "checksum_column")
+            else value
             for o, value in self.strategy.items()
-        }  # fmt: skip
+        }
         if "timestamp" not in called or called["timestamp"] == "xmin":
             return called
         return {**called, "margin": "1ms", **({} if kind == "postgresql" else {"lag": "2ms"})}
@@ -228,27 +237,47 @@ VARIANTS = (
     Variant("id-pages", {"type": "id", "pages_per_range": 1, "pace": {"per_second": 1000}}),
     Variant("id-in-turn", {"type": "id", "rows_per_range": 8, "per_poll": 6}, polls=8),
     Variant("tlcs", {"type": "tlcs", "rows_per_range": 4}, partial(summed, deletes=True, in_row=False), old=False),
-    Variant("tlcs-no-deletes", {"type": "tlcs", "deletes": False}, partial(summed, deletes=False, in_row=False),
-            old=False),
+    Variant(
+        "tlcs-no-deletes", {"type": "tlcs", "deletes": False}, partial(summed, deletes=False, in_row=False), old=False
+    ),
     Variant("tlcs-remote", {"type": "tlcs", "checksums": "remote", "rows_per_range": 4}, old=False),
-    Variant("tlcs-remote-no-deletes", {"type": "tlcs", "checksums": "remote", "deletes": False, "rows_per_range": 4},
-            partial(summed, deletes=False, in_row=False), old=False),
-    Variant("tlcs-in-row", {"type": "tlcs", "checksum_column": "sum_of_row", **_IN_ROW},
-            partial(summed, deletes=True, in_row=True), old=False, alone=True),
-    Variant("tlcs-in-row-no-deletes",
-            {"type": "tlcs", "checksum_column": "sum_of_row_2", "deletes": False, **_IN_ROW},
-            partial(summed, deletes=False, in_row=True), old=False, alone=True),
+    Variant(
+        "tlcs-remote-no-deletes",
+        {"type": "tlcs", "checksums": "remote", "deletes": False, "rows_per_range": 4},
+        partial(summed, deletes=False, in_row=False),
+        old=False,
+    ),
+    Variant(
+        "tlcs-in-row",
+        {"type": "tlcs", "checksum_column": "sum_of_row", **_IN_ROW},
+        partial(summed, deletes=True, in_row=True),
+        old=False,
+        alone=True,
+    ),
+    Variant(
+        "tlcs-in-row-no-deletes",
+        {"type": "tlcs", "checksum_column": "sum_of_row_2", "deletes": False, **_IN_ROW},
+        partial(summed, deletes=False, in_row=True),
+        old=False,
+        alone=True,
+    ),
     Variant("ts", _ts(), stamped),
     Variant("ts-swept", _ts(**_SWEPT), partial(stamped, swept=True)),
     Variant("ts-spark", _ts(replica="spark"), stamped),
     Variant("ts-spark-swept", _ts(replica="spark", rows_per_range=4, **_SWEPT), partial(stamped, swept=True)),
     Variant("ts-keys", _ts(replica="keys", **_SWEPT), partial(stamped, keeps="keys", swept=True), old=False),
-    Variant("ts-nothing", _ts(replica="none"), partial(stamped, keeps="nothing"), old=False,
-            restricted=False),
+    Variant("ts-nothing", _ts(replica="none"), partial(stamped, keeps="nothing"), old=False, restricted=False),
     Variant("ts-deletes-only", _ts(deletes="only"), gone_alone, old=False),
     Variant("ts-number", _ts("number", counter="table"), partial(stamped, by=_BORN), polls=2, overlap=True),
-    Variant("ts-number-nothing", _ts("number", counter="table", replica="none"),
-            partial(stamped, by=_BORN, keeps="nothing"), old=False, polls=2, overlap=True, restricted=False),
+    Variant(
+        "ts-number-nothing",
+        _ts("number", counter="table", replica="none"),
+        partial(stamped, by=_BORN, keeps="nothing"),
+        old=False,
+        polls=2,
+        overlap=True,
+        restricted=False,
+    ),
     Variant("ts-two", _ts(["rewritten", "created"]), stamped),
     Variant("ts-sometimes", _ts("sometimes", **_SWEPT), partial(stamped, swept=True)),
     Variant("ts-local", _ts("local", zone="+02:00"), stamped),
@@ -256,7 +285,7 @@ VARIANTS = (
     Variant("tdi", _flag("tdi"), stamped, flagged=True),
     Variant("tdi-purging", _flag("tdi", purge=True), stamped, flagged=True),
     Variant("atdi", _flag("atdi", create_index=True), stamped, flagged=True),
-)  # fmt: skip
+)
 
 
 class Stream:

@@ -84,9 +84,17 @@ class Watched:
     """
 
     def __init__(
-        self, place: Place, folder: Path, strategies: Mapping[str, Any], *, key: str = "integer PRIMARY KEY",
-        columns: str = COLUMNS, source_url: str = "", each: Mapping[str, dict[str, Any]] | None = None, **more: Any,
-    ) -> None:  # fmt: skip
+        self,
+        place: Place,
+        folder: Path,
+        strategies: Mapping[str, Any],
+        *,
+        key: str = "integer PRIMARY KEY",
+        columns: str = COLUMNS,
+        source_url: str = "",
+        each: Mapping[str, dict[str, Any]] | None = None,
+        **more: Any,
+    ) -> None:
         self.place, self.folder = place, folder
         place.sql(f"CREATE TABLE t (id {key}, {columns.format(at=word(place, AT))})")
         fixed = {"table": place.table("t"), "columns": ["v", "n"], "sinks": [], **more}

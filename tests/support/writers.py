@@ -57,10 +57,26 @@ def _pgbench(server: Any, place: Place, work: Work, folder: Path) -> Iterator[No
     file = folder / "work.pgbench"
     file.write_text(work.pgbench)
     command = [
-        str(server.bin / "pgbench"), "--no-vacuum", "--client", str(CLIENTS), "--time", "600",
-        "--rate", str(RATE), "--max-tries", "50",
-        "--file", str(file), "--host", server.host, "--port", str(server.port), "--username", "postgres", place.name,
-    ]  # fmt: skip
+        str(server.bin / "pgbench"),
+        "--no-vacuum",
+        "--client",
+        str(CLIENTS),
+        "--time",
+        "600",
+        "--rate",
+        str(RATE),
+        "--max-tries",
+        "50",
+        "--file",
+        str(file),
+        "--host",
+        server.host,
+        "--port",
+        str(server.port),
+        "--username",
+        "postgres",
+        place.name,
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         yield

@@ -23,8 +23,9 @@ def told(place: Place, conn: Any, query: str) -> str:
     return repr([bytes(x) if isinstance(x, memoryview) else x for (x,) in place.run(conn, query)])
 
 
-def functions_of(texts: Collection[str], scalars: Collection[str], place: Place, dialect: str,
-                 known: Collection[str]) -> set[str]:  # fmt: skip
+def functions_of(
+    texts: Collection[str], scalars: Collection[str], place: Place, dialect: str, known: Collection[str]
+) -> set[str]:
     """Asks for each expression over table v both ways; which functions they call.
 
     Args:

@@ -217,8 +217,10 @@ def test_a_scan_is_parted_where_connections_see_one_snapshot() -> None:
     }
     passes = {name: strategy.cut.passes(known, 2) for name, strategy in made.items()}
     assert {name: [len(own) for own in found] for name, found in passes.items()} == {
-        "parted": [1, 1], "view": [1], "each its own state": [1],
-    }  # fmt: skip
+        "parted": [1, 1],
+        "view": [1],
+        "each its own state": [1],
+    }
     assert ["ctid" in own[0].sql for own in passes["parted"]] == [True, True]
     fetched = {
         name: [s.sql for s in one.cut.shared(partial(one.images, typed=False), known, 2)] for name, one in made.items()

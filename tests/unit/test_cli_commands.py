@@ -27,9 +27,20 @@ tables:
   - {source: shop, table: public.orders, strategy: id_rcs}
 """
 COMMANDS = (
-    "init", "check", "advise", "explain", "prepare", "run", "status", "changes", "verify", "retire", "reset", "schema",
+    "init",
+    "check",
+    "advise",
+    "explain",
+    "prepare",
+    "run",
+    "status",
+    "changes",
+    "verify",
+    "retire",
+    "reset",
+    "schema",
     "demo",
-)  # fmt: skip
+)
 
 
 @pytest.fixture
@@ -61,7 +72,7 @@ def test_every_command_has_the_common_options(cli: Cli, command: str) -> None:
 
 @pytest.mark.parametrize(
     ("typed", "meant"), [(["chek"], "check"), (["verfy"], "verify"), (["run", "--onse"], "--once")]
-)  # fmt: skip
+)
 def test_a_mistyped_name_is_told_what_was_meant(cli: Cli, typed: list[str], meant: str) -> None:
     ran = cli(*typed)
     assert ran.code == 2
@@ -100,8 +111,10 @@ def test_schema_is_json(cli: Cli) -> None:
 def test_init_writes_where_it_is_told_and_says_how_to_go_on(cli: Cli, workspace: Path) -> None:
     said = []
     for command, file in (
-        (["init"], "qbcd.yaml"), (["init", "a b"], "a b/qbcd.yaml"), (["init", "-c", "sub/my.yaml"], "sub/my.yaml"),
-    ):  # fmt: skip
+        (["init"], "qbcd.yaml"),
+        (["init", "a b"], "a b/qbcd.yaml"),
+        (["init", "-c", "sub/my.yaml"], "sub/my.yaml"),
+    ):
         ran = cli(*command)
         assert (ran.code, ran.out) == (0, f"wrote {file}\n")
         assert (workspace / file).read_text() == TEMPLATE
@@ -196,8 +209,12 @@ def test_an_error_is_one_message_with_its_remedy(cli: Cli, monkeypatch: pytest.M
     as_json = cli("init", "--json")
     assert as_json.code == 3
     assert as_json.data == {
-        "error": "no right to write", "remedy": "GRANT it", "stream": "orders", "where": "", "exit_code": 3,
-    }  # fmt: skip
+        "error": "no right to write",
+        "remedy": "GRANT it",
+        "stream": "orders",
+        "where": "",
+        "exit_code": 3,
+    }
     assert "Traceback" not in ran.err
     assert "Traceback" in cli("init", "-v").err
 

@@ -61,8 +61,9 @@ def test_what_is_wrong_with_a_stream_is_told_once() -> None:
         f"{both}; changes: 3 attempts, last 1 min ago; lake: 1 attempt, last 1 min ago"
     ]
     assert told("no route", lake=down) == [
-        "stream s: no route", "stream s: sink lake: it is down (1 attempt, last 1 min ago)",
-    ]  # fmt: skip
+        "stream s: no route",
+        "stream s: sink lake: it is down (1 attempt, last 1 min ago)",
+    ]
     assert told("", lake=down) == ["stream s: sink lake: it is down (1 attempt, last 1 min ago)"]
     assert told("") == []
 
@@ -77,7 +78,7 @@ def test_cost() -> None:
 
 @pytest.mark.parametrize(
     ("codes", "code"), [([], 0), ([0, 0], 0), ([0, 2], 2), ([2, 1], 1), ([1, 3, 2], 3), ([0, 4], 4)]
-)  # fmt: skip
+)
 def test_worst_exit_code(codes: list[int], code: int) -> None:
     assert worst(codes) == code
 
@@ -93,13 +94,21 @@ def test_results_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_secrets_of_sinks_and_spark_are_masked() -> None:
-    config = config_from_dict({
-        "version": 1, "sources": {"shop": {"url": "postgresql://u@127.0.0.1/shop"}},
-        "spark": {"conf": {"spark.hadoop.fs.s3a.access_key": SecretStr("s3-hidden"), "spark.app.name": "plain",
-                           "spark.security.credentials.hive.enabled": "false"}},
-        "sinks": {"changes": {"type": "jsonl", "path": "out"}},
-        "tables": [{"source": "shop", "table": "public.t", "strategy": "id_rcs", "sinks": ["changes"]}],
-    })  # fmt: skip
+    config = config_from_dict(
+        {
+            "version": 1,
+            "sources": {"shop": {"url": "postgresql://u@127.0.0.1/shop"}},
+            "spark": {
+                "conf": {
+                    "spark.hadoop.fs.s3a.access_key": SecretStr("s3-hidden"),
+                    "spark.app.name": "plain",
+                    "spark.security.credentials.hive.enabled": "false",
+                }
+            },
+            "sinks": {"changes": {"type": "jsonl", "path": "out"}},
+            "tables": [{"source": "shop", "table": "public.t", "strategy": "id_rcs", "sinks": ["changes"]}],
+        }
+    )
     assert _secrets(config) == ["s3-hidden"]
     nested = {"auth": {"password": "one"}, "credentials": ["two", {"x": "three"}], "y": "four"}
     assert list(_called_secrets(nested)) == ["one", "two", "three"]

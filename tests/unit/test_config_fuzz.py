@@ -30,17 +30,36 @@ KEYS = st.sampled_from(
 )
 SECRET = "${env:SHOP_PASSWORD}"
 TEXTS = [
-    "1", "shop", "orders", "changes", "jsonl", "console", "mds", "id_rcs", "ts", "tdi", "tlcs", "id", "30s", "xmin",
-    "UTC", "anydb://h/d", "${x}", "s3://x",
-    SECRET, f"a{SECRET}", f"anydb://u:{SECRET}@h/d", f"{SECRET}://h", f"anydb://{SECRET}", f"anydb://u:{CANARY}@h/d",
+    "1",
+    "shop",
+    "orders",
+    "changes",
+    "jsonl",
+    "console",
+    "mds",
+    "id_rcs",
+    "ts",
+    "tdi",
+    "tlcs",
+    "id",
+    "30s",
+    "xmin",
+    "UTC",
+    "anydb://h/d",
+    "${x}",
+    "s3://x",
+    SECRET,
+    f"a{SECRET}",
+    f"anydb://u:{SECRET}@h/d",
+    f"{SECRET}://h",
+    f"anydb://{SECRET}",
+    f"anydb://u:{CANARY}@h/d",
     f"anydb://h/d?password={SECRET}",
-]  # fmt: skip
+]
 # hypothesis draws from this module's own constants too; what the file holds in plain, and is no secret, may be shown
 PLAIN_TEXT = st.text(max_size=8).filter(lambda text: TAIL not in text)
 PLAIN_BYTES = st.binary(max_size=60).filter(lambda data: TAIL.encode() not in data)
-SCALARS = (
-    st.none() | st.booleans() | st.integers() | st.floats() | PLAIN_TEXT | st.sampled_from(TEXTS)
-)  # fmt: skip
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | PLAIN_TEXT | st.sampled_from(TEXTS)
 VALUES = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12
 )
@@ -61,11 +80,24 @@ def base() -> dict[str, Any]:
 
 
 PLACES: list[tuple[str | int, ...]] = [
-    (), ("sources",), ("sources", "shop"), ("sources", "shop", "jdbc"), ("sources", "shop", "jdbc", "properties"),
-    ("sinks",), ("sinks", "changes"), ("tables", 0), ("tables", 0, "guards"), ("defaults",), ("spark",),
-    ("tables", 1, "strategy"), ("tables", 2, "strategy"), ("tables", 3, "strategy"), ("tables", 4, "strategy"),
-    ("tables", 1, "strategy", "deletes"), ("tables", 4, "strategy", "pace"),
-]  # fmt: skip
+    (),
+    ("sources",),
+    ("sources", "shop"),
+    ("sources", "shop", "jdbc"),
+    ("sources", "shop", "jdbc", "properties"),
+    ("sinks",),
+    ("sinks", "changes"),
+    ("tables", 0),
+    ("tables", 0, "guards"),
+    ("defaults",),
+    ("spark",),
+    ("tables", 1, "strategy"),
+    ("tables", 2, "strategy"),
+    ("tables", 3, "strategy"),
+    ("tables", 4, "strategy"),
+    ("tables", 1, "strategy", "deletes"),
+    ("tables", 4, "strategy", "pace"),
+]
 
 
 def loads_or_config_error(action: Any) -> None:
@@ -146,7 +178,7 @@ FRAGMENTS = st.sampled_from(
         "${",
         SECRET,
     ]
-)  # fmt: skip
+)
 
 
 @settings(

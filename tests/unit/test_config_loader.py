@@ -21,9 +21,16 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ID_RCS = {
-    "rows_per_range": None, "buckets": None, "replica": "rows", "consistency": None, "per_poll": None,
-    "max_staleness": None, "target": None, "per_second": None, "nice_ratio": 0.0,
-}  # fmt: skip
+    "rows_per_range": None,
+    "buckets": None,
+    "replica": "rows",
+    "consistency": None,
+    "per_poll": None,
+    "max_staleness": None,
+    "target": None,
+    "per_second": None,
+    "nice_ratio": 0.0,
+}
 
 
 def test_streams_carry_what_they_inherit(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             "    name: customers\n",
             "",
-            "qbcd.yaml:23: tables[1].table: the name \"T x\" cannot be a stream's (give a `name` of 1 to 100 of",
+            'qbcd.yaml:23: tables[1].table: the name "T x" cannot be a stream\'s (give a `name` of 1 to 100 of',
         ),
         (
             "every: 5m",
@@ -158,17 +158,13 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "exclude: [comment]\n    columns: [a]",
             "qbcd.yaml:29: tables[1].exclude: `columns` and `exclude` cannot both be given (remove one)",
         ),
-        (
-            "key: [order_id]",
-            "key: [a, b, a]",
-            'qbcd.yaml:16: tables[0].key[2]: "a" is there twice (remove one)',
-        ),
+        ("key: [order_id]", "key: [a, b, a]", 'qbcd.yaml:16: tables[0].key[2]: "a" is there twice (remove one)'),
         ("key: [order_id]", "key: []", "qbcd.yaml:16: tables[0].key: nothing is listed here (add at least one)"),
         ("sinks: [lake, screen]", "sinks: lake", "qbcd.yaml:27: tables[1].sinks: expected a list (write [a, b])"),
         (
             "table: public.orders",
             "table: a.b.c",
-            'qbcd.yaml:15: tables[0].table: not a table name (write schema.table; put a part with dots, blanks or '
+            "qbcd.yaml:15: tables[0].table: not a table name (write schema.table; put a part with dots, blanks or "
             'quotes in double quotes: "My Schema"."T")',
         ),
         (
@@ -195,7 +191,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ("[order_id]", '"\\0"', "qbcd.yaml:16: tables[0].key: this text is not valid Unicode (correct the escape)"),
         ("[order_id]", "[" * 100 + "]" * 100, "qbcd.yaml:16: nested deeper than 32 levels"),
     ],
-)  # fmt: skip
+)
 def test_refusals_say_where_and_what_helps(tmp_path: Path, old: str, new: str, expected: str) -> None:
     text = message(tmp_path, old, new)
     if expected.endswith(")"):
@@ -315,9 +311,12 @@ def test_switches_are_true_or_false(word: str, meant: bool, monkeypatch: pytest.
     """Also where a placeholder stands for the word."""
     monkeypatch.setenv("EMPTY", "true")
     told = {"type": "tlcs", "checksums": "table", "deletes": word}
-    config = config_from_dict({
-        "version": 1, "sources": {"s": {"url": "postgresql://localhost/d"}},
-        "tables": [{"source": "s", "table": "t", "strategy": told, "guards": {"allow_empty": word}}],
-    })  # fmt: skip
+    config = config_from_dict(
+        {
+            "version": 1,
+            "sources": {"s": {"url": "postgresql://localhost/d"}},
+            "tables": [{"source": "s", "table": "t", "strategy": told, "guards": {"allow_empty": word}}],
+        }
+    )
     [stream] = config.streams
     assert (stream.guards.allow_empty, stream.options["deletes"]) == (meant, meant)

@@ -15,13 +15,36 @@ from qbcd.config.options import BUILT_STRATEGIES
 from qbcd.errors import ConfigError
 
 TYPES: dict[str, Any] = {
-    "object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float),
+    "object": dict,
+    "array": list,
+    "string": str,
+    "boolean": bool,
+    "integer": int,
+    "number": (int, float),
     "null": type(None),
-}  # fmt: skip
+}
 WORDS = {
-    "$schema", "$defs", "$ref", "title", "default", "type", "properties", "additionalProperties", "required", "items",
-    "anyOf", "oneOf", "not", "enum", "const", "pattern", "minimum", "maximum", "minItems", "minProperties",
-}  # fmt: skip
+    "$schema",
+    "$defs",
+    "$ref",
+    "title",
+    "default",
+    "type",
+    "properties",
+    "additionalProperties",
+    "required",
+    "items",
+    "anyOf",
+    "oneOf",
+    "not",
+    "enum",
+    "const",
+    "pattern",
+    "minimum",
+    "maximum",
+    "minItems",
+    "minProperties",
+}
 
 
 def fits(root: dict[str, Any], node: Any, value: Any) -> bool:
@@ -72,11 +95,26 @@ def holds_object(root: dict[str, Any], word: str, rule: Any, node: dict[str, Any
 STRATEGIES: list[Any] = [
     "id",
     "tlcs",
-    {"type": "ts", "timestamp": "changed", "zone": "-03:30", "margin": 2, "lag": "5m", "replica": "keys",
-     "deletes": {"every": "1h"}, "counter": "table"},
+    {
+        "type": "ts",
+        "timestamp": "changed",
+        "zone": "-03:30",
+        "margin": 2,
+        "lag": "5m",
+        "replica": "keys",
+        "deletes": {"every": "1h"},
+        "counter": "table",
+    },
     {"type": "ts", "timestamp": ["changed", "made"], "deletes": "only", "zone": "${env:ZONE}"},
-    {"type": "tdi", "timestamp": "changed", "delete_flag": "gone", "deleted_value": "Y", "purge": True,
-     "retention": "1d", "create_index": True},
+    {
+        "type": "tdi",
+        "timestamp": "changed",
+        "delete_flag": "gone",
+        "deleted_value": "Y",
+        "purge": True,
+        "retention": "1d",
+        "create_index": True,
+    },
     {"type": "atdi", "timestamp": "changed", "delete_flag": "gone", "deleted_value": 1},
     {"type": "ts", "timestamp": "changed", "replica": "spark", "rows_per_range": 100},
     {"type": "tlcs", "checksums": "column", "checksum_column": "chk", "deletes": False},
@@ -86,7 +124,7 @@ STRATEGIES: list[Any] = [
     {"type": "id", "pace": {"target": "50ms", "nice_ratio": 9}},
     {"type": "id", "rows_per_range": 500, "pace": {"per_second": 0.5}, "per_poll": 10, "max_staleness": "1h"},
     {"type": "id", "pages_per_range": 50, "pace": {"target": "100ms"}},
-]  # fmt: skip
+]
 
 
 def example() -> dict[str, Any]:
@@ -137,7 +175,7 @@ def example() -> dict[str, Any]:
                 for number, strategy in enumerate(STRATEGIES)
             ),
         ],
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture(autouse=True)

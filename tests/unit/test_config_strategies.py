@@ -20,17 +20,31 @@ from tests.support.config_files import CANARY, GOOD, load, message
 TS = "{type: ts, timestamp: changed}"
 TDI = "{type: tdi, timestamp: changed, delete_flag: gone}"
 RANGES: dict[str, Any] = {
-    "pages_per_range": 200, "rows_per_range": None, "target": timedelta(milliseconds=500), "per_second": None,
-    "nice_ratio": 0.0, "per_poll": None, "max_staleness": None,
-}  # fmt: skip
+    "pages_per_range": 200,
+    "rows_per_range": None,
+    "target": timedelta(milliseconds=500),
+    "per_second": None,
+    "nice_ratio": 0.0,
+    "per_poll": None,
+    "max_staleness": None,
+}
 RCS: dict[str, Any] = {
-    **{name: value for name, value in RANGES.items() if name != "pages_per_range"}, "rows_per_range": None,
-    "target": None, "buckets": None, "replica": "rows", "consistency": None,
-}  # fmt: skip
+    **{name: value for name, value in RANGES.items() if name != "pages_per_range"},
+    "rows_per_range": None,
+    "target": None,
+    "buckets": None,
+    "replica": "rows",
+    "consistency": None,
+}
 MARKS: dict[str, Any] = {"timestamp": ("changed",), "zone": None, "margin": timedelta(seconds=1), "lag": None}
 FLAGS: dict[str, Any] = {
-    **MARKS, "delete_flag": "gone", "deleted_value": True, "purge": False, "retention": None, "create_index": False,
-}  # fmt: skip
+    **MARKS,
+    "delete_flag": "gone",
+    "deleted_value": True,
+    "purge": False,
+    "retention": None,
+    "create_index": False,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -49,18 +63,38 @@ def stream(strategy: Any, **keys: Any) -> StreamConfig:
         (TS, {**MARKS, "replica": "source", "deletes": None, "counter": None, "rows_per_range": None}),
         (
             "{type: ts, timestamp: [a, b], zone: +02:00, margin: 2s, lag: 5m, replica: keys, deletes: only}",
-            {"timestamp": ("a", "b"), "zone": "+02:00", "margin": timedelta(seconds=2), "lag": timedelta(minutes=5),
-             "replica": "keys", "deletes": "only", "counter": None, "rows_per_range": None},
+            {
+                "timestamp": ("a", "b"),
+                "zone": "+02:00",
+                "margin": timedelta(seconds=2),
+                "lag": timedelta(minutes=5),
+                "replica": "keys",
+                "deletes": "only",
+                "counter": None,
+                "rows_per_range": None,
+            },
         ),
         (
             "{type: ts, timestamp: [xmin], replica: none}",
-            {**MARKS, "timestamp": ("xmin",), "replica": "none", "deletes": None, "counter": None,
-             "rows_per_range": None},
+            {
+                **MARKS,
+                "timestamp": ("xmin",),
+                "replica": "none",
+                "deletes": None,
+                "counter": None,
+                "rows_per_range": None,
+            },
         ),
         (
             "{type: ts, timestamp: changed, zone: +00:00, deletes: {every: 1h}, counter: table}",
-            {**MARKS, "zone": "UTC", "replica": "source", "deletes": timedelta(hours=1), "counter": "table",
-             "rows_per_range": None},
+            {
+                **MARKS,
+                "zone": "UTC",
+                "replica": "source",
+                "deletes": timedelta(hours=1),
+                "counter": "table",
+                "rows_per_range": None,
+            },
         ),
         (TDI, FLAGS),
         (TDI.replace("}", ", deleted_value: true}"), FLAGS),
@@ -73,28 +107,53 @@ def stream(strategy: Any, **keys: Any) -> StreamConfig:
         ("tlcs", {**RANGES, "checksums": "table", "checksum_column": None, "deletes": True}),
         (
             "{type: tlcs, checksums: column, checksum_column: chk, deletes: false, rows_per_range: 10}",
-            {**RANGES, "pages_per_range": None, "rows_per_range": 10, "checksums": "column", "checksum_column": "chk",
-             "deletes": False},
+            {
+                **RANGES,
+                "pages_per_range": None,
+                "rows_per_range": 10,
+                "checksums": "column",
+                "checksum_column": "chk",
+                "deletes": False,
+            },
         ),
         ("id", RANGES),
         (
             "{type: id, pages_per_range: 5, pace: {per_second: 20}, per_poll: 3, max_staleness: 1h}",
-            {"pages_per_range": 5, "rows_per_range": None, "target": None, "per_second": 20.0,
-             "nice_ratio": 0.0, "per_poll": 3, "max_staleness": timedelta(hours=1)},
+            {
+                "pages_per_range": 5,
+                "rows_per_range": None,
+                "target": None,
+                "per_second": 20.0,
+                "nice_ratio": 0.0,
+                "per_poll": 3,
+                "max_staleness": timedelta(hours=1),
+            },
         ),
         ("{type: id, pace: {target: 2s}}", {**RANGES, "target": timedelta(seconds=2)}),
-        ("{type: id, pace: {target: 50ms, nice_ratio: 9}}",
-         {**RANGES, "target": timedelta(milliseconds=50), "nice_ratio": 9.0}),
+        (
+            "{type: id, pace: {target: 50ms, nice_ratio: 9}}",
+            {**RANGES, "target": timedelta(milliseconds=50), "nice_ratio": 9.0},
+        ),
         ("{type: id, pace: {}}", RANGES),
         ("id_rcs", RCS),
         ("{type: id_rcs, buckets: hash}", {**RCS, "buckets": "hash"}),
-        ("{type: id_rcs, per_poll: 9, max_staleness: 1h, pace: {nice_ratio: 1}, consistency: range}",
-         {**RCS, "per_poll": 9, "max_staleness": timedelta(hours=1), "target": timedelta(milliseconds=500),
-          "nice_ratio": 1.0, "consistency": "range"}),
-        ("{type: tlcs, checksums: remote}",
-         {**RANGES, "target": None, "checksums": "remote", "checksum_column": None, "deletes": True}),
+        (
+            "{type: id_rcs, per_poll: 9, max_staleness: 1h, pace: {nice_ratio: 1}, consistency: range}",
+            {
+                **RCS,
+                "per_poll": 9,
+                "max_staleness": timedelta(hours=1),
+                "target": timedelta(milliseconds=500),
+                "nice_ratio": 1.0,
+                "consistency": "range",
+            },
+        ),
+        (
+            "{type: tlcs, checksums: remote}",
+            {**RANGES, "target": None, "checksums": "remote", "checksum_column": None, "deletes": True},
+        ),
     ],
-)  # fmt: skip
+)
 def test_options_are_plain_values_with_defaults_filled_in(
     tmp_path: Path, written: str, expected: dict[str, Any]
 ) -> None:
@@ -158,9 +217,15 @@ def test_other_options_may_change_at_any_time(written: dict[str, Any], change: d
 @pytest.mark.parametrize("name", ["mds", "id_rcs"])
 def test_streams_prepared_before_there_were_such_options_go_on(name: str) -> None:
     before = {
-        "source": "shop", "table": ["", "t"], "key": [], "columns": [], "exclude": [], "types": {}, "where": "",
+        "source": "shop",
+        "table": ["", "t"],
+        "key": [],
+        "columns": [],
+        "exclude": [],
+        "types": {},
+        "where": "",
         "strategy": name,
-    }  # fmt: skip
+    }
     check_requested("t", requested(stream(name)), {"requested": before})
 
 

@@ -19,10 +19,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        (
-            "ts",
-            "strategy.timestamp: `timestamp` is missing (write {type: ts, timestamp: updated_at})",
-        ),
+        ("ts", "strategy.timestamp: `timestamp` is missing (write {type: ts, timestamp: updated_at})"),
         (
             "{type: atdi, timestamp: t}",
             "strategy.delete_flag: `delete_flag` is missing "
@@ -49,8 +46,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             "{type: ts, timestamp: t, deletes: {every: often}}",
-            "strategy.deletes.every: not a duration (write it as 500ms, 30s, 5m, 1h or 7d; "
-            "a whole number is seconds)",
+            "strategy.deletes.every: not a duration (write it as 500ms, 30s, 5m, 1h or 7d; a whole number is seconds)",
         ),
         (
             "{type: ts, timestamp: t, deletes: often}",
@@ -175,7 +171,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "(add `per_poll`, or remove it)",
         ),
     ],
-)  # fmt: skip
+)
 def test_refusals_say_where_and_what_helps(tmp_path: Path, written: str, expected: str) -> None:
     text = message(tmp_path, "strategy: id_rcs", f"strategy: {written}")
     start = f"qbcd.yaml:20: tables[0].{expected}"
@@ -258,16 +254,22 @@ def test_a_retention_that_all_tables_inherit_is_told_once(tmp_path: Path) -> Non
     [
         ("tlcs", "tlcs: deleted rows have no values (keys and checksums are all that it keeps) (remove `key_"),
         ("{type: ts, timestamp: t, replica: keys}", "ts: deleted rows have no values (the replica holds keys only) ("),
-        ("{type: ts, timestamp: t, deletes: only}", "ts: deleted rows have no values (`deletes: only` keeps keys) (remo"
-         "ve `key_change`, or write how often under `deletes`)"),
-        ("{type: id_rcs, replica: digest}", "id_rcs: deleted rows have no values (keys and digests are all that it kee"
-         "ps) (remove `key_change`, or `replica: rows`)"),
+        (
+            "{type: ts, timestamp: t, deletes: only}",
+            "ts: deleted rows have no values (`deletes: only` keeps keys) (remo"
+            "ve `key_change`, or write how often under `deletes`)",
+        ),
+        (
+            "{type: id_rcs, replica: digest}",
+            "id_rcs: deleted rows have no values (keys and digests are all that it kee"
+            "ps) (remove `key_change`, or `replica: rows`)",
+        ),
         ("{type: ts, timestamp: t}", ""),
         ("{type: ts, timestamp: t, deletes: {every: 1h}}", ""),
         (TDI, ""),
         ("id", ""),
     ],
-)  # fmt: skip
+)
 def test_pairing_needs_old_values(tmp_path: Path, strategy: str, told: str) -> None:
     text = GOOD.replace("strategy: id_rcs", f"strategy: {strategy}").replace("baseline: events", "key_change: pair")
     if told:
@@ -300,7 +302,7 @@ def test_pairing_needs_old_values_where_it_is_inherited(tmp_path: Path) -> None:
         (TDI, "", "key: strategy tdi tells rows by their keys: `key: none` is for id_rcs and vbd alone (name the"),
         ("id_rcs", "key_change: pair", "key_change: rows without a key have none that could change (remove"),
     ],
-)  # fmt: skip
+)
 def test_rows_without_a_key_are_for_one_strategy(tmp_path: Path, strategy: str, more: str, told: str) -> None:
     text = GOOD.replace("strategy: id_rcs", f"strategy: {strategy}").replace("key: [order_id]", "key: none")
     text = text.replace("baseline: events", more or "baseline: events")

@@ -18,11 +18,21 @@ PG = PostgreSQL()
 
 @pytest.mark.parametrize(
     ("host", "local"),
-    [("localhost", True), ("LOCALHOST.", True), ("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), (None, True),
-    ("", True),
-     ("/run/postgresql", True), ("db.example", False), ("10.0.0.1", False), ("localhost.evil.example", False), ("::2",
-     False)],
-)  # fmt: skip
+    [
+        ("localhost", True),
+        ("LOCALHOST.", True),
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        (None, True),
+        ("", True),
+        ("/run/postgresql", True),
+        ("db.example", False),
+        ("10.0.0.1", False),
+        ("localhost.evil.example", False),
+        ("::2", False),
+    ],
+)
 def test_local_hosts(host: str | None, local: bool) -> None:
     assert is_local(host) is local
 
@@ -44,12 +54,20 @@ def test_tls_files_travel_to_both() -> None:
         "postgresql://u@db.example:6432/shop?sslmode=verify-ca&sslrootcert=/a%20b/ca.pem&sslcert=/c&sslkey=/k"
     )
     assert dict(PG.sqlalchemy_url(url).query) == {
-        "connect_timeout": "10", "sslmode": "verify-ca", "sslrootcert": "/a b/ca.pem", "sslcert": "/c",
-        "sslkey": "/k"}  # fmt: skip
+        "connect_timeout": "10",
+        "sslmode": "verify-ca",
+        "sslrootcert": "/a b/ca.pem",
+        "sslcert": "/c",
+        "sslkey": "/k",
+    }
     place, settings = parts(PG.jdbc_url(url))
     assert place == "jdbc:postgresql://db.example:6432/shop"
     assert [settings[n] for n in ("sslmode", "sslrootcert", "sslcert", "sslkey")] == [
-        "verify-ca", "/a b/ca.pem", "/c", "/k"]  # fmt: skip
+        "verify-ca",
+        "/a b/ca.pem",
+        "/c",
+        "/k",
+    ]
     system = make_url("postgresql://u@db.example/shop?sslrootcert=system")
     assert "sslfactory=org.postgresql.ssl.DefaultJavaSSLFactory" in PG.jdbc_url(system)
     assert "sslrootcert" not in PG.jdbc_url(system)
@@ -65,11 +83,15 @@ def test_jdbc_urls() -> None:
 
 @pytest.mark.parametrize(
     ("query", "hint"),
-    [("sslmod=require", 'did you mean sslmode'), ("options=-c%20default_transaction_read_only%3Doff",
-    "may not set 'options'"),
-     ("password=CANARY", "may not set 'password'"), ("sslmode=require&sslmode=disable", "twice"),
-     ("socketFactory=evil", "may not set"), ("host=elsewhere", "may not set 'host'")],
-)  # fmt: skip
+    [
+        ("sslmod=require", "did you mean sslmode"),
+        ("options=-c%20default_transaction_read_only%3Doff", "may not set 'options'"),
+        ("password=CANARY", "may not set 'password'"),
+        ("sslmode=require&sslmode=disable", "twice"),
+        ("socketFactory=evil", "may not set"),
+        ("host=elsewhere", "may not set 'host'"),
+    ],
+)
 def test_options_that_both_sides_do_not_share_are_refused(query: str, hint: str) -> None:
     url = make_url(f"postgresql://u@localhost/shop?{query}")
     for use in (PG.sqlalchemy_url, PG.jdbc_url):
@@ -99,11 +121,27 @@ def test_jdbc_sessions_are_read_only_whatever_the_user_sets() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["sslmode", "ssl", "sslfactory", "socketFactory", "loggerFile", "options", "readOnly", "user", "password", "url",
-    "driver",
-     "preferQueryMode", "autosave", "currentSchema", "targetServerType", "sessionInitStatement", "ApplicationName",
-     "dbtable"],
-)  # fmt: skip
+    [
+        "sslmode",
+        "ssl",
+        "sslfactory",
+        "socketFactory",
+        "loggerFile",
+        "options",
+        "readOnly",
+        "user",
+        "password",
+        "url",
+        "driver",
+        "preferQueryMode",
+        "autosave",
+        "currentSchema",
+        "targetServerType",
+        "sessionInitStatement",
+        "ApplicationName",
+        "dbtable",
+    ],
+)
 def test_jdbc_properties_outside_the_list_are_refused(name: str) -> None:
     assert name not in PG.jdbc_properties
     with pytest.raises(ConfigError, match=f"may not set '{name}'"):
@@ -119,9 +157,11 @@ def test_a_fetchsize_of_nothing_is_refused() -> None:
 def test_connectors_are_found_by_the_urls_database() -> None:
     assert isinstance(connector_for("postgresql://h/d"), PostgreSQL)
     assert isinstance(connector_for(make_url("postgresql+psycopg2://h/d")), PostgreSQL)
-    for text, hint in [("postgres://u:CANARY@h/d", 'did you mean "postgresql"'), ("oracle://h/d",
-    "there are mariadb, mysql, postgresql"),
-                       ("CANARY", "DATABASE://")]:  # fmt: skip
+    for text, hint in [
+        ("postgres://u:CANARY@h/d", 'did you mean "postgresql"'),
+        ("oracle://h/d", "there are mariadb, mysql, postgresql"),
+        ("CANARY", "DATABASE://"),
+    ]:
         with pytest.raises(ConfigError, match=hint) as raised:
             connector_for(text)
         assert "CANARY" not in str(raised.value)

@@ -111,10 +111,7 @@ def test_configured_path_comes_first(machine: Machine) -> None:
     assert machine.find(make_jar(machine.root / "mine.jar")) == ("mine.jar", "configured")
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [(None, "does not exist"), (b"no zip", "cannot be read as a jar")],
-)
+@pytest.mark.parametrize(("content", "says"), [(None, "does not exist"), (b"no zip", "cannot be read as a jar")])
 def test_configured_path_must_be_a_jar_of_the_driver(machine: Machine, content: bytes | None, says: str) -> None:
     make_jar(machine.cache / "jars" / "exdb-42.7.7.jar")
     path = machine.root / "mine.jar"
@@ -310,9 +307,14 @@ def test_java_home_without_java_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("said", "fails"),
-    [('openjdk version "17.0.15"', ""), ('java version "21"', ""), ('java version "1.8.0_402"', "is Java 8"),
-     ('openjdk version "11.0.2"', "is Java 11"), ("segmentation fault", "-version failed")],
-)  # fmt: skip
+    [
+        ('openjdk version "17.0.15"', ""),
+        ('java version "21"', ""),
+        ('java version "1.8.0_402"', "is Java 8"),
+        ('openjdk version "11.0.2"', "is Java 11"),
+        ("segmentation fault", "-version failed"),
+    ],
+)
 def test_java_version(machine: Machine, said: str, fails: str) -> None:
     machine.program("java", lambda _: done(stderr=said))
     if not fails:

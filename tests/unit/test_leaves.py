@@ -54,8 +54,10 @@ def test_all_leaves_where_none_are_named() -> None:
 
 def test_what_several_scans_say_adds_up() -> None:
     rng = Random(5)
-    parts = [{leaf: (rng.randrange(9), rng.randrange(-(2**63), 2**63)) for leaf in rng.sample(range(256), 40)}
-             for _ in range(3)]  # fmt: skip
+    parts = [
+        {leaf: (rng.randrange(9), rng.randrange(-(2**63), 2**63)) for leaf in rng.sample(range(256), 40)}
+        for _ in range(3)
+    ]
     whole: dict[int, tuple[int, int]] = {}
     for part in parts:
         for leaf, (rows, checksum) in part.items():

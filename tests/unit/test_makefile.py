@@ -50,10 +50,11 @@ def test_what_venv_lacks_is_installed_where_that_may_be(tmp_path: Path) -> None:
     program(tmp_path / "bin", "sudo", '[ "$1" = -n ] && shift; env -u http_proxy "$@"')
     program(tmp_path / "bin", "apt-get", f'echo "$http_proxy $*" >> {noted}; [ "$1" = update ] || touch {there}')
     python = program(
-        tmp_path / "bin", "python9",
+        tmp_path / "bin",
+        "python9",
         f"""case "$*" in *ensurepip*) [ -e {there} ];; *sys.prefix*) echo python9.9-venv;; -c*) exit 0;;
         *"-m venv"*) mkdir -p {tmp_path}/venv/bin; ln -s $0 {tmp_path}/venv/bin/python;; esac""",
-    )  # fmt: skip
+    )
     ran = make("venv", f"PYTHON={python}", f"VENV={tmp_path}/venv", path=f"{tmp_path}/bin", http_proxy="http://p:1")
     assert ran.returncode == 0, ran.stderr
     install = "install -y -qq --no-install-recommends python9.9-venv"

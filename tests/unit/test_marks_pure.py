@@ -97,8 +97,7 @@ def test_no_instant_falls_between_windows(unit: timedelta, how: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("zone", "expected"),
-    [(None, 0), ("UTC", 0), ("+02:00", 7200), ("-09:30", -34200), ("+14:00", 50400)],
+    ("zone", "expected"), [(None, 0), ("UTC", 0), ("+02:00", 7200), ("-09:30", -34200), ("+14:00", 50400)]
 )
 def test_what_a_zone_adds(zone: str | None, expected: int) -> None:
     assert marks.offset(zone) == timedelta(seconds=expected)

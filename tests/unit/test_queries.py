@@ -98,10 +98,14 @@ def test_what_it_is_made_of() -> None:
 @pytest.mark.parametrize(
     ("order", "by"),
     [
-        ("id", ("id",)), ("2, 1", ("v", "id")), ("a.v", ("v",)), ("lower(v), id", ("id",)), ("a.other", ()),
+        ("id", ("id",)),
+        ("2, 1", ("v", "id")),
+        ("a.v", ("v",)),
+        ("lower(v), id", ("id",)),
+        ("a.other", ()),
         ("w", ("w",)),
     ],
-)  # fmt: skip
+)
 def test_what_a_limit_goes_by(order: str, by: tuple[str, ...]) -> None:
     assert parsed(f"SELECT a.id, a.v, a.x AS w, a.w AS x FROM s.a ORDER BY {order} LIMIT 3").order == by
 
@@ -164,8 +168,11 @@ def known(text: str) -> Relation:
         ("SELECT v FROM s.a UNION SELECT v FROM s.b", [("v",)]),
         ("SELECT v FROM s.a UNION ALL SELECT v FROM s.b", []),
         ("SELECT q.id, c.title FROM (SELECT id, c_code FROM s.a) AS q JOIN s.c ON c.code = q.c_code", [("id",)]),
-        ("WITH g AS (SELECT b_id, count(*) AS n FROM s.a GROUP BY b_id) SELECT b.id, g.n FROM s.b "
-         "LEFT JOIN g ON g.b_id = b.id", [("id",)]),
+        (
+            "WITH g AS (SELECT b_id, count(*) AS n FROM s.a GROUP BY b_id) SELECT b.id, g.n FROM s.b "
+            "LEFT JOIN g ON g.b_id = b.id",
+            [("id",)],
+        ),
         ("SELECT q.k, q.x FROM (SELECT id, v FROM s.a) AS q (k, x)", [("k",)]),
         ("SELECT q.k, q.v FROM (SELECT id, v FROM s.a) AS q (k)", [("k",)]),
         ("SELECT x.v AS id, x.id AS v FROM (SELECT id, v FROM s.a) AS x (v, id)", [("id",)]),
@@ -173,8 +180,11 @@ def known(text: str) -> Relation:
         ("SELECT x.w, x.k FROM s.a AS x (k, w, c, v)", [("k",)]),
         ("SELECT x.k FROM s.a AS x (k, w, c, v, z)", []),  # more than there are
         ("SELECT x, y FROM (SELECT a.id, b.id FROM s.a JOIN s.b ON a.v = b.v) AS q (x, y)", []),  # two called id before
-        ("WITH g (b, n) AS (SELECT b_id, count(*) FROM s.a GROUP BY b_id) SELECT b.id, g.n FROM s.b "
-         "LEFT JOIN g ON g.b = b.id", [("id",)]),
+        (
+            "WITH g (b, n) AS (SELECT b_id, count(*) FROM s.a GROUP BY b_id) SELECT b.id, g.n FROM s.b "
+            "LEFT JOIN g ON g.b = b.id",
+            [("id",)],
+        ),
         ("SELECT a.id, g.x FROM s.a, generate_series(1, 2) AS g(x)", []),
         ("SELECT id, unnest(ARRAY[1, 2]) AS x FROM s.a", []),
         ("SELECT id, s.mine(v) AS x FROM s.a", []),
@@ -187,7 +197,7 @@ def known(text: str) -> Relation:
         ("SELECT a.id FROM s.a LEFT JOIN ((SELECT id FROM s.b) AS d CROSS JOIN s.c) ON d.id = a.b_id", []),
         ("SELECT a.id, t.m FROM s.a CROSS JOIN (SELECT max(id) AS m FROM s.b) AS t", [("id",)]),
     ],
-)  # fmt: skip
+)
 def test_keys_are_proven_or_not(text: str, keys: list[tuple[str, ...]]) -> None:
     assert list(known(text).keys) == keys
 
@@ -209,12 +219,16 @@ def test_one_row() -> None:
     assert not known("SELECT sum(id) OVER () AS n FROM s.a").one_row
     assert not known("SELECT unnest(array_agg(id)) AS n FROM s.a").one_row
     assert not known("SELECT s.max(id) AS n FROM s.a").one_row  # a function of the user's own
-    assert known("SELECT x.n, y.m FROM (SELECT count(*) AS n FROM s.a) AS x LEFT JOIN (SELECT max(id) AS m FROM s.b "
-                 "HAVING count(*) > 1) AS y ON y.m = x.n WHERE x.n > 2").one_row  # fmt: skip
+    assert known(
+        "SELECT x.n, y.m FROM (SELECT count(*) AS n FROM s.a) AS x LEFT JOIN (SELECT max(id) AS m FROM s.b "
+        "HAVING count(*) > 1) AS y ON y.m = x.n WHERE x.n > 2"
+    ).one_row
     assert known("SELECT x.n FROM (SELECT count(*) AS n FROM s.a FULL JOIN s.b ON b.id = a.b_id) AS x").one_row
     assert not known("SELECT x.n FROM (SELECT count(*) AS n FROM s.a) AS x CROSS JOIN s.b").one_row
-    assert not known("SELECT x.n FROM (SELECT count(*) AS n FROM s.a) AS x FULL JOIN (SELECT max(id) AS m FROM s.b) "
-                     "AS y ON y.m = x.n").one_row  # fmt: skip
+    assert not known(
+        "SELECT x.n FROM (SELECT count(*) AS n FROM s.a) AS x FULL JOIN (SELECT max(id) AS m FROM s.b) "
+        "AS y ON y.m = x.n"
+    ).one_row
     assert not known("SELECT x.n FROM (SELECT count(*) AS n FROM s.a) AS x, generate_series(1, 2) AS g(i)").one_row
 
 

@@ -69,7 +69,8 @@ def restricted(text: str, *key: str, exact: bool = True) -> str:
         ),
         (
             "SELECT c.id FROM public.a JOIN public.b ON b.f = a.id AND a.g IN (SELECT x.f FROM public.c AS x) "
-            "RIGHT JOIN public.c ON c.id = a.f", "has a subquery in the condition of an outer join",
+            "RIGHT JOIN public.c ON c.id = a.f",
+            "has a subquery in the condition of an outer join",
         ),
         (
             "SELECT g, COUNT(*) AS n FROM public.a GROUP BY g "
@@ -95,14 +96,15 @@ def restricted(text: str, *key: str, exact: bool = True) -> str:
         *(
             (f"SELECT o.g FROM public.a AS o WHERE EXISTS (SELECT {inner})", "speaks of id where a column of")
             for inner in (
-                f"i.f AS id FROM {FG} AS i WHERE i.g = id", f"i.f AS id, id + 1 AS w FROM {FG} AS i",
+                f"i.f AS id FROM {FG} AS i WHERE i.g = id",
+                f"i.f AS id, id + 1 AS w FROM {FG} AS i",
                 f"i.f AS id FROM {FG} AS i GROUP BY i.f HAVING MAX(i.g) > id",
                 f"1 FROM (SELECT i.f AS id FROM {FG} AS i WHERE i.g = id) AS d",
                 f"i.f AS id FROM {FG} AS i GROUP BY i.f, id + 1",
             )
         ),
     ],
-)  # fmt: skip
+)
 def test_refused(query: str, reason: str) -> None:
     try:
         found = refusals(prepare_query(tree(query), "postgres", COLUMNS).tree)
@@ -120,7 +122,7 @@ def test_refused(query: str, reason: str) -> None:
         ("SELECT a.nothing AS k FROM public.a", "k", "has names that cannot be resolved"),
         ("WITH RECURSIVE t AS (SELECT id FROM public.a UNION ALL SELECT id + 1 FROM t) SELECT id FROM t", "id", "is "),
     ],
-)  # fmt: skip
+)
 def test_no_skeleton(query: str, key: str, reason: str) -> None:
     with pytest.raises(NotIncremental) as caught:
         skeleton(query, key)
@@ -130,8 +132,9 @@ def test_no_skeleton(query: str, key: str, reason: str) -> None:
 def test_a_key_goes_as_far_inside_as_equality_leads() -> None:
     text = restricted(
         "SELECT a.id, d.n FROM public.a LEFT JOIN (SELECT b.f, COUNT(*) AS n FROM public.b GROUP BY b.f) AS d "
-        "ON d.f = a.id", "id",
-    )  # fmt: skip
+        "ON d.f = a.id",
+        "id",
+    )
     assert text.count("EXISTS") == 2
     assert 'WHERE "qbcd_k"."id" = "q2"."f") GROUP BY "q2"."f") AS "q1"' in text
 
@@ -160,7 +163,7 @@ VIEWS = {
     ("public", "v"): (["g", "n"], "SELECT g, COUNT(*) AS count FROM public.a GROUP BY g ORDER BY 2"),
     ("public", "w"): (["id", "n"], "WITH v AS (SELECT 1 AS one) SELECT x.g, x.n + v.one FROM public.v x, v"),
     ("public", "u"): (["id", "n"], "SELECT id, n FROM public.v AS k (id) JOIN public.b USING (id)"),
-}  # fmt: skip
+}
 
 
 def over_views(text: str) -> str:
@@ -226,22 +229,34 @@ def test_names_for_the_columns_of_a_table(query: str, made: str) -> None:
     ("query", "made"),
     [
         ("(SELECT * FROM public.a)", "(SELECT q1.id AS id FROM public.a AS q1)"),
-        ("(SELECT id, COUNT(*) AS n FROM public.a GROUP BY id)",
-         "(SELECT q1.id AS id, COUNT(*) AS n FROM public.a AS q1 GROUP BY q1.id)"),
-        ("(SELECT id, (SELECT b.f FROM public.b WHERE b.id = a.id) AS n FROM public.a)",
-         "(SELECT q1.id AS id, (SELECT q2.f AS f FROM public.b AS q2 WHERE q2.id = q1.id) AS n FROM public.a AS q1)"),
-        ("(SELECT id, regexp_split_to_table(f, ',') AS n FROM public.a)",
-         "(SELECT q1.id AS id, REGEXP_SPLIT_TO_TABLE(q1.f, ',') AS n FROM public.a AS q1)"),
-        ("(SELECT 1 AS one, id FROM public.a GROUP BY 1, 2)",
-         "(SELECT 1 AS one, q1.id AS id FROM public.a AS q1 GROUP BY 1, q1.id)"),
+        (
+            "(SELECT id, COUNT(*) AS n FROM public.a GROUP BY id)",
+            "(SELECT q1.id AS id, COUNT(*) AS n FROM public.a AS q1 GROUP BY q1.id)",
+        ),
+        (
+            "(SELECT id, (SELECT b.f FROM public.b WHERE b.id = a.id) AS n FROM public.a)",
+            "(SELECT q1.id AS id, (SELECT q2.f AS f FROM public.b AS q2 WHERE q2.id = q1.id) AS n FROM public.a AS q1)",
+        ),
+        (
+            "(SELECT id, regexp_split_to_table(f, ',') AS n FROM public.a)",
+            "(SELECT q1.id AS id, REGEXP_SPLIT_TO_TABLE(q1.f, ',') AS n FROM public.a AS q1)",
+        ),
+        (
+            "(SELECT 1 AS one, id FROM public.a GROUP BY 1, 2)",
+            "(SELECT 1 AS one, q1.id AS id FROM public.a AS q1 GROUP BY 1, q1.id)",
+        ),
         ("(SELECT DISTINCT id, f FROM public.a)", "(SELECT DISTINCT q1.id AS id, q1.f AS f FROM public.a AS q1)"),
-        ("(SELECT id, f FROM public.a UNION ALL SELECT g, f FROM public.b)",
-         "(SELECT q1.id AS id FROM public.a AS q1 UNION ALL SELECT q2.g AS g FROM public.b AS q2)"),
-        ("(SELECT id, f FROM public.a EXCEPT ALL SELECT g, f FROM public.b)",
-         "(SELECT q1.id AS id, q1.f AS f FROM public.a AS q1 EXCEPT ALL SELECT q2.g AS g, q2.f AS f FROM public.b "
-         "AS q2)"),
+        (
+            "(SELECT id, f FROM public.a UNION ALL SELECT g, f FROM public.b)",
+            "(SELECT q1.id AS id FROM public.a AS q1 UNION ALL SELECT q2.g AS g FROM public.b AS q2)",
+        ),
+        (
+            "(SELECT id, f FROM public.a EXCEPT ALL SELECT g, f FROM public.b)",
+            "(SELECT q1.id AS id, q1.f AS f FROM public.a AS q1 EXCEPT ALL SELECT q2.g AS g, q2.f AS f FROM public.b "
+            "AS q2)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_columns_that_nothing_speaks_of_are_left_out(query: str, made: str) -> None:
     """So that others may come and go; not those that tell rows apart, nor aggregates."""
     assert over_views(f"SELECT d.id FROM {query} AS d") == f"SELECT q0.id AS id FROM {made} AS q0"
@@ -284,7 +299,7 @@ def test_names_are_those_of_the_database() -> None:
         'SELECT lower(A.f::text) AS g, COUNT(*) AS n FROM public.a AS A WHERE "Mixed Case" > 0 '
         "GROUP BY g, lower(A.f::text)",
         "g",
-    )  # fmt: skip
+    )
     assert made.prepared.used() == {("public", "a"): ["f", "Mixed Case", "g"]}, "g in GROUP BY is the column"
     assert set(made.kept["public", "a"]) == {"f", "Mixed Case"}
 
@@ -380,10 +395,7 @@ def test_what_would_be_written_as_something_else(text: str, dialect: str, reason
             "postgres",
         ),
         ("SELECT v || 'x' AS x, v ~~ 'a' AS y, (v || w) ~~ 'b' AS z FROM s.a", "postgres"),
-        (
-            "SELECT v LIKE 'a' AS x, v ~~ 'a' AS y, b'11' AS z FROM s.a WHERE NOT EXISTS (SELECT 1 FROM s.b)",
-            "postgres",
-        ),
+        ("SELECT v LIKE 'a' AS x, v ~~ 'a' AS y, b'11' AS z FROM s.a WHERE NOT EXISTS (SELECT 1 FROM s.b)", "postgres"),
     ],
 )
 def test_what_is_written_as_it_was(text: str, dialect: str) -> None:

@@ -214,5 +214,9 @@ def test_a_clock_that_goes_back_stops_no_visits(per_poll: int | None) -> None:
 def test_what_is_due_stays_due_when_the_clock_goes_back() -> None:
     hour = timedelta(hours=1)
     assert [rotation.is_due(7200.0, hour, now) for now in (7200.0, 10799.0, 10800.0, 7199.0, 0.0)] == [
-        False, False, True, True, True,
-    ]  # fmt: skip
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]

@@ -136,9 +136,11 @@ def granted(grants: Sequence[str], right: str, schema: str, table: str = "") -> 
         if found is None:
             continue
         rights = {r.strip().upper() for r in found["rights"].split(",")}
-        place = _covers(found["schema"], schema) if found["table"] == "*" else (
-            bool(table) and (_plain(found["schema"]), _plain(found["table"])) == (schema, table)
-        )  # fmt: skip
+        place = (
+            _covers(found["schema"], schema)
+            if found["table"] == "*"
+            else (bool(table) and (_plain(found["schema"]), _plain(found["table"])) == (schema, table))
+        )
         if place and rights & {right, "ALL PRIVILEGES", "ALL"}:
             return True
     return False

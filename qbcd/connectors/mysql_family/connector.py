@@ -261,9 +261,14 @@ class MySQLFamily(Connector):
         return statements.statement_form(tree)
 
     def per_range(
-        self, select: Sequence[str], relation: str, key: Sequence[Column], ranges: Sequence[KeyRange], *,
+        self,
+        select: Sequence[str],
+        relation: str,
+        key: Sequence[Column],
+        ranges: Sequence[KeyRange],
+        *,
         aggregate: bool,
-    ) -> str:  # fmt: skip
+    ) -> str:
         names = [self.quote(c.name) for c in key]
         return statements.per_range(select, relation, key, ranges, names, aggregate=aggregate)
 

@@ -91,7 +91,8 @@ def missing_column(table: str, name: str, kind: str) -> str:
     """ALTER TABLE for a column that is missing; the server itself moves the time-stamp at every UPDATE."""
     now = "CURRENT_TIMESTAMP(6)"
     types = {
-        "stamp": f"timestamp(6) NOT NULL DEFAULT {now} ON UPDATE {now}", "flag": "boolean NOT NULL DEFAULT false",
+        "stamp": f"timestamp(6) NOT NULL DEFAULT {now} ON UPDATE {now}",
+        "flag": "boolean NOT NULL DEFAULT false",
         "checksum": "bigint",
-    }  # fmt: skip
+    }
     return f"ALTER TABLE {table} ADD COLUMN {name} {types[kind]}"

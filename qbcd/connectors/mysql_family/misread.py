@@ -15,8 +15,21 @@ from qbcd.connectors.mysql_family.forms import DIALECT
 from qbcd.connectors.mysql_family.functions import CALLED
 from qbcd.model import Table
 
-_COMPARING = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Is, exp.Like, exp.In, exp.Between,
-              exp.RegexpLike, exp.Not)  # fmt: skip
+_COMPARING = (
+    exp.EQ,
+    exp.NEQ,
+    exp.GT,
+    exp.GTE,
+    exp.LT,
+    exp.LTE,
+    exp.NullSafeEQ,
+    exp.Is,
+    exp.Like,
+    exp.In,
+    exp.Between,
+    exp.RegexpLike,
+    exp.Not,
+)
 _TEXTS = (TokenType.STRING, TokenType.NATIONAL_STRING, TokenType.RAW_STRING)
 _NATIONAL = ("nchar", "nvarchar", "national")
 _ZERO_DATES = ("date", "datetime", "timestamp")  # which hold days that are no days

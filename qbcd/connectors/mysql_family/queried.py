@@ -17,13 +17,20 @@ from qbcd.connectors.mysql_family.types import UNTOLD, make_column
 from qbcd.model import Column
 
 _NUMBERS = {
-    FIELD_TYPE.TINY: "tinyint", FIELD_TYPE.SHORT: "smallint", FIELD_TYPE.INT24: "mediumint", FIELD_TYPE.LONG: "int",
+    FIELD_TYPE.TINY: "tinyint",
+    FIELD_TYPE.SHORT: "smallint",
+    FIELD_TYPE.INT24: "mediumint",
+    FIELD_TYPE.LONG: "int",
     FIELD_TYPE.LONGLONG: "bigint",
-}  # fmt: skip
+}
 _PLAIN = {
-    FIELD_TYPE.FLOAT: "float", FIELD_TYPE.DOUBLE: "double", FIELD_TYPE.DATE: "date", FIELD_TYPE.YEAR: "year",
-    FIELD_TYPE.JSON: "json", FIELD_TYPE.GEOMETRY: "geometry",
-}  # fmt: skip
+    FIELD_TYPE.FLOAT: "float",
+    FIELD_TYPE.DOUBLE: "double",
+    FIELD_TYPE.DATE: "date",
+    FIELD_TYPE.YEAR: "year",
+    FIELD_TYPE.JSON: "json",
+    FIELD_TYPE.GEOMETRY: "geometry",
+}
 _TIMES = {FIELD_TYPE.TIME: "time", FIELD_TYPE.DATETIME: "datetime", FIELD_TYPE.TIMESTAMP: "timestamp"}
 _BLOBS = (FIELD_TYPE.TINY_BLOB, FIELD_TYPE.BLOB, FIELD_TYPE.MEDIUM_BLOB, FIELD_TYPE.LONG_BLOB)
 _TEXTS = (FIELD_TYPE.STRING, FIELD_TYPE.VAR_STRING, FIELD_TYPE.VARCHAR)

@@ -72,14 +72,16 @@ def check_engine(conn: Connection, table: Table, stream: str) -> None:
     for name, engine in catalog.engines(conn, table).items():
         if not engine:
             raise Refused(
-                f"{name} does not show its storage engine; a comparison in the source needs InnoDB", stream=stream,
+                f"{name} does not show its storage engine; a comparison in the source needs InnoDB",
+                stream=stream,
                 remedy="grant the role SHOW VIEW and SELECT on what the view reads, or use strategy id_rcs",
-            )  # fmt: skip
+            )
         if engine.lower() != "innodb":
             raise Refused(
-                f"{name} is stored by engine {engine}; a comparison in the source needs InnoDB", stream=stream,
+                f"{name} is stored by engine {engine}; a comparison in the source needs InnoDB",
+                stream=stream,
                 remedy=f"ALTER TABLE {name} ENGINE = InnoDB, or use strategy id_rcs",
-            )  # fmt: skip
+            )
 
 
 _SETTINGS = """
@@ -106,21 +108,27 @@ def check_settings(conn: Connection, stream: str, own: Sequence[str]) -> None:
     if own and int(row["folded"]) == 1 and own[0] != own[0].lower():
         raise Refused(
             f"schema {own[0]} has capitals, and this server keeps names in lower case (lower_case_table_names = 1)",
-            stream=stream, remedy=f"write  schema: {own[0].lower()}  in the source",
-        )  # fmt: skip
+            stream=stream,
+            remedy=f"write  schema: {own[0].lower()}  in the source",
+        )
     if own and row["other"]:
         name, _, engine = str(row["other"]).rpartition(" ")
         raise Refused(
             f"qbcd's own table {name} is stored by engine {engine}, in which a refused poll cannot be undone",
-            stream=stream, remedy=f"ALTER TABLE {name} ENGINE = InnoDB",
-        )  # fmt: skip
+            stream=stream,
+            remedy=f"ALTER TABLE {name} ENGINE = InnoDB",
+        )
     if row["log"] and str(row["format"]).upper() == "STATEMENT":
         raise Refused(
             "the server writes its binary log by statements (binlog_format = STATEMENT), which it refuses to do at "
-            "READ COMMITTED", stream=stream, remedy="set binlog_format to ROW or MIXED, or use strategy id_rcs",
-        )  # fmt: skip
+            "READ COMMITTED",
+            stream=stream,
+            remedy="set binlog_format to ROW or MIXED, or use strategy id_rcs",
+        )
     if int(row["flush"]) != 1:
         raise Refused(
             f"innodb_flush_log_at_trx_commit is {row['flush']}: the server may lose a commit whose changes were "
-            "delivered already", stream=stream, remedy="set it to 1, or use strategy id_rcs",
-        )  # fmt: skip
+            "delivered already",
+            stream=stream,
+            remedy="set it to 1, or use strategy id_rcs",
+        )

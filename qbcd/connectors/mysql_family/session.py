@@ -26,9 +26,9 @@ LOCK_TIMEOUT = 30  # seconds that DDL or another poller may keep a statement wai
 URL_OPTIONS = frozenset({"ssl_mode", "ssl_ca", "connect_timeout"})
 SSL_MODES = {"disabled": "disable", "verify_ca": "verify-ca", "verify_identity": "verify-full"}  # to the JDBC driver's
 # What users may set on JDBC: nothing that loads code or files, moves the session elsewhere, or touches TLS.
-JDBC_PROPERTIES = frozenset({
-    "connectTimeout", "socketTimeout", "tcpKeepAlive", "tcpAbortiveClose", "useCompression", "maxAllowedPacket",
-})  # fmt: skip
+JDBC_PROPERTIES = frozenset(
+    {"connectTimeout", "socketTimeout", "tcpKeepAlive", "tcpAbortiveClose", "useCompression", "maxAllowedPacket"}
+)
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,13 @@ def sqlalchemy_url(url: URL, driver: str) -> URL:
     """
     _options(url)
     return URL.create(
-        driver, url.username, None if url.password is None else str(url.password), url.host or "localhost",
-        url.port or DEFAULT_PORT, _database(url),
-    )  # fmt: skip
+        driver,
+        url.username,
+        None if url.password is None else str(url.password),
+        url.host or "localhost",
+        url.port or DEFAULT_PORT,
+        _database(url),
+    )
 
 
 def connect_args(

@@ -143,9 +143,11 @@ def per_range(
     """
     _check(key, ranges)
     columns = [f"t.{name}" for name in key_names]
-    arms = [_aggregate(select, key, columns, r) for r in ranges] if aggregate else [
-        _rows(select, key, columns, run) for run in _runs(ranges)
-    ]  # fmt: skip
+    arms = (
+        [_aggregate(select, key, columns, r) for r in ranges]
+        if aggregate
+        else [_rows(select, key, columns, run) for run in _runs(ranges)]
+    )
     # The relation stands here once, since max_allowed_packet bounds the statement; each arm reads it for itself.
     head = f"WITH {RELATION} AS (SELECT r.* FROM {relation} AS r)\n"
     return head + "\nUNION ALL\n".join(arms)
@@ -207,9 +209,12 @@ def _one(column: Column, left: str, operator: str, right: str) -> str:
         return f"cast({left} AS UNSIGNED) {operator} {right}"
     number = int(right)
     numbers = {
-        "=": range(number, number + 1), "<": range(number), "<=": range(number + 1),
-        ">": range(number + 1, members + 1), ">=": range(number, members + 1),
-    }[operator]  # fmt: skip
+        "=": range(number, number + 1),
+        "<": range(number),
+        "<=": range(number + 1),
+        ">": range(number + 1, members + 1),
+        ">=": range(number, members + 1),
+    }[operator]
     return f"{left} IN ({', '.join(map(str, numbers))})" if numbers else "FALSE"
 
 

@@ -39,12 +39,22 @@ STRINGS = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longt
 BINARIES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 CHOICES = frozenset({"enum", "set"})  # numbers to the server, labels to people
 ADDRESSES = frozenset({"uuid", "inet4", "inet6"})  # fixed bytes with a text of one form
-GEOMETRIES = frozenset({
-    "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon",
-    "geometrycollection", "geomcollection",
-})  # fmt: skip
-KNOWN = frozenset({*INTEGERS, *FLOATS, *TIMES, *STRINGS, *BINARIES, *CHOICES, *ADDRESSES, *GEOMETRIES,
-                   "decimal", "bit", "json"})  # fmt: skip
+GEOMETRIES = frozenset(
+    {
+        "geometry",
+        "point",
+        "linestring",
+        "polygon",
+        "multipoint",
+        "multilinestring",
+        "multipolygon",
+        "geometrycollection",
+        "geomcollection",
+    }
+)
+KNOWN = frozenset(
+    {*INTEGERS, *FLOATS, *TIMES, *STRINGS, *BINARIES, *CHOICES, *ADDRESSES, *GEOMETRIES, "decimal", "bit", "json"}
+)
 UNTOLD = "untold"  # of a column in the result of a query, where the server does not tell it
 # An index over them holds prefixes only, so that it vouches for no key.
 PREFIXED = frozenset({"tinytext", "text", "mediumtext", "longtext", "tinyblob", "blob", "mediumblob", "longblob"})

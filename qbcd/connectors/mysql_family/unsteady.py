@@ -6,14 +6,55 @@ from collections.abc import Sequence
 
 from sqlalchemy.engine import Connection
 
-_BARE = frozenset({"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "utc_date",
-                   "utc_time", "utc_timestamp", "current_user", "current_role"})  # fmt: skip
-_CALLED = frozenset({
-    "now", "sysdate", "curdate", "curtime", "unix_timestamp", "rand", "random_bytes", "uuid", "uuid_short", "sys_guid",
-    "connection_id", "last_insert_id", "row_count", "found_rows", "user", "session_user", "system_user", "database",
-    "schema", "version", "sleep", "get_lock", "is_free_lock", "is_used_lock", "release_lock", "benchmark", "nextval",
-    "lastval", "setval", "load_file", *_BARE,
-})  # fmt: skip
+_BARE = frozenset(
+    {
+        "current_date",
+        "current_time",
+        "current_timestamp",
+        "localtime",
+        "localtimestamp",
+        "utc_date",
+        "utc_time",
+        "utc_timestamp",
+        "current_user",
+        "current_role",
+    }
+)
+_CALLED = frozenset(
+    {
+        "now",
+        "sysdate",
+        "curdate",
+        "curtime",
+        "unix_timestamp",
+        "rand",
+        "random_bytes",
+        "uuid",
+        "uuid_short",
+        "sys_guid",
+        "connection_id",
+        "last_insert_id",
+        "row_count",
+        "found_rows",
+        "user",
+        "session_user",
+        "system_user",
+        "database",
+        "schema",
+        "version",
+        "sleep",
+        "get_lock",
+        "is_free_lock",
+        "is_used_lock",
+        "release_lock",
+        "benchmark",
+        "nextval",
+        "lastval",
+        "setval",
+        "load_file",
+        *_BARE,
+    }
+)
 _CHANCE = frozenset({"rand", "random_bytes", "uuid", "uuid_short", "sys_guid", "sysdate", "nextval", "sleep"})
 _STORED = """
 SELECT DISTINCT lower(routine_name) FROM information_schema.routines

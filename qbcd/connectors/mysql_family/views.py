@@ -28,10 +28,39 @@ _HIDDEN = (ER.TABLEACCESS_DENIED_ERROR, ER.VIEW_INVALID, ER.NO_SUCH_TABLE)
 _COMPARING = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Like, exp.In, exp.Between)
 # Functions that are no texts, or the text of a column that they are given.
 _NO_TEXTS = (
-    exp.And, exp.Or, exp.Not, exp.Exists, exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Abs, exp.Mod, exp.Round,
-    exp.Floor, exp.Ceil, exp.Sign, exp.Coalesce, exp.Nullif, exp.Case, exp.If, exp.Greatest, exp.Least, exp.Year,
-    exp.Month, exp.Day, exp.Quarter, exp.Hour, exp.Minute, exp.Second, exp.Extract, exp.Date, exp.DateDiff, exp.Length,
-)  # fmt: skip
+    exp.And,
+    exp.Or,
+    exp.Not,
+    exp.Exists,
+    exp.Count,
+    exp.Sum,
+    exp.Avg,
+    exp.Min,
+    exp.Max,
+    exp.Abs,
+    exp.Mod,
+    exp.Round,
+    exp.Floor,
+    exp.Ceil,
+    exp.Sign,
+    exp.Coalesce,
+    exp.Nullif,
+    exp.Case,
+    exp.If,
+    exp.Greatest,
+    exp.Least,
+    exp.Year,
+    exp.Month,
+    exp.Day,
+    exp.Quarter,
+    exp.Hour,
+    exp.Minute,
+    exp.Second,
+    exp.Extract,
+    exp.Date,
+    exp.DateDiff,
+    exp.Length,
+)
 _NO_TEXT_TYPES = (*exp.DataType.NUMERIC_TYPES, *exp.DataType.TEMPORAL_TYPES)
 
 

@@ -244,9 +244,14 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
         return statements.bound(column, text)
 
     def per_range(
-        self, select: Sequence[str], relation: str, key: Sequence[Column], ranges: Sequence[KeyRange], *,
+        self,
+        select: Sequence[str],
+        relation: str,
+        key: Sequence[Column],
+        ranges: Sequence[KeyRange],
+        *,
         aggregate: bool,
-    ) -> str:  # fmt: skip
+    ) -> str:
         names = [self.quote(c.name) for c in key]
         return statements.per_range(select, relation, key, ranges, names, aggregate=aggregate)
 
@@ -267,9 +272,13 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
         return forms.canonical_text(column, value)
 
     def of_keys(
-        self, select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]],
+        self,
+        select: Sequence[str],
+        relation: str,
+        key: Sequence[Column],
+        keys: Sequence[Sequence[str]],
         ids: Sequence[int] = (),
-    ) -> str:  # fmt: skip
+    ) -> str:
         return statements.of_keys(select, relation, key, keys, [self.quote(c.name) for c in key], ids)
 
     def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
@@ -278,8 +287,10 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
 
     def grants(self, schema: str, role: str) -> list[str]:
         own, to = self.quote(schema), self.grantee(role)
-        return [f"GRANT USAGE, CREATE ON SCHEMA {own} TO {to}",
-                f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {own} TO {to}"]  # fmt: skip
+        return [
+            f"GRANT USAGE, CREATE ON SCHEMA {own} TO {to}",
+            f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {own} TO {to}",
+        ]
 
     def create_table(
         self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str], *, written_over: bool = False

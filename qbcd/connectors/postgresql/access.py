@@ -211,9 +211,10 @@ def refuse_standby(conn: Connection, stream: str) -> None:
     """
     if conn.exec_driver_sql("SELECT pg_is_in_recovery()").scalar_one():
         raise Refused(
-            "the source is a standby, which takes no writes", stream=stream,
+            "the source is a standby, which takes no writes",
+            stream=stream,
             remedy="poll the primary, or use a strategy that only reads, such as id_rcs",
-        )  # fmt: skip
+        )
 
 
 def write_rights(conn: Connection, table: Table, update: Sequence[str], delete: bool) -> str:

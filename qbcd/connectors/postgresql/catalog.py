@@ -220,8 +220,7 @@ def view_definition(conn: Connection, view: Table) -> str:
 def default_schemas(conn: Connection) -> list[str]:
     """The search path that a session of this role starts with, whatever it is now."""
     row = rows_of(
-        conn,
-        "SELECT reset_val AS path, current_user::text AS role FROM pg_settings WHERE name = 'search_path'",
+        conn, "SELECT reset_val AS path, current_user::text AS role FROM pg_settings WHERE name = 'search_path'"
     )[0]
     parts = next(csv.reader([row["path"]], skipinitialspace=True), [])
     return [row["role"] if p == "$user" else p for p in (part.strip() for part in parts) if p]
@@ -243,10 +242,15 @@ def privileges(conn: Connection, table: Table, columns: Sequence[str], schema: s
     missing = tuple(r["missing"])
     select = bool(r["visible"]) and (bool(r["whole"]) or not missing)
     return Privileges(
-        select, missing, bool(r["create_schema"]), bool(r["own_schema"]), r["role"],
+        select,
+        missing,
+        bool(r["create_schema"]),
+        bool(r["own_schema"]),
+        r["role"],
         # LOCK TABLE asks for the right on the whole table, whatever the columns' own
-        schema_usage=bool(r["visible"]), lock=bool(r["whole"]) or table.kind not in LOCKABLE,
-    )  # fmt: skip
+        schema_usage=bool(r["visible"]),
+        lock=bool(r["whole"]) or table.kind not in LOCKABLE,
+    )
 
 
 def server_identity(conn: Connection) -> ServerIdentity:

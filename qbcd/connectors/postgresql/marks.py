@@ -144,6 +144,8 @@ def changed_since_mark(mark: exp.Expression, alias: str = "") -> exp.Expression:
 def missing_column(table: str, name: str, kind: str) -> str:
     """ALTER TABLE for a column that is missing; nothing but the application moves a time-stamp at an UPDATE."""
     types = {
-        "stamp": "timestamptz NOT NULL DEFAULT now()", "flag": "boolean NOT NULL DEFAULT false", "checksum": "bigint",
-    }  # fmt: skip
+        "stamp": "timestamptz NOT NULL DEFAULT now()",
+        "flag": "boolean NOT NULL DEFAULT false",
+        "checksum": "bigint",
+    }
     return f"ALTER TABLE {table} ADD COLUMN {name} {types[kind]}"

@@ -30,8 +30,10 @@ def searched(column: Column, value: str, ranges: Sequence[KeyRange]) -> tuple[st
     if not ranges or any(one.hi is None or one.hi != other.lo for one, other in pairwise(ranges)):
         raise ValueError("ranges do not adjoin")
     low, high = ranges[0].lo, ranges[-1].hi
-    ends = [*([f"{_above(column, value, [high])} = 0"] if high else []),
-            *([f"{_above(column, value, [low])} = 1"] if low else [])]  # fmt: skip
+    ends = [
+        *([f"{_above(column, value, [high])} = 0"] if high else []),
+        *([f"{_above(column, value, [low])} = 1"] if low else []),
+    ]
     return " AND ".join(ends) or "TRUE", _above(column, value, [one.lo for one in ranges[1:] if one.lo])
 
 

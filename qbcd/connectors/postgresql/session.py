@@ -64,12 +64,25 @@ _VALUES = {
     "channel_binding": ("disable", "prefer", "require"),
 }
 # What users may set on JDBC: nothing that loads code or files, moves the session elsewhere, or touches TLS.
-JDBC_PROPERTIES = frozenset({
-    "connectTimeout", "loginTimeout", "socketTimeout", "cancelSignalTimeout", "tcpKeepAlive", "tcpNoDelay",
-    "receiveBufferSize", "sendBufferSize", "maxResultBuffer", "prepareThreshold", "preparedStatementCacheQueries",
-    "preparedStatementCacheSizeMiB", "databaseMetadataCacheFields", "databaseMetadataCacheFieldsMiB",
-    "logUnclosedConnections",
-})  # fmt: skip
+JDBC_PROPERTIES = frozenset(
+    {
+        "connectTimeout",
+        "loginTimeout",
+        "socketTimeout",
+        "cancelSignalTimeout",
+        "tcpKeepAlive",
+        "tcpNoDelay",
+        "receiveBufferSize",
+        "sendBufferSize",
+        "maxResultBuffer",
+        "prepareThreshold",
+        "preparedStatementCacheQueries",
+        "preparedStatementCacheSizeMiB",
+        "databaseMetadataCacheFields",
+        "databaseMetadataCacheFieldsMiB",
+        "logUnclosedConnections",
+    }
+)
 
 
 # Where a question mark is no operator: escape strings, strings, quoted identifiers, dollar-quoted strings.

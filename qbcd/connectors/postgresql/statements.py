@@ -190,15 +190,17 @@ def key_between(key: Sequence[Column], columns: Sequence[str], within: KeyRange)
 
 
 def of_keys(
-    select: Sequence[str], relation: str, key: Sequence[Column], keys: Sequence[Sequence[str]],
-    key_names: Sequence[str], ids: Sequence[int] = (),
-) -> str:  # fmt: skip
+    select: Sequence[str],
+    relation: str,
+    key: Sequence[Column],
+    keys: Sequence[Sequence[str]],
+    key_names: Sequence[str],
+    ids: Sequence[int] = (),
+) -> str:
     """The rows of many keys, each looked up through the key's index."""
     names, head = [f"k{i}" for i in range(len(key))], ["range_id"] if ids else []
     places = [[f"CAST({one} AS BIGINT)"] for one in ids] if ids else [[]] * len(keys)
-    rows = ",\n".join(
-        f"({', '.join([*at, *_literals(key, one)])})" for at, one in zip(places, keys, strict=True)
-    )  # fmt: skip
+    rows = ",\n".join(f"({', '.join([*at, *_literals(key, one)])})" for at, one in zip(places, keys, strict=True))
     equal = [f"t.{column} {_operator(c, '=')} k.{name}" for c, column, name in zip(key, key_names, names, strict=True)]
     return (
         f"SELECT {', '.join([*(f'k.{name}' for name in head), 'q.*'])} FROM (VALUES\n{rows}\n) "
@@ -219,9 +221,13 @@ def _check(key: Sequence[Column], ranges: Sequence[KeyRange]) -> None:
 
 
 def _closed_arm(
-    body: Callable[[str], str], key: Sequence[Column], columns: Sequence[str], ranges: Sequence[KeyRange], *,
+    body: Callable[[str], str],
+    key: Sequence[Column],
+    columns: Sequence[str],
+    ranges: Sequence[KeyRange],
+    *,
     in_leaves: bool,
-) -> str:  # fmt: skip
+) -> str:
     lows = [f"lo{i}" for i in range(len(key))]
     highs = [f"hi{i}" for i in range(len(key))]
     rows = ",\n".join(

@@ -41,10 +41,22 @@ TIMES: Mapping[str, TravelKind] = {
 PLAIN: Mapping[str, TravelKind] = {**INTEGERS, **FLOATS, **TIMES, "bool": "boolean", "bytea": "binary"}
 STRINGS = frozenset({"text", "varchar", "name"})
 # Aliases of oid print names that change with a rename; their own equality is that of the number.
-OID_ALIASES = frozenset({
-    "regclass", "regcollation", "regconfig", "regdatabase", "regdictionary", "regnamespace",
-    "regoper", "regoperator", "regproc", "regprocedure", "regrole", "regtype",
-})  # fmt: skip
+OID_ALIASES = frozenset(
+    {
+        "regclass",
+        "regcollation",
+        "regconfig",
+        "regdatabase",
+        "regdictionary",
+        "regnamespace",
+        "regoper",
+        "regoperator",
+        "regproc",
+        "regprocedure",
+        "regrole",
+        "regtype",
+    }
+)
 # Types whose own equality is what users see: rule 5 of the architecture.
 TYPED = frozenset({*PLAIN, *STRINGS, *OID_ALIASES, "numeric", "timetz", "uuid", "inet", "cidr", "oid"})
 # Types whose equality hides bytes that users see.
@@ -52,10 +64,26 @@ HIDING = frozenset({"citext", "bpchar", "char"})
 # Elements that make a one-dimensional array travel as an array; other arrays travel as text.
 ELEMENTS = frozenset({*PLAIN, *STRINGS, "numeric", "timetz", "uuid", "inet", "cidr", "bpchar", "citext"})
 # Key types with a binary form that is one to one with their equality (see `forms.key_identity`).
-KEYS = frozenset({
-    *PLAIN, *STRINGS, *HIDING, "numeric", "timetz", "uuid", "inet", "cidr", "oid",
-    "macaddr", "macaddr8", "money", "bit", "varbit", "pg_lsn", "xid8",
-})  # fmt: skip
+KEYS = frozenset(
+    {
+        *PLAIN,
+        *STRINGS,
+        *HIDING,
+        "numeric",
+        "timetz",
+        "uuid",
+        "inet",
+        "cidr",
+        "oid",
+        "macaddr",
+        "macaddr8",
+        "money",
+        "bit",
+        "varbit",
+        "pg_lsn",
+        "xid8",
+    }
+)
 
 MAX_DECIMAL_DIGITS = 38
 _PROVIDERS = {"b": "builtin", "c": "libc", "i": "icu"}

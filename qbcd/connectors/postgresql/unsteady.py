@@ -9,15 +9,42 @@ from sqlalchemy.engine import Connection
 from qbcd.connectors.postgresql.catalog import rows_of
 
 # Stable by the catalog, since they are fixed within a statement, and different in the next.
-_BARE = frozenset({
-    "current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_user", "session_user",
-    "user", "current_role", "current_catalog", "current_schema",
-})  # fmt: skip
-_CALLED = frozenset({
-    "now", "transaction_timestamp", "statement_timestamp", "current_setting", "current_schemas", "current_query",
-    "current_database", "pg_backend_pid", "txid_current_snapshot", "pg_current_snapshot", "pg_typeof", "age",
-    "inet_client_addr", "inet_server_addr", "has_table_privilege", "version", *_BARE,
-})  # fmt: skip
+_BARE = frozenset(
+    {
+        "current_date",
+        "current_time",
+        "current_timestamp",
+        "localtime",
+        "localtimestamp",
+        "current_user",
+        "session_user",
+        "user",
+        "current_role",
+        "current_catalog",
+        "current_schema",
+    }
+)
+_CALLED = frozenset(
+    {
+        "now",
+        "transaction_timestamp",
+        "statement_timestamp",
+        "current_setting",
+        "current_schemas",
+        "current_query",
+        "current_database",
+        "pg_backend_pid",
+        "txid_current_snapshot",
+        "pg_current_snapshot",
+        "pg_typeof",
+        "age",
+        "inet_client_addr",
+        "inet_server_addr",
+        "has_table_privilege",
+        "version",
+        *_BARE,
+    }
+)
 # Of the server's own only what is volatile; of the user's whatever is not immutable.
 _VOLATILE = """
 SELECT DISTINCT p.proname::text AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
