@@ -17,7 +17,7 @@ from benchmarks.measure import Table
 from benchmarks.orders import Orders
 from benchmarks.places import Place
 from qbcd.api import Project
-from qbcd.sites import recent
+from qbcd.sites.lake.fetch import recent_writes
 
 DATABASES = ("postgresql", "postgresql-debian")
 SETTINGS = peers.SETTINGS
@@ -29,7 +29,10 @@ UPDATE {table} SET quantity = quantity + 1 WHERE id IN (SELECT id FROM {table} O
 DELETE FROM {table} WHERE id IN (SELECT id FROM {table} ORDER BY random() LIMIT {deletes});
 """
 BUCKETS = {"bigint": "key", "uuid": "hash"}
-WAYS = {"looked up": recent.LEAST_ROWS, "whole ranges": 2**62}  # the least rows in ranges that differ, for a look-up
+WAYS = {
+    "looked up": recent_writes.LEAST_ROWS,
+    "whole ranges": 2**62,
+}  # the least rows in ranges that differ, for a look-up
 HEADING = ("key", "rows changed", "way", "poll", "rows read", "bytes received")
 
 
@@ -72,15 +75,15 @@ def _config(url: str) -> dict[str, Any]:
 
 def _lines(project: Project, orders: Orders, changed: int, polls: int) -> list[tuple[str, ...]]:
     taken: dict[str, list[tuple[float, int, int]]] = {way: [] for way in WAYS}
-    usual, parts = recent.LEAST_ROWS, {"updates": changed * 9 // 10, "deletes": max(1, changed // 10)}
+    usual, parts = recent_writes.LEAST_ROWS, {"updates": changed * 9 // 10, "deletes": max(1, changed // 10)}
     for number in range(WARM + polls):
         orders.place.run(CHANGE.format(table=orders.table, **parts))
         for way, least in WAYS.items():
-            recent.LEAST_ROWS = least
+            recent_writes.LEAST_ROWS = least
             try:
                 found = _poll(project, _stream(orders.key, way))
             finally:
-                recent.LEAST_ROWS = usual
+                recent_writes.LEAST_ROWS = usual
             if number >= WARM:
                 taken[way].append(found)
     means = {way: [statistics.mean(figures) for figures in zip(*found, strict=True)] for way, found in taken.items()}

@@ -16,9 +16,9 @@ from typing import Any
 from benchmarks.id_rcs_poll import _digest_scan
 from benchmarks.measure import Table, in_turns
 from benchmarks.places import Place
-from qbcd import leaves, ranges
 from qbcd.api import Project
 from qbcd.model import KeyRange, Statement
+from qbcd.ranges import leaves, partition
 from qbcd.strategies import IdRcs
 
 DATABASES = ("postgresql", "postgresql-debian")
@@ -130,7 +130,7 @@ def _told(
     known: Sequence[KeyRange], after: Sequence[KeyRange], wide: float, narrow: float, moved: int
 ) -> tuple[str, ...]:
     """What travels by the ways that there are."""
-    dirty = ranges.differing(known, after)
+    dirty = partition.differing(known, after)
     ids, held = {r.range_id for r in dirty}, sum(r.rows for r in dirty)
     sums = _width([(r.range_id, r.rows, r.rows, r.checksum) for r in after])
     nodes = [after[i : i + FANOUT] for i in range(0, len(after), FANOUT)]

@@ -15,8 +15,8 @@ from benchmarks.measure import Table, seconds
 from benchmarks.orders import Orders
 from benchmarks.places import Place
 from qbcd.api import Project
-from qbcd.sites import quiet
-from qbcd.strategies import cuts
+from qbcd.sites.lake.fetch import whole_table
+from qbcd.strategies.partitions import base
 
 DATABASES, SETTINGS = peers.DATABASES, peers.SETTINGS
 ROUNDS = (0, 5, 5, 10, 10, 10)  # of random changes before each measurement, each of 1 % of the rows
@@ -59,9 +59,9 @@ def _taken(project: Project, one: peers.Polled, repeats: int) -> dict[str, float
 
 
 def _by(way: str, project: Project, one: peers.Polled) -> None:
-    before = cuts.FOLLOWED, quiet.POLLS
-    cuts.FOLLOWED, quiet.POLLS = WAYS[way]
+    before = base.FOLLOWED, whole_table.POLLS
+    base.FOLLOWED, whole_table.POLLS = WAYS[way]
     try:
         peers._poll(project, one.stream, 0)
     finally:
-        cuts.FOLLOWED, quiet.POLLS = before
+        base.FOLLOWED, whole_table.POLLS = before

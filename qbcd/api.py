@@ -9,16 +9,15 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qbcd.assembly import PYTHON_SINK, Assembly
 from qbcd.check import Finding, check_left, check_machine, check_stream
 from qbcd.config import StreamConfig, config_from_dict, load_config
-from qbcd.consumer import doubts_batches, enroll_python, waiting
-from qbcd.delivery import retire_sink, waiting_for
+from qbcd.delivery import PYTHON_SINK, doubts_batches, enroll_python, retire_sink, waiting, waiting_for
+from qbcd.error_messages import one_message
 from qbcd.errors import UnsupportedType
-from qbcd.failures import one_message
 from qbcd.job import JobReport, Outcome, poll, run_always, run_once
-from qbcd.left import LeftStream, left_streams
 from qbcd.model import BatchHeader, StreamPlan
+from qbcd.orphans import LeftStream, left_streams
+from qbcd.project import Assembly
 from qbcd.run import plan_of, prepare_stream, reset_stream, verify_stream
 from qbcd.sinks import SinkBatch
 from qbcd.sites import Differences, Step

@@ -19,19 +19,19 @@ from typing import Literal
 
 from sqlalchemy import inspect
 
-from qbcd.catalog.meaning import change_of
-from qbcd.catalog.queried import rights_of
-from qbcd.catalog.remembered import check_requested, check_server, check_shape
+from qbcd.catalog.capture_change import change_of
+from qbcd.catalog.drift import check_requested, check_server, check_shape
+from qbcd.catalog.query_table import rights_of
 from qbcd.catalog.source import Session
 from qbcd.config import SparkConfig
 from qbcd.errors import EnvironmentMissing, MissingPrivilege, QbcdError, Refused, UnsafeKey
-from qbcd.left import Parts, left_streams
 from qbcd.model import Consistency, StreamPlan, Table
+from qbcd.orphans import Parts, left_streams
 from qbcd.run import option_place, plan_of, probe_restriction
-from qbcd.sites.moved import refuse_moved
-from qbcd.sites.owned import own_names, reads_alone
+from qbcd.sites.context import refuse_moved
+from qbcd.sites.database.own_tables import own_names, reads_alone
 from qbcd.spark.drivers import Wanted, find_driver, user_cache
-from qbcd.spark.machine import Surroundings, require_java
+from qbcd.spark.java import Surroundings, require_java
 from qbcd.spark.provider import SparkProvider
 from qbcd.state import StreamRow
 from qbcd.stream import Stream

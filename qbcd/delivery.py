@@ -5,14 +5,19 @@ A sink that is down delays its own deliveries and nothing else.
 
 from __future__ import annotations
 
+import logging
+
 from qbcd import hooks
-from qbcd.errors import ConfigError, DeliveryError, QbcdError, StateConflict
+from qbcd.errors import ConfigError, DeliveryError, LeaseHeld, QbcdError, StateConflict
 from qbcd.model import BatchHeader
 from qbcd.sinks import Sink, SinkBatch
 from qbcd.sites import Held, Site
 from qbcd.spark.jdbc import explained, spark_failure
 from qbcd.state import Acknowledged, StreamRow
 from qbcd.stream import Report, Stream
+
+PYTHON_SINK = "python"
+log = logging.getLogger("qbcd")
 
 
 def enroll(stream: Stream, row: StreamRow) -> None:
@@ -142,3 +147,40 @@ def retire_sink(stream: Stream, sink: str) -> int:
         waited = waiting_for(stream, sink)
         stream.project.retire_sink(stream.name, sink)
     return waited
+
+
+def doubts_batches(error: QbcdError) -> bool:
+    """Whether the error casts doubt on the site's own batches: a foreign project's, or from before a restore."""
+    return isinstance(error, StateConflict) and not isinstance(error, LeaseHeld)
+
+
+def enroll_python(stream: Stream) -> None:
+    """Lets a consumer in Python begin with the earliest batch of the epoch that the site still has.
+
+    Where the stream is not prepared, or the site cannot be reached, the poll that follows says so.
+    """
+    if PYTHON_SINK in stream.project.acknowledged(stream.name):
+        return
+    try:
+        row = stream.site.row()
+        if row is None or not row.prepared or row.project_id != stream.project.project_id:
+            return
+        first = next((h.seq for h in stream.site.batches() if h.epoch == row.epoch), row.last_batch_seq + 1)
+    except QbcdError as error:
+        log.debug("stream %s: its Python consumer is not enrolled yet: %s", stream.name, error)
+        return
+    stream.project.enroll(stream.name, PYTHON_SINK, row.epoch, first - 1)
+
+
+def waiting(stream: Stream, failed: QbcdError | None) -> list[BatchHeader]:
+    """The batches that the Python consumer has not acknowledged, oldest first; none where it never began.
+
+    Args:
+        failed: The error of the poll before; raised in place of a second one, where the site cannot be reached either.
+    """
+    done = stream.project.acknowledged(stream.name).get(PYTHON_SINK)
+    try:
+        row = stream.site.row() if done else None
+        return waiting_batches(stream.site, PYTHON_SINK, done, row) if done and row else []
+    except QbcdError as error:
+        raise failed or error from error

@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from qbcd.error_messages import one_message
 from qbcd.errors import LeaseHeld, QbcdError, Refused
-from qbcd.failures import one_message
 from qbcd.run import run_stream
 from qbcd.state import Run
 from qbcd.stream import Report, Stream

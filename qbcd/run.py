@@ -14,16 +14,16 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
-from qbcd.catalog.meaning import Change, change_of, columns_changed
-from qbcd.catalog.remembered import SETTLED, check_requested, check_shape
+from qbcd.catalog.capture_change import Change, change_of, columns_changed
+from qbcd.catalog.drift import SETTLED, check_requested, check_shape
 from qbcd.catalog.resolve import Frozen, resolve
 from qbcd.catalog.source import Session
 from qbcd.delivery import deliver, enroll, pending, removed_sinks
+from qbcd.error_messages import one_message
 from qbcd.errors import ConfigError, QbcdError, Refused, SchemaChanged, SinkConflict
-from qbcd.failures import one_message
 from qbcd.model import StreamPlan
 from qbcd.sites import Differences, Held, Site, not_prepared
-from qbcd.sites.moved import refuse_moved
+from qbcd.sites.context import refuse_moved
 from qbcd.sql import check_chance, check_operators, check_restriction, restriction_probe, restriction_remedy
 from qbcd.state import StreamRow
 from qbcd.stream import Report, Stream

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from qbcd import marks
+from qbcd import watermark as watermarks
 from qbcd.delivery import pending
 from qbcd.errors import QbcdError, Refused, StateConflict
 from qbcd.model import BatchHeader
-from qbcd.rotation import Pass
+from qbcd.ranges.schedule import Pass
 from qbcd.sinks import SinkBatch
 from qbcd.sites import last_audit
 from qbcd.state import DeliveryFailure, Run, StreamRow, Visits
@@ -123,7 +123,7 @@ def _look_at_progress(stream: Stream, row: StreamRow, status: StreamStatus) -> N
     """The watermark, by the source's clock, and the pass over the ranges, by the store's."""
     at, site = (row.checkpoint.get("mark") or {}).get("at"), stream.site
     if at is not None:
-        status.watermark = Watermark(str(at), _behind(stream, marks.seconds(str(at))))
+        status.watermark = Watermark(str(at), _behind(stream, watermarks.seconds(str(at))))
     if stream.settings.audit is not None:
         with site.reading() as conn:
             status.audited_ago = max(0.0, site.store.now(conn) - last_audit(row.checkpoint, row.epoch))

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from qbcd.catalog.queried import check_limit, probe_query, remarks_on, remarks_on_views
+from qbcd.catalog.query_table import check_limit, probe_query, remarks_on, remarks_on_views
 from qbcd.catalog.source import Session, Source
 from qbcd.config import StreamConfig, settled
 from qbcd.config.fields import NO_KEY

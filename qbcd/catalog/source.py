@@ -15,7 +15,7 @@ from sqlalchemy.engine import URL, Connection, CursorResult, Engine, Row
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
-from qbcd.catalog.kept import keep
+from qbcd.catalog.session_pool import keep
 from qbcd.connectors.base import Connector
 from qbcd.errors import QbcdError, SourceError
 from qbcd.model import Statement

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from qbcd.cli.app import app, command
-from qbcd.cli.baseline import prepare, reset, retire
 from qbcd.cli.demo import demo
-from qbcd.cli.look import changes, status, verify
+from qbcd.cli.inspect import changes, status, verify
 from qbcd.cli.plan import advise, explain
 from qbcd.cli.poll import run
+from qbcd.cli.prepare import prepare, reset, retire
 from qbcd.cli.project import check, init, schema
 
 __all__ = ["app"]

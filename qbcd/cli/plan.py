@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.syntax import Syntax
 
 from qbcd.cli.app import StreamName, StreamNames
+from qbcd.cli.formatting import counted
 from qbcd.cli.output import Output
-from qbcd.cli.words import counted
 from qbcd.errors import NotBuilt
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from rich.markup import escape
 
-from qbcd.cli import words
+from qbcd.cli import formatting
 from qbcd.cli.app import StreamNames
 from qbcd.cli.output import Output
 
@@ -112,10 +112,10 @@ def _line(report: Report) -> str:
     if report.header:
         numbers = [str(h.seq) for h in report.headers]
         which = f"batch {numbers[0]}" if len(numbers) == 1 else f"batches {numbers[0]} to {numbers[-1]}"
-        found = f"{which}: {words.events(report.counts)}"
+        found = f"{which}: {formatting.events(report.counts)}"
     elif report.delivered:
-        found = f"no change, {words.counted(report.delivered, 'earlier delivery', 'earlier deliveries')} made"
-    return f"[bold]{escape(report.stream)}[/]: {found} [dim]({words.cost(report.cost)})[/]"
+        found = f"no change, {formatting.counted(report.delivered, 'earlier delivery', 'earlier deliveries')} made"
+    return f"[bold]{escape(report.stream)}[/]: {found} [dim]({formatting.cost(report.cost)})[/]"
 
 
 def _data(output: Output, outcome: Outcome) -> dict[str, Any]:

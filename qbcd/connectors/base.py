@@ -19,8 +19,8 @@ from sqlglot import exp
 
 from qbcd.connectors import buckets
 from qbcd.connectors.facts import Counter, HighWater, Index, JdbcDriver, Privileges
-from qbcd.connectors.halving import by_halving
 from qbcd.connectors.optional import OptionalPrimitives
+from qbcd.connectors.range_case import by_halving
 from qbcd.errors import QbcdError
 from qbcd.model import Column, KeyRange, ServerIdentity, Table, Travel
 
@@ -246,7 +246,7 @@ class Connector(OptionalPrimitives, ABC):
         """
 
     def bucket_sums(self, sums: Mapping[str, str], relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
-        """One statement of one scan: `sums` of many hash buckets (`qbcd.buckets`), rows ``range_id, <sums>``.
+        """One statement of one scan: `sums` of many buckets (`qbcd.ranges.hash_buckets`), rows ``range_id, <sums>``.
 
         Args:
             sums: By name, SQL of an aggregate over alias ``t`` of which a whole is the sum of its parts.

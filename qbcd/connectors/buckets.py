@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from qbcd import buckets, leaves
 from qbcd.model import KeyRange
+from qbcd.ranges import hash_buckets, leaves
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def grouped(
         beside: A column of ``t`` by which rows of one bucket are told apart.
     """
     asked, depth = _ordered(ranges)
-    by_number = [replace(one, lo=(str(buckets.numbers(one, depth).start),)) for one in asked]
+    by_number = [replace(one, lo=(str(hash_buckets.numbers(one, depth).start),)) for one in asked]
     bucket = words.bucket(f"t.{hashed}", depth) if depth else "0"
     outputs = ", ".join([f"{bucket} AS qbcd_bucket", *([beside] if beside else []), *sums])
     rows = f"(SELECT r.* FROM {relation} AS r{_where(words, f'r.{hashed}', asked, depth)} {words.summed_once}) AS t"
@@ -84,8 +84,8 @@ def _ordered(ranges: Sequence[KeyRange]) -> tuple[list[KeyRange], int]:
         raise ValueError("no ranges to ask for")
     if len({r.range_id for r in ranges}) != len(ranges):
         raise ValueError("a range id occurs twice")
-    asked, depth = sorted(ranges, key=buckets.low), buckets.depth_of(ranges)
-    spans = [buckets.numbers(one, depth) for one in asked]
+    asked, depth = sorted(ranges, key=hash_buckets.low), hash_buckets.depth_of(ranges)
+    spans = [hash_buckets.numbers(one, depth) for one in asked]
     if any(one.stop > other.start for one, other in pairwise(spans)):
         raise ValueError("ranges overlap")
     return asked, depth
@@ -102,14 +102,14 @@ def _where(words: Words, hashed: str, asked: Sequence[KeyRange], depth: int) -> 
     if leaves.are_some(asked):
         if words.among is None:
             raise ValueError("leaves are asked for of a database that knows none")
-        asked_for = {n: leaves.bits_of(one) for one in asked for n in buckets.numbers(one, depth)}
+        asked_for = {n: leaves.bits_of(one) for one in asked for n in hash_buckets.numbers(one, depth)}
         none = bytes(leaves.NUMBER // 8)
         bucket = words.bucket(hashed, depth) if depth else "0"
         bits = b"".join(asked_for.get(n, none) for n in range(1 << depth))
         return f" WHERE {words.among(f'{bucket} * {leaves.NUMBER} + r.qbcd_leaf', bits)}"
     lo, hi = asked[0].lo, asked[-1].hi
     if any(one.hi != other.lo for one, other in pairwise(asked)):
-        listed = ", ".join(str(n) for one in asked for n in buckets.numbers(one, depth))
+        listed = ", ".join(str(n) for one in asked for n in hash_buckets.numbers(one, depth))
         return f" WHERE {words.bucket(hashed, depth)} IN ({listed})"
     if lo is not None and hi is not None:
         return f" WHERE {hashed} BETWEEN {lo[0]} AND {int(hi[0]) - 1}"

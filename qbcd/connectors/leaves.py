@@ -1,4 +1,4 @@
-"""The primitives of leaves, the lowest level of checksums (`qbcd.leaves`), and of the rows that they trace."""
+"""The primitives of leaves, the lowest level of checksums (`qbcd.ranges.leaves`), and of the rows that they trace."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class LeafPrimitives:
     def whole_number_bytes(self, key: Sequence[Column]) -> int | None:
         """Of a key that is one whole number, how many bytes its identity has: the number's own, the highest first.
 
-        Leaves of its ranges add up digests weighted by the number as well (`qbcd.traces`). None of other keys.
+        Leaves of its ranges add up digests weighted by the number as well (`qbcd.ranges.key_recovery`). None of other
+        keys.
         """
         return None
 

@@ -8,7 +8,15 @@ from sqlalchemy.engine import Connection
 from sqlglot import exp
 
 from qbcd.connectors.facts import Alike
-from qbcd.connectors.mysql_family import MySQLFamily, blocks, functions, misread, planned, types, views
+from qbcd.connectors.mysql_family import (
+    MySQLFamily,
+    cursor_insert,
+    dialect_gaps,
+    functions,
+    planner_rewrites,
+    types,
+    views,
+)
 from qbcd.connectors.mysql_family.session import Spelling
 from qbcd.model import Column, Table
 
@@ -46,7 +54,7 @@ class MariaDB(MySQLFamily):
     )
     index_exists = "IF NOT EXISTS "
     steady_writes = True
-    own_word = blocks.WORD
+    own_word = cursor_insert.WORD
     plain_functions = functions.PLAIN
     written_again = functions.WRITTEN_AGAIN
     texts_alike = Alike.VARIED
@@ -71,10 +79,10 @@ class MariaDB(MySQLFamily):
         return (f"{'; '.join(self.session_pins())}, {self.spelling.isolation} = 'REPEATABLE-READ'",)
 
     def misread(self, text: str, tables: Sequence[Table]) -> str:
-        return misread.misread(text, tables)
+        return dialect_gaps.misread(text, tables)
 
     def planned(self, query: exp.Query, *, first: bool = False) -> exp.Query:
-        return planned.planned(query, first=first)
+        return planner_rewrites.planned(query, first=first)
 
     def insert_as_seen(self, insert: exp.Expression, *, pretty: bool) -> tuple[str, bool]:
-        return blocks.insert_as_seen(insert, pretty=pretty), True
+        return cursor_insert.insert_as_seen(insert, pretty=pretty), True

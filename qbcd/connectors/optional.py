@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlglot import exp
 
 from qbcd.connectors.facts import Counter, HighWater, Index
-from qbcd.connectors.following import FollowingPrimitives
+from qbcd.connectors.incremental_queries import FollowingPrimitives
 from qbcd.connectors.leaves import LeafPrimitives
 from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import Column, KeyRange, Table

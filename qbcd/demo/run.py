@@ -20,7 +20,7 @@ from rich.padding import Padding
 from rich.syntax import Syntax
 
 from qbcd.api import Project, open
-from qbcd.cli import words
+from qbcd.cli import formatting
 from qbcd.demo import delays, flights, tables
 from qbcd.demo.flights import TableChanges
 from qbcd.demo.folder import Folder
@@ -104,7 +104,7 @@ class Demo:
                 rows = flights.load(conn)
             self._summary["rows"] = rows
             self._show(", ".join(f"{table} {n:,} rows" for table, n in rows.items()))
-            self._show(f"[dim]loaded in {words.duration(time.monotonic() - began)}[/]")
+            self._show(f"[dim]loaded in {formatting.duration(time.monotonic() - began)}[/]")
 
     def _configure(self, server: EmbeddedPostgres) -> None:
         with self._step(f"The configuration, {escape(str(self.folder.config))}"):
@@ -119,10 +119,10 @@ class Demo:
             with self._working(project, handle.name):
                 report = handle.prepare()
             _raise_failures(report)
-            rows = words.counted(report.cost.rows_scanned, "row")
+            rows = formatting.counted(report.cost.rows_scanned, "row")
             self._show(
                 f"{handle.name:<{NAME_WIDTH}}{handle.config.strategy:<7} {rows:>12} "
-                f"[dim]in {words.duration(report.cost.seconds)}[/]"
+                f"[dim]in {formatting.duration(report.cost.seconds)}[/]"
             )
 
     def _apply(self, server: EmbeddedPostgres) -> dict[str, TableChanges]:
@@ -174,7 +174,7 @@ class Demo:
             with self._working(project, handle.name):
                 found = handle.verify()
             good = good and not found
-            said = "equal" if not found else f"[bold red]{words.counted(len(found), 'difference')}[/]"
+            said = "equal" if not found else f"[bold red]{formatting.counted(len(found), 'difference')}[/]"
             self._show(f"{handle.name:<{NAME_WIDTH}}{said}")
         self._summary["verified"] = good
         return good
@@ -185,8 +185,8 @@ class Demo:
         jobs, total = _spark_jobs(project) - before, self._costs("unchanged_poll", reports)
         events = sum(report.header.size for report in reports.values() if report.header)
         self._show(
-            f"[bold]{words.counted(events, 'event')}, {words.counted(total.rows_shipped, 'row')} shipped, "
-            f"{words.counted(jobs, 'Spark job')}[/]"
+            f"[bold]{formatting.counted(events, 'event')}, {formatting.counted(total.rows_shipped, 'row')} shipped, "
+            f"{formatting.counted(jobs, 'Spark job')}[/]"
         )
         self._summary["unchanged_poll"] |= {"events": events, "spark_jobs": jobs}
         return not (events or jobs or total.rows_shipped)
@@ -195,12 +195,12 @@ class Demo:
         with self._step("What is left"):
             files = self.folder.event_files()
             for path in files:
-                self._show(f"{escape(str(path))} [dim]{words.size(path.stat().st_size)}[/]")
+                self._show(f"{escape(str(path))} [dim]{formatting.size(path.stat().st_size)}[/]")
             self._show(f"{escape(str(self.folder.lake))} [dim]the events of flights as Parquet[/]")
             self._summary |= {"files": [str(path) for path in files], "good": good, "seconds": seconds}
         verdict = "[bold green]everything matches[/]" if good else "[bold red]not everything matches[/]"
         left = "" if self.keep else "; server and replicas are removed, these files stay"
-        self._print(f"\n{verdict} [dim]({words.duration(seconds)}{left})[/]")
+        self._print(f"\n{verdict} [dim]({formatting.duration(seconds)}{left})[/]")
 
     def _wait(self) -> None:
         config = escape(str(self.folder.config))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from rich.table import Table
 
-from qbcd.cli import words
+from qbcd.cli import formatting
 from qbcd.demo.flights import TableChanges
 from qbcd.model import Cost
 
@@ -45,11 +45,11 @@ def costs(spent: Mapping[str, Cost]) -> Table:
     for stream, cost in spent.items():
         table.add_row(
             stream,
-            words.counted(cost.rows_scanned, "row"),
-            words.counted(cost.rows_shipped, "row"),
-            words.size(cost.bytes_shipped) if cost.bytes_shipped else "-",
+            formatting.counted(cost.rows_scanned, "row"),
+            formatting.counted(cost.rows_shipped, "row"),
+            formatting.size(cost.bytes_shipped) if cost.bytes_shipped else "-",
             f"{cost.dirty:,} of {cost.ranges:,}" if cost.ranges else "-",
-            words.duration(cost.seconds),
+            formatting.duration(cost.seconds),
             "yes" if cost.spark else "no",
             style="" if stream == TOGETHER else "dim",
         )

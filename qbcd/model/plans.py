@@ -106,15 +106,14 @@ class NamedKey:
 
 @dataclass(frozen=True)
 class Leaves:
-    """Some of a range's leaves (`qbcd.leaves`), and the count and checksum of the rows in them.
+    """Some of a range's leaves (`qbcd.ranges.leaves`), and the count and checksum of the rows in them.
 
     Attributes:
         bits: A bit for each leaf, the least of the first byte for leaf 0.
-        alone: Where not None, rows are looked up by key (`qbcd.traces`): the identity of the one key that is asked for
-            of a leaf; of leaves that have none here, all keys that can be in them.
-        named: Rows of these keys alone are asked for of the leaves that they are in (`qbcd.recent`).
-        lost: Of a range that has lost one row, that row's digest: it is asked for in the replica, and nothing in the
-            source. None of others.
+        alone: Where not None, rows are looked up by key (`qbcd.ranges.key_recovery`): the identity of the one key that
+        is asked for of a leaf; of leaves that have none here, all keys that can be in them. named: Rows of these keys
+        alone are asked for of the leaves that they are in (`qbcd.ranges.recent_keys`). lost: Of a range that has lost
+        one row, that row's digest: it is asked for in the replica, and nothing in the source. None of others.
     """
 
     bits: bytes
@@ -129,7 +128,7 @@ class Leaves:
 class KeyRange:
     """Half-open key interval ``[lo, hi)``; None is an open end. Bounds are the source's own text of each key column.
 
-    Of ranges of the key's hash (`qbcd.buckets`) a bound is one number.
+    Of ranges of the key's hash (`qbcd.ranges.hash_buckets`) a bound is one number.
 
     Attributes:
         only: The leaves of which rows are asked for; None for all.

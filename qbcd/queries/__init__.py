@@ -5,13 +5,13 @@ Nothing here opens a connection; a connector gives the dialect alone.
 
 from __future__ import annotations
 
+from qbcd.queries.called_names import words_of
 from qbcd.queries.keys import relation_of
 from qbcd.queries.parsed import CapturedQuery, parse_query
 from qbcd.queries.relations import Output, Relation
 from qbcd.queries.tables import BaseTable, base_tables, folded
 from qbcd.queries.text import Unfit
 from qbcd.queries.views import compared_elsewhere, parse_view
-from qbcd.queries.words import words_of
 
 __all__ = [
     "BaseTable",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 from sqlglot import exp
 
-from qbcd.queries.trees import Tree
+from qbcd.queries.syntax_tree import Tree
 
 TIMES = ("date", "time", "timestamp", "timestamptz")  # as values travel
 _BESIDE = (exp.Binary, exp.In, exp.Between, exp.Coalesce, exp.Greatest, exp.Least, exp.Nullif)

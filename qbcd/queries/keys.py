@@ -18,8 +18,8 @@ from sqlglot import exp
 
 from qbcd.model import Table
 from qbcd.queries import relations
-from qbcd.queries.brackets import inner_joins, is_bracket, joins_of, opened
-from qbcd.queries.names import is_comma, using
+from qbcd.queries.name_conflicts import is_comma, using
+from qbcd.queries.nested_joins import inner_joins, is_bracket, joins_of, opened
 from qbcd.queries.relations import UNKNOWN, Keys, Output, Relation, plain
 from qbcd.queries.tables import base_tables, folded
 from qbcd.queries.text import Unfit

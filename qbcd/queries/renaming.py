@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from qbcd.queries.brackets import inner_joins, leaves
-from qbcd.queries.trees import Name, NotIncremental, Tree, expressions, relations, selects
+from qbcd.queries.nested_joins import inner_joins, leaves
+from qbcd.queries.syntax_tree import Name, NotIncremental, Tree, expressions, relations, selects
 
 
 class Renaming:

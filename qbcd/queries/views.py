@@ -8,13 +8,13 @@ from functools import lru_cache
 from sqlglot import exp
 
 from qbcd.model import Column, Table
-from qbcd.queries.handed_on import bare, handed_on
+from qbcd.queries.derived_columns import bare, handed_on
 from qbcd.queries.parsed import CapturedQuery, parsed
-from qbcd.queries.prepared import prepare_query
-from qbcd.queries.refusals import refusals
+from qbcd.queries.qualify import prepare_query
+from qbcd.queries.syntax_tree import Columns, Name, NotIncremental
 from qbcd.queries.tables import compared_values, folded, joined_names
 from qbcd.queries.text import Unfit, level_operators, literals, misread
-from qbcd.queries.trees import Columns, Name, NotIncremental
+from qbcd.queries.unsupported import refusals
 
 
 @lru_cache(maxsize=256)
@@ -127,7 +127,7 @@ def check_view(
         columns: Of everything that stands behind it, and of itself.
         views: The trees of those of them that are views.
         dialect: sqlglot's name of its dialect.
-        plain: As :func:`~qbcd.queries.refusals.refusals` takes it.
+        plain: As :func:`~qbcd.queries.unsupported.refusals` takes it.
         known: As :func:`check_written_again` takes it.
 
     Raises:

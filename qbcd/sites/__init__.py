@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from qbcd.sites.auditing import last as last_audit
 from qbcd.sites.base import Site
-from qbcd.sites.database import DatabaseSite
-from qbcd.sites.files import Files
-from qbcd.sites.guards import not_prepared
-from qbcd.sites.moved import kept_row
-from qbcd.sites.spark import SparkSite
+from qbcd.sites.checkpoint import last as last_audit
+from qbcd.sites.context import kept_row
+from qbcd.sites.database.site import DatabaseSite
+from qbcd.sites.lake.replica.files import Files
+from qbcd.sites.lake.site import SparkSite
+from qbcd.sites.query_variant import with_variant
+from qbcd.sites.refusals import not_prepared
 from qbcd.sites.values import Detection, Difference, Differences, Held, Settings, Step
-from qbcd.sites.variant import with_variant
 
 __all__ = [
     "DatabaseSite",

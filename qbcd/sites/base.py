@@ -6,9 +6,7 @@ stream in one row that changes only by compare-and-set (protocol.md A).
 
 from __future__ import annotations
 
-import json
 import time
-import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -18,12 +16,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sqlalchemy.engine import Connection
 
 from qbcd import hooks
-from qbcd.catalog.remembered import MADE
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import LeaseHeld, StateConflict
-from qbcd.model import BatchHeader, ServerIdentity, StreamPlan
-from qbcd.sites.guards import key_error, not_prepared
-from qbcd.sites.moved import refuse_moved
+from qbcd.model import BatchHeader, StreamPlan
+from qbcd.sites.context import refuse_moved
+from qbcd.sites.refusals import key_error, not_prepared
 from qbcd.sites.values import Detection, Differences, Held, Settings, Step
 from qbcd.spark.provider import SparkProvider
 from qbcd.state import Acknowledged, LeaseKeeper, ProjectState, StreamRow, StreamStore
@@ -264,51 +261,3 @@ class Site(ABC):
             return min((a.epoch, a.seq) for a in acks)
         row = None if settings.sinks else self.store.read(conn, self.stream)
         return (row.epoch, row.last_batch_seq) if row else (0, 0)
-
-
-def new_header(
-    plan: StreamPlan,
-    settings: Settings,
-    held: Held,
-    *,
-    epoch: int,
-    ts_ms: int,
-    counts: dict[str, int],
-    consistency: Any,
-) -> BatchHeader:
-    """The header of the next batch; its fingerprint is drawn once and never again."""
-    return BatchHeader(
-        stream=plan.stream,
-        epoch=epoch,
-        seq=held.row.last_batch_seq + 1,
-        ts_ms=ts_ms,
-        counts=counts,
-        sinks=settings.sinks,
-        fingerprint=uuid.uuid4().hex,
-        source=plan.source,
-        table=plan.table.name if plan.table.query else plan.table.label,
-        strategy=plan.strategy,
-        consistency=consistency,
-        key=tuple(c.name for c in plan.key),
-        columns=tuple((c.name, c.travel) for c in plan.captured),
-        one_row=not plan.key and not plan.counted,
-    )
-
-
-def new_epoch(row: StreamRow) -> int:
-    """The UTC second of this `prepare`, later than every earlier epoch of the stream."""
-    return row.next_epoch(int(time.time()))
-
-
-def checkpoint_of(
-    plan: StreamPlan, settings: Settings, server: ServerIdentity, encoder: int, rows: int
-) -> dict[str, Any]:
-    """What a stream must remember between polls; `rows` is the replica's size."""
-    return {
-        "shape": json.loads(json.dumps(plan.shape())),
-        MADE: plan.made(),
-        "requested": settings.requested,
-        "server": {"identity": server.identity, "meaning": server.meaning, "position": server.position},
-        "encoder": encoder,
-        "rows": rows,
-    }

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from qbcd import ranges
 from qbcd.model import BatchHeader, Cost, Statement
+from qbcd.ranges import partition
 from qbcd.state import LeaseKeeper, Refusal, StreamRow
 
 LISTED = 1000  # differences that a comparison of replica and source lists, at most
@@ -52,12 +52,12 @@ class Settings:
 
     def range_size(self, rows: int) -> int:
         """How many rows a range under Spark should hold, in a table of `rows` rows."""
-        return self.rows_per_range or ranges.size_for(rows)
+        return self.rows_per_range or partition.size_for(rows)
 
     @property
     def most_ranges(self) -> int | None:
         """How many ranges a table should be cut into, at most; None where the user says how large they are."""
-        return None if self.rows_per_range else ranges.MOST_RANGES
+        return None if self.rows_per_range else partition.MOST_RANGES
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 
 from qbcd.connectors.base import JdbcDriver
 from qbcd.errors import ConfigError, EnvironmentMissing
-from qbcd.spark.machine import Surroundings, last_line, one_line, resolve_maven
+from qbcd.spark.java import Surroundings, last_line, one_line, resolve_maven
 
 Origin = Literal["configured", "cache", "system", "maven", "package"]
 MANIFEST = "META-INF/MANIFEST.MF"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from qbcd.model import BatchHeader
 from qbcd.spark.jsontext import Field, joined, json_object, member, members, one_line, plain_object
+from qbcd.spark.sql_literals import number, structure, text, when
 from qbcd.spark.typed import misfit, typed_value
-from qbcd.spark.words import number, structure, text, when
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 
 from qbcd.model import Travel
-from qbcd.spark.words import structure, text, when
+from qbcd.spark.sql_literals import structure, text, when
 
 Field = tuple[str, Travel, str]  # name, how it travels, value as Spark's SQL
 

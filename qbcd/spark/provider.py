@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qbcd.errors import Refused, SparkFailed
-from qbcd.spark import archive
+from qbcd.spark import class_data_sharing
 from qbcd.spark.drivers import user_cache
 from qbcd.spark.session import (
     ONE_TASK,
@@ -163,5 +163,5 @@ class SparkProvider:
                 forget_session(session)
                 return
             if sys.exc_info()[0] is None:  # whoever is interrupted will not wait
-                archive.save(session)
+                class_data_sharing.save(session)
             session.stop() if is_alive(session) else forget_session(session)  # a full disk ends Java while it writes

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from qbcd.errors import ConfigError, EnvironmentMissing, Refused
-from qbcd.spark import archive
+from qbcd.spark import class_data_sharing
 from qbcd.spark.hadoop import leave_out_yarn
-from qbcd.spark.handover import can_hand_over, handed_over, uninterrupted
+from qbcd.spark.java import require_java
 from qbcd.spark.jdbc import spark_failure
-from qbcd.spark.machine import require_java
+from qbcd.spark.jvm_start import can_hand_over, handed_over, uninterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -153,7 +153,7 @@ def create_session(settings: SparkSettings, drivers: Sequence[Path], *, cache: P
     java = require_java()
     _hush_py4j()
     if cache is not None and settings.master.startswith("local"):
-        shared = archive.options(archive.archive_of(java, cache), _said_of_java(settings.conf))
+        shared = class_data_sharing.options(class_data_sharing.archive_of(java, cache), _said_of_java(settings.conf))
         wanted[_OPTIONS[0]] = f"{shared} {wanted[_OPTIONS[0]]}".strip()
     with _quiet_pyspark(), uninterrupted():
         from pyspark import SparkConf

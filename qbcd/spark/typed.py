@@ -7,7 +7,7 @@ becomes NULL. Detection has refused such values before, so this is the second lo
 from __future__ import annotations
 
 from qbcd.model import Travel
-from qbcd.spark.words import text, when
+from qbcd.spark.sql_literals import text, when
 
 _PLAIN = {
     "boolean": "boolean",

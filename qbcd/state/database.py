@@ -18,10 +18,10 @@ from sqlalchemy.engine import URL, Connection, Engine, RowMapping, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
-from qbcd.connectors.stores import LONG_TEXT, SECONDS, StoreFacts, store_facts
 from qbcd.errors import ConfigError, QbcdError, Refused, SourceError, StateMissing
 from qbcd.state import upgrades
-from qbcd.state.making import create_missing, holds_rows, insert_once, present
+from qbcd.state.bootstrap import create_missing, holds_rows, insert_once, present
+from qbcd.state.dialects import LONG_TEXT, SECONDS, StoreFacts, store_facts
 from qbcd.state.tables import PREFIX, make_table
 
 _WRITES = "qbcd_writes"

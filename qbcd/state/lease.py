@@ -22,8 +22,8 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from qbcd.connectors.stores import facts_of
 from qbcd.errors import LeaseHeld, QbcdError, StateConflict
+from qbcd.state.dialects import facts_of
 from qbcd.state.store import StreamStore
 
 log = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import case, delete, func, insert, select
 from sqlalchemy.engine import Connection
 
-from qbcd.connectors.stores import facts_of
 from qbcd.errors import StateConflict
+from qbcd.state.dialects import facts_of
 from qbcd.state.rows import (
     Pin,
     Segment,

@@ -17,8 +17,8 @@ from sqlalchemy.exc import IntegrityError
 
 from qbcd.errors import StateConflict
 from qbcd.model import BatchHeader, Cost
+from qbcd.state.bootstrap import create_missing, insert_once
 from qbcd.state.database import StateDatabase
-from qbcd.state.making import create_missing, insert_once
 from qbcd.state.project_tables import ACK, DELIVERY_ERROR, HISTORY, METADATA, REFUSAL
 from qbcd.state.rows import StreamRow, dump
 from qbcd.state.store import StreamStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger as Big
 from sqlalchemy import Column, Integer, MetaData
 
-from qbcd.connectors.stores import COUNTER, KEY_TEXT, LONG_TEXT, SECONDS
+from qbcd.state.dialects import COUNTER, KEY_TEXT, LONG_TEXT, SECONDS
 from qbcd.state.tables import PREFIX, make_table
 
 METADATA = MetaData()

@@ -192,3 +192,17 @@ def in_key_order(stream: str, ranges: Sequence[_Range]) -> list[_Range]:
             f"{len(ranges)} key ranges have a gap or overlap", remedy="reset the stream and prepare it", stream=stream
         )
     return ordered
+
+
+def joined_as(groups: Sequence[Sequence[StoredRange]], next_id: int) -> list[StoredRange]:
+    """Each group of neighbours as one range, those of several under new ids and with the oldest visit."""
+    after: list[StoredRange] = []
+    for group in groups:
+        if len(group) == 1:
+            after += group
+            continue
+        rows, checksum, visited = zip(*((r.rows, r.checksum, r.last_visited) for r in group), strict=True)
+        lo, hi = group[0].lo, group[-1].hi
+        after.append(StoredRange(next_id, lo, hi, sum(rows), sum(checksum), last_visited=min(visited)))
+        next_id += 1
+    return after

@@ -13,10 +13,10 @@ from sqlalchemy import delete, func, insert, select, tuple_, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
-from qbcd.connectors.stores import facts_of
 from qbcd.errors import Refused, StateConflict
 from qbcd.model import BatchHeader
-from qbcd.state.making import holds_rows
+from qbcd.state.bootstrap import holds_rows
+from qbcd.state.dialects import facts_of
 from qbcd.state.manifest import Manifest
 from qbcd.state.rows import StreamRow, batch_from_json, batch_to_json, dump, stream_values
 from qbcd.state.tables import seal, unseal

@@ -12,9 +12,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateSchema, CreateTable
 from sqlalchemy.sql import ClauseElement, Insert
 
-from qbcd.connectors.stores import facts_of
 from qbcd.errors import StateConflict
-from qbcd.state.making import create_missing, holds_rows, insert_once, present
+from qbcd.state.bootstrap import create_missing, holds_rows, insert_once, present
+from qbcd.state.dialects import facts_of
 from qbcd.state.rows import StreamRow, stream_row, stream_values
 from qbcd.state.tables import SiteTables, seal, unseal
 from qbcd.state.upgrades import FORMAT_VERSION, refuse_newer

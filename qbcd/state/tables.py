@@ -12,9 +12,9 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, Table, UniqueConstraint
 
-from qbcd.connectors.stores import KEY_TEXT, LONG_TEXT, SECONDS, TABLE_OPTIONS
 from qbcd.errors import Refused
 from qbcd.model import digest_of
+from qbcd.state.dialects import KEY_TEXT, LONG_TEXT, SECONDS, TABLE_OPTIONS
 
 PREFIX = "qbcd_"
 

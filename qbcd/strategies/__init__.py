@@ -7,19 +7,19 @@ from typing import Any
 
 from qbcd.strategies.atdi import Atdi
 from qbcd.strategies.base import Estimate, Strategy
-from qbcd.strategies.cuts import Query
+from qbcd.strategies.by_ranges import Ranged
 from qbcd.strategies.id import Id
 from qbcd.strategies.id_rcs import IdRcs
 from qbcd.strategies.in_source import InSource, Part
+from qbcd.strategies.incremental.vbd_delta import VbdDelta, why_not_delta
+from qbcd.strategies.lake_only import RemoteTlcs, RemoteTs
 from qbcd.strategies.mds import Mds
-from qbcd.strategies.ranged import Ranged
-from qbcd.strategies.remote import RemoteTlcs, RemoteTs
-from qbcd.strategies.stamped import Stamped
+from qbcd.strategies.partitions.base import Query
 from qbcd.strategies.tdi import Tdi
 from qbcd.strategies.tlcs import Tlcs
 from qbcd.strategies.ts import Ts
 from qbcd.strategies.vbd import VbdChecksum, VbdCompare
-from qbcd.strategies.vbd_delta import VbdDelta, why_not_delta
+from qbcd.strategies.watermarked import Stamped
 
 STRATEGIES: dict[str, type[Strategy]] = {
     strategy.name: strategy for strategy in (Mds, IdRcs, Ts, Tdi, Atdi, Tlcs, Id, VbdCompare)

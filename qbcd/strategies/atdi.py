@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from qbcd.connectors.base import Index
 from qbcd.strategies import costs
 from qbcd.strategies.base import Estimate
-from qbcd.strategies.stamped import DELTA, HEIGHT
 from qbcd.strategies.tdi import Tdi
+from qbcd.strategies.watermarked import DELTA, HEIGHT
 
 
 class Atdi(Tdi):

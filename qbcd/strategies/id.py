@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from qbcd.model import KeyRange, Statement
 from qbcd.strategies.base import Estimate
+from qbcd.strategies.by_ranges import Ranged
 from qbcd.strategies.in_source import Part
-from qbcd.strategies.ranged import Ranged
 
 
 class Id(Ranged):

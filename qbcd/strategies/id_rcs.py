@@ -2,8 +2,8 @@
 
 The source answers with count and checksum of every range in one statement; only ranges that differ from what the
 replica holds are shipped. Range checksums are sums of sound 64-bit row digests (algorithms.md C20). Ranges are of the
-key (`qbcd.strategies.cuts`), of its hash (`qbcd.strategies.hashes`) or of the table's pages (`qbcd.strategies.pages`),
-settled at prepare.
+key (`qbcd.strategies.partitions.base`), of its hash (`qbcd.strategies.partitions.hash`) or of the table's pages
+(`qbcd.strategies.partitions.page`), settled at prepare.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from qbcd.connectors.base import Connector
 from qbcd.model import Column, KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.base import Estimate, Keeps, Strategy
-from qbcd.strategies.cuts import WHOLE, Cut, KeyCut, Share
-from qbcd.strategies.hashes import HashCut
-from qbcd.strategies.pages import PageCut
+from qbcd.strategies.partitions.base import WHOLE, Cut, Share
+from qbcd.strategies.partitions.hash import HashCut
+from qbcd.strategies.partitions.key import KeyCut
+from qbcd.strategies.partitions.page import PageCut
 
 CORRELATION_FLOOR = (
     0.5  # below it a key-range scan visits heap pages out of order, which costs several sequential scans

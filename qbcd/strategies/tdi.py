@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from qbcd.connectors.base import Connector
-from qbcd.marks import Window
 from qbcd.model import Statement, StreamPlan
 from qbcd.strategies.base import suffixed, table_name
 from qbcd.strategies.in_source import OwnTable
-from qbcd.strategies.passed import Passed, still_ahead
-from qbcd.strategies.stamped import Stamped
+from qbcd.strategies.read_position import Passed, still_ahead
+from qbcd.strategies.watermarked import Stamped
+from qbcd.watermark import Window
 
 MARK = "qbcd_mark"
 

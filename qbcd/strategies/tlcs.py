@@ -15,8 +15,8 @@ from qbcd.connectors.base import Connector
 from qbcd.errors import ConfigError
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.strategies.base import Estimate, Keeps
+from qbcd.strategies.by_ranges import Ranged
 from qbcd.strategies.in_source import Part
-from qbcd.strategies.ranged import Ranged
 
 TYPES = ("int8", "bigint")
 

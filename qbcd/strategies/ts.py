@@ -10,7 +10,7 @@ from typing import Any
 from qbcd.connectors.base import Connector
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.strategies.base import Keeps
-from qbcd.strategies.stamped import Stamped
+from qbcd.strategies.watermarked import Stamped
 
 KEPT: dict[str, Keeps] = {"source": "rows", "spark": "rows", "keys": "keys", "none": "nothing"}
 

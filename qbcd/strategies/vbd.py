@@ -7,10 +7,10 @@ fifth). Both compute the whole result at each poll, in the source.
 
 from __future__ import annotations
 
-from qbcd.queries.relaxed import ONE
 from qbcd.strategies.base import Estimate
 from qbcd.strategies.id_rcs import IdRcs
 from qbcd.strategies.in_source import Columns
+from qbcd.strategies.incremental.delta_query import ONE
 from qbcd.strategies.mds import Mds
 
 

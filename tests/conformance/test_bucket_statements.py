@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from qbcd import buckets
 from qbcd.model import KeyRange
+from qbcd.ranges import hash_buckets
 from qbcd.sql import compile_sql
 from qbcd.strategies import IdRcs
 from tests.support.marking import connector_of, plan_of, probed
@@ -19,16 +19,16 @@ SUMS = {"n": "COUNT(*)", "total": "SUM(t.value)"}
 
 def hashes_of(every: list[KeyRange], rng: Random) -> list[int]:
     """Both ends of each range, what is one beside, and some by chance."""
-    ends = [buckets.low(r) + i for r in every for i in (-1, 0, 1)]
+    ends = [hash_buckets.low(r) + i for r in every for i in (-1, 0, 1)]
     chance = [rng.randint(LOWEST, HIGHEST) for _ in range(40)]
     return [h for h in (*ends, *chance, HIGHEST, HIGHEST - 1, -1, 0, 2**53 + 1) if h >= LOWEST]
 
 
 def cut(depths: list[int]) -> list[KeyRange]:
     """Ranges of several depths: the first of the ones before is cut again."""
-    every = buckets.divided(depths[0], first_id=1)
+    every = hash_buckets.divided(depths[0], first_id=1)
     for number, depth in enumerate(depths[1:], 1):
-        every = [*buckets.divided(depth, first_id=1000 * number, within=every[0]), *every[1:]]
+        every = [*hash_buckets.divided(depth, first_id=1000 * number, within=every[0]), *every[1:]]
     return every
 
 
@@ -53,7 +53,7 @@ def test_each_hash_lies_in_its_range(depths: list[int], place: Place) -> None:
 
 
 def _within(hashed: int, one: KeyRange) -> bool:
-    return buckets.low(one) <= hashed and (one.hi is None or hashed < int(one.hi[0]))
+    return hash_buckets.low(one) <= hashed and (one.hi is None or hashed < int(one.hi[0]))
 
 
 @over("kind", ["bigint", "uuid", "varchar(40)", "decimal(12,2)"], elsewhere=["uuid"])
@@ -67,6 +67,6 @@ def test_keys_in_a_row_spread_over_all_buckets(kind: str, place: Place) -> None:
     query = "SELECT MIN(h), MAX(h), COUNT(DISTINCT h) FROM (SELECT QBCD_KEY_HASH() AS h FROM t) AS d"
     ((least, most, different),) = place.sql(compile_sql(query, connector, plan).sql)
     assert (different, least < -(2**62), most > 2**62) == (1024, True, True)
-    counted = place.sql(IdRcs(connector, plan).cut.checksums(buckets.divided(3, first_id=0)).sql)
+    counted = place.sql(IdRcs(connector, plan).cut.checksums(hash_buckets.divided(3, first_id=0)).sql)
     assert len(counted) == 8
     assert all(90 <= int(n) == int(digests) <= 170 for _, n, digests, _ in counted), counted

@@ -14,8 +14,8 @@ from sqlalchemy import make_url
 
 from qbcd.catalog.source import Source
 from qbcd.connectors import CONNECTORS, Connector, connector_for
-from qbcd.connectors.stores import store_facts
 from qbcd.errors import ConfigError, UnsupportedPrimitive
+from qbcd.state.dialects import store_facts
 from tests.support.oracle import batches, net
 from tests.support.places import FIRST, OTHERS, Place, kinds, over, place_of
 from tests.support.project import config, opened

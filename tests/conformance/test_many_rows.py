@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd.sites import compare, layers, upkeep
+from qbcd.sites.lake import diff
+from qbcd.sites.lake.replica import compaction, layers
 from qbcd.spark import provider
 from tests.conformance.test_histories import BOTH, FEW, HOSTILE, run
 from tests.support import layered
@@ -27,10 +28,10 @@ def test_many_rows(
     """No rows are few: they are shuffled, sent to every task, numbered by range; small sessions are not used."""
     merged: list[bool] = []
     in_many = layers._in_many
-    monkeypatch.setattr(compare, "FEW_ROWS", -1)
-    monkeypatch.setattr(compare, "ONE_TASK_ROWS", 40)
+    monkeypatch.setattr(diff, "FEW_ROWS", -1)
+    monkeypatch.setattr(diff, "ONE_TASK_ROWS", 40)
     monkeypatch.setattr(provider, "_SIZES", provider._SIZES[1:])
-    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 2)
+    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 2)
     layered.at_times(monkeypatch)
 
     def watched(*args: object) -> DataFrame:

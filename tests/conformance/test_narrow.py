@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from qbcd.connectors import connector_for
-from qbcd.sites import narrow
+from qbcd.sites.lake.fetch import two_phase
 from tests.conformance.test_histories import BOTH, BY_KEY, FEW, HOSTILE, run
 from tests.support.places import Place, over
 from tests.support.variants import VARIANTS
@@ -26,18 +26,18 @@ def test_rows_that_changed_are_asked_for_by_key(
 ) -> None:
     """Every look takes two rounds, in several tasks; one that finds many keys falls back to whole ranges."""
     rounds: list[bool] = []
-    fetch = narrow.fetch
-    monkeypatch.setattr(narrow, "SAVED_BYTES", -(10**12))
-    monkeypatch.setattr(narrow, "MOST_KEYS", 4)
-    monkeypatch.setattr(narrow, "KEYS_PER_STATEMENT", 3)
-    monkeypatch.setattr(narrow, "HELD_ROWS", 1)  # several tasks, one after the other
+    fetch = two_phase.fetch
+    monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**12))
+    monkeypatch.setattr(two_phase, "MOST_KEYS", 4)
+    monkeypatch.setattr(two_phase, "KEYS_PER_STATEMENT", 3)
+    monkeypatch.setattr(two_phase, "HELD_ROWS", 1)  # several tasks, one after the other
 
-    def watched(*args: object) -> narrow.Moved | None:
+    def watched(*args: object) -> two_phase.Moved | None:
         found = fetch(*args)  # type: ignore[arg-type]
         rounds.append(found is not None)
         return found
 
-    monkeypatch.setattr(narrow, "fetch", watched)
+    monkeypatch.setattr(two_phase, "fetch", watched)
     wheres = {v: BOTH[i % 2 : i % 2 + 1] for i, v in enumerate(NARROW)}
     run(place, workspace, spark, seed, 3, names=HOSTILE, shapes=FEW, wheres=wheres, silent=seed % 2 == 1)
     if not connector_for(place.url).exports_snapshots:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd.sites import Files, Site, SparkSite, leaves
+from qbcd.sites import Files, Site, SparkSite
+from qbcd.sites.lake.fetch import leaf_checksums
 from qbcd.state import Owner
 from tests.support.places import new_place, server_of
 from tests.support.scene import STREAM, Scene
@@ -69,7 +70,7 @@ def left_behind(site: Site, folder: Path) -> list[str]:
             named = {s.segment_id for s in site.store.segments(conn, site.stream)}
         named |= {h.location["part"] for h in site.batches()}
         row = site.row()
-        named |= {leaves.Note.of(row.checkpoint).part} if row else set()
+        named |= {leaf_checksums.Note.of(row.checkpoint).part} if row else set()
         files: Files = site.files
         left += [p.name for p in files.root.iterdir() if p.name not in named]
     return left

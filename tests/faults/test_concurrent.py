@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd import ranges
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import TornRead
+from qbcd.ranges import partition
 from qbcd.run import plan_of
 from qbcd.sites import SparkSite
-from qbcd.sites.reading import checksums, snapshot_of
+from qbcd.sites.lake.checksums import checksums
+from qbcd.sites.lake.snapshot import snapshot_of
 from tests.support.oracle import batches, copy_of
 from tests.support.places import Place, over, server_of
 from tests.support.project import config, opened, poll
@@ -176,7 +177,7 @@ def within(rng: Random, client: int) -> list[str]:
 @pytest.fixture(autouse=True)
 def _many_readers(monkeypatch: pytest.MonkeyPatch) -> None:
     """So few rows as the bank has would not be worth more than one."""
-    monkeypatch.setattr(ranges, "ROWS_PER_READER", RANGE)
+    monkeypatch.setattr(partition, "ROWS_PER_READER", RANGE)
 
 
 class Bank:

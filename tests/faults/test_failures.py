@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd import failures
+from qbcd import error_messages
 from qbcd.errors import QbcdError, SparkFailed, StateConflict
-from qbcd.sites import upkeep
+from qbcd.sites.lake.replica import compaction
 from qbcd.spark.paths import to_write
 from tests.support import sql
 from tests.support.pausing import at
@@ -46,7 +46,7 @@ def test_upkeep_that_fails_hides_no_batch(
             def collect(*args: object) -> None:
                 raise OSError(errno.ENOSPC, "No space left on device", "/full")
 
-            failing.setattr(upkeep, "collect", collect)
+            failing.setattr(compaction, "collect", collect)
             outcome = scene.poll()
         assert outcome.report is not None
         assert (outcome.exit_code, len(outcome.report.headers)) == (0, 1)
@@ -57,7 +57,7 @@ def test_upkeep_that_fails_hides_no_batch(
             def refuse(*args: object) -> None:
                 raise StateConflict("overtaken")
 
-            failing.setattr(upkeep, "collect", refuse)
+            failing.setattr(compaction, "collect", refuse)
             scene.poll()
         scene.poll()
         scene.check()
@@ -72,7 +72,7 @@ def test_files_and_spark_are_told_in_one_message(database: str, workspace: Path,
         root.write_text("in the way")
         with pytest.raises(QbcdError, match=re.escape(f"stream {STREAM}: {root}: File exists (check the workdir's")):
             scene.prepare()
-        with pytest.raises(SparkFailed) as told, failures.one_message(work):
+        with pytest.raises(SparkFailed) as told, error_messages.one_message(work):
             spark.range(1).write.parquet(to_write(root / "below"))
         assert str(told.value).startswith(f"stream {STREAM}: Spark failed: ")
         assert "check free space and rights of the workdir" in str(told.value)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import qbcd
-from qbcd.sites import upkeep
+from qbcd.sites.lake.replica import compaction
 from tests.conftest import GivenServer
 from tests.faults.child import kill_at
 from tests.faults.stage import left_behind
@@ -26,7 +26,7 @@ from tests.support.project import opened, poll
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FOLDED = {"upkeep.COMPACT_BATCHES": 1, **layered.ALWAYS}
+FOLDED = {"qbcd.sites.lake.replica.compaction.COMPACT_BATCHES": 1, **layered.ALWAYS}
 SPOTS = [(point, 1) for point in POINTS]
 JOINS = [("before_commit", 2), ("after_commit", 2)]
 
@@ -57,7 +57,7 @@ def test_kill_by_pages(
     kind: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was fetched is the replica's after the very commit; the second one makes one segment of all."""
-    monkeypatch.setattr(upkeep, "COMPACT_SEGMENTS", 0)
+    monkeypatch.setattr(compaction, "COMPACT_SEGMENTS", 0)
     table = Keyed(place_of(database), kind, "page", workspace, Random(f"killed {kind} by pages"))
     table.insert(0.5)
     with opened(table.config, workspace, spark) as project:
@@ -68,12 +68,19 @@ def test_kill_by_pages(
             table.move(0.2)
             table.delete(0.3)
             table.insert(0.6)
-            kill_at(point, table.config, workspace, spark, nth=nth, constants={"upkeep.COMPACT_SEGMENTS": 0})
+            kill_at(
+                point,
+                table.config,
+                workspace,
+                spark,
+                nth=nth,
+                constants={"qbcd.sites.lake.replica.compaction.COMPACT_SEGMENTS": 0},
+            )
             _made_good(project, table)
 
 
 def _always_folded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
+    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
     layered.always(monkeypatch)
 
 

@@ -78,7 +78,14 @@ def test_kill_while_batches_are_folded_in(
         scene.begin()
         scene.change()
         # the first visit is the poll's own commit, the second one that of the folding
-        kill_at(point, scene.data, workspace, spark, nth=2, constants={"upkeep.COMPACT_BATCHES": 1, **layered.ALWAYS})
+        kill_at(
+            point,
+            scene.data,
+            workspace,
+            spark,
+            nth=2,
+            constants={"qbcd.sites.lake.replica.compaction.COMPACT_BATCHES": 1, **layered.ALWAYS},
+        )
         assert scene.project.stream(STREAM).verify() == []
         for _ in range(2):
             scene.change()

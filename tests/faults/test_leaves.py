@@ -12,7 +12,8 @@ import pytest
 from qbcd import hooks
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.errors import QbcdError, TornRead, UnsafeKey
-from qbcd.sites import leaves, looking
+from qbcd.sites.lake import dirty_ranges
+from qbcd.sites.lake.fetch import leaf_checksums
 from tests.faults.child import kill_at
 from tests.faults.stage import rubbish
 from tests.support import sql
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 POINTS = ("after_checksums", "after_fetch", "after_stage", "before_commit", "after_commit")
 WAYS = ("id_rcs", "id_rcs_hash", "id_rcs_digest", "id_rcs_mixed")
-CONSTANTS = {f"leaves.{k}": v for k, v in FORCED.items()} | {f"qbcd.traces.{k}": v for k, v in TRACED.items()}
+CONSTANTS = {f"leaves.{k}": v for k, v in FORCED.items()} | {
+    f"qbcd.ranges.key_recovery.{k}": v for k, v in TRACED.items()
+}
 CHOSEN = [("before_commit", "id_rcs")]
 CASES = [
     c if c in CHOSEN else pytest.param(*c, marks=pytest.mark.campaign)
@@ -83,7 +86,7 @@ def _of_another_state(path: Path) -> None:
     """Whole, and of ranges with other sums."""
     lines = path.read_bytes().partition(b"\n")[2].decode().splitlines()
     moved = [f"{a} {int(b) + 1} {c} {d}" for a, b, c, d in (line.split(" ", 3) for line in lines)]
-    path.write_bytes(leaves.sealed("\n".join(moved).encode()))
+    path.write_bytes(leaf_checksums.sealed("\n".join(moved).encode()))
 
 
 def _of_another_version(path: Path) -> None:
@@ -129,7 +132,7 @@ def test_rows_of_another_state_than_the_leaves(
         mark = scene.mark()
         with monkeypatch.context() as broken:
             broken.setattr(PostgreSQL, "snapshot_pins", lambda self, name: self.session_pins())
-            broken.setattr(looking, "hooks", _Writing(database))
+            broken.setattr(dirty_ranges, "hooks", _Writing(database))
             sql(database, "UPDATE t SET v = 'A' WHERE id = 7")
             with pytest.raises(TornRead, match=r"1 ranges from .* brought 1 rows where the checksums counted 1, or"):
                 scene.poll()

@@ -10,7 +10,8 @@ import pytest
 
 from qbcd import job, status
 from qbcd.errors import DeliveryError, GuardTripped, StateConflict
-from qbcd.sites import DatabaseSite, Files, SparkSite, upkeep
+from qbcd.sites import DatabaseSite, Files, SparkSite
+from qbcd.sites.lake.replica import compaction
 from qbcd.strategies.outbox import outbox_name
 from qbcd.stream import Stream
 from tests.faults.child import kill_at
@@ -201,7 +202,7 @@ def test_compaction_killed_before_its_commit(
             workspace,
             spark,
             nth=2,
-            constants={"upkeep.COMPACT_BATCHES": 1, **layered.ALWAYS},
+            constants={"qbcd.sites.lake.replica.compaction.COMPACT_BATCHES": 1, **layered.ALWAYS},
         )
         assert parts(scene)[0] == old_segment
         assert len(list(files_of(scene).root.glob("segment-*"))) == 1
@@ -210,7 +211,7 @@ def test_compaction_killed_before_its_commit(
         scene.check()
         assert list(files_of(scene).root.glob("segment-*")) == []
         assert [h.seq for h in scene.sealed()] == [1, 2, 3], "the replica rests on them"
-        monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
+        monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
         scene.poll()
         assert scene.sealed() == []
         (left,) = files_of(scene).root.iterdir()
@@ -226,7 +227,7 @@ def test_compaction_killed_before_its_commit(
 def test_retention_waits_for_every_sink(
     strategy: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
+    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
     with Scene(database, workspace, strategy, spark, retain="0s", sinks=TWO_SINKS) as scene:
         scene.begin()
         blocked = block(scene, "lake")
@@ -248,7 +249,7 @@ def test_retention_waits_for_every_sink(
 def test_a_pin_keeps_files(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
+    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
     with Scene(database, workspace, "id_rcs", spark, retain="0s") as scene:
         scene.make_table()
         scene.prepare()
@@ -319,7 +320,7 @@ def polled(stream: Stream) -> None:
 def test_what_is_let_go_under_a_pin_is_swept_without_it(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
+    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
     with Scene(database, workspace, "id_rcs", spark, retain="0s") as scene:
         scene.make_table()
         scene.prepare()

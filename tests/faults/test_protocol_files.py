@@ -10,7 +10,7 @@ import pytest
 
 from qbcd.errors import StateConflict
 from qbcd.sites import Files, Held
-from qbcd.sites.files import END, Part
+from qbcd.sites.lake.replica.files import END, Part
 from qbcd.spark.jdbc import spark_failure
 from qbcd.state import StreamRow
 

@@ -10,7 +10,9 @@ import pytest
 
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.errors import StateConflict, TornRead, UnsafeKey
-from qbcd.sites import comparing, narrow, remote, upkeep
+from qbcd.sites.lake import table_poll, window_poll
+from qbcd.sites.lake.fetch import two_phase
+from qbcd.sites.lake.replica import compaction
 from qbcd.state import LeaseKeeper
 from tests.faults.stage import rubbish
 from tests.support import layered, sql
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
 def test_writes_between_digests_and_rows(
     pinned: bool, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(narrow, "SAVED_BYTES", -(10**12))
-    rows = narrow._rows
+    monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**12))
+    rows = two_phase._rows
     between: list[str] = []
 
     def watched(*args: Any) -> Any:
@@ -45,18 +47,18 @@ def test_writes_between_digests_and_rows(
         scene.begin()
         if not pinned:
             monkeypatch.setattr(PostgreSQL, "snapshot_pins", lambda self, name: self.session_pins())
-        monkeypatch.setattr(narrow, "_rows", watched)
+        monkeypatch.setattr(two_phase, "_rows", watched)
         sql(database, "UPDATE t SET v = 'B' WHERE id = 7")
         between[:] = ("UPDATE t SET v = 'A' WHERE id = 7", "UPDATE t SET v = 'B' WHERE id = 7")
         scene.poll()
         (told,) = scene.seen()[max(scene.seen())]
         assert told["after"]["v"] == ("B" if pinned else "A")
-        monkeypatch.setattr(narrow, "_rows", rows)
+        monkeypatch.setattr(two_phase, "_rows", rows)
         assert (scene.poll().report.header is None) is pinned  # type: ignore[union-attr]
         scene.check()
         assert scene.project.stream(STREAM).verify() == []
 
-        monkeypatch.setattr(narrow, "_rows", watched)
+        monkeypatch.setattr(two_phase, "_rows", watched)
         sql(database, "UPDATE t SET v = 'C' WHERE id = 7")
         between[:] = ("DELETE FROM t WHERE id = 7", "SELECT 1")
         mark = scene.mark()
@@ -66,7 +68,7 @@ def test_writes_between_digests_and_rows(
             with pytest.raises(TornRead, match="1 rows were asked for by their keys and 0 came"):
                 scene.poll()
             assert scene.mark() == mark
-        monkeypatch.setattr(narrow, "_rows", rows)
+        monkeypatch.setattr(two_phase, "_rows", rows)
         scene.poll()
         scene.check()
         assert rubbish(scene) == []
@@ -77,9 +79,9 @@ def test_writes_between_digests_and_rows(
 def test_digests_of_another_state_than_the_checksums(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(narrow, "SAVED_BYTES", -(10**12))
-    monkeypatch.setattr(narrow, "HELD_ROWS", 4)
-    differing = narrow._differing
+    monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**12))
+    monkeypatch.setattr(two_phase, "HELD_ROWS", 4)
+    differing = two_phase._differing
 
     def overtaken(*args: Any) -> Any:
         sql(database, "UPDATE t SET v = 'B' WHERE id = 7")
@@ -89,7 +91,7 @@ def test_digests_of_another_state_than_the_checksums(
         scene.begin()
         with monkeypatch.context() as broken:
             broken.setattr(PostgreSQL, "snapshot_pins", lambda self, name: self.session_pins())
-            broken.setattr(narrow, "_differing", overtaken)
+            broken.setattr(two_phase, "_differing", overtaken)
             sql(database, "UPDATE t SET v = 'A'")
             mark = scene.mark()
             with pytest.raises(TornRead, match="the readers did not see one snapshot"):
@@ -104,18 +106,18 @@ def test_digests_of_another_state_than_the_checksums(
 def test_a_range_that_one_task_could_not_hold(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, fetch = list[bool](), narrow.fetch
+    asked, fetch = list[bool](), two_phase.fetch
 
     def watched(*args: Any) -> Any:
         asked.append(True)
         return fetch(*args)
 
-    monkeypatch.setattr(narrow, "fetch", watched)
-    monkeypatch.setattr(narrow, "SAVED_BYTES", -(10**12))
+    monkeypatch.setattr(two_phase, "fetch", watched)
+    monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**12))
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
         for largest in (4, 3):  # each range has 4 rows
-            monkeypatch.setattr(narrow, "LARGEST_RANGE", largest)
+            monkeypatch.setattr(two_phase, "LARGEST_RANGE", largest)
             sql(database, "UPDATE t SET n = n + 1")
             scene.poll()
             assert asked == [True], "once, where the ranges are not too large"
@@ -128,7 +130,7 @@ def test_a_range_that_one_task_could_not_hold(
 def test_a_compaction_that_was_overtaken(
     folds: int, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
+    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
     layered.always(monkeypatch)
     with Scene(database, workspace, "id_rcs", spark, retain="0s") as scene, scene.again() as project:
         scene.make_table()
@@ -141,7 +143,7 @@ def test_a_compaction_that_was_overtaken(
             site = scene.site
             with site.writing() as conn:  # its lease ends, and its own clock does not tell it
                 conn.execute(site.store.tables.lease.update().values(until=0.0))
-            monkeypatch.setattr(upkeep, "COMPACT_BATCHES", folds)
+            monkeypatch.setattr(compaction, "COMPACT_BATCHES", folds)
             scene.change()
             scene.poll()
             mark = scene.mark()
@@ -187,7 +189,7 @@ def test_a_refused_poll_leaves_no_files(
         sql(database, "INSERT INTO t SELECT i, 'more', 0 FROM generate_series(2000, 2100) i")
         mark = scene.mark()
         with monkeypatch.context() as broken:
-            broken.setattr(comparing, "new_batch", refused)
+            broken.setattr(table_poll, "new_batch", refused)
             for _ in range(2):
                 with pytest.raises(TornRead, match="refused"):
                     scene.poll()
@@ -204,7 +206,7 @@ def test_a_refused_poll_leaves_no_files(
 def test_a_key_that_lost_its_constraint_is_read_in_full(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(narrow, "SAVED_BYTES", -(10**12))
+    monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**12))
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
         mark = scene.mark()
@@ -220,7 +222,7 @@ def test_a_key_that_lost_its_constraint_is_read_in_full(
 def test_a_window_that_is_empty_by_the_time_it_is_read(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fetch = remote._fetch
+    fetch = window_poll._fetch
 
     def overtaken(*args: Any) -> Any:
         sql(database, "DELETE FROM t WHERE id = 500")
@@ -231,7 +233,7 @@ def test_a_window_that_is_empty_by_the_time_it_is_read(
         sql(database, "INSERT INTO t (id, v, at) VALUES (500, 'short', sysdate(6))")
         time.sleep(PAST_THE_MARGIN)
         with monkeypatch.context() as patched:
-            patched.setattr(remote, "_fetch", overtaken)
+            patched.setattr(window_poll, "_fetch", overtaken)
             report = scene.poll().report
         assert report is not None
         assert report.header is None

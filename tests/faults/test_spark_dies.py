@@ -69,7 +69,7 @@ def test_another_one_is_started(how: str, place: Place, workspace: Path) -> None
 COMMANDS = """
 import os, signal
 from qbcd.cli import main
-from qbcd.sites.files import Files
+from qbcd.sites.lake.replica.files import Files
 
 write = Files.write
 

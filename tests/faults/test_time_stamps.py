@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy.engine import Connection
 
-from qbcd import marks
+from qbcd import watermark
 from qbcd.connectors.base import HighWater
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.errors import ClockSetBack, Refused, SourceChanged
@@ -48,7 +48,7 @@ def zoneless(place: Place, digits: int) -> str:
 @over(elsewhere=[])
 def test_ties_at_the_boundary(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ends: list[str] = []
-    monkeypatch.setattr(marks, "horizon", lambda look, margin, lag: ends[-1])
+    monkeypatch.setattr(watermark, "horizon", lambda look, margin, lag: ends[-1])
     at = zoneless(place, 6)
     with Watched(place, workspace, {"s": stamped(place, "ts", zone="UTC")}, columns=columns(at=at)) as seen:
         first, second, third = (f"2001-01-01 00:00:00.00000{n}" for n in (1, 2, 3))
@@ -88,12 +88,12 @@ def test_rows_in_the_same_unit_after_a_poll(place: Place, workspace: Path) -> No
 # A day is over when the clock says so: what is written today is read tomorrow.
 @over(elsewhere=[])
 def test_rows_of_a_day(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, ahead = marks.horizon, [timedelta(0)]
+    real, ahead = watermark.horizon, [timedelta(0)]
 
     def horizon(look: HighWater, margin: timedelta, lag: timedelta | None) -> str:
-        return marks.shifted(real(look, margin, lag), ahead[0])
+        return watermark.shifted(real(look, margin, lag), ahead[0])
 
-    monkeypatch.setattr(marks, "horizon", horizon)
+    monkeypatch.setattr(watermark, "horizon", horizon)
     with Watched(place, workspace, {"s": stamped(place, "ts", zone="UTC")}, columns=columns(at="date")) as seen:
         seen.prepare()
         today, tomorrow = (datetime.fromisoformat(place_clock(place)) + days for days in (0 * DAY, DAY))
@@ -180,11 +180,11 @@ def hours_ahead(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     real = PostgreSQL.high_water
 
     def high_water(self: PostgreSQL, connection: Connection) -> HighWater:
-        return replace(found := real(self, connection), clock=marks.shifted(found.clock, timedelta(hours=2)))
+        return replace(found := real(self, connection), clock=watermark.shifted(found.clock, timedelta(hours=2)))
 
     with monkeypatch.context() as patch:
         patch.setattr(PostgreSQL, "high_water", high_water)
-        patch.setattr(marks, "horizon", lambda look, margin, lag: marks.shifted(look.clock, -margin))
+        patch.setattr(watermark, "horizon", lambda look, margin, lag: watermark.shifted(look.clock, -margin))
         yield
 
 
@@ -258,7 +258,9 @@ def test_a_poll_after_the_retention_of_flagged_rows(
     ways = {name: stamped(place, "tdi", retention=kept) for name, kept in (("s", "59m"), ("kept", "61m"))}
     with Watched(place, workspace, ways) as seen:
         with monkeypatch.context() as patch:
-            patch.setattr(marks, "horizon", lambda look, margin, lag: marks.shifted(look.clock, -timedelta(hours=1)))
+            patch.setattr(
+                watermark, "horizon", lambda look, margin, lag: watermark.shifted(look.clock, -timedelta(hours=1))
+            )
             seen.fill()
         seen.update(3, "changed")
         with pytest.raises(Refused, match=r"flagged rows are kept for 0:59:00: some may be gone unseen.*qbcd verify s"):

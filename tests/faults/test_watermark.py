@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from qbcd import marks
+from qbcd import watermark
 from qbcd.connectors.base import HighWater
 from qbcd.run import plan_of
 from qbcd.strategies.outbox import outbox_name
@@ -118,12 +118,12 @@ def watched(
     place: Place, folder: Path, load: Load, monkeypatch: pytest.MonkeyPatch, lag: float | None = None
 ) -> Mapping[str, Any]:
     """Runs `load`; the control reads up to the clock itself."""
-    real = marks.horizon
+    real = watermark.horizon
 
     def horizon(look: HighWater, margin: timedelta, lag: timedelta | None) -> str:
         return look.clock if margin == MARGIN[CONTROL] else real(look, margin, lag)
 
-    monkeypatch.setattr(marks, "horizon", horizon)
+    monkeypatch.setattr(watermark, "horizon", horizon)
     with ExitStack() as stack:
         watch = Watch(place, folder, stack, lag)
         work = watch.run(load, seed=4)

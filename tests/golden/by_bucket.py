@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from qbcd import buckets
 from qbcd.connectors.base import Connector
 from qbcd.model import KeyRange, Leaves, NamedKey, Statement, StreamPlan
+from qbcd.ranges import hash_buckets
 from qbcd.strategies import IdRcs
 
 
@@ -16,8 +16,8 @@ def by_hash(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:
     """What is read where ranges are of the key's hash."""
     counted = strategy.cut.bounds(2000)
     assert counted is not None
-    every = buckets.divided(2, first_id=3)
-    mixed = [*buckets.divided(3, first_id=7, within=every[0]), *every[1:]]
+    every = hash_buckets.divided(2, first_id=3)
+    mixed = [*hash_buckets.divided(3, first_id=7, within=every[0]), *every[1:]]
     yield "id_rcs by hash: rows", counted
     for i, statements in enumerate(strategy.cut.passes(mixed, 2), 1):
         for statement in statements:
@@ -76,5 +76,5 @@ def without_key(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, S
     """What is read of rows without a key."""
     bare = replace(plan, key=(), columns=plan.captured)
     alone = IdRcs(connector, IdRcs(connector, bare).settle(None))
-    yield "id_rcs without a key: checksums", alone.cut.checksums(buckets.divided(1, first_id=1))
-    yield "id_rcs without a key: images", alone.images(buckets.divided(1, first_id=1)[:1], typed=False)
+    yield "id_rcs without a key: checksums", alone.cut.checksums(hash_buckets.divided(1, first_id=1))
+    yield "id_rcs without a key: images", alone.images(hash_buckets.divided(1, first_id=1)[:1], typed=False)

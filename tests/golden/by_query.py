@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from qbcd import buckets
 from qbcd.connectors.base import Connector
 from qbcd.model import KeyRange, Statement, StreamPlan
+from qbcd.ranges import hash_buckets
 from qbcd.strategies import Part, VbdChecksum, VbdCompare, VbdDelta
 
 
@@ -24,7 +24,7 @@ def by_query(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Stat
     for kind in ("hash", "key"):
         strategy = VbdChecksum(connector, replace(plan, strategy="vbd", table=table).with_options(buckets=kind))
         whole = [KeyRange(1, None, None)]
-        some = buckets.divided(1, first_id=3)[:1] if kind == "hash" else whole
+        some = hash_buckets.divided(1, first_id=3)[:1] if kind == "hash" else whole
         bounds = strategy.cut.bounds(2000)
         assert bounds is not None
         yield f"vbd, checksum by {kind}: bounds", bounds

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from qbcd.connectors.base import Connector
-from qbcd.marks import Window
 from qbcd.model import BatchHeader, KeyRange, Statement
 from qbcd.sql import compile_sql, render
 from qbcd.strategies import Atdi, Id, IdRcs, InSource, Mds, Part, Ranged, RemoteTs, Stamped, Tdi, Tlcs, Ts
 from qbcd.strategies.base import prefixed
 from qbcd.strategies.outbox import StagedBatch
-from qbcd.strategies.passed import Passed
+from qbcd.strategies.read_position import Passed
+from qbcd.watermark import Window
 from tests.golden.by_bucket import by_hash, by_page, in_leaves, named, traced, without_key
 from tests.golden.by_query import by_changed_rows, by_query, of_one_row
 from tests.golden.plans import CONNECTORS, HERE, PLANS, optioned, plan_of, ranges_of

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
-from qbcd import buckets
 from qbcd.errors import SchemaChanged
-from qbcd.sites import narrow, upkeep
+from qbcd.ranges import hash_buckets
+from qbcd.sites.lake.fetch import two_phase
+from qbcd.sites.lake.replica import compaction
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
 from tests.support import layered, sql
@@ -56,8 +57,8 @@ def known(project: qbcd.Project, stream: str) -> list[StoredRange]:
     row = site.row()
     if row is not None and row.checkpoint["settled"] != {"buckets": "hash"}:
         return found
-    deep = buckets.depth_of(found)
-    assert [n for r in found for n in buckets.numbers(r, deep)] == list(range(2**deep))
+    deep = hash_buckets.depth_of(found)
+    assert [n for r in found for n in hash_buckets.numbers(r, deep)] == list(range(2**deep))
     return found
 
 
@@ -117,16 +118,16 @@ def test_keys_of_every_kind(kind: str, place: Place, workspace: Path, spark: Spa
 def test_what_prepare_chose_stays(
     chosen: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(narrow, "SAVED_BYTES", -(10**9))  # keys and digests of buckets first, then the rows by key
+    monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**9))  # keys and digests of buckets first, then the rows by key
     if chosen == "hash":
         monkeypatch.setattr(IdRcs, "is_by_pages", False)  # as of any table elsewhere
-    rounds, fetch = [], narrow.fetch
+    rounds, fetch = [], two_phase.fetch
 
     def fetched(*args: Any) -> Any:
         rounds.append(fetch(*args))
         return rounds[-1]
 
-    monkeypatch.setattr(narrow, "fetch", fetched)
+    monkeypatch.setattr(two_phase, "fetch", fetched)
     sql(database, "CREATE TABLE t AS SELECT md5(i::text)::uuid AS k, i AS a FROM generate_series(1, 300) i")
     sql(database, "ALTER TABLE t ADD PRIMARY KEY (k); ANALYZE t")
 
@@ -201,7 +202,7 @@ def one_round(rng: Random, project: qbcd.Project, one: Captured, growth: int) ->
 def test_replay_equals_the_source(
     seed: int, kind: str, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)  # small ranges are joined at every poll
+    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)  # small ranges are joined at every poll
     monkeypatch.setattr(IdRcs, "_scattered", lambda strategy: True)
     layered.at_times(monkeypatch)
     seen = run(seed, place, workspace, spark, 6, kind)

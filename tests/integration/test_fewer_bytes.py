@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.sites import narrow
+from qbcd.sites.lake.fetch import two_phase
 from tests.support import sql
 from tests.support.oracle import batches, copy_of
 from tests.support.project import config, opened, poll
@@ -26,16 +26,16 @@ def test_thin_and_dense_changes(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rounds = list[bool]()
-    fetch = narrow.fetch
+    fetch = two_phase.fetch
 
     def watched(*args: Any) -> Any:
         found = fetch(*args)
         rounds.append(found is not None)
         return found
 
-    monkeypatch.setattr(narrow, "fetch", watched)
-    monkeypatch.setattr(narrow, "SAVED_BYTES", 1_000_000)
-    monkeypatch.setattr(narrow, "MOST_KEYS", ROWS // 2)
+    monkeypatch.setattr(two_phase, "fetch", watched)
+    monkeypatch.setattr(two_phase, "SAVED_BYTES", 1_000_000)
+    monkeypatch.setattr(two_phase, "MOST_KEYS", ROWS // 2)
     sql(database, f"CREATE TABLE t AS SELECT i AS id, 0 AS n, {NOTE} AS note FROM generate_series(1, {ROWS}) i")
     sql(database, "ALTER TABLE t ADD PRIMARY KEY (id); ANALYZE t")
     table = {"name": "s", "table": "public.t", "strategy": {"type": "id_rcs", "rows_per_range": RANGE}}

@@ -14,9 +14,9 @@ import pytest
 
 from qbcd import hooks
 from qbcd.api import Project
-from qbcd.sites import passes
 from qbcd.sites.base import Site
-from qbcd.sites.passes import Visit
+from qbcd.sites.database import range_poll
+from qbcd.sites.database.range_poll import Visit
 from qbcd.state import StoredRange, StreamStore
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
@@ -141,7 +141,7 @@ def test_rests_are_multiples_of_the_steps_before_them(
         steps.append(time.monotonic() - began)
         return spent
 
-    monkeypatch.setattr(passes, "FIRST_ROWS", ROWS)
+    monkeypatch.setattr(range_poll, "FIRST_ROWS", ROWS)
     monkeypatch.setattr(Visit, "_step", timed)
     monkeypatch.setattr(Site, "rest", lambda site, seconds: rests.append(seconds))
     with opened(config(place.url, table), workspace) as project:

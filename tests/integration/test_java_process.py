@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 import qbcd
-from qbcd.spark.archive import archive_of, options
+from qbcd.spark.class_data_sharing import archive_of, options
 from qbcd.spark.drivers import user_cache
-from qbcd.spark.machine import require_java
+from qbcd.spark.java import require_java
 from tests.support import sql
 from tests.support.project import config
 

@@ -18,7 +18,8 @@ import pytest
 import qbcd
 from qbcd.run import plan_of
 from qbcd.sinks import SinkBatch
-from qbcd.sites import SparkSite, upkeep
+from qbcd.sites import SparkSite
+from qbcd.sites.lake.replica import compaction
 from tests.conftest import GivenServer
 from tests.support import layered
 from tests.support.keyed import CASES, IN_ICU, Keyed
@@ -97,7 +98,7 @@ def range_ids(project: qbcd.Project) -> set[int]:
 def test_replay_equals_the_source(
     kind: str, how: str, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
+    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
     layered.at_times(monkeypatch)
     run(place, kind, how, workspace, spark, BRIEF if (kind, how) in QUICK else LONG)
 
@@ -108,7 +109,7 @@ def test_replay_equals_the_source(
 def test_collations_of_icu(
     kind: str, how: str, icu: GivenServer, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
+    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
     layered.at_times(monkeypatch)
     with new_place(icu, "postgresql") as place:
         run(place, kind, how, workspace, spark, LONG)

@@ -9,7 +9,7 @@ import pytest
 
 import qbcd
 from qbcd.model import Cost
-from qbcd.sites import leaves
+from qbcd.sites.lake.fetch import leaf_checksums
 from qbcd.sql import compile_sql, render
 from tests.support import sql
 from tests.support.leafy import force, remembered
@@ -144,7 +144,7 @@ def test_what_is_asked_follows_what_polls_find(
 ) -> None:
     """One scattered poll and leaves are asked for; some without use and they are not."""
     for name, value in {"LEAST_ROWS": ROWS // 2, "USELESS": 1}.items():
-        monkeypatch.setattr(leaves, name, value)
+        monkeypatch.setattr(leaf_checksums, name, value)
     _table(database)
     data = config(database, {"name": "s", "table": "public.t", "strategy": strategy})
     with opened(data, workspace, spark) as project:
@@ -177,7 +177,7 @@ def test_quiet_polls_remember_and_keys_that_end_alike_are_left_alone(
 ) -> None:
     """Every id ends with the byte 0: all rows of a range are in one leaf, which is found out, and not tried again."""
     for name, value in {"LEAST_ROWS": ROWS // 2, "PAUSE": 2}.items():
-        monkeypatch.setattr(leaves, name, value)
+        monkeypatch.setattr(leaf_checksums, name, value)
     _table(database)
     sql(database, "CREATE TABLE u AS SELECT id * 256 AS id, n, v FROM t; ALTER TABLE u ADD PRIMARY KEY (id); ANALYZE u")
     tables = [{"name": name, "table": f"public.{name}", "strategy": WAYS[0]} for name in "tu"]

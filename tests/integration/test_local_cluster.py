@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.sites import SparkSite, leaves, looking, narrow, upkeep
+from qbcd.sites import SparkSite
+from qbcd.sites.lake import fetch_plan
+from qbcd.sites.lake.fetch import leaf_checksums, two_phase
+from qbcd.sites.lake.replica import compaction
 from tests.support.leafy import FORCED
 from tests.support.oracle import events, net
 from tests.support.places import Place, new_place, place_of, server_of
@@ -60,27 +63,27 @@ CHANGES = (
     "UPDATE t SET v = 'once more', written = clock_timestamp() WHERE id IN (3, 25)",
 )
 PAST_THE_MARGIN = 0.02  # seconds
-TAKEN_SEGMENTS = upkeep.TAKEN_SEGMENTS
+TAKEN_SEGMENTS = compaction.TAKEN_SEGMENTS
 SMALL_TABLES = {
-    (narrow, "SAVED_BYTES"): 1_000,
-    (upkeep, "COMPACT_BATCHES"): 2,
-    (upkeep, "TAKEN_SEGMENTS"): 0,
-    **{(leaves, name): value for name, value in FORCED.items()},
+    (two_phase, "SAVED_BYTES"): 1_000,
+    (compaction, "COMPACT_BATCHES"): 2,
+    (compaction, "TAKEN_SEGMENTS"): 0,
+    **{(leaf_checksums, name): value for name, value in FORCED.items()},
 }
 
 
 def history(url: str, folder: Path, spark: SparkSession | None, master: str = "") -> None:
     """A table, its baseline and its changes, polled in every way."""
-    place, fetch, ran = place_of(url), narrow.fetch, set[str]()
-    restricted, by_leaves = leaves.restricted, list[bool]()
+    place, fetch, ran = place_of(url), two_phase.fetch, set[str]()
+    restricted, by_leaves = leaf_checksums.restricted, list[bool]()
     place.sql(TABLE)
 
-    def watched(site: SparkSite, *args: Any) -> narrow.Moved | None:
+    def watched(site: SparkSite, *args: Any) -> two_phase.Moved | None:
         found = fetch(site, *args)
         ran.update([site.stream] if found else [])
         return found
 
-    def seen(*args: Any) -> looking.Look:
+    def seen(*args: Any) -> fetch_plan.Look:
         found = restricted(*args)
         by_leaves.append(found.in_leaves)
         return found
@@ -88,8 +91,8 @@ def history(url: str, folder: Path, spark: SparkSession | None, master: str = ""
     # both rounds of the narrow path, leaves, and foldings, among so few rows
     for (module, name), value in SMALL_TABLES.items():
         setattr(module, name, value)
-    setattr(narrow, "fetch", watched)  # noqa: B010 -- mypy takes a function for what it is
-    setattr(leaves, "restricted", seen)  # noqa: B010
+    setattr(two_phase, "fetch", watched)  # noqa: B010 -- mypy takes a function for what it is
+    setattr(leaf_checksums, "restricted", seen)  # noqa: B010
     fixed = {"table": place.table("t"), "baseline": "events", "exclude": ["written"]}
     tables = [{"name": name, **fixed, **way} for name, way in WAYS.items()]
     own = {"spark": {"master": master}} if master else {}
@@ -98,7 +101,7 @@ def history(url: str, folder: Path, spark: SparkSession | None, master: str = ""
             project.stream(name).prepare()
         for number, change in enumerate(CHANGES):
             if number == len(CHANGES) - 1:
-                upkeep.TAKEN_SEGMENTS = TAKEN_SEGMENTS  # what is fetched becomes a segment
+                compaction.TAKEN_SEGMENTS = TAKEN_SEGMENTS  # what is fetched becomes a segment
             place.sql(change)
             time.sleep(PAST_THE_MARGIN)
             poll(project)
@@ -115,7 +118,7 @@ def _alone(url: str, folder: Path, master: str) -> None:
 def test_the_same_events(
     request: pytest.FixtureRequest, place: Place, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name in (*SMALL_TABLES, (narrow, "fetch"), (leaves, "restricted")):
+    for module, name in (*SMALL_TABLES, (two_phase, "fetch"), (leaf_checksums, "restricted")):
         monkeypatch.setattr(module, name, getattr(module, name))  # put back afterwards
     threads, cluster = (tmp_path / name for name in ("threads", "cluster"))
     for folder in (threads, cluster):

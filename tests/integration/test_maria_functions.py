@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from qbcd.connectors.mysql_family.dialect_gaps import misread
 from qbcd.connectors.mysql_family.functions import PLAIN, WRITTEN_AGAIN
-from qbcd.connectors.mysql_family.misread import misread
 from tests.support.places import Place
 from tests.support.written_again import functions_of, is_another_value, listed
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd import ranges
-from qbcd.sites import upkeep
+from qbcd.ranges import partition
+from qbcd.sites.lake.replica import compaction
 from tests.integration.test_ranges_grow import cost_of, ranges_of
 from tests.support import layered, sql
 from tests.support.oracle import batches, copy_of
@@ -31,8 +31,8 @@ def made(database: str, rows: int) -> None:
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranges, "ROWS_PER_RANGE", 10)
-    monkeypatch.setattr(ranges, "MOST_RANGES", MOST)
+    monkeypatch.setattr(partition, "ROWS_PER_RANGE", 10)
+    monkeypatch.setattr(partition, "MOST_RANGES", MOST)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_grows_has_larger_ones_and_few(
 ) -> None:
     if not taken:
         layered.always(monkeypatch)
-    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 3)
+    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 3)
     made(database, 40)
     copy = copy_of(database, "public.log", ["id"])
     with opened(config(database, log()), workspace, spark) as project:
@@ -98,7 +98,7 @@ def test_what_grows_has_larger_ones_and_few(
             cost_of(project)
             sizes.append([r.rows for r in ranges_of(workspace)])
         assert min(map(len, sizes)) >= MOST / 2
-        assert max(map(len, sizes)) <= upkeep.TOO_MANY * MOST + 4  # those of a poll since
+        assert max(map(len, sizes)) <= compaction.TOO_MANY * MOST + 4  # those of a poll since
         assert max(sizes[-1]) > 4 * 10, "they have not grown with the table"
         copy.replay(batches(workspace / "out/changes", "log"))
         assert copy.differences() == []
@@ -118,7 +118,7 @@ def test_a_table_that_was_empty_at_prepare(database: str, spark: SparkSession, w
 def test_too_many_are_joined_though_none_is_small(
     database: str, spark: SparkSession, workspace: Path, buckets: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
+    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
     layered.always(monkeypatch)
     made(database, 300)
     with opened(config(database, log(buckets=buckets, rows_per_range=10)), workspace, spark) as project:
@@ -128,5 +128,5 @@ def test_too_many_are_joined_though_none_is_small(
         sql(database, "UPDATE log SET line = 'new' WHERE id = 7")
         cost_of(project)
         found = ranges_of(workspace)
-        assert MOST <= len(found) <= upkeep.TOO_MANY * MOST and sum(r.rows for r in found) == 300
+        assert MOST <= len(found) <= compaction.TOO_MANY * MOST and sum(r.rows for r in found) == 300
         assert project.stream("log").verify() == []

@@ -16,8 +16,9 @@ import pytest
 
 import qbcd
 from qbcd.errors import GuardTripped, UnsafeKey
-from qbcd.sites import leaves, narrow, paging, upkeep
-from qbcd.sites.spark import SparkSite
+from qbcd.sites.lake.fetch import leaf_checksums, page_fallback, two_phase
+from qbcd.sites.lake.replica import compaction
+from qbcd.sites.lake.site import SparkSite
 from qbcd.strategies import IdRcs
 from tests.support import layered, sql
 from tests.support.keyed import PAGED, Keyed
@@ -66,7 +67,7 @@ def ranges(project: qbcd.Project) -> set[int]:
 def test_replay_equals_the_source(
     kind: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "COMPACT_SEGMENTS", 3)
+    monkeypatch.setattr(compaction, "COMPACT_SEGMENTS", 3)
     layered.always(monkeypatch)  # what other ranges would do
     place, rng = place_of(database), Random(f"pages {kind}")
     table = Keyed(place, kind, "page", workspace, rng)
@@ -114,7 +115,7 @@ def test_changes_that_keep_together_read_few_pages(
 
     Nor are rows asked for by their keys, however wide they are: others may have moved that did not change.
     """
-    monkeypatch.setattr(narrow, "SAVED_BYTES", -(10**9))
+    monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**9))
     orders(database)
     copy = copy_of(database, "public.t", ["k"], columns=["k", "a"])
     with opened(project_of(database, {"type": "id_rcs", "rows_per_range": 20}), workspace, spark) as project:
@@ -171,7 +172,7 @@ def test_files_hold_few_rows_that_are_read_no_more(database: str, workspace: Pat
             ranges(project)
             with site_of(project).reading() as conn:
                 stored = [s.rows for s in site_of(project).store.segments(conn, "s")]
-            assert sum(stored) <= upkeep.WITH_UNREAD * 400
+            assert sum(stored) <= compaction.WITH_UNREAD * 400
             most = max(most, len(stored))
         assert most > 1
         assert project.stream("s").verify() == []
@@ -233,8 +234,8 @@ def test_pages_that_are_of_no_use_give_way_to_buckets(
     spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(leaves, "LEAST_ROWS", 100)
-    monkeypatch.setattr(paging, "FEW", 0.1)
+    monkeypatch.setattr(leaf_checksums, "LEAST_ROWS", 100)
+    monkeypatch.setattr(page_fallback, "FEW", 0.1)
     orders(database)
     copy = copy_of(database, "public.t", ["k"], columns=["k", "a"])
     own = {"type": "id_rcs", "rows_per_range": 20, **strategy}

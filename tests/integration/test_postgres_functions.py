@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qbcd.connectors.postgresql.functions import PLAIN, WRITTEN_AGAIN
-from qbcd.queries.trees import NotIncremental
+from qbcd.queries.syntax_tree import NotIncremental
 from qbcd.queries.views import check_written_again
 from tests.support.places import Place
 from tests.support.written_again import functions_of, is_another_value, listed

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from qbcd.errors import UnsupportedType
-from qbcd.sites import narrow
+from qbcd.sites.lake.fetch import two_phase
 from tests.support.captured import Captured, prepare, told
 from tests.support.drawing import draw_tables
 from tests.support.histories import EVERY_STEP, History
@@ -127,6 +127,6 @@ def test_many_replays_in_two_rounds(
     seed: int, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Keys of every type find their rows again."""
-    monkeypatch.setattr(narrow, "SAVED_BYTES", -(10**12))
+    monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**12))
     ops, _ = run(seed, place, workspace, spark, rounds=4)
     assert ops["u"] > 0, ops

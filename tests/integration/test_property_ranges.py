@@ -12,7 +12,7 @@ import pytest
 import qbcd
 from qbcd import hooks
 from qbcd.errors import Refused
-from qbcd.sites import passes
+from qbcd.sites.database import range_poll
 from qbcd.state import StoredRange
 from tests.support.captured import Captured, prepare, told
 from tests.support.drawing import draw_tables
@@ -28,7 +28,7 @@ FIRST_STEP = 8.0  # rows: a pass has many steps, the later ones of several range
 
 @pytest.fixture(autouse=True)
 def _short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passes, "FIRST_ROWS", FIRST_STEP)
+    monkeypatch.setattr(range_poll, "FIRST_ROWS", FIRST_STEP)
 
 
 class Ranges:

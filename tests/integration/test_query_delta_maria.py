@@ -11,7 +11,7 @@ import pytest
 
 from qbcd.errors import QbcdError
 from qbcd.run import plan_of
-from qbcd.sites import deltas
+from qbcd.sites.database import query_poll
 from tests.integration.test_query_delta_cases import found
 from tests.support.places import Place
 from tests.support.project import config, opened
@@ -55,7 +55,7 @@ def tables(place: Place) -> Iterator[Place]:
 def meddling(place: Place, monkeypatch: pytest.MonkeyPatch, *changes: str) -> list[str]:
     """Runs a change by another session, which waits for no lock, after each look at a table; those that were run."""
     done: list[str] = []
-    find = deltas._Step._find
+    find = query_poll._Step._find
 
     def look(step: Any, session: Any, lineage: Any) -> int:
         seen = find(step, session, lineage)
@@ -66,7 +66,7 @@ def meddling(place: Place, monkeypatch: pytest.MonkeyPatch, *changes: str) -> li
             done.append(changes[len(done)])
         return seen
 
-    monkeypatch.setattr(deltas._Step, "_find", look)
+    monkeypatch.setattr(query_poll._Step, "_find", look)
     return done
 
 
@@ -100,7 +100,7 @@ def test_what_is_read_at_prepare_is_one_state_too(
     tables: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A row comes and goes after the replica has been filled, and before the lineages are."""
-    query, fill = by_region(tables), deltas.fill
+    query, fill = by_region(tables), query_poll.fill
 
     def late(*args: Any) -> float:
         with tables.connect() as conn:
@@ -108,7 +108,7 @@ def test_what_is_read_at_prepare_is_one_state_too(
             tables.run(conn, "UPDATE orders SET region = 'north' WHERE id = 3; DELETE FROM more WHERE id = 6")
         return fill(*args)
 
-    monkeypatch.setattr(deltas, "fill", late)
+    monkeypatch.setattr(query_poll, "fill", late)
     with opened(config(tables.url, stream(tables, query, "region")), workspace) as project:
         project.stream("q").prepare()
         assert found(project) == {"c": 1, "u": 2}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from qbcd.errors import Refused, SchemaChanged
-from qbcd.sites import deltas
+from qbcd.sites.database import query_poll
 from tests.integration.test_query_delta_cases import found
 from tests.support.places import Place
 from tests.support.project import config, opened
@@ -404,7 +404,7 @@ def test_what_a_query_does_not_read_may_be_altered(
     place.sql(ORDERS)
     with opened(config(place.url, _stream("q", SUMS, "region")), workspace) as project:
         with monkeypatch.context() as earlier:
-            earlier.setattr(deltas, "marks_before", lambda *_: {"marks": {}})
+            earlier.setattr(query_poll, "marks_before", lambda *_: {"marks": {}})
             project.stream("q").prepare()
         assert "bases" not in checkpoint(project, "q")
         assert found(project) == {}

@@ -10,9 +10,9 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from qbcd.queries.prepared import prepare_query
-from qbcd.queries.skeleton import Skeleton
-from qbcd.queries.trees import NotIncremental
+from qbcd.queries.qualify import prepare_query
+from qbcd.queries.syntax_tree import NotIncremental
+from qbcd.strategies.incremental.affected_keys import Skeleton
 from tests.support.places import Place
 from tests.support.query_drawing import COLUMNS, DrawnQuery, DrawnSchema, Queries
 
@@ -28,7 +28,7 @@ class _State:
         self.exact = schema == "public"
 
     def relation(self, alias: str, *, changed: bool) -> exp.Expression:
-        """See :class:`~qbcd.queries.relaxed.State`."""
+        """See :class:`~qbcd.strategies.incremental.delta_query.State`."""
         _, name = self._skeleton.prepared.bases[alias]
         kept = self._skeleton.kept["public", name] if self._schema == "old" else list(COLUMNS)
         rows = f"SELECT {', '.join({'id': 0, **dict.fromkeys(kept)})} FROM {self._schema}.{name}"

@@ -11,7 +11,8 @@ import pytest
 
 import qbcd
 from qbcd.model import Cost
-from qbcd.sites import looking, quiet
+from qbcd.sites.lake import dirty_ranges
+from qbcd.sites.lake.fetch import whole_table
 from qbcd.strategies import IdRcs
 from tests.support import sql
 from tests.support.oracle import batches, copy_of, events
@@ -44,8 +45,8 @@ OTHERWISE: dict[str, dict[str, Any]] = {
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What each poll has asked for: ``sum`` of the table, ``ranges``."""
     found: list[str] = []
-    monkeypatch.setattr(quiet, "POLLS", POLLS)
-    for module, name, what in ((quiet, "rows_unchanged", "sum"), (looking, "checksums", "ranges")):
+    monkeypatch.setattr(whole_table, "POLLS", POLLS)
+    for module, name, what in ((whole_table, "rows_unchanged", "sum"), (dirty_ranges, "checksums", "ranges")):
         monkeypatch.setattr(module, name, _noted(found, what, getattr(module, name)))
     return found
 
@@ -157,7 +158,7 @@ def _is_likely(project: qbcd.Project) -> bool:
     site = project.work("s").site
     strategy = site.strategy(project.stream("s").plan())
     assert isinstance(strategy, IdRcs)
-    return quiet.is_likely(site, strategy)
+    return whole_table.is_likely(site, strategy)
 
 
 def test_explain_shows_the_sum(database: str, workspace: Path, spark: SparkSession, asked: list[str]) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.sites import comparing, upkeep
+from qbcd.sites.lake import table_poll
+from qbcd.sites.lake.replica import compaction
 from qbcd.state import ProjectState, StoredRange
 from tests.support import layered, sql
 from tests.support.oracle import batches, copy_of
@@ -73,7 +74,7 @@ def test_a_table_that_was_empty_at_prepare(database: str, spark: SparkSession, w
 
 
 def test_compaction_after_many_cuts(database: str, spark: SparkSession, workspace: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(upkeep, "COMPACT_SEGMENTS", 2)
+    monkeypatch.setattr(compaction, "COMPACT_SEGMENTS", 2)
     layered.always(monkeypatch)
     sql(database, "CREATE TABLE log (id bigint PRIMARY KEY, line text)")
     copy = copy_of(database, "public.log", ["id"])
@@ -95,9 +96,9 @@ def test_compaction_after_many_cuts(database: str, spark: SparkSession, workspac
 def test_only_ranges_with_changes_are_written_anew(
     database: str, spark: SparkSession, workspace: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 1)
+    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
     layered.always(monkeypatch)
-    monkeypatch.setattr(upkeep, "SOME_SEGMENTS", 3)
+    monkeypatch.setattr(compaction, "SOME_SEGMENTS", 3)
     sql(database, "CREATE TABLE log (id bigint PRIMARY KEY, line text)")
     sql(database, "INSERT INTO log SELECT i, 'line ' || i FROM generate_series(1, 1000) i")
     copy, kept, ranges = copy_of(database, "public.log", ["id"]), [], []
@@ -139,9 +140,9 @@ KINDS: dict[str, dict[str, str]] = {"key": {}, "hash": {"buckets": "hash"}, "dig
 def test_small_ranges_are_joined_when_batches_are_folded(
     names: tuple[str, ...], database: str, spark: SparkSession, workspace: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 2)
+    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 2)
     layered.always(monkeypatch)
-    monkeypatch.setattr(comparing, "join_small", lambda *args: args[-1])  # as where leaves or keys are fetched
+    monkeypatch.setattr(table_poll, "join_small", lambda *args: args[-1])  # as where leaves or keys are fetched
     kinds = {name: KINDS[name] for name in names}
     tables = [{**TABLE, "name": name, "strategy": {**TABLE["strategy"], **kind}} for name, kind in kinds.items()]
     sql(database, "CREATE TABLE log (id bigint PRIMARY KEY, line text)")

@@ -12,10 +12,11 @@ import pytest
 import qbcd
 from qbcd.catalog.source import Session
 from qbcd.job import Outcome
-from qbcd.lookups import is_by_key
 from qbcd.model import Statement
-from qbcd.sites import reading, recent, streaming
-from qbcd.sites.looking import Look
+from qbcd.ranges.row_selection import is_by_key
+from qbcd.sites.lake import checksums
+from qbcd.sites.lake.fetch import recent_writes, streamed
+from qbcd.sites.lake.fetch_plan import Look
 from qbcd.strategies import IdRcs
 from tests.support import connect, sql
 from tests.support.leafy import force, remembered
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS, RANGE = 4_000, 500
-FORCED = {"LEAST_ROWS": 0, "MOST_SHARE": 1.0}  # of :mod:`qbcd.sites.recent`: however small a table is
+FORCED = {"LEAST_ROWS": 0, "MOST_SHARE": 1.0}  # of :mod:`qbcd.sites.lake.fetch.recent_writes`: however small a table is
 # By name: type of the key's first column, how the number of a row becomes its value, and what ranges are of.
 KEYS = {
     "uuid": ("uuid", "md5(i::text)::uuid", "hash"),
@@ -52,15 +53,15 @@ def _table(database: str, kind: str, key: str, columns: tuple[str, ...] = ("k",)
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[Look]:
     """The looks whose rows are compared as they come, however small tables are."""
     for name, value in FORCED.items():
-        monkeypatch.setattr(recent, name, value)
+        monkeypatch.setattr(recent_writes, name, value)
     found: list[Look] = []
-    compared = streaming.compared
+    compared = streamed.compared
 
-    def watched(*args: Any) -> streaming.Streamed:
+    def watched(*args: Any) -> streamed.Streamed:
         found.extend(arg for arg in args if isinstance(arg, Look))
         return compared(*args)
 
-    monkeypatch.setattr(streaming, "compared", watched)
+    monkeypatch.setattr(streamed, "compared", watched)
     return found
 
 
@@ -88,10 +89,10 @@ def _polled(database: str, project: qbcd.Project, *changes: str) -> Outcome:
     return outcome
 
 
-def _noted(project: qbcd.Project) -> recent.Note:
+def _noted(project: qbcd.Project) -> recent_writes.Note:
     row = project.work("s").site.row()
     assert row is not None
-    return recent.Note.of(row.checkpoint)
+    return recent_writes.Note.of(row.checkpoint)
 
 
 @pytest.mark.parametrize("name", KEYS)
@@ -133,8 +134,8 @@ def test_rows_that_are_gone_are_told_by_their_digests(
 def test_many_ranges_that_lost_a_row_are_read_whole(
     database: str, workspace: Path, spark: SparkSession, looks: list[Look], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recent, "MOST_LOST", 2)
-    monkeypatch.setattr(recent, "USEFUL", 1.0)
+    monkeypatch.setattr(recent_writes, "MOST_LOST", 2)
+    monkeypatch.setattr(recent_writes, "USEFUL", 1.0)
     _table(database, "bigint", "i")
     with _prepared(database, workspace, spark, "key") as project:
         _polled(database, project, "DELETE FROM t WHERE k IN (1, 1001, 2001, 3001)")
@@ -152,7 +153,7 @@ def test_leaves_are_not_asked_for_where_rows_are_looked_up(
         _polled(database, project, UPDATES.format(seed=1, n=40))
         assert remembered(project, "s") is None
         assert len(looks) == 1
-        monkeypatch.setattr(recent, "LEAST_ROWS", ROWS)
+        monkeypatch.setattr(recent_writes, "LEAST_ROWS", ROWS)
         _polled(database, project, UPDATES.format(seed=2, n=40))
         assert remembered(project, "s") is not None
         assert len(looks) == 1
@@ -166,8 +167,8 @@ def test_a_row_that_goes_while_another_comes(
     with _prepared(database, workspace, spark, "key") as project:
         _polled(database, project, "DELETE FROM t WHERE k = 5; INSERT INTO t VALUES (10, 0, 'new')")
         assert [look.is_traced for look in looks] == [True]
-        assert _noted(project).pause == recent.PAUSE
-        for left in reversed(range(recent.PAUSE)):
+        assert _noted(project).pause == recent_writes.PAUSE
+        for left in reversed(range(recent_writes.PAUSE)):
             _polled(database, project, UPDATES.format(seed=left, n=5))
             assert _noted(project).pause == left
         assert len(looks) == 1
@@ -214,8 +215,8 @@ def test_the_source_is_not_asked_on_where_too_many_were_written(
 ) -> None:
     """However short a stream's statements are, no more rows come than it takes to know that they are too many."""
     asked: list[str] = []
-    monkeypatch.setattr(recent, "MOST_KEYS", 10)
-    monkeypatch.setattr(reading, "FETCHED_PER_SECOND", RANGE / 60)
+    monkeypatch.setattr(recent_writes, "MOST_KEYS", 10)
+    monkeypatch.setattr(checksums, "FETCHED_PER_SECOND", RANGE / 60)
     rows = Session.rows
 
     def watched(session: Session, statement: Any) -> list[Any]:
@@ -246,10 +247,10 @@ def test_what_few_rows_hold_and_many_that_changed_are_read_whole(
     with _prepared(database, workspace, spark, "key") as project:
         _polled(database, project, UPDATES.format(seed=1, n=10))
         assert asked == []
-        monkeypatch.setattr(recent, "LEAST_ROWS", 0)
+        monkeypatch.setattr(recent_writes, "LEAST_ROWS", 0)
         for _ in range(2):
             _polled(database, project, "UPDATE t SET n = n + 1 WHERE k > 3500")
-            assert _noted(project).share > recent.MOST_SHARE
+            assert _noted(project).share > recent_writes.MOST_SHARE
         assert len(asked) == 1
 
 

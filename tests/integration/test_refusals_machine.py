@@ -14,12 +14,12 @@ import pytest
 import yaml
 
 import qbcd
-import qbcd.assembly
+import qbcd.project
 import qbcd.spark.session
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import ConfigError, EnvironmentMissing, Refused
-from qbcd.spark.machine import Surroundings
+from qbcd.spark.java import Surroundings
 from tests.support.project import config
 from tests.support.refusals import STRATEGIES, Place, new_place, polled
 
@@ -53,7 +53,7 @@ def test_no_driver_jar_anywhere(place: Place, tmp_path: Path, monkeypatch: pytes
         Surroundings, environ={"PATH": str(tmp_path)}, system_folders=(tmp_path / "java",), may_install=lambda: False
     )
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(qbcd.assembly, "Surroundings", around)
+    monkeypatch.setattr(qbcd.project, "Surroundings", around)
     with opened(place) as project:
         assert project.state.project_id
         message = place.refused(project.stream("id_rcs").prepare, EnvironmentMissing, 1)

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import qbcd
-from qbcd.sites import DatabaseSite, files
-from qbcd.sites.layers import one_of
+from qbcd.sites import DatabaseSite
+from qbcd.sites.lake.replica import files
+from qbcd.sites.lake.replica.layers import one_of
 from qbcd.spark.hadoop import leave_out_yarn
 from qbcd.spark.provider import MIDDLE_ROWS, SMALL, SMALL_ROWS, SparkProvider
 from tests.support.places import Place

@@ -12,9 +12,9 @@ from sqlalchemy import create_engine, select, update
 from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.exc import DBAPIError
 
-from qbcd.connectors.stores import facts_of
 from qbcd.errors import ConfigError, Refused, SourceError, StateConflict
 from qbcd.state import Owner, ProjectState, StreamStore, acquire
+from qbcd.state.dialects import facts_of
 from tests.support import places
 from tests.support.maria_server import MariaServer
 from tests.support.maria_source import KINDS

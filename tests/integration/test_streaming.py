@@ -10,7 +10,8 @@ import pytest
 import qbcd
 from qbcd.errors import SourceError, UnsupportedType
 from qbcd.model import Statement
-from qbcd.sites import Files, streaming
+from qbcd.sites import Files
+from qbcd.sites.lake.fetch import streamed
 from qbcd.strategies import IdRcs
 from tests.support import sql
 from tests.support.leafy import force
@@ -56,7 +57,7 @@ def _warm(project: qbcd.Project, database: str) -> None:
         poll(project, "s")
 
 
-FEW, MANY = streaming.FEW_BYTES, 0  # bytes up to which rows are few
+FEW, MANY = streamed.FEW_BYTES, 0  # bytes up to which rows are few
 STREAMED, STAGED = ["batch"], ["passing", "batch"]  # what a poll writes
 
 
@@ -81,7 +82,7 @@ def test_what_comes_is_compared_at_once_where_it_is_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looks, kinds = force(monkeypatch), _written(monkeypatch)
-    monkeypatch.setattr(streaming, "FEW_BYTES", few)
+    monkeypatch.setattr(streamed, "FEW_BYTES", few)
     _table(database)
     table = {"name": "s", "table": "public.t", "strategy": {**STRATEGY, "buckets": buckets}}
     sinks = {"changes": {"type": "jsonl", "path": "out/changes"}, "typed": {"type": sink, "path": "out/typed"}}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.sites import upkeep
-from qbcd.sites.spark import SparkSite
+from qbcd.sites.lake.replica import compaction
+from qbcd.sites.lake.site import SparkSite
 from qbcd.state import ProjectState, Segment, StoredRange
 from tests.support import layered, sql
 from tests.support.oracle import batches, copy_of
@@ -116,8 +116,8 @@ def test_too_many_rows_that_are_read_no_more(database: str, spark: SparkSession,
 @pytest.mark.campaign
 def test_many_segments(database: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are as many as is said; then the smaller ones become one, and the largest stays as it is."""
-    monkeypatch.setattr(upkeep, "TAKEN_SEGMENTS", 3)
-    monkeypatch.setattr(upkeep, "SOME_SEGMENTS", 3)
+    monkeypatch.setattr(compaction, "TAKEN_SEGMENTS", 3)
+    monkeypatch.setattr(compaction, "SOME_SEGMENTS", 3)
     log = Log(database, workspace)
     with opened(log.config, workspace, spark) as project:
         project.stream(STREAM).prepare()
@@ -128,7 +128,7 @@ def test_many_segments(database: str, spark: SparkSession, workspace: Path, monk
             numbers.append(len(segments))
         assert numbers == [2, 3, 3, 3]
         base = max(segments, key=lambda s: s.rows).segment_id
-        monkeypatch.setattr(upkeep, "COMPACT_SEGMENTS", 2)
+        monkeypatch.setattr(compaction, "COMPACT_SEGMENTS", 2)
         ranges, segments = log.poll(project, "UPDATE log SET line = 'b' WHERE id = 990")
         assert len(segments) == 2
         assert levels(segments) == [log.last, log.last]
@@ -143,7 +143,7 @@ def test_small_neighbours_are_fetched_as_one(
     buckets: str, database: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or joined when batches are folded, where too many rows are read no more: the table loses most of what it had."""
-    monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 2)
+    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 2)
     log = Log(database, workspace, buckets=buckets)
     with opened(log.config, workspace, spark) as project:
         project.stream(STREAM).prepare()
@@ -171,7 +171,7 @@ def test_batches_lie_on_it_at_times(
 ) -> None:
     layered.at_times(monkeypatch)
     if number:
-        upkeep.may_take([], [], [])  # so that the other polls are those of which a segment is made
+        compaction.may_take([], [], [])  # so that the other polls are those of which a segment is made
     log = Log(database, workspace)
     with opened(log.config, workspace, spark) as project:
         project.stream(STREAM).prepare()

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
-from qbcd import traces
 from qbcd.job import Outcome
-from qbcd.sites import streaming
-from qbcd.sites.looking import Look
-from qbcd.sites.spark import SparkSite
+from qbcd.ranges import key_recovery
+from qbcd.sites.lake.fetch import streamed
+from qbcd.sites.lake.fetch_plan import Look
+from qbcd.sites.lake.site import SparkSite
 from tests.support import sql
 from tests.support.leafy import force
 from tests.support.oracle import batches, copy_of
@@ -55,13 +55,13 @@ def _table(database: str, kind: str, key: str) -> None:
 def _looks(monkeypatch: pytest.MonkeyPatch) -> list[Look]:
     """The looks whose rows are compared as they come."""
     looks: list[Look] = []
-    compared = streaming.compared
+    compared = streamed.compared
 
-    def watched(*args: Any) -> streaming.Streamed:
+    def watched(*args: Any) -> streamed.Streamed:
         looks.extend(arg for arg in args if isinstance(arg, Look))
         return compared(*args)
 
-    monkeypatch.setattr(streaming, "compared", watched)
+    monkeypatch.setattr(streamed, "compared", watched)
     return looks
 
 
@@ -104,11 +104,11 @@ def test_rows_are_looked_up(
     assert last.cost.rows_shipped == looks[-1].fetched < looks[-1].rows
     assert [look.is_traced for look in looks] == [True, True], "the third and fourth poll; none was done again"
     for look in looks:
-        traced = [r for r in look.asked if traces.is_traced(r)]
+        traced = [r for r in look.asked if key_recovery.is_traced(r)]
         assert [r for r in look.asked if r not in traced] == [r for r in look.asked if r.lo is None or r.hi is None]
         assert len(traced) == len(look.asked) - 2 > 1
         changed, rows = 95 * len(traced) / len(look.asked), sum(r.rows for r in traced)
-        assert sum(len(list(traces.keys(r))) for r in traced) < min(4 * changed, rows / 10)
+        assert sum(len(list(key_recovery.keys(r))) for r in traced) < min(4 * changed, rows / 10)
 
 
 @pytest.mark.parametrize("wrong", ["another row's", pytest.param("none's", marks=pytest.mark.campaign)])
@@ -117,7 +117,7 @@ def test_rows_that_were_traced_wrongly(
 ) -> None:
     """They do not add up to what the source counted: the rows of all leaves that differ are read in their place."""
     force(monkeypatch)
-    looks, changed_key, rng = _looks(monkeypatch), traces.changed_key, Random(3)
+    looks, changed_key, rng = _looks(monkeypatch), key_recovery.changed_key, Random(3)
 
     def mistaken(leaf: int, rows: int, digests: int, weighted: int, lo: int, hi: int) -> int | None:
         found = changed_key(leaf, rows, digests, weighted, lo, hi)
@@ -127,7 +127,7 @@ def test_rows_that_were_traced_wrongly(
             return next((k for k in range(lo, hi) if k % 3 and k % 256 == leaf), None)
         return found + 256 if found + 256 < hi else found - 256
 
-    monkeypatch.setattr(traces, "changed_key", mistaken)
+    monkeypatch.setattr(key_recovery, "changed_key", mistaken)
     _table(database, "bigint", "i * 3")
     with _prepared(database, workspace, spark) as project:
         _polled(database, project, 3)
@@ -147,7 +147,7 @@ def test_what_the_source_is_asked(
     with _prepared(database, workspace, spark) as project:
         _polled(database, project, 3)
         (look,) = looks
-        asked = [r for r in look.asked if traces.is_traced(r)]
+        asked = [r for r in look.asked if key_recovery.is_traced(r)]
         site = project.work("s").site
         assert isinstance(site, SparkSite)
         text = site.strategy(project.stream("s").plan()).images(asked, typed=False).sql

@@ -12,10 +12,10 @@ import pytest
 import qbcd
 from qbcd.errors import ConfigError, GuardTripped
 from qbcd.model import Cost, KeyRange, Statement
-from qbcd.sites import reading
 from qbcd.sites.base import Site
+from qbcd.sites.lake import checksums as range_checksums
 from qbcd.state import StoredRange
-from qbcd.strategies.cuts import KeyCut
+from qbcd.strategies.partitions.key import KeyCut
 from tests.support.oracle import batches, copy_of
 from tests.support.pausing import at
 from tests.support.places import Place, over
@@ -126,7 +126,7 @@ def test_short_statements_and_no_state_kept(
     place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Statements are sized by the last one's time; between them no session holds a state of the table."""
-    monkeypatch.setattr(reading, "FIRST_ROWS", 2 * ROWS)
+    monkeypatch.setattr(range_checksums, "FIRST_ROWS", 2 * ROWS)
     asked, rests, kept = list[int](), list[float](), list[tuple[Any, ...]]()
     checksums = KeyCut.checksums
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from qbcd.catalog.queried import probe_query
+from qbcd.catalog.query_table import probe_query
 from qbcd.catalog.source import Source
-from qbcd.strategies.followed import skeleton_of
+from qbcd.strategies.incremental.query_tables import skeleton_of
 from tests.support.places import Place
 from tests.support.project import config, opened
 

@@ -18,7 +18,7 @@ from sqlglot import exp
 import qbcd
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.model import ServerIdentity
-from qbcd.sites import upkeep
+from qbcd.sites.lake.replica import compaction
 from qbcd.sql.compile import _expanded
 from qbcd.state import StoredRange
 from tests.support import sql
@@ -122,7 +122,7 @@ def test_an_audit_by_values_tells_what_digests_hide(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As long as the replica has the old values: of ranges that it takes over as they were fetched it has the new."""
-    monkeypatch.setattr(upkeep, "TAKEN_SEGMENTS", 0)
+    monkeypatch.setattr(compaction, "TAKEN_SEGMENTS", 0)
     sql(database, f"CREATE TABLE t AS SELECT i AS id, 'v' || i AS v FROM generate_series(1, {ROWS}) AS i")
     sql(database, "ALTER TABLE t ADD PRIMARY KEY (id)")
     table = {"name": "s", "table": "public.t", "strategy": {"type": "id_rcs", "rows_per_range": 100, **more}}

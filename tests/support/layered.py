@@ -7,21 +7,23 @@ from typing import Any
 
 import pytest
 
-from qbcd.sites import upkeep
+from qbcd.sites.lake.replica import compaction
 
-ALWAYS = {"upkeep.TAKEN_SEGMENTS": 0}  # for a process of its own: batches lie on the replica until they are folded in
+ALWAYS = {
+    "qbcd.sites.lake.replica.compaction.TAKEN_SEGMENTS": 0
+}  # for a process of its own: batches lie on the replica until they are folded in
 
 
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches lie on the replica until they are folded in."""
-    monkeypatch.setattr(upkeep, "TAKEN_SEGMENTS", 0)
+    monkeypatch.setattr(compaction, "TAKEN_SEGMENTS", 0)
 
 
 def at_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every other batch that need not do so lies on the replica."""
-    may_take, calls = upkeep.may_take, itertools.count()
+    may_take, calls = compaction.may_take, itertools.count()
 
     def every_other(*args: Any) -> bool:
         return bool(next(calls) % 2) and may_take(*args)
 
-    monkeypatch.setattr(upkeep, "may_take", every_other)
+    monkeypatch.setattr(compaction, "may_take", every_other)

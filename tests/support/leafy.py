@@ -5,32 +5,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import qbcd
-from qbcd import traces
-from qbcd.sites import leaves, looking
+from qbcd.ranges import key_recovery
+from qbcd.sites.lake import fetch_plan
+from qbcd.sites.lake.fetch import leaf_checksums
 
 if TYPE_CHECKING:
     import pytest
 
-# Of :mod:`qbcd.sites.leaves`: every poll that found something asks for them from then on, and goes by them.
+# Of :mod:`qbcd.sites.lake.fetch.leaf_checksums`: every poll that found something asks for them from then on, and goes
+# by them.
 FORCED = {"LEAST_ROWS": 0, "LEAST_SHARE": 0, "LEAST_IN_LEAF": 0, "MOST_SHARE": 1}
-TRACED = {"DEAREST": 100, "USELESS": 100}  # of :mod:`qbcd.traces`: rows are traced, whatever that costs
+TRACED = {"DEAREST": 100, "USELESS": 100}  # of :mod:`qbcd.ranges.key_recovery`: rows are traced, whatever that costs
 
 
 def force(monkeypatch: pytest.MonkeyPatch, *, traced: bool = True) -> list[bool]:
     """Has leaves asked for, and rows traced; gives for each look that had some remembered whether it went by them."""
     looks: list[bool] = []
-    restricted = leaves.restricted
+    restricted = leaf_checksums.restricted
 
-    def watched(*args: Any) -> looking.Look:
+    def watched(*args: Any) -> fetch_plan.Look:
         found = restricted(*args)
         looks.append(found.in_leaves)
         return found
 
     for name, value in FORCED.items():
-        monkeypatch.setattr(leaves, name, value)
+        monkeypatch.setattr(leaf_checksums, name, value)
     for name, value in TRACED.items() if traced else ():
-        monkeypatch.setattr(traces, name, value)
-    monkeypatch.setattr(leaves, "restricted", watched)
+        monkeypatch.setattr(key_recovery, name, value)
+    monkeypatch.setattr(leaf_checksums, "restricted", watched)
     return looks
 
 
@@ -38,4 +40,4 @@ def remembered(project: qbcd.Project, stream: str) -> dict[str, Any] | None:
     """What the checkpoint says of leaves."""
     row = project.work(stream).site.row()
     assert row is not None
-    return row.checkpoint.get(leaves.NOTED)
+    return row.checkpoint.get(leaf_checksums.NOTED)

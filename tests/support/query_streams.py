@@ -8,10 +8,10 @@ from random import Random
 from typing import Any
 
 import qbcd
-from qbcd.queries.relaxed import ONE
 from qbcd.run import plan_of
 from qbcd.sites import Detection
 from qbcd.strategies.base import table_name
+from qbcd.strategies.incremental.delta_query import ONE
 from tests.support.places import FIRST, Place
 from tests.support.query_drawing import STAMP, DrawnQuery
 

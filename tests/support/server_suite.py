@@ -14,9 +14,9 @@ import pytest
 from sqlalchemy import Engine, event
 from sqlalchemy.engine import Connection
 
-from qbcd.connectors.stores import facts_of
 from qbcd.errors import LeaseHeld, QbcdError, Refused, SourceError, StateConflict, StateMissing
 from qbcd.state import LeaseLost, Owner, ProjectState, Segment, StreamStore, acquire, lease, release, renew
+from qbcd.state.dialects import facts_of
 from tests.support import places
 from tests.support.state_place import PROJECT, STREAM, Place, header, in_source
 from tests.support.state_suite import current, current_in, parts, registered, take

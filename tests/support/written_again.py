@@ -8,7 +8,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-from qbcd.queries.trees import NotIncremental
+from qbcd.queries.syntax_tree import NotIncremental
 from qbcd.queries.views import check_written_again
 from tests.support.places import Place
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from qbcd import buckets, ranges
 from qbcd.connectors import connector_for
 from qbcd.connectors.buckets import Words, bucket_rows, bucket_sums
-from qbcd.connectors.halving import by_halving
+from qbcd.connectors.range_case import by_halving
 from qbcd.errors import ConfigError
 from qbcd.model import Column, KeyRange, StreamPlan, Table, Travel
+from qbcd.ranges import hash_buckets, partition
 from qbcd.strategies import IdRcs
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
@@ -36,37 +36,37 @@ def bounds(one: KeyRange) -> tuple[int, int]:
     [(0, 10, 0), (1, 10, 0), (10, 10, 0), (11, 10, 1), (20, 10, 1), (21, 10, 2), (10**6, 2000, 9), (10**30, 1, 62)],
 )
 def test_buckets_hold_what_a_range_should_or_fewer(rows: int, per_range: int, depth: int) -> None:
-    assert buckets.depth_for(rows, per_range) == depth
+    assert hash_buckets.depth_for(rows, per_range) == depth
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2, 5])
 def test_buckets_cover_every_hash_once(depth: int) -> None:
-    made = buckets.divided(depth, first_id=7)
+    made = hash_buckets.divided(depth, first_id=7)
     assert [r.range_id for r in made] == list(range(7, 7 + 2**depth))
     assert (made[0].lo, made[-1].hi) == (None, None)
     assert all(one.hi == other.lo for one, other in pairwise(made))
     assert {bounds(r)[1] - bounds(r)[0] + 1 for r in made} == {2 ** (64 - depth)}
-    assert buckets.depth_of(made) == depth
+    assert hash_buckets.depth_of(made) == depth
 
 
 def test_a_bucket_divides_into_itself_and_no_other() -> None:
     rng = random.Random(4)
-    cut = buckets.divided(2, first_id=1)
+    cut = hash_buckets.divided(2, first_id=1)
     for _ in range(40):
         one = cut.pop(rng.randrange(len(cut)))
-        own = buckets.depth_of([one])
-        parts = buckets.divided(own + rng.choice([1, 3]), first_id=0, within=one)
+        own = hash_buckets.depth_of([one])
+        parts = hash_buckets.divided(own + rng.choice([1, 3]), first_id=0, within=one)
         assert (parts[0].lo, parts[-1].hi) == (one.lo, one.hi)
         cut += parts
-    cut.sort(key=buckets.low)
-    deep = buckets.depth_of(cut)
-    assert [n for r in cut for n in buckets.numbers(r, deep)] == list(range(2**deep))
+    cut.sort(key=hash_buckets.low)
+    deep = hash_buckets.depth_of(cut)
+    assert [n for r in cut for n in hash_buckets.numbers(r, deep)] == list(range(2**deep))
 
 
 def test_the_number_of_a_bucket_is_that_of_its_hashes() -> None:
-    for one in buckets.divided(6, first_id=0):
+    for one in hash_buckets.divided(6, first_id=0):
         for hashed in bounds(one):
-            assert (hashed - LOWEST) >> (64 - 6) == buckets.numbers(one, 6).start == one.range_id
+            assert (hashed - LOWEST) >> (64 - 6) == hash_buckets.numbers(one, 6).start == one.range_id
 
 
 def test_one_choice_is_made_by_halves() -> None:
@@ -93,7 +93,7 @@ def test_one_choice_is_made_by_halves() -> None:
     ],
 )
 def test_a_scan_keeps_no_more_than_what_is_asked_for(picked: Any, where: str) -> None:
-    every = buckets.divided(3, first_id=0)
+    every = hash_buckets.divided(3, first_id=0)
     asked = [every[i] for i in reversed(picked)]  # in whatever order
     text = bucket_sums(WORDS, {"n": "COUNT(*)"}, "rel", "h", asked)
     assert f"FROM (SELECT r.* FROM rel AS r{where} ONCE) AS t" in text
@@ -101,13 +101,13 @@ def test_a_scan_keeps_no_more_than_what_is_asked_for(picked: Any, where: str) ->
 
 
 def test_a_coarse_bucket_is_named_by_all_of_its_fine_ones() -> None:
-    first, second, *_ = buckets.divided(2, first_id=1)
-    fine = buckets.divided(4, first_id=9, within=first)
+    first, second, *_ = hash_buckets.divided(2, first_id=1)
+    fine = hash_buckets.divided(4, first_id=9, within=first)
     assert "b(t.h, 4) IN (1, 4, 5, 6, 7)" in bucket_rows(WORDS, ["1 AS a"], "rel", "h", [fine[1], second])
 
 
 def test_what_cannot_be_asked_for_is_an_error() -> None:
-    (half, other), (quarter, *_) = buckets.divided(1, first_id=1), buckets.divided(2, first_id=8)
+    (half, other), (quarter, *_) = hash_buckets.divided(1, first_id=1), hash_buckets.divided(2, first_id=8)
     for asked, what in (([], "no ranges"), ([half, half], "occurs twice"), ([quarter, other, half], "overlap")):
         with pytest.raises(ValueError, match=what):
             bucket_sums(WORDS, {"n": "COUNT(*)"}, "rel", "h", asked)
@@ -207,7 +207,7 @@ def test_ranges_of_pages_cover_them_all() -> None:
 
 
 def test_a_scan_is_parted_where_connections_see_one_snapshot() -> None:
-    known = buckets.divided(2, first_id=1)
+    known = hash_buckets.divided(2, first_id=1)
     stored = plan("uuid", None, buckets="hash")
     stored = replace(stored, table=replace(stored.table, pages=100))
     made = {
@@ -234,7 +234,7 @@ def test_a_scan_is_parted_where_connections_see_one_snapshot() -> None:
 
 def test_a_range_is_cut_by_its_rows_and_not_for_ever() -> None:
     cut = IdRcs(connector_for("postgresql://localhost/any"), plan("uuid", None, buckets="hash")).cut
-    (whole,) = buckets.divided(0, first_id=1)
+    (whole,) = hash_buckets.divided(0, first_id=1)
     large = KeyRange(1, whole.lo, whole.hi, rows=950)
     assert len(cut.parts([], 100, 5, large, 950)) == 16
     alike = cut.parts([], 100, 5, KeyRange(9, ("0",), None, rows=950), 950)[0]
@@ -244,18 +244,18 @@ def test_a_range_is_cut_by_its_rows_and_not_for_ever() -> None:
         if len(parts) == 1:
             break
         alike, seen = parts[0], seen + 1
-    assert (seen, buckets.depth_of([alike])) == (1, 7)
+    assert (seen, hash_buckets.depth_of([alike])) == (1, 7)
 
 
 def test_only_halves_of_one_bucket_are_joined() -> None:
     def shape(rows: list[int]) -> list[int]:
         depth = (len(rows) - 1).bit_length()
-        known = [replace(r, rows=n) for r, n in zip(buckets.divided(depth, first_id=1), rows, strict=True)]
-        groups = buckets.joined(known, lambda one, other: ranges.better_one(one, other, 100))
+        known = [replace(r, rows=n) for r, n in zip(hash_buckets.divided(depth, first_id=1), rows, strict=True)]
+        groups = hash_buckets.joined(known, lambda one, other: partition.better_one(one, other, 100))
         assert [r for group in groups for r in group] == known
         for group in groups:  # each group is one bucket
             whole = KeyRange(0, group[0].lo, group[-1].hi)
-            assert len(buckets.numbers(whole, buckets.depth_of([whole]))) == 1
+            assert len(hash_buckets.numbers(whole, hash_buckets.depth_of([whole]))) == 1
         return [len(group) for group in groups]
 
     assert shape([0] * 8) == [8]

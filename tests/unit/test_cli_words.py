@@ -11,8 +11,8 @@ import pytest
 from pydantic import SecretStr
 from rich.markup import escape
 
-from qbcd.cli import words
-from qbcd.cli.look import _errors
+from qbcd.cli import formatting
+from qbcd.cli.inspect import _errors
 from qbcd.cli.output import Output, _called_secrets, _secrets, worst
 from qbcd.config import config_from_dict
 from qbcd.model import Cost
@@ -21,9 +21,9 @@ from qbcd.status import StreamStatus
 
 
 def test_events() -> None:
-    assert words.events({"u": 1200, "c": 1, "d": 0}) == "1 insert, 1,200 updates"
-    assert words.events({"r": 2}) == "2 baseline rows"
-    assert words.events({}) == "no change"
+    assert formatting.events({"u": 1200, "c": 1, "d": 0}) == "1 insert, 1,200 updates"
+    assert formatting.events({"r": 2}) == "2 baseline rows"
+    assert formatting.events({}) == "no change"
 
 
 @pytest.mark.parametrize(
@@ -31,14 +31,14 @@ def test_events() -> None:
     [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (999_949, "999.9 kB"), (999_950, "1.0 MB"), (2.5e12, "2,500.0 GB")],
 )
 def test_size(number: int, text: str) -> None:
-    assert words.size(number) == text
+    assert formatting.size(number) == text
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"), [(-1, "0 s"), (59.9, "59 s"), (60, "1 min"), (3600, "1 h"), (86_399, "23 h"), (86_400, "1 d")]
 )
 def test_age(seconds: float, text: str) -> None:
-    assert words.age(seconds) == text
+    assert formatting.age(seconds) == text
 
 
 def test_what_is_wrong_with_a_stream_is_told_once() -> None:
@@ -70,10 +70,10 @@ def test_what_is_wrong_with_a_stream_is_told_once() -> None:
 
 def test_cost() -> None:
     spent = Cost(336_776, 2000, 81_000, 169, 3, 12.345, spark=True)
-    assert words.cost(spent) == (
+    assert formatting.cost(spent) == (
         "scanned 336,776 rows · shipped 2,000 rows (81.0 kB) · 3 of 169 ranges differ · 12.3 s · with Spark"
     )
-    assert words.cost(Cost(1, seconds=0.016)) == "scanned 1 row · shipped nothing · 0.02 s · without Spark"
+    assert formatting.cost(Cost(1, seconds=0.016)) == "scanned 1 row · shipped nothing · 0.02 s · without Spark"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from qbcd.catalog.remembered import check_requested
+from qbcd.catalog.drift import check_requested
 from qbcd.catalog.resolve import requested
 from qbcd.config import StreamConfig, config_from_dict
 from qbcd.config.options import BUILT_STRATEGIES, STRATEGY_OPTIONS

@@ -14,7 +14,7 @@ import pytest
 from qbcd.connectors.base import JdbcDriver
 from qbcd.errors import ConfigError, EnvironmentMissing
 from qbcd.spark.drivers import find_driver, jar_problem, user_cache
-from qbcd.spark.machine import Surroundings, require_java, resolve_maven
+from qbcd.spark.java import Surroundings, require_java, resolve_maven
 from qbcd.spark.session import FIXED, session_settings
 
 DRIVER = JdbcDriver(

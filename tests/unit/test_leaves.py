@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from qbcd import leaves
 from qbcd.connectors.buckets import bucket_rows
 from qbcd.connectors.mariadb import MariaDB
 from qbcd.model import KeyRange, Leaves
+from qbcd.ranges import leaves
 
 
 def _text(sums: dict[int, tuple[int, int]]) -> str:

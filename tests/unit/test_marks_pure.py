@@ -6,9 +6,9 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from qbcd import marks
+from qbcd import watermark
 from qbcd.connectors.base import HighWater
-from qbcd.marks import Window
+from qbcd.watermark import Window
 
 SECOND, MICRO = timedelta(seconds=1), timedelta(microseconds=1)
 CLOCK = "2026-11-21 12:00:00.500000"
@@ -33,30 +33,30 @@ def at(text: str) -> str:
 )
 def test_the_horizon(oldest: str | None, margin: timedelta, lag: timedelta | None, expected: str) -> None:
     look = HighWater(clock=CLOCK, oldest=at(oldest) if oldest else None, held="", blind="")
-    assert marks.horizon(look, margin, lag) == at(expected)
+    assert watermark.horizon(look, margin, lag) == at(expected)
 
 
 def test_only_instants_are_seconds() -> None:
-    assert marks.seconds(CLOCK) == datetime(2026, 11, 21, 12, 0, 0, 500_000, timezone.utc).timestamp()
-    assert [marks.seconds(counter) for counter in ("20261121", "7", "-1")] == [None] * 3
+    assert watermark.seconds(CLOCK) == datetime(2026, 11, 21, 12, 0, 0, 500_000, timezone.utc).timestamp()
+    assert [watermark.seconds(counter) for counter in ("20261121", "7", "-1")] == [None] * 3
 
 
 def test_texts_order_as_instants_do() -> None:
     instants = [datetime(1, 1, 1), datetime(999, 12, 31), datetime(2026, 11, 21), datetime(2026, 11, 21, 0, 0, 0, 1)]
-    texts = [marks.text(i) for i in instants]
+    texts = [watermark.text(i) for i in instants]
     assert texts == sorted(texts)
     assert len({len(t) for t in texts}) == 1
-    assert marks.text(datetime(2026, 1, 2)) == "2026-01-02 00:00:00.000000"
+    assert watermark.text(datetime(2026, 1, 2)) == "2026-01-02 00:00:00.000000"
 
 
 def test_a_watermark_never_goes_back() -> None:
     early, late = at("11:00:00.000000"), at("12:00:00.000000")
-    assert marks.later(None, early) == early
-    assert marks.later(early, late) == marks.later(late, early) == late
+    assert watermark.later(None, early) == early
+    assert watermark.later(early, late) == watermark.later(late, early) == late
 
 
 def test_an_instant_later() -> None:
-    assert marks.shifted(at("23:59:59.999999"), MICRO) == "2026-11-22 00:00:00.000000"
+    assert watermark.shifted(at("23:59:59.999999"), MICRO) == "2026-11-22 00:00:00.000000"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_an_instant_later() -> None:
 )
 def test_an_instant_as_a_column_has_it(mark: str, unit: timedelta, zone: str | None, expected: str) -> None:
     day = "2026-11-22" if mark.startswith("23") else "2026-11-21"
-    assert marks.seen_as(at(mark), unit=unit, zone=zone) == f"{day} {expected}"
+    assert watermark.seen_as(at(mark), unit=unit, zone=zone) == f"{day} {expected}"
 
 
 @pytest.mark.parametrize("unit", [MICRO, timedelta(milliseconds=1), timedelta(microseconds=10), SECOND])
@@ -83,16 +83,16 @@ def test_an_instant_as_a_column_has_it(mark: str, unit: timedelta, zone: str | N
 def test_no_instant_falls_between_windows(unit: timedelta, how: str) -> None:
     """A column of coarse unit has each instant in one of adjoining windows, and in none that was read before it."""
     start = datetime(2026, 11, 21, 12)
-    ends = [marks.text(start + timedelta(microseconds=700_001 * i)) for i in range(8)]
-    bounds = [marks.seen_as(end, unit=unit, zone=None) for end in ends]
+    ends = [watermark.text(start + timedelta(microseconds=700_001 * i)) for i in range(8)]
+    bounds = [watermark.seen_as(end, unit=unit, zone=None) for end in ends]
     for i in range(500):
         written = start + timedelta(microseconds=7_919 * i)
-        steps = (written - marks.EPOCH) / unit if how == "rounded" else (written - marks.EPOCH) // unit
-        stored = marks.text(marks.EPOCH + round(steps) * unit)
+        steps = (written - watermark.EPOCH) / unit if how == "rounded" else (written - watermark.EPOCH) // unit
+        stored = watermark.text(watermark.EPOCH + round(steps) * unit)
         containing = [n for n in range(7) if bounds[n] <= stored < bounds[n + 1]]
         assert len(containing) == (1 if stored < bounds[-1] else 0)
         # read only once the window's end has passed: rows of a later write must not lie in a window already read
-        read_before = [n for n in containing if ends[n + 1] <= marks.text(written)]
+        read_before = [n for n in containing if ends[n + 1] <= watermark.text(written)]
         assert not read_before, f"{written} lies in window {read_before}, which was read by then"
 
 
@@ -100,7 +100,7 @@ def test_no_instant_falls_between_windows(unit: timedelta, how: str) -> None:
     ("zone", "expected"), [(None, 0), ("UTC", 0), ("+02:00", 7200), ("-09:30", -34200), ("+14:00", 50400)]
 )
 def test_what_a_zone_adds(zone: str | None, expected: int) -> None:
-    assert marks.offset(zone) == timedelta(seconds=expected)
+    assert watermark.offset(zone) == timedelta(seconds=expected)
 
 
 def test_an_empty_window() -> None:

@@ -11,12 +11,12 @@ import sqlglot
 from sqlglot import exp
 
 from qbcd.errors import Refused
-from qbcd.queries.prepared import prepare_query
-from qbcd.queries.refusals import refusals
-from qbcd.queries.skeleton import Skeleton
-from qbcd.queries.trees import NotIncremental
+from qbcd.queries.qualify import prepare_query
+from qbcd.queries.syntax_tree import NotIncremental
+from qbcd.queries.unsupported import refusals
 from qbcd.queries.views import check_written_again
 from qbcd.strategies import VbdDelta
+from qbcd.strategies.incremental.affected_keys import Skeleton
 from tests.golden.plans import CONNECTORS, plan_of
 
 COLUMNS = {("public", t): ["id", "f", "g", "Mixed Case"] for t in "abc"}

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from qbcd import ranges
 from qbcd.model import KeyRange
+from qbcd.ranges import partition
 
 
 def some(counts: list[int]) -> list[KeyRange]:
@@ -23,7 +23,7 @@ def some(counts: list[int]) -> list[KeyRange]:
 @pytest.mark.parametrize("counts", [[0], [5] * 10, [0] * 7, [2000, 0, 0, 1, 2000, 9000, 3], [1] * 500])
 def test_statements_keep_the_order_and_their_size(counts: list[int], most: int, connections: int) -> None:
     asked = some(counts)
-    cut = ranges.statements(asked, connections, most)
+    cut = partition.statements(asked, connections, most)
     assert [r for own in cut for part in own for r in part] == asked
     assert len(cut) <= connections
     assert all(own for own in cut)
@@ -32,16 +32,16 @@ def test_statements_keep_the_order_and_their_size(counts: list[int], most: int, 
 
 
 def test_shares_have_about_as_many_rows() -> None:
-    halves = ranges.statements(some([2000] * 10 + [1] * 10), 2, 200)
+    halves = partition.statements(some([2000] * 10 + [1] * 10), 2, 200)
     assert [sum(r.rows for part in own for r in part) for own in halves] == [12000, 8010]
 
 
 @pytest.mark.parametrize(
     ("rows", "connections", "expected"),
-    [(0, 4, 1), (ranges.ROWS_PER_READER, 4, 1), (ranges.ROWS_PER_READER + 1, 4, 2), (10**9, 4, 4), (10**9, 1, 1)],
+    [(0, 4, 1), (partition.ROWS_PER_READER, 4, 1), (partition.ROWS_PER_READER + 1, 4, 2), (10**9, 4, 4), (10**9, 1, 1)],
 )
 def test_a_reader_has_enough_to_do(rows: int, connections: int, expected: int) -> None:
-    assert ranges.readers(some([rows]), connections) == expected
+    assert partition.readers(some([rows]), connections) == expected
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_reader_has_enough_to_do(rows: int, connections: int, expected: int) -
 )
 def test_small_neighbours_are_joined(counts: list[int], expected: list[int]) -> None:
     known = some(counts)
-    groups = ranges.joined(known, 100)
+    groups = partition.joined(known, 100)
     assert [r for group in groups for r in group] == known
     assert [len(group) for group in groups] == expected
 
@@ -68,7 +68,7 @@ def test_too_many_are_joined_to_few_enough(seed: int) -> None:
     """Whatever their sizes, so that no compaction finds too many, and writes all anew, time and again."""
     rng = random.Random(seed)
     known = some([rng.randint(0, rng.choice([30, 60, 100])) for _ in range(300)])
-    groups = ranges.joined(known, 100, ranges.ANY)
+    groups = partition.joined(known, 100, partition.ANY)
     assert [r for group in groups for r in group] == known
     sums = [sum(r.rows for r in group) for group in groups]
     assert max(sums) <= 100
@@ -80,21 +80,21 @@ def test_too_many_are_joined_to_few_enough(seed: int) -> None:
     [((), [[1, 2, 3, 4, 5]]), ((3,), [[1, 2], [4, 5]]), ((1, 3, 5), [[2], [4]]), ((2, 3, 4), [[1], [5]])],
 )
 def test_runs_of_neighbours(left_out: tuple[int, ...], expected: list[list[int]]) -> None:
-    known = [r for r in ranges.build([(b,) for b in "abcd"], first_id=1) if r.range_id not in left_out]
-    assert [[r.range_id for r in run] for run in ranges.runs(known)] == expected
+    known = [r for r in partition.build([(b,) for b in "abcd"], first_id=1) if r.range_id not in left_out]
+    assert [[r.range_id for r in run] for run in partition.runs(known)] == expected
 
 
 @pytest.mark.parametrize(("rows", "size"), [(0, 2000), (8_192_000, 2000), (8_192_001, 2001), (100_000_000, 24_415)])
 def test_large_tables_have_larger_ranges(rows: int, size: int) -> None:
-    assert ranges.size_for(rows) == size
-    assert -(-rows // size) <= ranges.MOST_RANGES
+    assert partition.size_for(rows) == size
+    assert -(-rows // size) <= partition.MOST_RANGES
 
 
 @pytest.mark.parametrize("bounds", [0, 1, 6, 7, 8, 13, 14, 100])
 def test_bounds_are_thinned_evenly(bounds: int) -> None:
-    kept = ranges.thinned(range(1, bounds + 1), 7)
+    kept = partition.thinned(range(1, bounds + 1), 7)
     edges = [0, *kept, bounds + 1]
     widths = [hi - lo for lo, hi in pairwise(edges)]
     assert len(widths) <= 7 and sum(widths) == bounds + 1
     assert set(widths[:-1]) <= {max(widths)} and 1 <= widths[-1] <= max(widths)
-    assert list(ranges.thinned(range(bounds), None)) == list(range(bounds))
+    assert list(partition.thinned(range(bounds), None)) == list(range(bounds))

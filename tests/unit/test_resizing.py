@@ -5,12 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from qbcd import rotation
-from qbcd.rotation import Pass
-from qbcd.sites import resizing
-from qbcd.sites.resizing import joined_as
-from qbcd.sites.turns import Turn
+from qbcd.ranges import schedule
+from qbcd.ranges.schedule import Pass
+from qbcd.sites.database import range_sizes
+from qbcd.sites.lake.due_ranges import Turn
 from qbcd.state import StoredRange
+from qbcd.state.rows import joined_as
 
 NOW = 100.0
 
@@ -39,8 +39,8 @@ def test_a_pass_sees_what_was_joined_to_a_range_that_it_saw_before() -> None:
     """The pass began at 5, saw the first range at 6, and the second never; neither the rows of that may be left out."""
     known, state = ranges(6.0, 4.0), Pass(began=5.0)
     (one,) = joined_as([known], 3)
-    assert rotation.chosen({3: one.last_visited}, state, now=9, per_poll=None, overdue=None) == [3]
-    assert not rotation.finished({3: one.last_visited}, state)
+    assert schedule.chosen({3: one.last_visited}, state, now=9, per_poll=None, overdue=None) == [3]
+    assert not schedule.finished({3: one.last_visited}, state)
 
 
 # -- cut, where the replica is in the source ---------------------------------------------------------------------------
@@ -50,7 +50,7 @@ def cut(known: list[StoredRange], usual: float, *bounds: str) -> tuple[list[Stor
     strategy.plan = SimpleNamespace(table=SimpleNamespace(rows=90))
     session: Any = SimpleNamespace(rows=lambda asked: [(bound,) for bound in bounds])
     site: Any = SimpleNamespace(progress=lambda what: None)
-    return resizing._split(session, site, strategy, known, usual, 8)
+    return range_sizes._split(session, site, strategy, known, usual, 8)
 
 
 def test_parts_inherit_the_visit_of_their_range() -> None:
@@ -62,7 +62,7 @@ def test_parts_inherit_the_visit_of_their_range() -> None:
     assert [r.last_visited for r in after] == [6.0, 4.0, 4.0, 4.0, 5.0], "seen as long ago as their range, no later"
     assert next_id == 11
     visits = {r.range_id: r.last_visited for r in after}
-    assert rotation.chosen(visits, Pass(began=5.0), now=9, per_poll=None, overdue=None) == [8, 9, 10]
+    assert schedule.chosen(visits, Pass(began=5.0), now=9, per_poll=None, overdue=None) == [8, 9, 10]
 
 
 def test_a_range_that_cannot_be_cut_keeps_id_and_visit() -> None:

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from qbcd import rotation
 from qbcd.model import KeyRange
-from qbcd.rotation import Pass
+from qbcd.ranges import schedule
+from qbcd.ranges.schedule import Pass
 
 
 def ranges(*rows: int) -> list[KeyRange]:
@@ -22,15 +22,15 @@ def ranges(*rows: int) -> list[KeyRange]:
 # -- a pass ------------------------------------------------------------------------------------------------------------
 def test_a_poll_without_number_visits_what_the_pass_has_not_seen() -> None:
     visits = {3: 10.0, 1: 99.0, 2: 100.0, 4: 0.0}
-    assert rotation.chosen(visits, Pass(began=100.0), now=101, per_poll=None, overdue=None) == [3, 1, 4]
-    assert rotation.chosen(visits, Pass(began=100.0), now=1e9, per_poll=None, overdue=1.0) == [3, 1, 4]
+    assert schedule.chosen(visits, Pass(began=100.0), now=101, per_poll=None, overdue=None) == [3, 1, 4]
+    assert schedule.chosen(visits, Pass(began=100.0), now=1e9, per_poll=None, overdue=1.0) == [3, 1, 4]
 
 
 def test_a_pass_is_finished_when_every_range_was_seen_since_it_began() -> None:
-    assert rotation.finished({}, Pass(began=100.0))
-    assert rotation.finished({1: 100.0, 2: 101.0}, Pass(began=100.0))
-    assert not rotation.finished({1: 100.0, 2: 99.999}, Pass(began=100.0))
-    assert not rotation.finished({1: 0.0}, Pass(began=100.0))
+    assert schedule.finished({}, Pass(began=100.0))
+    assert schedule.finished({1: 100.0, 2: 101.0}, Pass(began=100.0))
+    assert not schedule.finished({1: 100.0, 2: 99.999}, Pass(began=100.0))
+    assert not schedule.finished({1: 0.0}, Pass(began=100.0))
 
 
 def test_a_pass_that_was_stopped_goes_on_where_it_was() -> None:
@@ -38,12 +38,12 @@ def test_a_pass_that_was_stopped_goes_on_where_it_was() -> None:
     seen: list[int] = []
     for now in (100.0, 110.0, 120.0):  # three processes, each killed after some steps
         state = Pass.of(json.loads(json.dumps(state.as_json())))
-        for one in rotation.chosen(visits, state, now=now, per_poll=None, overdue=None)[:3]:
+        for one in schedule.chosen(visits, state, now=now, per_poll=None, overdue=None)[:3]:
             visits[one] = now
             state = state.visited({one: 0})
             seen.append(one)
     assert seen == list(range(1, 8)), "visited twice, left out, or in another order"
-    assert rotation.finished(visits, state)
+    assert schedule.finished(visits, state)
 
 
 def test_a_pass_as_the_checkpoint_has_it() -> None:
@@ -71,36 +71,36 @@ def test_a_range_that_changes_at_every_visit_stays_below_a_bound() -> None:
     state = Pass()
     for _ in range(100):
         state = state.visited({1: 3})
-    assert state.heat[1] == pytest.approx(2 / (1 - rotation.COOLING))
+    assert state.heat[1] == pytest.approx(2 / (1 - schedule.COOLING))
 
 
 # -- some ranges a poll ------------------------------------------------------------------------------------------------
 def test_without_heat_the_oldest_come_first_in_key_order() -> None:
     visits = {5: 30.0, 4: 10.0, 3: 20.0, 2: 10.0, 1: 40.0}
-    assert rotation.chosen(visits, Pass(), now=50, per_poll=2, overdue=None) == [4, 2]
-    assert rotation.chosen(visits, Pass(), now=50, per_poll=3, overdue=None) == [4, 3, 2]
-    assert rotation.chosen(visits, Pass(), now=50, per_poll=9, overdue=None) == [5, 4, 3, 2, 1]
+    assert schedule.chosen(visits, Pass(), now=50, per_poll=2, overdue=None) == [4, 2]
+    assert schedule.chosen(visits, Pass(), now=50, per_poll=3, overdue=None) == [4, 3, 2]
+    assert schedule.chosen(visits, Pass(), now=50, per_poll=9, overdue=None) == [5, 4, 3, 2, 1]
 
 
 def test_hot_ranges_take_their_share_and_no_more() -> None:
     visits = {i: float(i) for i in range(1, 13)}
     state = Pass(heat={i: float(i) for i in range(5, 13)})
-    taken = rotation.chosen(visits, state, now=100, per_poll=4, overdue=None)
+    taken = schedule.chosen(visits, state, now=100, per_poll=4, overdue=None)
     assert taken == [1, 10, 11, 12], "three quarters of four for the hottest, the rest for the oldest"
-    assert rotation.chosen(visits, state, now=100, per_poll=1, overdue=None) == [1], "the rotation stands still"
+    assert schedule.chosen(visits, state, now=100, per_poll=1, overdue=None) == [1], "the rotation stands still"
 
 
 def test_heat_of_a_range_that_is_gone_takes_no_place() -> None:
-    taken = rotation.chosen({1: 1.0, 2: 2.0, 3: 3.0}, Pass(heat={77: 9.0, 3: 1.0}), now=9, per_poll=2, overdue=None)
+    taken = schedule.chosen({1: 1.0, 2: 2.0, 3: 3.0}, Pass(heat={77: 9.0, 3: 1.0}), now=9, per_poll=2, overdue=None)
     assert taken == [1, 3]
 
 
 def test_every_overdue_range_is_visited_whatever_the_number() -> None:
     visits = {1: 0.0, 2: 95.0, 3: 10.0, 4: 40.0, 5: 40.1}
     state = Pass(heat={2: 3.0})
-    assert rotation.chosen(visits, state, now=100, per_poll=2, overdue=60.0) == [1, 3, 4]
-    assert rotation.chosen(visits, state, now=100, per_poll=4, overdue=60.0) == [1, 3, 4, 5]
-    assert rotation.chosen(visits, state, now=100, per_poll=9, overdue=0.0) == [1, 2, 3, 4, 5]
+    assert schedule.chosen(visits, state, now=100, per_poll=2, overdue=60.0) == [1, 3, 4]
+    assert schedule.chosen(visits, state, now=100, per_poll=4, overdue=60.0) == [1, 3, 4, 5]
+    assert schedule.chosen(visits, state, now=100, per_poll=9, overdue=0.0) == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("per_poll", [1, 2, 3, 7, 20])
@@ -108,11 +108,11 @@ def test_the_rotation_reaches_every_range(per_poll: int) -> None:
     """However hot the others are."""
     visits, state = dict.fromkeys(range(20), 0.0), Pass(heat=dict.fromkeys(range(15), 50.0))
     for now in range(1, 200):
-        taken = rotation.chosen(visits, state, now=now, per_poll=per_poll, overdue=None)
+        taken = schedule.chosen(visits, state, now=now, per_poll=per_poll, overdue=None)
         assert len(taken) == len(set(taken)) == per_poll
         visits |= dict.fromkeys(taken, float(now))
         state = state.visited({one: 5 if one < 15 else 0 for one in taken})
-    cold = per_poll - int(per_poll * rotation.HOT_SHARE)
+    cold = per_poll - int(per_poll * schedule.HOT_SHARE)
     assert min(visits.values()) >= 199 - 20 / cold - 1
 
 
@@ -129,7 +129,7 @@ def test_half_the_ranges_find_four_fifths_of_skewed_changes_at_once(per_range: f
         new = [drawn.choice(hot if drawn.random() < 0.8 else cold) for _ in range(int(number * per_range))]
         for one in new:
             waiting[one] += 1
-        taken = rotation.chosen(visits, state, now=poll, per_poll=number // 2, overdue=8)
+        taken = schedule.chosen(visits, state, now=poll, per_poll=number // 2, overdue=8)
         assert max(poll - seen for seen in visits.values()) <= 8
         if poll > 10:  # before, the heat is not learned yet
             made, found = made + len(new), found + sum(one in set(taken) for one in new)
@@ -152,21 +152,21 @@ def test_half_the_ranges_find_four_fifths_of_skewed_changes_at_once(per_range: f
     ],
 )
 def test_a_step_holds_about_the_rows_that_were_asked_for(rows: tuple[int, ...], wanted: float, expected: int) -> None:
-    assert [r.range_id for r in rotation.next_step(ranges(*rows), wanted)] == list(range(1, expected + 1))
+    assert [r.range_id for r in schedule.next_step(ranges(*rows), wanted)] == list(range(1, expected + 1))
 
 
 def test_a_step_is_of_adjoining_ranges_only() -> None:
     one, two, _, four, five = ranges(1, 1, 1, 1, 1)
-    assert rotation.next_step([one, two, four, five], 100) == [one, two]
-    assert rotation.next_step([five, one], 100) == [five], "the last range ends nowhere, so none adjoins it"
-    assert rotation.next_step([], 100) == []
+    assert schedule.next_step([one, two, four, five], 100) == [one, two]
+    assert schedule.next_step([five, one], 100) == [five], "the last range ends nowhere, so none adjoins it"
+    assert schedule.next_step([], 100) == []
 
 
 def test_adjoining_ranges_are_one_together() -> None:
     step = ranges(3, 4, 5, 6)
-    assert rotation.as_one(step) == KeyRange(1, None, None, 18)
-    assert rotation.as_one(step[1:3]) == KeyRange(2, ("1",), ("3",), 9)
-    assert rotation.as_one(step[3:]) == KeyRange(4, ("3",), None, 6)
+    assert schedule.as_one(step) == KeyRange(1, None, None, 18)
+    assert schedule.as_one(step[1:3]) == KeyRange(2, ("1",), ("3",), 9)
+    assert schedule.as_one(step[3:]) == KeyRange(4, ("3",), None, 6)
 
 
 @pytest.mark.parametrize(
@@ -182,13 +182,13 @@ def test_adjoining_ranges_are_one_together() -> None:
     ],
 )
 def test_the_next_step_takes_about_as_long_as_wanted(rows: float, seconds: float, expected: float) -> None:
-    assert rotation.paced(rows, seconds=seconds, target=0.5) == pytest.approx(expected)
+    assert schedule.paced(rows, seconds=seconds, target=0.5) == pytest.approx(expected)
 
 
 def test_the_pace_settles() -> None:
     rows = 10_000.0
     for _ in range(20):
-        rows = rotation.paced(rows, seconds=0.05 + rows / 100_000, target=0.5)
+        rows = schedule.paced(rows, seconds=0.05 + rows / 100_000, target=0.5)
     assert 0.05 + rows / 100_000 == pytest.approx(0.5, rel=0.05)
 
 
@@ -200,9 +200,9 @@ def test_a_clock_that_goes_back_stops_no_visits(per_poll: int | None) -> None:
     for now in (3600.0, 3610.0, 3620.0):
         counted: list[int] = []
         while len(counted) < 5:
-            known = rotation.seen_by(visits, now)
-            state = rotation.begun(state, known, now=now, rows=5)
-            chosen = rotation.chosen(known, state, now=now, per_poll=per_poll, overdue=None)
+            known = schedule.seen_by(visits, now)
+            state = schedule.begun(state, known, now=now, rows=5)
+            chosen = schedule.chosen(known, state, now=now, per_poll=per_poll, overdue=None)
             assert chosen
             counted += chosen
             visits |= dict.fromkeys(chosen, max(now, state.began))
@@ -213,7 +213,7 @@ def test_a_clock_that_goes_back_stops_no_visits(per_poll: int | None) -> None:
 
 def test_what_is_due_stays_due_when_the_clock_goes_back() -> None:
     hour = timedelta(hours=1)
-    assert [rotation.is_due(7200.0, hour, now) for now in (7200.0, 10799.0, 10800.0, 7199.0, 0.0)] == [
+    assert [schedule.is_due(7200.0, hour, now) for now in (7200.0, 10799.0, 10800.0, 7199.0, 0.0)] == [
         False,
         False,
         True,

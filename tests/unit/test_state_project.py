@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from qbcd.connectors import stores
 from qbcd.errors import ConfigError, NotBuilt, Refused, SourceError
-from qbcd.state import Owner, ProjectState, Segment, acquire
+from qbcd.state import Owner, ProjectState, Segment, acquire, dialects
 from tests.support.project_suite import ProjectSuite
 from tests.support.state_place import PROJECT, STREAM, header
 from tests.support.state_suite import parts
@@ -85,7 +84,7 @@ def test_a_url_that_names_no_lasting_file_is_refused(wrong: str) -> None:
 
 def test_a_database_that_cannot_hold_state_is_refused_by_name() -> None:
     with pytest.raises(NotBuilt, match="cannot keep state in 'oracle' yet"):
-        stores.store_facts("oracle")
+        dialects.store_facts("oracle")
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:

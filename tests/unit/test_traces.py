@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from qbcd import leaves, traces
-from qbcd.leaves import Sums
 from qbcd.model import KeyRange
+from qbcd.ranges import key_recovery, leaves
+from qbcd.ranges.leaves import Sums
 
 Rows = dict[int, int]  # key -> digest
 WIDTH = 8
@@ -19,7 +19,7 @@ def _sums(rows: Rows) -> dict[int, Sums]:
     """What PostgreSQL adds up: count, digests, and their low bits times those of the keys."""
     found: dict[int, Sums] = {}
     for key, digest in rows.items():
-        one = (1, digest, (digest & traces.LOW) * (key & traces.LOW))
+        one = (1, digest, (digest & key_recovery.LOW) * (key & key_recovery.LOW))
         found[key & 255] = tuple(map(sum, zip(found.get(key & 255, (0, 0, 0)), one, strict=True)))
     return found
 
@@ -63,24 +63,24 @@ def test_one_change_is_traced(lo: int) -> None:
         (leaf,) = {key & 255 for key in changed}
         was, new = _sums(before).get(leaf, (0, 0, 0)), _sums(now).get(leaf, (0, 0, 0))
         rows, digests, weighted = (n - o for o, n in zip(was, new, strict=True))
-        assert {traces.changed_key(leaf, rows, digests, weighted, lo, hi)} == changed
+        assert {key_recovery.changed_key(leaf, rows, digests, weighted, lo, hi)} == changed
 
 
 def test_a_key_is_none_of_another_range_or_leaf() -> None:
     digest, key = 12345, 5000
     grown = (1, digest, digest * key)
     leaf = key & 255
-    assert traces.changed_key(leaf, *grown, 4000, 6000) == key
-    assert traces.changed_key(leaf + 1, *grown, 4000, 6000) is None
-    assert traces.changed_key(leaf, *grown, 4000, 5000) is None
-    assert traces.changed_key(leaf, *grown, 5001, 6000) is None
-    assert traces.changed_key(leaf, *grown, 0, 2**31 + 5000) == key
-    assert traces.changed_key(leaf, *grown, 0, 2**31 + 5001) is None, "the key, or one that is 2^31 larger"
+    assert key_recovery.changed_key(leaf, *grown, 4000, 6000) == key
+    assert key_recovery.changed_key(leaf + 1, *grown, 4000, 6000) is None
+    assert key_recovery.changed_key(leaf, *grown, 4000, 5000) is None
+    assert key_recovery.changed_key(leaf, *grown, 5001, 6000) is None
+    assert key_recovery.changed_key(leaf, *grown, 0, 2**31 + 5000) == key
+    assert key_recovery.changed_key(leaf, *grown, 0, 2**31 + 5001) is None, "the key, or one that is 2^31 larger"
 
 
 @pytest.mark.parametrize("grown", [(2, 7, 7 * 512), (-2, 7, 7 * 512), (0, 2**31, 512), (0, 0, 512), (1, 7, 513)])
 def test_what_no_single_change_is(grown: tuple[int, int, int]) -> None:
-    assert traces.changed_key(0, *grown, 0, 1000) is None
+    assert key_recovery.changed_key(0, *grown, 0, 1000) is None
 
 
 @pytest.mark.parametrize("lo", [0, -1200, MOST - 2600])
@@ -90,12 +90,12 @@ def test_keys_to_look_up_are_those_of_every_row_that_changed(lo: int) -> None:
         before = {key: _digest(rng) for key in rng.sample(range(lo, hi), 2400)}
         now, changed = _changed(rng, before, lo, hi, 20)
         was, new = _moved(before, now)
-        found = traces.of(_range(lo, hi, len(now)), was, new, WIDTH)
+        found = key_recovery.of(_range(lo, hi, len(now)), was, new, WIDTH)
         assert found is not None
         assert found.alone is not None
         assert len(found.alone) > 10, "most leaves have one change"
         asked = KeyRange(3, (str(lo),), (str(hi),), len(now), only=found)
-        keys = list(traces.keys(asked))
+        keys = list(key_recovery.keys(asked))
         assert len(set(keys)) == len(keys) <= found.rows
         assert changed <= {*keys} <= {*range(lo, hi)}
         whole = {leaf for leaf in leaves.tails(asked) if leaf not in found.alone}
@@ -107,19 +107,21 @@ def test_ranges_that_are_not_traced() -> None:
     before = {key: _digest(rng) for key in range(2000)}
     now, _ = _changed(rng, before, 0, 2000, 20)
     was, new = _moved(before, now)
-    assert traces.of(_range(0, 2000, 2000), was, new, WIDTH) is not None
-    assert traces.of(_range(None, 2000, 2000), was, new, WIDTH) is None
-    assert traces.of(_range(0, None, 2000), was, new, WIDTH) is None
+    assert key_recovery.of(_range(0, 2000, 2000), was, new, WIDTH) is not None
+    assert key_recovery.of(_range(None, 2000, 2000), was, new, WIDTH) is None
+    assert key_recovery.of(_range(0, None, 2000), was, new, WIDTH) is None
     unweighted = {leaf: sums[:2] for leaf, sums in was.items()}
-    assert traces.of(_range(0, 2000, 2000), unweighted, new, WIDTH) is None, "remembered by an older version"
+    assert key_recovery.of(_range(0, 2000, 2000), unweighted, new, WIDTH) is None, "remembered by an older version"
     all_new = {key: _digest(rng) for key in before}
-    assert traces.of(_range(0, 2000, 2000), *_moved(before, all_new), WIDTH) is None
+    assert key_recovery.of(_range(0, 2000, 2000), *_moved(before, all_new), WIDTH) is None
     far = {key * 10**6: digest for key, digest in before.items()}
     twice = {**far, 0: 1, 256 * 10**6: 2}
-    assert traces.of(_range(0, 2 * 10**9, 2000), *_moved(far, twice), WIDTH) is None, "too many numbers to count up"
+    assert key_recovery.of(_range(0, 2 * 10**9, 2000), *_moved(far, twice), WIDTH) is None, (
+        "too many numbers to count up"
+    )
 
 
 def test_a_range_without_traces() -> None:
     one = _range(0, 10, 5)
     with pytest.raises(ValueError, match="range 3 is not traced"):
-        list(traces.keys(one))
+        list(key_recovery.keys(one))

@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from qbcd.connectors.facts import Privileges
-from qbcd.connectors.mysql_family.forms import DIALECT
+from qbcd.connectors.mysql_family.expressions import DIALECT
 from qbcd.connectors.mysql_family.types import make_column
 from qbcd.model import Table
 

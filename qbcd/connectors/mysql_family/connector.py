@@ -17,17 +17,17 @@ from qbcd.connectors.mysql_family import (
     access,
     catalog,
     errors,
-    forms,
+    expressions,
     highwater,
-    kin,
-    marks,
-    queried,
     server,
     session,
     statements,
     types,
-    unsteady,
+    view_dependencies,
+    volatility,
+    watermark_columns,
 )
+from qbcd.connectors.mysql_family import query_columns as result_columns
 from qbcd.errors import QbcdError, UnsupportedPrimitive
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
 
@@ -47,7 +47,7 @@ class MySQLFamily(Connector):
         index_exists: What CREATE INDEX says so as to leave an index of that name as it is.
     """
 
-    dialect = forms.DIALECT
+    dialect = expressions.DIALECT
     driver = JdbcDriver(
         driver_class=session.DRIVER_CLASS,
         maven="org.mariadb.jdbc:mariadb-java-client:3.5.6",
@@ -62,7 +62,7 @@ class MySQLFamily(Connector):
     hides_tables = True
     full_join = False
     scattered = frozenset({"uuid"})
-    bucket_words, chance = statements.BUCKETS, staticmethod(unsteady.chance)
+    bucket_words, chance = statements.BUCKETS, staticmethod(volatility.chance)
     denies = staticmethod(errors.denies)
     ranges_per_statement = 200
     jdbc_properties = session.JDBC_PROPERTIES
@@ -124,7 +124,7 @@ class MySQLFamily(Connector):
         return [catalog.probe_table(conn, *name, self.no_pad, self.all_digits) for name in names]
 
     def query_columns(self, conn: Connection, query: str) -> list[Column]:
-        return queried.query_columns(conn, query, self.no_pad, self.all_digits)
+        return result_columns.query_columns(conn, query, self.no_pad, self.all_digits)
 
     def table_names(self, conn: Connection) -> list[str]:
         return catalog.table_names(conn)
@@ -169,7 +169,7 @@ class MySQLFamily(Connector):
         return access.counter_problem(conn, table, column)
 
     def kin(self, conn: Connection, table: Table, relations: Sequence[str]) -> dict[str, str]:
-        return kin.kin(conn, table, relations)
+        return view_dependencies.kin(conn, table, relations)
 
     def may_share(self, server: str, other: str) -> bool:
         # A table is reached from each of a server's databases.
@@ -195,55 +195,55 @@ class MySQLFamily(Connector):
 
     # -- column primitives -------------------------------------------------------------------------------------------
     def comparison_form(self, column: Column, value: exp.Expression) -> exp.Expression:
-        return forms.comparison_form(column, value)
+        return expressions.comparison_form(column, value)
 
     def null_safe_distinct(self, column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
-        return forms.null_safe_distinct(column, left, right)
+        return expressions.null_safe_distinct(column, left, right)
 
     def row_digest(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
-        return forms.row_digest(columns)
+        return expressions.row_digest(columns)
 
     def key_identity(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
-        return forms.key_identity(columns)
+        return expressions.key_identity(columns)
 
     def key_hash(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
-        return forms.key_hash(columns)
+        return expressions.key_hash(columns)
 
     def canonical_text(self, column: Column, value: exp.Expression) -> exp.Expression:
-        return forms.canonical_text(column, value)
+        return expressions.canonical_text(column, value)
 
     def travel_form(self, column: Column, value: exp.Expression) -> exp.Expression:
-        return forms.travel_form(column, value)
+        return expressions.travel_form(column, value)
 
     def travels(self, column: Column, value: exp.Expression) -> exp.Expression | None:
-        return forms.travels(column, value)
+        return expressions.travels(column, value)
 
     def bound(self, column: Column, text: str) -> exp.Expression:
         return statements.bound(column, text)
 
     def mark_kind(self, column: Column) -> str:
-        return marks.mark_kind(column)
+        return watermark_columns.mark_kind(column)
 
     def mark_unit(self, column: Column) -> timedelta:
-        return marks.mark_unit(column)
+        return watermark_columns.mark_unit(column)
 
     def mark(self, column: Column, text: exp.Expression) -> exp.Expression:
-        return marks.mark(column, text)
+        return watermark_columns.mark(column, text)
 
     def mark_text(self, column: Column, value: exp.Expression) -> exp.Expression:
-        return marks.mark_text(column, value)
+        return watermark_columns.mark_text(column, value)
 
     def flag_form(self, column: Column, value: exp.Expression, literal: bool | int | str) -> exp.Expression:
-        return marks.flag_form(column, value, literal)
+        return watermark_columns.flag_form(column, value, literal)
 
     def missing_column(self, table: Table, name: str, kind: str) -> str:
-        return marks.missing_column(self._named(table), self.quote(name), kind)
+        return watermark_columns.missing_column(self._named(table), self.quote(name), kind)
 
     def unsteady(self, conn: Connection, words: Sequence[str]) -> list[str]:
-        return unsteady.unsteady(conn, words)
+        return volatility.unsteady(conn, words)
 
     def flag_problem(self, column: Column, literal: bool | int | str) -> str:
-        return marks.flag_problem(column, literal)
+        return watermark_columns.flag_problem(column, literal)
 
     # -- statements --------------------------------------------------------------------------------------------------
     def image_type(self, column: Column) -> str:

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 import re
 
-from qbcd.connectors.troubles import Maker, full, locked, no_database, other, read_only, schema, timed_out, unreachable
+from qbcd.connectors.error_templates import (
+    Maker,
+    full,
+    locked,
+    no_database,
+    other,
+    read_only,
+    schema,
+    timed_out,
+    unreachable,
+)
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SourceError
 
 _JDBC = re.compile(r"SQL\w*Exception: ([^\n]*)")

@@ -14,8 +14,8 @@ from functools import lru_cache
 from sqlglot import exp
 
 from qbcd.connectors.buckets import Words
-from qbcd.connectors.halving import by_halving
-from qbcd.connectors.mysql_family import forms, types
+from qbcd.connectors.mysql_family import expressions, types
+from qbcd.connectors.range_case import by_halving
 from qbcd.model import Column, KeyRange
 
 _INTEGER = re.compile(r"-?[0-9]+")
@@ -51,10 +51,10 @@ BUCKETS = Words(_bucket, _choice, summed_once=NO_MERGE, read_once="")  # a deriv
 def bound_text(column: Column, value: exp.Expression) -> exp.Expression:
     """What a bound of `column` is remembered as; `bound` takes it back."""
     if column.base_type in types.CHOICES:
-        return forms.sql("cast({v} AS CHAR)", v=value)  # a number by then, see `_ordered`
+        return expressions.sql("cast({v} AS CHAR)", v=value)  # a number by then, see `_ordered`
     if column.base_type in types.STRINGS and column.fact("charset") not in types.ROUND_TRIP:
-        return forms.sql("concat('0x', hex({v}))", v=value)
-    return forms.canonical_text(column, value)
+        return expressions.sql("concat('0x', hex({v}))", v=value)
+    return expressions.canonical_text(column, value)
 
 
 def bound(column: Column, text: str) -> exp.Expression:
@@ -239,7 +239,7 @@ def _literal(column: Column, text: str) -> str:
 
 
 def _sql(tree: exp.Expression) -> str:
-    return tree.sql(dialect=forms.DIALECT)
+    return tree.sql(dialect=expressions.DIALECT)
 
 
 def key_between(key: Sequence[Column], columns: Sequence[str], within: KeyRange) -> str:

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from qbcd.connectors.mysql_family.catalog import rows_of
-from qbcd.connectors.mysql_family.forms import DIALECT
+from qbcd.connectors.mysql_family.expressions import DIALECT
 from qbcd.model import Table
 
 _DEFINITION = """

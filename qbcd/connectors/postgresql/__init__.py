@@ -13,22 +13,22 @@ from qbcd.connectors.base import Connector
 from qbcd.connectors.facts import Alike, Counter, HighWater, Index, JdbcDriver, Privileges
 from qbcd.connectors.postgresql import (
     access,
-    behind,
     catalog,
     ddl,
     errors,
-    forms,
+    expressions,
     functions,
     highwater,
     leaves,
-    marks,
     pages,
-    queried,
     session,
     statements,
     types,
-    unsteady,
+    view_dependencies,
+    volatility,
+    watermark_columns,
 )
+from qbcd.connectors.postgresql import query_columns as result_columns
 from qbcd.errors import QbcdError, UnsupportedPrimitive
 from qbcd.model import Column, KeyRange, ServerIdentity, Table
 
@@ -37,7 +37,7 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
     """The connector of PostgreSQL; see :class:`~qbcd.connectors.base.Connector` for each method."""
 
     name = "PostgreSQL"
-    dialect = forms.DIALECT
+    dialect = expressions.DIALECT
     driver = JdbcDriver(
         driver_class=session.DRIVER_CLASS,
         maven="org.postgresql:postgresql:42.7.7",
@@ -73,7 +73,7 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
 
     query_trial = "try it in a session whose search_path is pg_catalog alone: names of the user's own need their schema"
     steady_writes = True
-    moments, chance, misread = unsteady.MOMENTS, staticmethod(unsteady.chance), staticmethod(functions.misread)
+    moments, chance, misread = volatility.MOMENTS, staticmethod(volatility.chance), staticmethod(functions.misread)
     denies = staticmethod(errors.denies)
     plain_functions = functions.PLAIN
     written_again = functions.WRITTEN_AGAIN
@@ -108,7 +108,7 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
         return catalog.probe_tables(conn, names)
 
     def query_columns(self, conn: Connection, query: str) -> list[Column]:
-        return queried.query_columns(conn, query)
+        return result_columns.query_columns(conn, query)
 
     def table_names(self, conn: Connection) -> list[str]:
         return catalog.table_names(conn)
@@ -153,37 +153,37 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
         return access.not_only_writer(conn, table)
 
     def mark_kind(self, column: Column) -> str:
-        return marks.mark_kind(column)
+        return watermark_columns.mark_kind(column)
 
     def mark_unit(self, column: Column) -> timedelta:
-        return marks.mark_unit(column)
+        return watermark_columns.mark_unit(column)
 
     def mark(self, column: Column, text: exp.Expression) -> exp.Expression:
-        return marks.mark(column, text)
+        return watermark_columns.mark(column, text)
 
     def mark_text(self, column: Column, value: exp.Expression) -> exp.Expression:
-        return marks.mark_text(column, value)
+        return watermark_columns.mark_text(column, value)
 
     def counter_problem(self, conn: Connection, table: Table, column: Column) -> Counter:
         return access.counter_problem(conn, table, column)
 
     def system_mark(self, conn: Connection) -> str:
-        return marks.system_mark(conn)
+        return watermark_columns.system_mark(conn)
 
     def system_mark_problem(self, conn: Connection, mark: str, table: Table | None = None) -> str:
-        return marks.system_mark_problem(conn, mark, table)
+        return watermark_columns.system_mark_problem(conn, mark, table)
 
     def changed_since_mark(self, mark: exp.Expression, alias: str = "") -> exp.Expression:
-        return marks.changed_since_mark(mark, alias)
+        return watermark_columns.changed_since_mark(mark, alias)
 
     def flag_form(self, column: Column, value: exp.Expression, literal: bool | int | str) -> exp.Expression:
-        return marks.flag_form(column, value, literal)
+        return watermark_columns.flag_form(column, value, literal)
 
     def flag_problem(self, column: Column, literal: bool | int | str) -> str:
-        return marks.flag_problem(column, literal)
+        return watermark_columns.flag_problem(column, literal)
 
     def kin(self, conn: Connection, table: Table, relations: Sequence[str]) -> dict[str, str]:
-        return behind.kin(conn, table, relations)
+        return view_dependencies.kin(conn, table, relations)
 
     def indexes(self, conn: Connection, table: Table) -> list[Index]:
         return access.indexes(conn, table)
@@ -199,10 +199,12 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
         return access.write_rights(conn, table, update, delete)
 
     def missing_column(self, table: Table, name: str, kind: str) -> str:
-        return marks.missing_column(f"{self.quote(table.schema)}.{self.quote(table.name)}", self.quote(name), kind)
+        return watermark_columns.missing_column(
+            f"{self.quote(table.schema)}.{self.quote(table.name)}", self.quote(name), kind
+        )
 
     def unsteady(self, conn: Connection, words: Sequence[str]) -> list[str]:
-        return unsteady.unsteady(conn, words)
+        return volatility.unsteady(conn, words)
 
     def index_right(self, conn: Connection, table: Table) -> str:
         return access.index_right(conn, table)
@@ -214,31 +216,31 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
         return types.key_problem(column)
 
     def comparison_form(self, column: Column, value: exp.Expression) -> exp.Expression:
-        return forms.comparison_form(column, value)
+        return expressions.comparison_form(column, value)
 
     def null_safe_distinct(self, column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
-        return forms.null_safe_distinct(column, left, right)
+        return expressions.null_safe_distinct(column, left, right)
 
     def row_digest(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
-        return forms.row_digest(columns)
+        return expressions.row_digest(columns)
 
     def key_identity(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
-        return forms.key_identity(columns)
+        return expressions.key_identity(columns)
 
     def key_hash(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
-        return forms.key_hash(columns)
+        return expressions.key_hash(columns)
 
     def key_equal(self, column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
-        return forms.key_equal(column, left, right)
+        return expressions.key_equal(column, left, right)
 
     def canonical_text(self, column: Column, value: exp.Expression) -> exp.Expression:
-        return forms.canonical_text(column, value)
+        return expressions.canonical_text(column, value)
 
     def travel_form(self, column: Column, value: exp.Expression) -> exp.Expression:
-        return forms.travel_form(column, value)
+        return expressions.travel_form(column, value)
 
     def travels(self, column: Column, value: exp.Expression) -> exp.Expression | None:
-        return forms.travels(column, value)
+        return expressions.travels(column, value)
 
     def bound(self, column: Column, text: str) -> exp.Expression:
         return statements.bound(column, text)
@@ -269,7 +271,7 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
         return pages.page_count(self._named(table))
 
     def key_text(self, column: Column, value: exp.Expression) -> exp.Expression:
-        return forms.canonical_text(column, value)
+        return expressions.canonical_text(column, value)
 
     def of_keys(
         self,

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from qbcd.connectors.base import Privileges
-from qbcd.connectors.postgresql import behind
+from qbcd.connectors.postgresql import view_dependencies
 from qbcd.connectors.postgresql.types import make_column
 from qbcd.model import ServerIdentity, Table
 
@@ -157,8 +157,8 @@ SELECT t.schema, t.name, t.kind, t.row_security, t.heap AND NOT t.has_children A
        (SELECT jsonb_agg(to_jsonb(c) ORDER BY c.place) FROM ({COLUMNS}) AS c) AS columns,
        (SELECT jsonb_agg(to_jsonb(k) ORDER BY k.is_primary DESC, k.place) FROM ({_KEYS}) AS k
         WHERE NOT t.loose) AS keys,
-       (SELECT to_jsonb(s) FROM ({_SIZE}) AS s) AS size, EXISTS ({behind.REMOTE}) AS remote,
-       CASE WHEN t.kind = 'v' THEN ({behind.MADE}) ELSE '' END AS made
+       (SELECT to_jsonb(s) FROM ({_SIZE}) AS s) AS size, EXISTS ({view_dependencies.REMOTE}) AS remote,
+       CASE WHEN t.kind = 'v' THEN ({view_dependencies.MADE}) ELSE '' END AS made
 FROM t
 """
 

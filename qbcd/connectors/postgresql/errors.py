@@ -8,7 +8,17 @@ from __future__ import annotations
 
 import re
 
-from qbcd.connectors.troubles import Maker, full, locked, no_database, other, read_only, schema, timed_out, unreachable
+from qbcd.connectors.error_templates import (
+    Maker,
+    full,
+    locked,
+    no_database,
+    other,
+    read_only,
+    schema,
+    timed_out,
+    unreachable,
+)
 from qbcd.errors import MissingPrivilege, QbcdError, Refused, SourceError
 
 _SECRET = re.compile(r"(?i)(password\s*=\s*)('[^']*'|\S+)|(://[^\s:/@]*:)[^\s@]*(@)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlglot
 from sqlglot import TokenType
 
-from qbcd.connectors.postgresql.forms import DIALECT
+from qbcd.connectors.postgresql.expressions import DIALECT
 
 # Functions of one row that come up in queries, and that SQL's standard does not have; words that read like calls.
 PLAIN = frozenset(

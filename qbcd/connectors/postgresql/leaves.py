@@ -1,4 +1,4 @@
-"""Statements over the leaves of ranges: what each adds up to, and the rows that they trace (`qbcd.leaves`)."""
+"""Statements over the leaves of ranges: what each adds up to, and the rows that they trace (`qbcd.ranges.leaves`)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from sqlglot import exp
 
 from qbcd.connectors import buckets
 from qbcd.connectors.base import Connector
-from qbcd.connectors.postgresql import forms, scans, statements
-from qbcd.leaves import NUMBER
+from qbcd.connectors.postgresql import expressions, scans, statements
 from qbcd.model import Column, KeyRange
-from qbcd.traces import LOW
+from qbcd.ranges.key_recovery import LOW
+from qbcd.ranges.leaves import NUMBER
 
 _WHOLE_NUMBERS = {"int2": 2, "int4": 4, "int8": 8}
 # OFFSET 0 keeps the digest from being computed anew by every aggregate that takes it.
@@ -34,7 +34,7 @@ class Leaves(Connector):
     has_leaves = True
 
     def key_leaf(self, last: Column, value: exp.Expression) -> exp.Expression:
-        return forms.key_leaf(last, value)
+        return expressions.key_leaf(last, value)
 
     def whole_number_bytes(self, key: Sequence[Column]) -> int | None:
         return _WHOLE_NUMBERS.get(key[0].base_type) if len(key) == 1 else None

@@ -12,7 +12,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from qbcd.connectors.base import Connector
-from qbcd.connectors.postgresql import forms, scans, statements
+from qbcd.connectors.postgresql import expressions, scans, statements
 from qbcd.model import Column, KeyRange, Table, Travel
 
 _PLACE = Column("qbcd_page", "tid", "tid", nullable=False, collation="", comparison="typed", travel=Travel("text"))
@@ -67,5 +67,5 @@ def _first_line(bound: tuple[str, ...] | None) -> tuple[str, ...] | None:
 
 def page_count(named: str) -> str:
     """The pages of a table of that quoted name."""
-    regclass = exp.Literal.string(named).sql(dialect=forms.DIALECT)
+    regclass = exp.Literal.string(named).sql(dialect=expressions.DIALECT)
     return f"pg_relation_size({regclass}::regclass) / current_setting('block_size')::bigint"

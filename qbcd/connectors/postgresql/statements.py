@@ -12,10 +12,10 @@ from functools import lru_cache
 from sqlglot import exp
 
 from qbcd.connectors.buckets import Words
-from qbcd.connectors.halving import by_halving
-from qbcd.connectors.postgresql import forms, types
-from qbcd.leaves import are_some, bits_of
+from qbcd.connectors.postgresql import expressions, types
+from qbcd.connectors.range_case import by_halving
 from qbcd.model import Column, KeyRange
+from qbcd.ranges.leaves import are_some, bits_of
 
 KNOWN_BOUNDS = 20_000  # each poll spells the same ones, and each of them twice
 _PLAIN = re.compile(r"[0-9A-Za-z .:+-]*")
@@ -55,8 +55,8 @@ def bound(column: Column, text: str) -> exp.Expression:
     """
     if "\x00" in text:
         raise ValueError(f"a bound of key column {column.name} holds a NUL character")
-    literal = forms.cast(exp.Literal.string(text), types.storage_type(column))
-    return forms.collate(literal, column.collation) if column.collation else literal
+    literal = expressions.cast(exp.Literal.string(text), types.storage_type(column))
+    return expressions.collate(literal, column.collation) if column.collation else literal
 
 
 def per_range(
@@ -133,7 +133,7 @@ def range_bounds(relation: str, key: Sequence[Column], key_names: Sequence[str],
         raise ValueError("a range holds one row at least")
     names = ", ".join(f"t.{name}" for name in key_names)
     texts = ", ".join(
-        f"{_sql(forms.canonical_text(c, exp.Column(this=exp.Var(this=name), table=exp.Var(this='o'))))} AS k{i}"
+        f"{_sql(expressions.canonical_text(c, exp.Column(this=exp.Var(this=name), table=exp.Var(this='o'))))} AS k{i}"
         for i, (c, name) in enumerate(zip(key, key_names, strict=True))
     )
     return (
@@ -164,7 +164,7 @@ def page_bounds(
     listed = ", ".join(keys)
     named = ", ".join(f"t.{name} AS q{i}" for i, name in enumerate(key_names))
     texts = ", ".join(
-        f"{_sql(forms.canonical_text(c, exp.column(q, table='o')))} AS k{i}"
+        f"{_sql(expressions.canonical_text(c, exp.column(q, table='o')))} AS k{i}"
         for i, (c, q) in enumerate(zip(key, keys, strict=True))
     )
     restricted = f" WHERE (\n{where}\n)" if where else ""
@@ -293,4 +293,4 @@ def _operator(column: Column, operator: str) -> str:
 
 
 def _sql(tree: exp.Expression) -> str:
-    return tree.sql(dialect=forms.DIALECT)
+    return tree.sql(dialect=expressions.DIALECT)

@@ -1,0 +1,217 @@
+"""Holds today's source against what a stream remembers: captured columns, server, encoder (protocol.md 9 and 16)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from qbcd.catalog.capture_change import FREE, as_planned, change_of
+from qbcd.catalog.query_table import probe_query
+from qbcd.catalog.source import Session, Source
+from qbcd.errors import ConfigError, SchemaChanged, SourceChanged
+from qbcd.model import ServerIdentity, StreamPlan, Table
+
+SHORT = 80  # characters of a setting that a message shows
+MADE = "made"  # in a checkpoint: what tells the table and its columns from others of their names
+SETTLED = "settled"  # in a checkpoint: options that the strategy chose itself where the user gave none
+
+
+def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
+    """Refuses a poll under another plan than the one that was prepared, but for what a poll can take up.
+
+    Raises:
+        SchemaChanged: Names the settings that differ.
+    """
+    chosen = checkpoint.get(SETTLED, {})
+    now, then = (_flat(plan, chosen) for plan in (requested, checkpoint.get("requested", {})))
+    free = () if requested.get("query") else FREE
+    changed = sorted(k for k in {*now, *then} - {*free} if now.get(k) != then.get(k))
+    if changed:
+        told = "; ".join(filter(None, (_moved(k, then.get(k), now.get(k)) for k in changed)))
+        raise SchemaChanged(
+            f"{', '.join(changed)} changed in the configuration since prepare{f': {told}' if told else ''}",
+            stream=stream,
+            remedy=f"take the change back, or qbcd reset {stream} and prepare it again",
+        )
+
+
+def _moved(name: str, then: Any, now: Any) -> str:
+    """From what a setting changed to what, where that is short enough to be read."""
+    texts = [json.dumps(value, default=str) if value not in (None, "", [], {}) else "not set" for value in (then, now)]
+    return f"{name} was {texts[0]} and is {texts[1]}" if max(map(len, texts)) <= SHORT else ""
+
+
+def _flat(requested: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Each setting by its name, the strategy's options among them: what was chosen where nothing is written."""
+    written = requested.get("options", {})
+    options = {f"strategy.{n}": chosen.get(n) if value is None else value for n, value in written.items()}
+    return {**{k: v for k, v in requested.items() if k != "options"}, **options}
+
+
+def check_shape(
+    source: Source, session: Session, stream: str, checkpoint: Mapping[str, Any], plan: StreamPlan | None = None
+) -> Table:
+    """Compares the captured columns, as the catalog has them in this very transaction, with those that are remembered.
+
+    Args:
+        source: Where the table is.
+        session: The transaction.
+        stream: Whose columns.
+        checkpoint: What it remembers.
+        plan: What it captures now; columns that it captures no more may be gone. Default: the same as before.
+
+    Returns:
+        The table as it is now.
+
+    Raises:
+        SchemaChanged: The table, or a captured column, was dropped, retyped or given another collation; or a table
+            that a query reads, where it is followed by that table's rows.
+    """
+    undo = f"qbcd reset {stream}, then prepare it again; or undo the change at the source"
+    table = _looked_up(source, session, stream, checkpoint["shape"], undo)
+    _check_views(stream, table, checkpoint["shape"], undo, told_by_rights=source.connector.hides_tables)
+    _check_bases(stream, table, checkpoint.get("bases", {}), undo)
+    kept = {c.name for c in plan.captured} if plan else None
+    for remembered in checkpoint["shape"]["columns"]:
+        column = remembered[0]
+        problem = _problem(table, remembered, checkpoint["shape"]) if kept is None or column in kept else ""
+        if problem:
+            pertinent = column not in checkpoint["shape"]["key"]
+            remedy = f"{undo}; or leave {column} out by `columns` or `exclude`" if pertinent else undo
+            raise SchemaChanged(problem, stream=stream, remedy=remedy)
+    for column in change_of(checkpoint, plan).added if plan else ():
+        if plan and not as_planned(table, plan, column):
+            told = f"column {column!r} of {table.label} was changed a moment ago"
+            raise SchemaChanged(told, stream=stream, remedy="poll again")
+    return table
+
+
+def _check_views(stream: str, table: Table, shape: Mapping[str, Any], remedy: str, *, told_by_rights: bool) -> None:
+    """Refuses views that stand for something else than remembered.
+
+    Where a definition is told only to a role with a right to it, one that is told now, or is not any more, is no other.
+    """
+    now = table.views
+    then = shape.get("views", now)  # of streams of an earlier version none are remembered
+    untold = {one.label for one in table.reads if one.kind == "view" and not one.definition}
+    other = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+    if told_by_rights:
+        other = [name for name in other if name in then and name not in untold]
+    name = next(iter(other), None)
+    if name is not None:
+        how = "has another definition now" if name in now else "is not read any more"
+        raise SchemaChanged(f"view {name}, which the query reads, {how}", stream=stream, remedy=remedy)
+
+
+def _check_bases(stream: str, table: Table, bases: Mapping[str, Any], remedy: str) -> None:
+    """Refuses tables that are other ones than those whose rows were remembered; of some streams none are."""
+    now = {f"{one.schema}.{one.name}": one for one in table.reads}
+    for name, then in bases.items():
+        problem = _base_problem(now[name].shape(list(then["columns"])), then) if name in now else "is not read now"
+        if problem:
+            raise SchemaChanged(f"{name}, which the query reads, {problem}", stream=stream, remedy=remedy)
+
+
+def _base_problem(now: Mapping[str, Any], then: Mapping[str, Any]) -> str:
+    """In what a base table is another one than remembered, or an empty string."""
+    if now["key"] != then["key"]:
+        return f"has key ({', '.join(now['key'])}) now and had ({', '.join(then['key'])})"
+    for name, (sql_type, collation, encoding, number) in then["columns"].items():
+        found = now["columns"].get(name)
+        if found is None:
+            return f"has lost column {name!r}"
+        if found[:2] != [sql_type, collation]:
+            return (
+                f"has column {name!r} as {' '.join(found[:2]).strip()} now and had {f'{sql_type} {collation}'.strip()}"
+            )
+        if found[2:] != [encoding, number]:
+            return f"has another column {name!r} now"
+    return ""
+
+
+def _problem(table: Table, remembered: Sequence[Any], shape: Mapping[str, Any]) -> str:
+    """In what a captured column is another one than remembered, or an empty string."""
+    column, sql_type, collation, *_ = remembered
+    now, name = table.column(column), table.label
+    if now is None:
+        return f"captured column {column!r} is gone from {name} (dropped or renamed)"
+    if (now.sql_type, now.collation) != (sql_type, collation):
+        then_text, now_text = f"{sql_type} {collation}".strip(), f"{now.sql_type} {now.collation}".strip()
+        return f"captured column {column!r} of {name} is {now_text} now and was {then_text}"
+    if now.encoding != shape.get("encoding", {}).get(column, now.encoding):
+        return (
+            f"the server no longer holds the values of column {column!r} of {name} to one form, or does so now (its "
+            "type below the domain changed, or a child table was added)"
+        )
+    if "means" not in shape:  # of streams of an earlier version
+        return ""
+    means = now.meaning(ordered=column in shape["key"])
+    return _other_meaning(f"column {column!r} of {name}", shape["means"].get(column, {}), means)
+
+
+def _other_meaning(label: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """In what a type or collation that kept its name is another one than remembered, or an empty string.
+
+    Labels may be added anywhere: those that were there stand in the order that they had.
+    """
+    was, collated = (means.get("collated") or "another one" for means in (then, now))
+    if was != collated:
+        return f"the collation of {label} was made anew under its name: it was {was} and is {collated}"
+    labels = iter(now.get("labels", ()))
+    gone = next((one for one in then.get("labels", ()) if one not in labels), None)
+    if gone is not None:
+        return (
+            f"labels of the enum of key {label} were renamed, dropped or put in another order: {gone!r} is not where "
+            "it was"
+        )
+    return ""
+
+
+def _looked_up(source: Source, session: Session, stream: str, shape: Mapping[str, Any], remedy: str) -> Table:
+    schema, name = shape["table"]
+    if "query" in shape:
+        try:
+            return probe_query(source, session, shape["query"], stream=stream)
+        except ConfigError as error:
+            raise SchemaChanged(error.what, stream=stream, remedy=remedy) from error
+    table = source.connector.probe_table(session.connection, schema, name)
+    if table is None:
+        told = f"{schema}.{name} is gone, or the role may not see it any more"
+        raise SchemaChanged(told, stream=stream, remedy=remedy)
+    return table
+
+
+def check_server(
+    source: Source, session: Session, stream: str, checkpoint: Mapping[str, Any], *, accept: bool
+) -> tuple[ServerIdentity, bool]:
+    """Compares the server with the one remembered.
+
+    Returns:
+        The identity of today, and whether digests kept from earlier may mean something else now.
+
+    Raises:
+        SourceChanged: Another server or database, an older state of it, or a clock that was seen to be set back; not
+            with `accept`. What it means by equality may change, and so may the encoder: values are compared then, and
+            nobody has to be asked (protocol.md 16).
+    """
+    now, then = source.connector.server_identity(session.connection), checkpoint["server"]
+    encoder = source.connector.encoder_version
+    changed = now.meaning != then["meaning"] or encoder != checkpoint["encoder"]
+    problems = []
+    if now.identity != then["identity"]:
+        problems.append("this is another server or database than the one that was prepared")
+    elif now.position < then["position"]:
+        problems.append("this server is older than the one remembered (restored, or a standby that lags)")
+    if then.get("doubt"):
+        problems.append(str(then["doubt"]))
+    if problems and now.meaning != then["meaning"]:
+        problems.append(f"its version or collations changed ({then['meaning']} -> {now.meaning})")
+    if problems and not accept:
+        raise SourceChanged(
+            "; ".join(problems),
+            stream=stream,
+            remedy=f"qbcd run {stream} --once --accept-source compares every row and goes on from there; "
+            f"or qbcd reset {stream}",
+        )
+    return now, bool(problems) or changed

@@ -1,0 +1,139 @@
+"""Commands at the start and the end of a life, a stream's or a sink's: ``prepare``, ``retire`` and ``reset``."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from qbcd.cli import formatting
+from qbcd.cli.app import StreamName, StreamNames
+from qbcd.cli.output import Output, worst
+from qbcd.cli.plan import sql
+from qbcd.errors import ConfigError, QbcdError
+from qbcd.model import Statement
+
+if TYPE_CHECKING:
+    from qbcd.api import Project
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the DDL for a DBA, run nothing.")]
+SinkName = Annotated[str, typer.Argument(metavar="SINK", help="The sink's name, or python.")]
+Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")]
+Discard = Annotated[bool, typer.Option("--discard", help="Drop batches that some sink lacks.")]
+_ANSWERS = {"y": True, "yes": True, "": False, "n": False, "no": False}
+
+
+def prepare(output: Output, streams: StreamNames = None, dry_run: DryRun = False) -> int:
+    """Create qbcd's own tables and take the baseline."""
+    codes = []
+    with output.project() as project:
+        for name in streams or [s.name for s in project.streams]:
+            project.config.stream(name)  # a name that is not there stops the command before anything is made
+        for name in streams or [s.name for s in project.streams]:
+            try:
+                codes.append(_ddl(output, project, name) if dry_run else _prepare(output, project, name))
+            except QbcdError as error:
+                error.stream = error.stream or name
+                output.trace(error)
+                output.error(error)
+                codes.append(error.exit_code)
+    return worst(codes)
+
+
+def _ddl(output: Output, project: Project, name: str) -> int:
+    statements = project.stream(name).ddl()
+    if output.as_json:
+        output.data({"stream": name, "ddl": statements})
+        return 0
+    if not statements:
+        output.show(f"[dim]-- {escape(name)}: the source is only read, nothing is created there[/]")
+        return 0
+    output.show(f"[dim]-- {escape(name)}[/]")
+    for statement in statements:
+        sql(output, Statement(statement))
+    return 0
+
+
+def _prepare(output: Output, project: Project, name: str) -> int:
+    with output.working(f"{name}: preparing") as now:
+        project.progress = lambda stream, what: now(f"{stream}: {what}")
+        report = project.stream(name).prepare()
+    header, cost = report.header, report.cost
+    for warning in report.warnings:
+        output.warn(warning, name)
+    for failure in report.failures.values():
+        output.trace(failure)
+        output.error(failure)
+    already = cost.seconds == 0
+    if output.as_json:
+        counts = dict(header.counts) if header else {}
+        output.data({"stream": name, "prepared": True, "counts": counts, "cost": asdict(cost)})
+    elif not already:
+        baseline = f", {formatting.events(header.counts)} delivered" if header else ""
+        output.show(
+            f"[bold]{escape(name)}[/]: baseline of {formatting.counted(cost.rows_scanned, 'row')} taken{baseline} "
+            f"[dim]({formatting.duration(cost.seconds)})[/]"
+        )
+    return 1 if report.failures else 0
+
+
+def reset(output: Output, stream: StreamName, yes: Yes = False, discard: Discard = False) -> int:
+    """Forget replica and checkpoint of a stream, after confirmation."""
+    with output.project() as project:
+        handle = project.to_reset(stream)
+        question = f"Forget replica and checkpoint of {stream}? Its consumers must reload."
+        if not yes and not _confirmed(output, "reset", stream, question):
+            return _unchanged(output, {"stream": stream, "reset": False})
+        with output.working(f"{stream}: resetting"):
+            handle.reset(discard=discard)
+    if output.as_json:
+        output.data({"stream": stream, "reset": True})
+        return 0
+    output.show(
+        f"[bold]{escape(stream)}[/]: forgotten",
+        "its consumers must reload: the next `qbcd prepare` begins a new epoch, and changes up to then are not told",
+    )
+    return 0
+
+
+def retire(output: Output, stream: StreamName, sink: SinkName, yes: Yes = False) -> int:
+    """Forget a sink that is no longer configured; its pending batches are dropped."""
+    with output.project() as project:
+        handle = project.stream(stream)
+        waits = formatting.counted(handle.waiting_for(sink), "batch", "batches")
+        question = f"Forget sink {sink} of {stream}? What waits for it ({waits}) is never delivered to it."
+        if not yes and not _confirmed(output, "retire", stream, question):
+            return _unchanged(output, {"stream": stream, "sink": sink, "retired": False})
+        waited = handle.retire(sink)
+    if output.as_json:
+        output.data({"stream": stream, "sink": sink, "retired": True, "waited": waited})
+        return 0
+    batches = formatting.counted(waited, "batch", "batches")
+    output.show(f"[bold]{escape(stream)}[/]: sink {escape(sink)} is retired; {batches} waited for it")
+    return 0
+
+
+def _confirmed(output: Output, command: str, stream: str, question: str) -> bool:
+    """Asks on stderr, since stdout is for results.
+
+    Raises:
+        ConfigError: Nobody answers.
+    """
+    while True:
+        output.ask(f"{question} [y/N]: ")
+        answer = sys.stdin.readline() if sys.stdin else ""
+        if not answer:
+            output.say("")
+            raise ConfigError(f"{command} was not confirmed", remedy="answer y, or give --yes", stream=stream)
+        if (said := answer.strip().lower()) in _ANSWERS:
+            return _ANSWERS[said]
+
+
+def _unchanged(output: Output, data: dict[str, object]) -> int:
+    output.say("nothing was changed")
+    if output.as_json:
+        output.data(data)
+    return 1

@@ -1,0 +1,277 @@
+"""From a configuration to the parts that work: sources, sinks, state and Spark, each made when it is first used."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qbcd.catalog.resolve import requested
+from qbcd.catalog.source import Source
+from qbcd.config import ProjectConfig, StreamConfig
+from qbcd.connectors import Connector, JdbcDriver, connector_for
+from qbcd.delivery import PYTHON_SINK
+from qbcd.errors import ConfigError, Refused, StateMissing
+from qbcd.sinks import Sink, make_sink
+from qbcd.sites import DatabaseSite, Files, Settings, Site, SparkSite, with_variant
+from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
+from qbcd.spark.java import Surroundings
+from qbcd.spark.provider import SparkProvider
+from qbcd.spark.session import check_setting
+from qbcd.state import ProjectState
+from qbcd.strategies import strategy_class
+from qbcd.stream import Stream
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger("qbcd")
+
+
+class Assembly:
+    """The parts of a project.
+
+    Args:
+        config: The validated configuration.
+        spark: A session to use as it is; otherwise one is started when rows must travel.
+    """
+
+    def __init__(self, config: ProjectConfig, spark: SparkSession | None = None) -> None:
+        self.config = config
+        self._sources: dict[str, Source] = {}
+        self._sinks: dict[str, Sink] = {}
+        self._empty = self._closed = False
+        self.progress: Callable[[str, str], None] = lambda stream, what: None  # told what a long step is at
+        self.stopping: Callable[[], bool] = lambda: False  # asked between the steps of a long poll
+        drivers = sorted({wanted.driver.driver_class for wanted in self.drivers()})
+        self._spark = SparkProvider(config.spark, self._jars, drivers, session=spark)
+
+    def close(self) -> None:
+        """Closes connections, and the Spark session if this project started it; the project is of no use any more."""
+        self._closed = True
+        for source in self._sources.values():
+            source.close()
+        self._sources.clear()
+        if "state" in self.__dict__:
+            self.__dict__.pop("state").close()
+        self._spark.stop()
+
+    def refuse_closed(self) -> None:
+        """Refuses work that would open connections which nobody closes.
+
+        Raises:
+            Refused: The project is closed.
+        """
+        if self._closed:
+            raise Refused("the project is closed", remedy="open it again:  with qbcd.open(..) as project:")
+
+    def named(self, streams: str | Iterable[str]) -> list[str]:
+        """The names of streams as a caller gave them, or of all streams; a text is one name."""
+        return [streams] if isinstance(streams, str) else list(streams) or [c.name for c in self.config.streams]
+
+    @cached_property
+    def state(self) -> ProjectState:
+        """The project's state database, created on first use."""
+        self.refuse_closed()
+        with self._placed("state"):
+            return ProjectState(self.config.state_url())
+
+    @property
+    def spark(self) -> SparkProvider:
+        """Starts Spark on first use."""
+        self.refuse_closed()
+        return self._spark
+
+    def source(self, name: str) -> Source:
+        """The source called `name`; connects when it is used."""
+        self.refuse_closed()
+        if name not in self._sources:
+            config = self.config.sources[name]
+            url = config.sqlalchemy_url()
+            self._sources[name] = Source(
+                name,
+                url,
+                self._connector(name),
+                config.qbcd_schema,
+                fetchsize=config.jdbc.fetchsize,
+                properties=config.jdbc.properties,
+                place=self.config.where("sources", name),
+                statement_timeout=int(config.statement_timeout.total_seconds()),
+            )
+        return self._sources[name]
+
+    def sink(self, name: str) -> Sink:
+        """The sink called `name`."""
+        if name not in self._sinks:
+            config = self.config.sinks[name]
+            with self._placed("sinks", name):
+                self._sinks[name] = make_sink(name, config.type, config.options)
+        return self._sinks[name]
+
+    def work(
+        self, name: str, *, accept_deletes: bool = False, accept_source: bool = False, python: bool = False
+    ) -> Stream:
+        """The stream with all that works on it.
+
+        Args:
+            name: The stream.
+            accept_deletes: Lift the delete guard once.
+            accept_source: Go on although the source is another server than remembered.
+            python: The caller takes batches as the sink ``python``.
+        """
+        self.refuse_closed()
+        config = self.config.stream(name)
+        config, guessed = with_variant(config, self.source(config.source), self.state)
+        sinks = {s: self.sink(s) for s in config.sinks}
+        settings = Settings(
+            sinks=tuple(sinks),
+            requested=requested(config),
+            baseline_events=config.baseline == "events",
+            max_delete_fraction=config.guards.max_delete_fraction,
+            allow_empty=config.guards.allow_empty,
+            retain=config.retain,
+            every=config.every,
+            key_change=config.key_change,
+            rows_per_range=config.options.get("rows_per_range"),
+            connections=self.config.sources[config.source].connections,
+            audit=config.audit,
+            accept_deletes=accept_deletes,
+            accept_source=accept_source,
+        )
+        site = self._site(config)
+        site.progress = lambda what: self.progress(name, what)
+        site.stopping = self.stopping
+        stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed)
+        return self._with_consumer(stream, python)
+
+    def renewed(self, stream: Stream) -> Stream:
+        """A stream of a job before its next poll: its variant may be known by now, a Python consumer have enrolled."""
+        if stream.guessed:
+            said = stream.settings
+            stream = self.work(stream.name, accept_deletes=said.accept_deletes, accept_source=said.accept_source)
+        return self._with_consumer(stream)
+
+    def _with_consumer(self, stream: Stream, python: bool = False) -> Stream:
+        """The stream with the sink ``python`` where there is one, or is to be one, and without where there is none."""
+        known = self.state.acknowledged(stream.name)
+        taker = (PYTHON_SINK,) if python or PYTHON_SINK in known else ()
+        # A sink that was taken out keeps its batches until it is retired: it may be put back, and has to take them.
+        away = sorted(known.keys() - {*stream.sinks, PYTHON_SINK})
+        typed = [name for name in (*stream.sinks, *away) if name not in self.config.sinks or self.sink(name).typed]
+        settings = replace(stream.settings, sinks=(*stream.sinks, *taker), typed_for=(*typed, *taker))
+        return replace(stream, settings=settings)
+
+    @property
+    def state_is_new(self) -> bool:
+        """Whether, within `looking`, there is no state database yet."""
+        return self._empty
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """While nothing may be created: a project without state is looked at with an empty one, thrown away after."""
+        self.refuse_closed()
+        if "state" in self.__dict__:
+            yield
+            return
+        try:
+            with self._placed("state"):
+                self.__dict__["state"] = ProjectState(self.config.state_url(), create=False)
+        except StateMissing:
+            with tempfile.TemporaryDirectory(prefix="qbcd-") as folder:
+                empty = self.__dict__["state"] = ProjectState(f"sqlite:///{folder}/state.db")
+                self._empty = True
+                try:
+                    yield
+                finally:
+                    empty.close()
+                    self._empty = False
+                    del self.__dict__["state"]
+        else:
+            yield
+
+    @contextmanager
+    def _placed(self, *path: str) -> Iterator[None]:
+        """Errors of the configuration, within, are those of the key `path`."""
+        try:
+            yield
+        except ConfigError as error:
+            error.where = error.where or self.config.where(*path)
+            raise
+
+    def sites(self, name: str) -> Iterator[Site]:
+        """Everywhere that a stream called `name` could be kept: in each source, and under Spark."""
+        for source in (sources := [self.source(one) for one in self.config.sources]):
+            yield DatabaseSite(name, source, self.state, self._spark)
+        yield self._spark_site(name, sources[0])  # only reading its table would ask whose it is
+
+    def _site(self, config: StreamConfig) -> Site:
+        source = self.source(config.source)
+        if strategy_class(config.strategy, config.options).site == "database":
+            site = DatabaseSite(config.name, source, self.state, self._spark)
+            site.others = lambda: self._others(config.source)
+            return site
+        return self._spark_site(config.name, source)
+
+    def _others(self, name: str) -> list[Source]:
+        """The sources beside `name` that may be on the same server: each one's schema of qbcd's is a store."""
+        mine = self.source(name)
+        return [self.source(n) for n in self.config.sources if self.source(n).beside(mine)]
+
+    def _spark_site(self, name: str, source: Source) -> Site:
+        files = Files(self.config.workdir, self.state.project_id, name)
+        return SparkSite(name, source, self.state, self._spark, files)
+
+    def _connector(self, source: str) -> Connector:
+        """The source's connector, with the JDBC driver whose jar the user brought for it."""
+        config = self.config.sources[source]
+        with self._placed("sources", source, "url"):
+            connector = connector_for(config.sqlalchemy_url())
+        if config.jdbc.driver_jar is not None:
+            brought = driver_in(config.jdbc.driver_jar, (connector.driver, *connector.other_drivers))
+            connector.driver = brought or connector.driver  # a jar without any is refused when it is looked up
+        return connector
+
+    def drivers(self) -> list[Wanted]:
+        """The JDBC drivers of all configured sources, each once, with the jar that the user named for it."""
+        found: dict[JdbcDriver, Wanted] = {}
+        for name, config in self.config.sources.items():
+            driver = self._connector(name).driver
+            if driver not in found or found[driver].jar is None:
+                place = self.config.where("sources", name, "jdbc", "driver_jar")
+                found[driver] = Wanted(driver, config.jdbc.driver_jar, place)
+        shared, place = self.config.spark.driver_jar, self.config.where("spark", "driver_jar")
+        alone = len(found) == 1
+        return [
+            Wanted(driver, shared, place)
+            if wanted.jar is None and shared and (alone or driver_in(shared, [driver]))
+            else wanted
+            for driver, wanted in found.items()
+        ]
+
+    def check_settings(self) -> None:
+        """Holds the user's settings of Spark against those that correctness rests on.
+
+        Raises:
+            ConfigError: One contradicts them.
+        """
+        for name, value in self.config.spark.conf.items():
+            with self._placed("spark", "conf", name):
+                check_setting(name, value)
+
+    def _jars(self) -> list[Path]:
+        """The driver jars of all configured sources, for a session that is about to be made."""
+        self.check_settings()
+        jars, around = [], Surroundings(spark_conf=self.config.spark.conf)
+        for wanted in self.drivers():
+            found = find_driver(
+                wanted.driver, configured=wanted.jar, cache=user_cache(), around=around, place=wanted.place
+            )
+            for line in found.passed_over:
+                log.warning("%s", line)
+            jars.append(found.jar)
+        return jars

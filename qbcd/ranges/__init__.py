@@ -1,0 +1,1 @@
+"""Arithmetic of ranges: pure, without a connection, used by connectors, strategies and sites."""

@@ -1,0 +1,61 @@
+"""Audits: replica and source compared in full at an interval; what a strategy missed is told with reason `audit`.
+
+An audit follows a poll and looks at what lies before its watermark, which no later window would bring: what is newer is
+pending (protocol.md 19). Rows that are there and keys that are gone are two steps and two batches (protocol.md 14); the
+guards count both together (protocol.md 17). Here for a replica in the source; `settled` does it under Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from qbcd.catalog.source import Session
+from qbcd.model import StreamPlan
+from qbcd.sites.database import purge
+from qbcd.sites.database import step as wing_step
+from qbcd.sites.database.step import Counts, Look, Taken
+from qbcd.sites.guards import Deletes
+from qbcd.strategies import InSource, Part, Stamped
+from qbcd.watermark import Window
+
+if TYPE_CHECKING:
+    from qbcd.sites.database.site import DatabaseSite
+    from qbcd.sites.values import Held, Settings
+from qbcd.sites.checkpoint import AUDIT, AUDITED, AUDITING
+
+
+def audit(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, began: float) -> Iterator[Taken]:
+    """One audit, which began at `began` by the store's clock: rows before the watermark, then keys that are gone."""
+    strategy = _stamped(site.strategy(plan))
+    window = strategy.window(None, held.row.checkpoint["mark"]["at"])
+    if window is not None:
+        site.progress("audit: comparing rows with the replica")
+        yield wing_step.take(site, plan, settings, held, _rows(strategy, window, held))
+    if not site.stopping():
+        site.progress("audit: looking for keys that are gone")
+        end = Look(
+            [lambda s, part: _stamped(s).sweep(part, reason=AUDIT)],
+            follow=lambda *step: {AUDITED: began},
+            guarded=Deletes.of(held, AUDITING).guarded,
+        )
+        yield wing_step.take(site, plan, settings, held, end, drop=(AUDITING,))
+
+
+def _rows(strategy: Stamped, window: Window, held: Held) -> Look:
+    state = Deletes.of(held, AUDITING)
+
+    def remember(session: Session, strategy: InSource, part: Part, counts: Counts) -> Mapping[str, Any]:
+        return {AUDITING: state.after(held, counts)} if counts else {}
+
+    return Look(
+        [lambda s, part: _stamped(s).look(part, window, repeats=False, reason=AUDIT)],
+        before=purge.noted(strategy, None, window),
+        follow=remember,
+        guarded=state.guarded,
+    )
+
+
+def _stamped(strategy: InSource) -> Stamped:
+    assert isinstance(strategy, Stamped)
+    return strategy

@@ -1,0 +1,130 @@
+"""A change of what a stream captures, taken up by a site in the source (protocol.md 16): one step, and DDL around it.
+
+Tables get new columns before the step, in a transaction of their own, since DDL may commit by itself. The step fills
+them in the replica without an event, and only then compares, so that whatever is written in between is told. Columns
+that are captured no more leave the replica after it: until then the user may take the change back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from qbcd.catalog.capture_change import Change
+from qbcd.errors import MissingPrivilege, SchemaChanged
+from qbcd.model import Statement, StreamPlan, Table
+from qbcd.sites.database import open_batch, own_tables, range_sizes
+from qbcd.sites.database import step as wing_step
+from qbcd.sites.database.step import Look, Taken
+from qbcd.strategies import InSource, Part, Ranged, Stamped
+from qbcd.strategies.in_source import OwnTable, sql_name
+from qbcd.watermark import Window
+
+if TYPE_CHECKING:
+    from qbcd.sites.database.site import DatabaseSite
+    from qbcd.sites.values import Held, Settings
+
+Find = Callable[[InSource, Part], Statement]
+
+
+def take_up(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, change: Change) -> Taken:
+    """The step that takes up a change: rows that differ by the columns that both meanings have, or by restriction."""
+    strategy = site.strategy(plan)
+    if change.columns:
+        widen(site, plan, held, change)
+    site.progress("comparing table and replica, since what is captured changed")
+    fills = bool(change.added) and strategy.keeps == "rows"
+    look = Look(
+        _comparison(strategy, held, change),
+        before=[strategy.fill(change.added)] if fills else [],
+        after=[lambda s, part: s.unknown(change.added, part)] if fills else [],
+    )
+    taken = wing_step.take(site, plan, settings, held, look)
+    if change.dropped and strategy.keeps == "rows":
+        narrow(site, plan, held)
+    if isinstance(strategy, Ranged) and strategy.way == "ranges":
+        range_sizes.recut(site, strategy, held)
+    return taken
+
+
+def _comparison(strategy: InSource, held: Held, change: Change) -> list[Find]:
+    """What finds the rows that differ; those past a watermark are left to the next window."""
+    if strategy.keeps == "nothing" or (strategy.keeps == "keys" and not change.where):
+        return []
+    if not isinstance(strategy, Stamped):
+        return [lambda s, part: s.differences(part)]
+    window = strategy.window(None, held.row.checkpoint["mark"]["at"])
+    return [lambda s, part: _look(s, part, window)] if window else []
+
+
+def _look(strategy: InSource, part: Part, window: Window) -> Statement:
+    assert isinstance(strategy, Stamped)
+    return strategy.look(part, window, repeats=False)
+
+
+# -- qbcd's own tables -------------------------------------------------------------------------------------------------
+def widen(site: DatabaseSite, plan: StreamPlan, held: Held, change: Change) -> None:
+    """Adds to the stream's tables the columns that they lack.
+
+    Raises:
+        MissingPrivilege: The tables are a DBA's; the remedy has the statements.
+        SchemaChanged: The outbox has such a column, of another type, in batches that are kept.
+    """
+    connector, statements = site.source.connector, []
+    with site.reading() as conn:
+        for table in site.strategy(plan).tables():
+            standing = connector.probe_table(conn, *table.name)
+            if standing is None:
+                raise open_batch.gone(site, "table", table.name)
+            statements += _missing(site, plan, table, standing, change)
+    _altered(site, held, statements)
+
+
+def _missing(site: DatabaseSite, plan: StreamPlan, table: OwnTable, standing: Table, change: Change) -> list[str]:
+    """ALTER TABLE for each column that `table` lacks, or has from an earlier time with another type."""
+    connector, name = site.source.connector, sql_name(site.source.connector, table.name)
+    images = {} if table.name == site.strategy(plan).replica else site.strategy(plan).image_names(change.added)
+    stale = []
+    for column, kind in table.columns:
+        there, captured = standing.column(column), images.get(column, column)
+        if there is None or captured not in change.added or connector.column_type(there) == kind:
+            continue
+        if images and any(captured in [c for c, _ in header.columns] for header in site.batches()):
+            raise SchemaChanged(
+                f"column {captured} was captured before, with another type, and batches that have it are kept",
+                stream=site.stream,
+                remedy=f"wait until they are gone (`retain`), or qbcd reset {site.stream}",
+            )
+        stale.append(column)
+    wanted = [(c, kind) for c, kind in table.columns if standing.column(c) is None or c in stale]
+    return [
+        *(f"ALTER TABLE {name} DROP COLUMN {connector.quote(c)}" for c in stale),
+        *(f"ALTER TABLE {name} ADD COLUMN {connector.quote(c)} {kind}" for c, kind in wanted),
+    ]
+
+
+def narrow(site: DatabaseSite, plan: StreamPlan, held: Held) -> None:
+    """Takes columns that are captured no more out of the replica; where a DBA owns it, they stay and mean nothing."""
+    connector, (replica, *_) = site.source.connector, site.strategy(plan).tables()
+    wanted = {name for name, _ in replica.columns}
+    with site.reading() as conn:
+        standing = connector.probe_table(conn, *replica.name)
+    name = sql_name(connector, replica.name)
+    gone = [c.name for c in (standing.columns if standing else ()) if c.name not in wanted]
+    try:
+        _altered(site, held, [f"ALTER TABLE {name} DROP COLUMN {connector.quote(c)}" for c in gone])
+    except MissingPrivilege:
+        return
+
+
+def _altered(site: DatabaseSite, held: Held, statements: list[str]) -> None:
+    if not statements:
+        return
+    try:
+        own_tables.run_alone(site, statements, held)
+    except MissingPrivilege as error:
+        raise MissingPrivilege(
+            f"no right to alter qbcd's own tables ({error.what})",
+            stream=site.stream,
+            remedy=f"let their owner run: {'; '.join(statements)}",
+        ) from error

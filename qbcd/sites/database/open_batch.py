@@ -1,0 +1,82 @@
+"""The open batch: events of several steps that are numbered and published together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from qbcd import hooks
+from qbcd.catalog.source import Session
+from qbcd.errors import StateConflict
+from qbcd.model import BatchHeader
+from qbcd.state.rows import batch_from_json, batch_to_json
+from qbcd.strategies.outbox import OPEN, StagedBatch, outbox_name
+
+if TYPE_CHECKING:
+    from qbcd.sites.database.site import DatabaseSite
+    from qbcd.sites.values import Held, Settings
+
+
+# -- the open batch ----------------------------------------------------------------------------------------------------
+def opened(held: Held, header: BatchHeader) -> dict[str, Any]:
+    """The open batch with a step's events added, for the checkpoint."""
+    before = held.row.checkpoint.get("open")
+    counts = dict(before["counts"]) if before else {}
+    for op, events in header.counts.items():
+        counts[op] = counts.get(op, 0) + events
+    return batch_to_json(replace(header, seq=OPEN, counts=counts))
+
+
+def waiting(held: Held) -> BatchHeader | None:
+    """The open batch, or None."""
+    found = held.row.checkpoint.get("open")
+    return batch_from_json(found) if found else None
+
+
+def seal(site: DatabaseSite, settings: Settings, held: Held) -> BatchHeader | None:
+    """Numbers the open batch, so that it is published; None where nothing is open."""
+    batch = waiting(held)
+    if batch is None:
+        return None
+    with site.source.write(site.stream) as session:
+        row = held.row
+        site.store.lock(session.connection, site.stream, site.project.project_id, row.version, row.fencing_token)
+        header = replace(batch, seq=row.last_batch_seq + 1)
+        for statement in staged_batch(site, session, batch).seal(header.seq):
+            session.run(statement)
+        pair(site, session, settings, header)
+        hooks.reach("before_seal")
+        checkpoint = {name: value for name, value in row.checkpoint.items() if name != "open"}
+        advanced = site.commit(session.connection, row, held, header, checkpoint)
+    held.row = advanced
+    hooks.reach("after_seal")
+    return header
+
+
+def pair(site: DatabaseSite, session: Session, settings: Settings, header: BatchHeader) -> None:
+    """Marks changes of key in a batch, where the user asks for it."""
+    if settings.key_change and header.counts.get("d") and header.counts.get("c"):
+        for statement in staged_batch(site, session, header).pair_keys(header.seq):
+            session.run(statement)
+
+
+def staged_batch(site: DatabaseSite, session: Session, header: BatchHeader) -> StagedBatch:
+    """The batch's rows as the outbox holds them, with the outbox's own columns.
+
+    Raises:
+        StateConflict: The outbox is gone.
+    """
+    connector, schema, name = site.source.connector, site.source.schema, outbox_name(site.stream)
+    table = connector.probe_table(session.connection, schema, name)
+    if table is None:
+        raise gone(site, "outbox", (schema, name))
+    return StagedBatch(connector, schema, header, table)
+
+
+def gone(site: DatabaseSite, what: str, name: tuple[str, str]) -> StateConflict:
+    """The error for a table of the stream's own that somebody has dropped."""
+    return StateConflict(
+        f"its {what} {'.'.join(name)} is gone",
+        stream=site.stream,
+        remedy=f"restore it, or qbcd reset {site.stream} --discard and prepare it again",
+    )

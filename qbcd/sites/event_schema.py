@@ -1,0 +1,41 @@
+"""Fields of a staged event, the same in both wings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qbcd.model import Travel
+
+_WIRE = {
+    "boolean": "boolean",
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "uint64": "decimal(20,0)",
+    "float32": "float",
+    "float64": "double",
+    "binary": "binary",
+}
+
+
+def wire_type(travel: Travel) -> str:
+    """Spark's type of a value on the wire."""
+    return _WIRE.get(travel.kind, "string")
+
+
+def event_fields(travels: Sequence[Travel]) -> list[tuple[str, str]]:
+    """(name, type) of a staged event; both sites stage alike."""
+    images = [(f"{side}_{i}", wire_type(t)) for side in ("b", "a") for i, t in enumerate(travels)]
+    about = [
+        ("op", "string"),
+        ("reason", "string"),
+        ("pair_id", "string"),
+        ("ordinal", "bigint"),
+        ("changed", "string"),
+    ]
+    return [*about, *images]
+
+
+def casts(fields: Sequence[tuple[str, str]]) -> list[str]:
+    """Expressions that give a frame exactly these fields."""
+    return [f"CAST({name} AS {kind}) AS {name}" for name, kind in fields]

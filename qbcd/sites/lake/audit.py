@@ -1,0 +1,152 @@
+"""A replica under Spark against all that its source has before the watermark: what an audit repairs and `verify` lists.
+
+Ranges whose digests are not those of the replica's own rows are fetched, with the rows that lie past the watermark,
+whatever the restriction says of them: of those nothing can be told yet (protocol.md 19).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from qbcd import hooks
+from qbcd.model import BatchHeader, Cost, StreamPlan
+from qbcd.ranges import partition
+from qbcd.sites.checkpoint import AUDIT, AUDITED
+from qbcd.sites.lake import diff
+from qbcd.sites.lake.checksums import checksums
+from qbcd.sites.lake.commit import new_batch, switch, write_batch
+from qbcd.sites.lake.dirty_ranges import filled
+from qbcd.sites.lake.replica.files import Part
+from qbcd.sites.lake.replica.replica import travels_of
+from qbcd.sites.lake.replica.schema import row_fields
+from qbcd.sites.lake.snapshot import Snapshot
+from qbcd.sites.lake.stage import range_frame
+from qbcd.sites.values import Detection, Held, Settings
+from qbcd.state import StoredRange
+from qbcd.strategies import IdRcs, RemoteTs
+from qbcd.watermark import Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from qbcd.sites.lake.site import SparkSite
+
+SETTLED = (("shown", "int"), ("settled", "int"))
+TOLD = "shown = 1 AND settled = 1"  # the rows that the replica should have
+
+
+def suspects(
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: IdRcs,
+    snapshot: Snapshot,
+    known: Sequence[StoredRange],
+    settings: Settings,
+) -> list[StoredRange]:
+    """The ranges, as the source has them, whose rows are not those that stand in the replica's own files."""
+    whole = strategy.by_rows()
+    now = checksums(site.source, whole, snapshot, known, settings.connections, site.rest)
+    with site.reading() as conn:
+        own = filled(site.stream, known, diff.sums(site.replica.rows(conn, plan, strategy.kept, known)))
+    return partition.differing(own, now)
+
+
+def fetch(
+    site: SparkSite,
+    strategy: RemoteTs,
+    snapshot: Snapshot,
+    asked: Sequence[StoredRange],
+    settings: Settings,
+    held: Held,
+    before: Window,
+) -> Part:
+    """Rows of `asked`, each with its place before or past the watermark."""
+    site.progress(f"fetching {len(asked):,} ranges that differ")
+    rows = range_frame(
+        site.source,
+        site.spark.get(),
+        strategy,
+        snapshot,
+        asked,
+        lambda some, part: strategy.settled_images(some, before, typed=settings.typed),
+        settings.connections,
+    )
+    return site.files.write(rows, _fields(strategy, settings), "fetch", held, source=site.source)
+
+
+def stage_of(site: SparkSite, strategy: RemoteTs, fetched: Part, settings: Settings) -> DataFrame:
+    """The rows of a fetch."""
+    return site.files.read(site.spark.get(), _fields(strategy, settings), fetched)
+
+
+def _fields(strategy: RemoteTs, settings: Settings) -> list[tuple[str, str]]:
+    return row_fields(travels_of(strategy.plan), typed=settings.typed, extra=(*strategy.extra, *SETTLED))
+
+
+def differing(old: DataFrame, stage: DataFrame, plan: StreamPlan) -> DataFrame:
+    """What the replica's rows `old` and the stage differ in, but for keys whose row lies past the watermark."""
+    pending = stage.where("settled = 0").select("key_id")
+    return diff.differences(old, stage.where(TOLD), plan, by_value=False).join(pending, "key_id", "left_anti")
+
+
+def audit(
+    site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settings, held: Held, began: float
+) -> Detection:
+    """One audit in one step; `began` is the store's clock."""
+    started = time.monotonic()
+    with site.reading() as conn:
+        known = site.store.ranges(conn, site.stream)
+    before = sum(r.rows for r in known)
+    with site.remembered(plan, held, settings) as snapshot:
+        plan = plan.on(snapshot.table)
+        site.check_key(snapshot.session, plan)
+        site.progress("audit: comparing digests with those of the replica")
+        settled = strategy.stamp.window(None, held.row.checkpoint["mark"]["at"])
+        dirty = suspects(site, plan, strategy, snapshot, known, settings) if settled else []
+        fetched = fetch(site, strategy, snapshot, dirty, settings, held, settled) if dirty and settled else None
+    hooks.reach("after_fetch")
+    if fetched is None:
+        switch(site, settings, held, None, {**held.row.checkpoint, AUDITED: began})
+        return Detection(None, Cost(before, 0, 0, len(known), 0, time.monotonic() - started, spark=True))
+    try:
+        header = _repair(site, plan, strategy, settings, held, snapshot, fetched, dirty, began)
+    finally:
+        site.files.discard(fetched)
+    rows, seconds = sum(r.rows for r in dirty), time.monotonic() - started
+    return Detection(
+        header, Cost(before, rows, fetched.size, len(known), len(dirty), seconds, spark=True), tuple(held.notes)
+    )
+
+
+def _repair(
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: RemoteTs,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    fetched: Part,
+    dirty: Sequence[StoredRange],
+    began: float,
+) -> BatchHeader | None:
+    about = 2 * sum(r.rows for r in dirty)
+    stage = diff.gathered(stage_of(site, strategy, fetched, settings), about)
+    site.check_values(stage, plan, settings)
+    with site.reading() as conn:
+        old = site.replica.rows(conn, plan, strategy.kept, dirty)
+    changes = differing(old, stage, plan).withColumn("reason", F.lit(AUDIT))
+    found = write_batch(site, plan, settings, held, changes, about)
+    header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
+    hooks.reach("after_stage")
+    # A range's checksum is that of the keys which the replica has in it then.
+    waiting = stage.where("settled = 0").join(old.select("key_id"), "key_id", "left_semi")
+    keys = [rows.select("range_id", strategy.summed) for rows in (stage.where(TOLD), waiting)]
+    read = filled(site.stream, dirty, diff.sums(keys[0].unionByName(keys[1]), strategy.summed))
+    rows = int(held.row.checkpoint["rows"]) + found.net
+    checkpoint = {**held.row.checkpoint, **site.checkpoint(plan, settings, snapshot, rows), AUDITED: began}
+    switch(site, settings, held, header, checkpoint, read)
+    return header

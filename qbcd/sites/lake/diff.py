@@ -1,0 +1,333 @@
+"""Comparison of stage and replica in Spark, by ``key_id`` and digest; keys themselves are never equated here.
+
+Shapes: stage and replica are ``range_id, key_id, digest, c0..cn``; changes are ``op, changed, range_id, key_id, digest,
+b_0..b_n, a_0..a_n``; a batch adds ``reason, pair_id, ordinal, batch_seq`` (wire form throughout).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from qbcd.model import Column, StreamPlan
+from qbcd.sites.lake.replica.schema import IDENTITY, UNTRAVELLED
+from qbcd.spark.sql_literals import number
+from qbcd.state import StoredRange
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
+
+
+ONE_TASK_ROWS = 500_000  # rows that one task sorts and numbers; beyond them the work is cut by range
+FEW_ROWS = 200_000  # up to which one task compares, since it exchanges nothing with others
+_RANK = {"d": 0, "u": 1, "c": 2, "r": 3}
+
+
+def gathered(rows: DataFrame, about: int) -> DataFrame:
+    """`rows`, of which there are `about` so many, for one task where they are few: nothing then has to be shuffled."""
+    return rows.coalesce(1) if about <= FEW_ROWS else rows
+
+
+def sums(rows: DataFrame, digest_column: str = "digest") -> dict[int, tuple[int, int | None]]:
+    """range_id -> (rows, sum of digests), exact: the sum is a decimal(38,0), and None where a digest is missing."""
+    digest = F.col(digest_column).cast("decimal(38,0)")
+    whole = F.when(F.count(digest) == F.count(F.lit(1)), F.sum(digest)).alias("s")
+    found = rows.groupBy("range_id").agg(F.count(F.lit(1)).alias("n"), whole).collect()
+    return {int(r["range_id"]): (int(r["n"]), None if r["s"] is None else int(r["s"])) for r in found}
+
+
+def has_duplicates(stage: DataFrame) -> bool:
+    """Whether a key stands twice in the stage."""
+    return not stage.groupBy("key_id").count().where("count > 1").isEmpty()
+
+
+def untravelled(stage: DataFrame) -> list[int]:
+    """Positions of the columns of one row, if any, that hold a value no typed sink can take."""
+    row = stage.where(f"{UNTRAVELLED} <> ''").select(UNTRAVELLED).head()
+    return [int(p) for p in row[UNTRAVELLED].split(",") if p] if row else []
+
+
+def aligned(replica: DataFrame, before: StreamPlan, plan: StreamPlan, stage: DataFrame) -> DataFrame:
+    """Rows that have the values of `before`'s columns with those of `plan`'s; NULL where they lack one."""
+    places = {c.name: i for i, c in enumerate(before.captured)}
+    values = [
+        (F.col(f"c{places[c.name]}") if c.name in places else F.lit(None)).cast(stage.schema[f"c{i}"].dataType)
+        for i, c in enumerate(plan.captured)
+    ]
+    return replica.select(*IDENTITY, "digest", *(value.alias(f"c{i}") for i, value in enumerate(values)))
+
+
+def differences(
+    replica: DataFrame, stage: DataFrame, plan: StreamPlan, *, by_value: bool, both: Sequence[int] | None = None
+) -> DataFrame:
+    """The net changes that turn `replica` into `stage`, with ``net, weight``, what they add to their range.
+
+    Args:
+        replica: Old rows of the ranges concerned, with the values of all captured columns or of the key alone.
+        stage: New rows of the same ranges; with ``old_digest``, those of the replica are held against that.
+        plan: The captured columns.
+        by_value: Values decide, and not digests, which may differ in meaning only, or be the same by chance.
+        both: Positions of the columns that the replica has values of, where it has not all.
+    """
+    both = range(len(plan.captured)) if both is None else both
+    if by_value and plan.counted:
+        replica, stage = (by_content(rows, both) for rows in (replica, stage))
+    judged = "old_digest" if "old_digest" in stage.columns else "digest"
+    width, known = len(plan.captured), value_columns(replica)
+    old = [f"r.c{i}" if i < known else f"CASE WHEN FALSE THEN s.c{i} END" for i in range(width)]
+    # A key is one row of the table, whatever range it stands in: ranges may have been cut anew in between.
+    joined = (
+        replica.alias("r")
+        .join(stage.alias("s"), F.expr("r.key_id = s.key_id"), "full_outer")
+        .selectExpr(
+            "CASE WHEN s.key_id IS NULL THEN 'd' WHEN r.key_id IS NULL THEN 'c' ELSE 'u' END AS op",
+            *(f"coalesce(s.{c}, r.{c}) AS {c}" for c in IDENTITY),
+            "s.digest AS digest",
+            f"s.{judged} AS judged",
+            "r.digest AS old_digest",
+            *(f"{value} AS b_{i}" for i, value in enumerate(old)),
+            *(f"s.c{i} AS a_{i}" for i in range(width)),
+        )
+    )
+    kept = [c for c in joined.columns if c not in ("judged", "old_digest")]
+    changed = _changed(plan, both) if known == width else "CAST(NULL AS STRING)"
+    moved = joined if by_value else joined.where("op <> 'u' OR judged <> old_digest")
+    moved = moved.selectExpr(*kept, f"{changed} AS changed", *_GROWTH)
+    return moved.where("op <> 'u' OR changed <> ''") if by_value else moved
+
+
+# By how many rows, and by what sum of digests, a change lets its range grow.
+_GROWTH = (
+    "CASE op WHEN 'c' THEN 1 WHEN 'd' THEN -1 ELSE 0 END AS net",
+    "CAST(coalesce(digest, 0) AS DECIMAL(38,0)) - CAST(coalesce(old_digest, 0) AS DECIMAL(38,0)) AS weight",
+)
+
+
+def moved_marks(replica: DataFrame, marks: DataFrame) -> DataFrame:
+    """The rows that differ between `replica` and `marks`, both of one task: nothing is shuffled or sorted.
+
+    Gives ``range_id, key_id, digest, c0..cn, k0..kn``: digest and values as the replica has them, NULL of rows that
+    are new; the key's texts as the source has them, NULL of rows that are gone.
+    """
+    texts = [f"m.{c}" for c in marks.columns if c[0] == "k" and c[1:].isdigit()]
+    values = [f"r.{c}" for c in ("digest", *(f"c{i}" for i in range(value_columns(replica))))]
+    return (
+        replica.alias("r")
+        .join(marks.hint("shuffle_hash").alias("m"), F.expr("r.key_id = m.key_id"), "full_outer")
+        .where("r.key_id IS NULL OR m.key_id IS NULL OR r.digest <> m.digest")
+        .selectExpr(*(f"coalesce(m.{c}, r.{c}) AS {c}" for c in IDENTITY), *values, *texts)
+    )
+
+
+def shared(rows: DataFrame, about: int) -> DataFrame:
+    """`rows`, of which there are `about` so many, for joins: every task gets all of them, unless they are many."""
+    return F.broadcast(rows) if about <= ONE_TASK_ROWS else rows
+
+
+def window_differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, about: int) -> DataFrame:
+    """What a window of time-stamps tells: changes of the rows in it; ``weight`` is that of their keys.
+
+    Args:
+        replica: Old rows of the ranges concerned.
+        stage: The rows of the window, with ``key_digest``, and ``shown``, 1 where the restriction holds for them.
+        plan: The captured columns.
+        about: How many rows are in the window.
+    """
+    keys = shared(stage.select("key_id", "key_digest"), about)
+    known = replica.join(keys.select("key_id"), "key_id", "left_semi")
+    found = differences(known, stage.where("shown = 1"), plan, by_value=False).drop("weight")
+    left = F.when(F.col("op") == "d", F.lit("restriction_exit"))
+    weight = F.col("net") * F.col("key_digest").cast("decimal(38,0)")
+    return found.join(keys, "key_id").withColumns({"reason": left, "weight": weight})
+
+
+def gone(replica: DataFrame, keys: DataFrame) -> DataFrame:
+    """The rows of `replica` whose keys are not among `keys`, as changes of op d."""
+    width = value_columns(replica)
+    rows = replica.join(keys.select("key_id"), "key_id", "left_anti")
+    none = [F.lit(None).cast(replica.schema[f"c{i}"].dataType).alias(f"a_{i}") for i in range(width)]
+    return rows.select(
+        F.lit("d").alias("op"),
+        F.lit(None).cast("string").alias("changed"),
+        *IDENTITY,
+        F.lit(None).cast("long").alias("digest"),
+        *(F.col(f"c{i}").alias(f"b_{i}") for i in range(width)),
+        *none,
+    )
+
+
+def moves(changes: DataFrame) -> dict[int, tuple[int, int]]:
+    """range_id -> (rows, sum of digests) by which a range grew."""
+    found = changes.groupBy("range_id").agg(F.sum("net").alias("n"), F.sum("weight").alias("s")).collect()
+    return {int(r["range_id"]): (int(r["n"]), int(r["s"])) for r in found}
+
+
+def grown(ranges: Sequence[StoredRange], moves: Mapping[int, tuple[int, int]]) -> list[StoredRange]:
+    """Those of `ranges` that `moves` speaks of, with the counts and checksums that they have then."""
+    return [
+        replace(r, rows=r.rows + moves[r.range_id][0], checksum=r.checksum + moves[r.range_id][1])
+        for r in ranges
+        if r.range_id in moves
+    ]
+
+
+def value_columns(rows: DataFrame) -> int:
+    """How many captured columns a row of stage or replica has the values of."""
+    return sum(1 for c in rows.columns if c[0] == "c" and c[1:].isdigit())
+
+
+def _changed(plan: StreamPlan, both: Sequence[int]) -> str:
+    """Comma-separated positions of the columns among `both` that differ, for updates; null otherwise."""
+    keys = len(plan.key)
+    marks = [
+        f"CASE WHEN NOT ({_comparable(c, f'b_{i}')} <=> {_comparable(c, f'a_{i}')}) THEN '{i}' END"
+        for i, c in enumerate(plan.captured)
+        if i in both and (i >= keys or c.comparison != "typed")
+    ]
+    return f"CASE WHEN op = 'u' THEN {_concat(marks)} END"
+
+
+def _concat(marks: Sequence[str]) -> str:
+    return f"concat_ws(',', {', '.join(marks)})" if marks else "''"
+
+
+def _comparable(column: Column, value: str) -> str:
+    """The wire value, without the trailing zeros that the type's own equality does not see."""
+    if column.fact("zeros") == "loose" and column.travel.kind == "text":
+        return f"CASE WHEN contains({value}, '.') THEN regexp_replace({value}, '[.]?0+$', '') ELSE {value} END"
+    return value
+
+
+def groups(changes: DataFrame) -> dict[tuple[str, int], int]:
+    """(op, range_id) -> number of changes."""
+    found = changes.groupBy("op", "range_id").count().collect()
+    return {(r["op"], int(r["range_id"])): int(r["count"]) for r in found}
+
+
+def baseline(stage: DataFrame, width: int) -> DataFrame:
+    """The rows of a baseline as changes of op r."""
+    empty = [F.lit(None).cast(stage.schema[f"c{i}"].dataType).alias(f"b_{i}") for i in range(width)]
+    return stage.select(
+        F.lit("r").alias("op"),
+        F.lit(None).cast("string").alias("changed"),
+        *IDENTITY,
+        "digest",
+        *empty,
+        *(F.col(f"c{i}").alias(f"a_{i}") for i in range(width)),
+    )
+
+
+def numbered(changes: DataFrame, seq: int, *, few: bool = False) -> DataFrame:
+    """The changes as batch rows, numbered from 0 without gaps: deletes, then updates, then inserts; by one task.
+
+    For changes that one task can sort, and where they are `few` find as well; `numbered_by_group` is for more.
+    """
+    alone = changes.coalesce(1) if few else changes.repartition(1)
+    ranks = " ".join(f"WHEN '{op}' THEN {rank}" for op, rank in _RANK.items())
+    sorted_rows = alone.sortWithinPartitions(F.expr(f"CASE op {ranks} END"), *IDENTITY)
+    # In the only partition this is the row's place.
+    return _batch_rows(sorted_rows, "monotonically_increasing_id()", seq)
+
+
+def numbered_by_group(changes: DataFrame, sizes: Mapping[tuple[str, int], int], seq: int) -> DataFrame:
+    """As `numbered`, for any number of changes: each (op, range) starts at a number of its own.
+
+    Args:
+        changes: As `differences` or `baseline` give them.
+        sizes: Their `groups`, so that no single task has to see all rows.
+        seq: The batch's number.
+    """
+    offsets, total = [], 0
+    for op, range_id in sorted(sizes, key=lambda g: (_RANK[g[0]], g[1])):
+        offsets.append(f"('{op}', {range_id}L, {total}L)")
+        total += sizes[op, range_id]
+    first = changes.sparkSession.sql(f"SELECT * FROM VALUES {', '.join(offsets)} AS f(op, range_id, first)")
+    within = Window.partitionBy("op", "range_id").orderBy("key_id")
+    rows = changes.join(F.broadcast(first), ["op", "range_id"]).withColumn("nth", F.row_number().over(within))
+    return _batch_rows(rows, "first + nth - 1", seq)
+
+
+def _batch_rows(changes: DataFrame, ordinal: str, seq: int) -> DataFrame:
+    names = changes.columns
+    width = sum(1 for c in names if c.startswith("a_"))
+    return changes.selectExpr(
+        "op",
+        "reason" if "reason" in names else "CAST(NULL AS STRING) AS reason",
+        "CAST(NULL AS STRING) AS pair_id",
+        f"{ordinal} AS ordinal",
+        "changed",
+        *(f"b_{i}" for i in range(width)),
+        *(f"a_{i}" for i in range(width)),
+        *IDENTITY,
+        "digest",
+        f"{number(seq, 'length(op)')} AS batch_seq",
+    )
+
+
+def identified(rows: DataFrame, plan: StreamPlan) -> DataFrame:
+    """Rows as the source gives them, with `key_id`, which it gives itself where the key has columns.
+
+    Of rows without a key it is the digest (8 bytes) and the number of the copy (8 bytes); of a result of one row, whose
+    key is empty, it is empty too.
+    """
+    if plan.counted:
+        return _numbered(rows, _eight(F.col("digest")), F.col("digest"))
+    return rows if plan.key else rows.withColumn("key_id", F.lit(b""))
+
+
+def by_content(rows: DataFrame, which: Sequence[int]) -> DataFrame:
+    """Rows of stage or replica with a `key_id` of their values, where digests may have changed their meaning.
+
+    Args:
+        rows: With wire values c0..cn.
+        which: The positions of those that count.
+    """
+    values = F.to_json(F.struct(*[F.col(f"c{i}") for i in which]), {"ignoreNullFields": "false"})
+    content = F.unhex(F.sha2(values, 256))
+    return _numbered(rows, content, content)
+
+
+def _numbered(rows: DataFrame, identity: SparkColumn, alike: SparkColumn) -> DataFrame:
+    nth = F.row_number().over(Window.partitionBy(alike).orderBy("range_id"))
+    return rows.withColumn("key_id", F.concat(identity, _eight(nth.cast("long"))))
+
+
+def _eight(number: SparkColumn) -> SparkColumn:
+    """The eight bytes of a 64-bit number."""
+    return F.unhex(F.lpad(F.hex(number), 16, "0"))
+
+
+def paired(batch: DataFrame, *, keys: int, width: int, epoch: int, seq: int) -> DataFrame:
+    """The batch rows with `reason` and `pair_id` of deletes and inserts whose pertinent values are the same.
+
+    Args:
+        batch: Numbered rows.
+        keys: How many of the captured columns are key columns.
+        width: How many columns are captured.
+        epoch: Of the batch.
+        seq: The batch's number.
+    """
+    if keys == width:
+        return batch
+    names = batch.columns
+    deleted, inserted = (F.col("op") == "d") & F.col("reason").isNull(), F.col("op") == "c"
+    content = F.when(deleted, _content("b", keys, width)).when(inserted, _content("a", keys, width))
+    # What is neither stands alone, so that no task gathers all updates.
+    alike = Window.partitionBy(F.coalesce(content, F.col("ordinal").cast("string")))
+    matched = (F.count(F.when(deleted, 1)).over(alike) == 1) & (F.count(F.when(inserted, 1)).over(alike) == 1)
+    gone = F.min(F.when(deleted, F.col("ordinal"))).over(alike)
+    pair = F.concat(F.lit(f"{epoch}:{seq}:"), gone.cast("string"))
+    marked = batch.withColumn("pair_id", F.when(matched, pair))
+    reason = F.when(F.col("pair_id").isNotNull(), "key_change").otherwise(F.col("reason"))
+    reason = F.when(F.col("pair_id").isNotNull(), "key_change").otherwise(F.col("reason"))
+    return marked.withColumn("reason", reason).select(*names)
+
+
+def _content(side: str, keys: int, width: int) -> SparkColumn:
+    values = F.struct(*[F.col(f"{side}_{i}").alias(f"v{i}") for i in range(keys, width)])
+    return F.sha2(F.to_json(values, {"ignoreNullFields": "false"}), 256)

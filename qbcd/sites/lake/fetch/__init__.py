@@ -1,0 +1,1 @@
+"""Ways to fetch the rows of dirty ranges."""

@@ -1,0 +1,1 @@
+"""The replica in Parquet: base segments and the batches on top of them."""

@@ -1,0 +1,172 @@
+"""The replica's rows out of its layers: a base segment and the batches that came after it, latest per key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from qbcd.model import KeyRange
+from qbcd.ranges import leaves
+from qbcd.ranges.recent_keys import leaf_of
+from qbcd.sites.lake import diff
+from qbcd.sites.lake.diff import gathered, shared, value_columns
+from qbcd.sites.lake.replica.schema import IDENTITY
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NO_RANGE = -1
+_NTH = f"row_number() OVER (PARTITION BY {', '.join(IDENTITY)} ORDER BY batch_seq DESC) AS nth"
+
+
+def merged(
+    base: DataFrame,
+    deltas: DataFrame | None,
+    asked: Sequence[KeyRange],
+    about: int,
+    *,
+    changed: int = 0,
+    one: bool = False,
+    alone: bool = False,
+) -> DataFrame:
+    """The replica's rows in some ranges: base segments with later batches on top.
+
+    Args:
+        base: The rows of these ranges in the segments.
+        deltas: Those of later batches, if there are any.
+        asked: The ranges, or some of their leaves.
+        about: How many rows these have.
+        changed: How many rows there are in the batches.
+        one: There is one batch, so no key stands twice.
+        alone: They are for one task, though they may be many.
+    """
+    names = [*IDENTITY, "digest", *(f"c{i}" for i in range(value_columns(base)))]
+    alone = alone or about <= diff.FEW_ROWS
+    rows, in_leaves = base if base.columns == names else base.selectExpr(*names), leaves.are_some(asked)
+    if deltas is not None and not in_leaves:  # leaves name their ranges
+        deltas = deltas.where(one_of([r.range_id for r in asked]))
+    latest = None if deltas is None else _named(deltas, names)
+    if in_leaves:
+        some = leaves_of(base.sparkSession, asked)
+        rows, latest = of_leaves(rows, some), None if latest is None else of_leaves(latest, some)
+        if alone:
+            return _sifted(rows, latest, names)
+    elif alone:
+        rows = rows.coalesce(1)
+    if latest is None:
+        return rows
+    changes = gathered(latest, min(about, changed))
+    latest = changes if one else _newest(changes)
+    if alone:
+        return _in_one_task(rows, latest.coalesce(1), names)
+    return _in_many(rows, latest, names, shared(changes.selectExpr(*IDENTITY), changed))
+
+
+def _named(batches: DataFrame, names: Sequence[str]) -> DataFrame:
+    """What changes leave behind, as rows with `names` that may be gone."""
+    fixed = len(IDENTITY) + 1
+    values = [*names[:fixed], *(f"a_{name[1:]} AS {name}" for name in names[fixed:])]
+    return batches.selectExpr(*values, "op = 'd' AS gone", "batch_seq")
+
+
+def _newest(rows: DataFrame) -> DataFrame:
+    """Of the rows of each key the latest."""
+    return rows.selectExpr("*", _NTH).where("nth = 1")
+
+
+def _sifted(rows: DataFrame, latest: DataFrame | None, names: Sequence[str]) -> DataFrame:
+    """`rows` with `latest` on top, for one task: all tasks go through much to find these few."""
+    if latest is None:
+        return rows.repartition(1)
+    both = rows.selectExpr("*", "FALSE AS gone", "-1L AS batch_seq").union(latest).repartition(1)
+    return both.selectExpr("*", _NTH).where("nth = 1 AND NOT gone").selectExpr(*names)
+
+
+def _in_one_task(rows: DataFrame, latest: DataFrame, names: Sequence[str]) -> DataFrame:
+    """`rows` with `latest` on top: both sides are read once, and nothing is shuffled."""
+    both = " AND ".join(f"r.{name} = l.{name}" for name in IDENTITY)
+    return (
+        rows.alias("r")
+        .join(latest.hint("shuffle_hash").alias("l"), F.expr(both), "full_outer")
+        .where("l.gone IS NULL OR NOT l.gone")
+        .selectExpr(*(f"if(l.gone IS NULL, r.{name}, l.{name}) AS {name}" for name in names))
+        .coalesce(1)  # which it is; but Spark forgets that at a full join
+    )
+
+
+def _in_many(rows: DataFrame, latest: DataFrame, names: Sequence[str], changed: DataFrame) -> DataFrame:
+    """`rows` with `latest` on top: the replica stays where it is, and the keys that `changed` go to every task.
+
+    These come as they are: to tell that a key stands there twice, all of them would have to be sorted once more.
+    """
+    untouched = rows.join(changed, list(IDENTITY), "left_anti")
+    return untouched.selectExpr(*names).unionByName(latest.where("NOT gone").selectExpr(*names))
+
+
+def together(frames: Sequence[DataFrame], *, alone: bool = False) -> DataFrame:
+    """The rows of all `frames`, one at least; for one task where they are to be `alone`."""
+    whole = frames[0]
+    for frame in frames[1:]:
+        whole = whole.unionByName(frame)
+    return whole.coalesce(1) if alone and frames[1:] else whole
+
+
+def leaves_of(spark: SparkSession, asked: Sequence[KeyRange]) -> DataFrame:
+    """The leaves that ranges ask for, as rows (of_range, tail, alone, lost) that every task gets.
+
+    `tail` is the byte that the identities of keys in the leaf end with, none where an identity has no bytes, which is
+    in leaf 0; `alone` the identity of a key of it that is asked for, `lost` the digest of a row; both are NULL for all.
+    """
+    # one text, which Spark takes apart: a list of values would take it longer to read than all the rest
+    listed = " ".join(f"{r.range_id:d}:{','.join(_tails(r))}" for r in asked)
+    listing = spark.sql(
+        "SELECT CAST(substring_index(one, ':', 1) AS BIGINT) AS of_range, "
+        "unhex(substring_index(substring_index(leaf, '=', 1), '#', 1)) AS tail, "
+        "CASE WHEN leaf LIKE '%=%' THEN unhex(substring_index(leaf, '=', -1)) END AS alone, "
+        "CASE WHEN leaf LIKE '%#%' THEN CAST(substring_index(leaf, '#', -1) AS BIGINT) END AS lost "
+        f"FROM (SELECT explode(split('{listed}', ' ')) AS one) "
+        "LATERAL VIEW explode(split(substring_index(one, ':', -1), ',')) AS leaf"
+    )
+    return F.broadcast(listing)
+
+
+def _tails(one: KeyRange) -> Iterator[str]:
+    alone = {leaf: [key] for leaf, key in ((one.only and one.only.alone) or {}).items()}
+    for named in one.only.named if one.only else ():
+        alone.setdefault(leaf_of(named.identity), []).append(named.identity)
+    lost = "" if one.only is None or one.only.lost is None else f"#{one.only.lost}"
+    for leaf in leaves.tails(one):
+        if leaf in alone:
+            yield from (f"{key[-1:].hex()}={key.hex()}" for key in alone[leaf])
+        else:
+            yield from (f"{end}{lost}" for end in (("", "00") if leaf == 0 else (f"{leaf:02x}",)))
+
+
+def of_leaves(rows: DataFrame, some: DataFrame) -> DataFrame:
+    """Those of `rows` that `some` leaves ask for."""
+    here = "range_id = of_range AND substring(key_id, -1, 1) = tail"
+    of_row = (
+        "coalesce(alone, key_id) = key_id AND (lost IS NULL OR lost = digest)"  # of what is gone there is no digest
+    )
+    return rows.join(some, F.expr(f"{here} AND {of_row}"), "left_semi")
+
+
+def one_of(ids: Sequence[int]) -> str:
+    """Whether ``range_id`` is one of `ids`.
+
+    Never a single id: that would become a literal in generated code, which then is compiled anew at every poll. Nor
+    more ids than there are: Parquet skips what lies outside of the least and the greatest.
+    """
+    return f"range_id IN ({', '.join(f'{one:d}L' for one in (ids if len(ids) > 1 else (*ids, NO_RANGE)))})"
+
+
+def moved_to(rows: DataFrame, ids: Mapping[int, int]) -> DataFrame:
+    """`rows` with other range ids, by the ones that they have; those that are not in `ids` stay."""
+    if not ids:
+        return rows
+    listed = ", ".join(f"({old}L, {new}L)" for old, new in ids.items())
+    renamed = F.broadcast(rows.sparkSession.sql(f"SELECT * FROM VALUES {listed} AS m(range_id, moved_to)"))
+    others = [c for c in rows.columns if c != "range_id"]
+    return rows.join(renamed, "range_id", "left").selectExpr("coalesce(moved_to, range_id) AS range_id", *others)

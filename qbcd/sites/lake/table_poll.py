@@ -1,0 +1,349 @@
+"""A look at the whole table under Spark: checksums of its ranges, rows of those that differ, comparison, one step.
+
+Where whole ranges would bring many wide rows for a few changes, the rows that changed are asked for by key (`narrow`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+
+from qbcd import hooks
+from qbcd.catalog.capture_change import plan_before
+from qbcd.errors import TornRead
+from qbcd.model import BatchHeader, Cost, StreamPlan
+from qbcd.sites.checkpoint import AUDIT, AUDITED
+from qbcd.sites.guards import ACCEPTED_SOURCE
+from qbcd.sites.lake import diff
+from qbcd.sites.lake.commit import Found, Taken, new_batch, stage_changes, switch, write_batch
+from qbcd.sites.lake.dirty_ranges import cut_anew, filled, join_small, look
+from qbcd.sites.lake.due_ranges import Turn, check_size, everything, turn_of
+from qbcd.sites.lake.fetch import leaf_checksums, page_fallback, recent_writes, two_phase
+from qbcd.sites.lake.fetch import streamed as streamed_fetch
+from qbcd.sites.lake.fetch.streamed import Streamed
+from qbcd.sites.lake.fetch_plan import Look, check_torn, total_of
+from qbcd.sites.lake.observed import Totals
+from qbcd.sites.lake.replica import compaction
+from qbcd.sites.lake.replica.files import PASSING, Part
+from qbcd.sites.lake.snapshot import Snapshot
+from qbcd.sites.values import Detection, Held, Settings
+from qbcd.state import StoredRange
+from qbcd.strategies import IdRcs
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from qbcd.sites.lake.site import SparkSite
+
+DENSITY = "density"  # in the checkpoint
+
+
+def poll(
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: IdRcs,
+    settings: Settings,
+    held: Held,
+    moves: Mapping[str, Any] | None = None,
+    *,
+    audit: bool = False,
+) -> Detection:
+    """Compares every range whose checksum says that it differs; `moves` goes into the checkpoint.
+
+    As an `audit` it reads all rows, and compares their values: two that have the same digest are told apart then.
+    """
+    started = time.monotonic()
+    with site.reading() as conn:
+        known, now = site.store.ranges(conn, site.stream), site.store.now(conn)
+    turn = turn_of(plan, settings, held.row.checkpoint, known, now)
+    with ExitStack() as jobs:
+        with site.remembered(plan, held, settings) as snapshot:
+            snapshot = replace(snapshot, audited=audit)
+            plan, turn = plan.on(snapshot.table), everything(turn) if snapshot.anew else turn
+            strategy = strategy.beside(snapshot.was) if snapshot.anew and snapshot.was else strategy
+            if turn.begins:
+                site.check_null_keys(snapshot.session, strategy)
+            check_size(site, snapshot.session, strategy, settings, held, turn)
+            wanted = look(site, strategy, snapshot, turn, settings, held)
+            if not wanted.asked:
+                _nothing_found(site, plan, settings, held, snapshot, turn, wanted)
+                return Detection(None, Cost(wanted.scanned, 0, 0, len(turn.due), 0, time.monotonic() - started))
+            wanted = recent_writes.traced(site, strategy, snapshot, turn, settings, held, wanted)
+            size = settings.range_size(total_of(held, wanted))
+            if by_hash := page_fallback.given_up(site, plan, strategy, snapshot, settings, held, turn, wanted):
+                plan, wanted = by_hash
+                strategy = site.strategy(plan)
+            elif not two_phase.is_better_uncut(strategy, snapshot, wanted, _density(held), size):
+                wanted = cut_anew(site, strategy, snapshot, settings, held, wanted)
+                if _is_taken(site, strategy, turn, wanted):
+                    wanted = join_small(strategy, settings, held, turn, replace(wanted, taken=True))
+            jobs.enter_context(site.spark.for_rows(wanted.passed))
+            fetched = _fetch(site, plan, strategy, snapshot, wanted, settings, held)
+        if isinstance(fetched, Streamed):
+            header = _keep_streamed(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn)
+        elif isinstance(fetched, two_phase.Moved):
+            hooks.reach("after_fetch")
+            header = _compare_moved(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn)
+        else:
+            hooks.reach("after_fetch")
+            header = _compare(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn, moves or {})
+    dirty, seconds = (*wanted.kept, *wanted.parents), time.monotonic() - started
+    # where all was read anew, the ranges of before say nothing of how much that was
+    rows = int(held.row.checkpoint["rows"]) if snapshot.anew else sum(r.asked[0] for r in dirty)
+    rows = fetched.rows if isinstance(fetched, Streamed) else rows
+    compared = (0, 0) if audit else (len(turn.due), len(dirty))  # an audit reads all, whatever checksums say
+    cost = Cost(max(wanted.scanned, rows), rows, fetched.size, *compared, seconds, spark=True)
+    return Detection(header, cost, (*held.notes, *((ACCEPTED_SOURCE,) if snapshot.rebase else ())))
+
+
+def _nothing_found(
+    site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, snapshot: Snapshot, turn: Turn, wanted: Look
+) -> None:
+    """Commits the visit of a pass, another meaning that changed no row, leaves that were of no use; or nothing."""
+    if not turn.state and not snapshot.change and not leaf_checksums.is_noted(held, wanted):
+        return
+    fresh = site.checkpoint(plan, settings, snapshot, int(held.row.checkpoint["rows"])) if snapshot.change else {}
+    checkpoint = {**leaf_checksums.quiet(site.files, held, wanted), **fresh, **turn.follow(held, {})}
+    switch(site, settings, held, None, checkpoint, turn.visited(()))
+
+
+def _fetch(
+    site: SparkSite, plan: StreamPlan, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
+) -> Part | two_phase.Moved | Streamed:
+    if wanted.traced and streamed_fetch.is_open(strategy, snapshot, wanted.traced):
+        try:
+            return streamed_fetch.compared(site, plan, strategy, snapshot, wanted.traced, settings, held)
+        except TornRead:  # several changes looked like one of another row, or rows are gone that nothing told of
+            site.progress("the rows that were looked up are not all that changed; more are read")
+    moved = None
+    if not wanted.taken and two_phase.is_worth(strategy, snapshot, wanted, _density(held)):
+        moved = two_phase.fetch(site, strategy, snapshot, wanted, settings, held)
+    if moved:
+        return moved
+    if streamed_fetch.is_open(strategy, snapshot, wanted):
+        return streamed_fetch.compared(site, plan, strategy, snapshot, wanted, settings, held)
+    totals = Totals()
+    kind = PASSING if wanted.in_leaves and not wanted.children else "fetch"
+    fetched = site.fetch(strategy, snapshot, wanted.asked, settings, held, totals, kind)
+    if _is_whole(snapshot):
+        try:
+            check_torn(site.stream, wanted, *totals.read())
+        except TornRead:
+            site.files.discard(fetched)
+            raise
+    return fetched
+
+
+def _density(held: Held) -> float:
+    return float(held.row.checkpoint.get(DENSITY, 0.0))
+
+
+def _is_whole(snapshot: Snapshot) -> bool:
+    """Whether checksums and rows are of one state, so that they can be held against each other."""
+    return snapshot.name is not None and not snapshot.anew
+
+
+def _noted(
+    site: SparkSite,
+    strategy: IdRcs,
+    snapshot: Snapshot,
+    turn: Turn,
+    wanted: Look,
+    held: Held,
+    found: Found,
+    *,
+    by_key: bool,
+) -> dict[str, Any]:
+    """When the last audit was, how densely changes lay, and what leaves add up to: by these the next poll goes."""
+    events, spared = sum(found.counts.values()), by_key and not wanted.leaves
+    may = leaf_checksums.may_be_asked(strategy, snapshot, turn)
+    moves = leaf_checksums.found(site.files, held, wanted, events, spared=spared) if may else {}
+    if turn.state is None:
+        moves |= recent_writes.after(snapshot, held, wanted, events, by_key=by_key)
+    moves |= {name: held.row.checkpoint[name] for name in (AUDITED, DENSITY) if name in held.row.checkpoint}
+    if not snapshot.anew:
+        moves |= page_fallback.spread(strategy, wanted, held, events)
+    if two_phase.is_open(strategy, snapshot, wanted):
+        moves[DENSITY] = round(two_phase.density_of(wanted, events), 4)
+    return moves
+
+
+def _compare(
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: IdRcs,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    fetched: Part,
+    wanted: Look,
+    turn: Turn,
+    moves: Mapping[str, Any],
+) -> BatchHeader | None:
+    """Compares stage and replica, stages the batch and commits; the source is not asked again."""
+    try:
+        step = _compare_stage(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn, moves)
+    except BaseException:
+        site.files.discard(fetched)
+        raise
+    try:  # from here on what was fetched may be the replica's, whether or not the commit's answer comes
+        switch(site, settings, held, *step)
+    finally:
+        site.files.discard(fetched, unless=step[3] is not None and step[3].segment == fetched)
+    return step[0]
+
+
+def _compare_stage(
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: IdRcs,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    fetched: Part,
+    wanted: Look,
+    turn: Turn,
+    moves: Mapping[str, Any],
+) -> tuple[BatchHeader | None, dict[str, Any], list[StoredRange], Taken | None]:
+    """What `switch` commits: batch, checkpoint, ranges that stay where they are, those that do not."""
+    site.progress(f"comparing {len(wanted.asked):,} ranges with the replica")
+    stage = diff.gathered(site.stage(strategy, fetched, settings), wanted.rows)
+    site.check_values(stage, plan, settings)
+    read = _counted(site, strategy, snapshot, wanted, stage)
+    changes = _differences(site, plan, strategy, held, snapshot, stage, wanted)
+    changes = changes if strategy.deletes else changes.where("op <> 'd'")
+    found = write_batch(site, plan, settings, held, changes, wanted.rows, turn.state)
+    header, checkpoint = _staged(
+        site, plan, strategy, settings, held, snapshot, found, wanted, turn, moves, by_key=False
+    )
+    stay = [] if wanted.taken else [read[r.range_id] for r in wanted.kept]
+    left = [read[r.range_id] for r in (wanted.asked if wanted.taken else wanted.children)]
+    taken = None
+    if left:
+        held_in = sum(r.asked[0] for r in read.values())
+        segment = site.kept(strategy, fetched, stage, held)
+        taken = Taken(segment, held_in, turn.seen(left), wanted.parents, alone=not stay)
+    visited = turn.visited(stay, (*wanted.parents, *left))
+    return header, checkpoint, list(visited), taken
+
+
+def _keep_streamed(
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: IdRcs,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    streamed: Streamed,
+    wanted: Look,
+    turn: Turn,
+) -> BatchHeader | None:
+    """Commits what was compared already; of the ranges the source said what all of each is."""
+    header, checkpoint = _staged(
+        site, plan, strategy, settings, held, snapshot, streamed.found, wanted, turn, {}, by_key=streamed.by_key
+    )
+    switch(site, settings, held, header, checkpoint, turn.visited(wanted.kept))
+    return header
+
+
+def _staged(
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: IdRcs,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    found: Found,
+    wanted: Look,
+    turn: Turn,
+    moves: Mapping[str, Any],
+    *,
+    by_key: bool,
+) -> tuple[BatchHeader | None, dict[str, Any]]:
+    """Header and checkpoint of a batch that is written, of rows that were looked up by key or not."""
+    noted = _noted(site, strategy, snapshot, turn, wanted, held, found, by_key=by_key)
+    moves = {**noted, **turn.found(site, plan, held, found), **moves}
+    header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
+    hooks.reach("after_stage")
+    rows = int(held.row.checkpoint["rows"]) + found.net
+    return header, {**site.checkpoint(plan, settings, snapshot, rows), **moves}
+
+
+def _is_taken(site: SparkSite, strategy: IdRcs, turn: Turn, wanted: Look) -> bool:
+    """Whether what is fetched of `wanted` is to become the segment of its ranges: it holds all rows that they have."""
+    if strategy.cut.paged:  # a layer on other ranges would not know of rows that only moved
+        return True
+    if wanted.in_leaves or wanted.traced or strategy.keeps != "rows" or not strategy.deletes:
+        return False
+    moved = {r.range_id for r in (*wanted.asked, *wanted.parents)}
+    with site.reading() as conn:
+        segments = site.store.segments(conn, site.stream)
+    return compaction.may_take(segments, [r for r in turn.known if r.range_id not in moved], wanted.asked)
+
+
+def _differences(
+    site: SparkSite, plan: StreamPlan, strategy: IdRcs, held: Held, snapshot: Snapshot, stage: DataFrame, wanted: Look
+) -> DataFrame:
+    """What the replica's rows, perhaps of other columns, and the stage differ in (protocol.md 16).
+
+    Rows whose old digest is another one now differ, and of those without columns that are captured no more, only where
+    a value does that is still captured. Where there is no old digest, values are compared, and say so by their reason.
+    """
+    before = plan_before(held.row.checkpoint, plan) if snapshot.change.columns else plan
+    kept = [c for c in before.captured if strategy.keeps == "rows" or c in before.key]
+    with site.reading() as conn:
+        old = site.replica.rows(conn, before, kept, wanted.old)
+    if not snapshot.change.columns:
+        found = diff.differences(old, stage, plan, by_value=snapshot.by_value)
+    else:
+        both = [i for i, c in enumerate(plan.captured) if c.name in {b.name for b in before.captured}]
+        if strategy.keeps == "rows":
+            old = diff.aligned(old, before, plan, stage)
+        by_value = snapshot.by_value or plan.counted or bool(snapshot.change.dropped and strategy.keeps == "rows")
+        found = diff.differences(old, stage, plan, by_value=by_value, both=both)
+    return found.withColumn("reason", F.lit(AUDIT)) if snapshot.by_value else found
+
+
+def _counted(
+    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, stage: DataFrame
+) -> dict[int, StoredRange]:
+    """Counts and checksums of the rows that were read; the source's own, where all of its state is one."""
+    if _is_whole(snapshot) and not wanted.is_cut:
+        return {r.range_id: r for r in (*wanted.kept, *wanted.joined)}
+    counted = filled(site.stream, wanted.asked, diff.sums(stage, strategy.summed))
+    # of a range of which some leaves were read, the source said what all of it is
+    return {r.range_id: one if one.only else r for one, r in zip(wanted.asked, counted, strict=True)}
+
+
+def _compare_moved(
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: IdRcs,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    moved: two_phase.Moved,
+    wanted: Look,
+    turn: Turn,
+) -> BatchHeader | None:
+    """As `_compare`, of the rows that moved; ranges grow by what the batch adds to them."""
+    with site.spark.for_rows(moved.about):
+        stage, old = two_phase.frames(site, strategy, moved, settings)
+        site.check_values(stage, plan, settings)
+        changes = diff.differences(old, stage, plan, by_value=False).persist()
+        try:
+            header, found, grown = stage_changes(site, plan, settings, held, snapshot, changes, moved.about, turn.state)
+            noted = _noted(site, strategy, snapshot, turn, wanted, held, found, by_key=False)
+            moves = {**turn.found(site, plan, held, found), **noted}
+        finally:
+            changes.unpersist()
+            site.files.discard(*moved.old, moved.rows)
+    rows = int(held.row.checkpoint["rows"]) + found.net
+    checkpoint = {**site.checkpoint(plan, settings, snapshot, rows), **moves}
+    switch(site, settings, held, header, checkpoint, turn.visited(diff.grown(wanted.old, grown)))
+    return header

@@ -1,0 +1,113 @@
+"""Compare a lake replica with its source in full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from qbcd.errors import SourceChanged, StateConflict
+from qbcd.model import StreamPlan
+from qbcd.sites.lake import audit, diff
+from qbcd.sites.lake.snapshot import Snapshot
+from qbcd.sites.values import LISTED, Difference, Differences, Held, Settings
+from qbcd.state import StoredRange
+from qbcd.strategies import RemoteTs
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from qbcd.sites.lake.site import SparkSite
+
+
+def verify(site: SparkSite, plan: StreamPlan, held: Held) -> Differences:
+    """Compares every range with the replica's own rows, and the rows of those that differ.
+
+    Where every statement sees a state of its own, what differs is read again, and must differ then too (protocol.md
+    19): the lease keeps the replica as it is, while rows may have moved between the reads of two ranges. Rows past a
+    watermark are pending, and no differences.
+
+    Raises:
+        StateConflict: Another process went on with the stream meanwhile: this one was paused beyond its lease.
+    """
+    try:
+        found = _compared(site, plan, held)
+    except Exception as error:  # what it looked for may have gone with that
+        _refuse_moved(site, held, error)
+        raise
+    _refuse_moved(site, held)
+    return found
+
+
+def _refuse_moved(site: SparkSite, held: Held, error: Exception | None = None) -> None:
+    with site.reading() as conn:
+        row = site.store.read(conn, site.stream)
+    if row is None or (row.version, row.fencing_token) != (held.row.version, held.row.fencing_token):
+        raise StateConflict(
+            "another process has gone on with the stream while it was compared",
+            stream=site.stream,
+            remedy="verify it again",
+        ) from error
+
+
+def _compared(site: SparkSite, plan: StreamPlan, held: Held) -> Differences:
+    strategy = site.strategy(plan)
+    settings = Settings(sinks=(), requested={})
+    with site.reading() as conn:
+        known = site.store.ranges(conn, site.stream)
+    with ExitStack() as stages, site.remembered(plan, held, settings) as snapshot:
+        if snapshot.rebase:
+            raise SourceChanged(
+                "the server, or the way in which digests are computed, changed since the last poll",
+                stream=site.stream,
+                remedy=f"qbcd run {site.stream} --once compares every row by its values; verify it then",
+            )
+
+        def differing(asked: Sequence[StoredRange]) -> DataFrame:
+            fetched = site.fetch(strategy, snapshot, asked, settings, held)
+            stages.callback(site.files.discard, fetched)
+            with site.reading() as conn:
+                old = site.replica.rows(conn, plan, strategy.kept, asked)
+            differ = diff.differences(old, site.stage(strategy, fetched, settings), plan, by_value=False)
+            return differ if strategy.deletes else differ.where("op <> 'd'")
+
+        site.check_key(snapshot.session, plan)
+        dirty = audit.suspects(site, plan, strategy, snapshot, known, settings)
+        if isinstance(strategy, RemoteTs):
+            found = _before_the_mark(site, plan, strategy, settings, held, snapshot, dirty, stages)
+            return _listed(found, len(plan.key)) if found is not None else Differences()
+        found = differing(dirty) if dirty else None
+        if found is not None and snapshot.name is None:
+            ids = {r["range_id"] for r in found.select("range_id").distinct().collect()}
+            dirty = [r for r in dirty if r.range_id in ids]
+            found = differing(dirty).join(found.select("key_id"), "key_id", "left_semi") if dirty else None
+        shown = plan.captured if plan.counted else plan.key
+        return _listed(found, len(shown)) if found is not None else Differences()
+
+
+def _before_the_mark(
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: RemoteTs,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    dirty: Sequence[StoredRange],
+    stages: ExitStack,
+) -> DataFrame | None:
+    """What an audit would repair."""
+    before = strategy.stamp.window(None, held.row.checkpoint["mark"]["at"])
+    if not dirty or before is None:
+        return None
+    fetched = audit.fetch(site, strategy, snapshot, dirty, settings, held, before)
+    stages.callback(site.files.discard, fetched)
+    with site.reading() as conn:
+        old = site.replica.rows(conn, plan, strategy.kept, dirty)
+    return audit.differing(old, audit.stage_of(site, strategy, fetched, settings), plan)
+
+
+def _listed(changes: DataFrame, key: int) -> Differences:
+    """The first of `changes`, by the first `key` columns."""
+    keys = [f"CAST(COALESCE(a_{i}, b_{i}) AS STRING) AS k{i}" for i in range(key)]
+    rows = changes.selectExpr("op", *keys).limit(LISTED + 1).collect()
+    return Differences(Difference(r["op"], ", ".join(str(v) for v in r[1:])) for r in rows)

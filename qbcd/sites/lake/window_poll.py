@@ -1,0 +1,170 @@
+"""Polls of TS whose replica is under Spark: the rows of a window, and a sweep for deletes where that is due.
+
+    look at the clock and at open transactions -> fetch the window -> compare with the replica -> sweep
+
+The source is only read. A range's checksum is the sum over the keys that the replica has in it, so that a sweep fetches
+keys of ranges that moved, and none of the others (architecture rule 2, protocol.md 14).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from qbcd import hooks
+from qbcd.catalog.capture_change import change_of
+from qbcd.catalog.drift import check_server
+from qbcd.model import BatchHeader, Cost, StreamPlan
+from qbcd.ranges import schedule
+from qbcd.sites import checkpoint as checkpoints
+from qbcd.sites import source_changes
+from qbcd.sites.lake import audit, diff, table_poll
+from qbcd.sites.lake.commit import stage_changes, switch
+from qbcd.sites.lake.delete_sweep import sweep
+from qbcd.sites.lake.replica.files import Part
+from qbcd.sites.lake.replica.replica import travels_of
+from qbcd.sites.lake.replica.schema import row_fields
+from qbcd.sites.lake.snapshot import Snapshot
+from qbcd.sites.lake.stage import frame
+from qbcd.sites.values import Detection, Held, Settings
+from qbcd.sites.watermark import ANEW, ahead_of, look_ahead
+from qbcd.state import StoredRange
+from qbcd.strategies import IdRcs, RemoteTs
+from qbcd.watermark import Window
+
+if TYPE_CHECKING:
+    from qbcd.sites.lake.site import SparkSite
+
+SHOWN = (("shown", "int"),)
+ROW_BYTES = 20  # of a fetched row, at least
+
+
+def first_mark(site: SparkSite, strategy: IdRcs) -> dict[str, Any]:
+    """What the checkpoint of a baseline that begins now says of time-stamps; nothing without one."""
+    if not isinstance(strategy, RemoteTs):
+        return {}
+    mark = look_ahead(site.source, strategy.stamp, None)
+    mark.pop("remark", None)
+    hooks.reach("after_horizon")
+    with site.reading() as conn:
+        return {"mark": mark, "swept": site.store.now(conn)}
+
+
+def poll(site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settings, held: Held) -> Iterator[Detection]:
+    """Reads the window, and sweeps where that is due; all rows are compared where their meaning is another one."""
+    remade = source_changes.is_remade(held.row.checkpoint, plan)
+    elsewhere = _changed_server(site, settings, held) or (remade and strategy.stamp.kind == "counter")
+    afresh = elsewhere or remade or bool(change_of(held.row.checkpoint, plan))
+    ahead = ahead_of(site, held, strategy.stamp, None if elsewhere else held.row.checkpoint["mark"])
+    hooks.reach("after_horizon")
+    remark, anew = ahead.pop("remark", ""), ahead.pop(ANEW, False)
+    since = None if anew else held.row.checkpoint["mark"]["at"]
+    if afresh:
+        kept = {n: held.row.checkpoint[n] for n in ("swept", checkpoints.AUDITED) if n in held.row.checkpoint}
+        found = table_poll.poll(site, plan, strategy, settings, held, {**kept, "mark": ahead})
+        yield replace(found, remarks=(source_changes.remark(plan),)) if remade else found
+        return
+    found = _window(site, plan, strategy, settings, held, ahead, since)
+    yield replace(found, remarks=(remark,) if remark else ())
+    every = plan.option("deletes")
+    if isinstance(every, timedelta) and not site.stopping():
+        with site.reading() as conn:
+            now = site.store.now(conn)
+        if schedule.is_due(float(held.row.checkpoint["swept"]), every, now):
+            yield sweep(site, plan, strategy, settings, held, now)
+    if began := checkpoints.due(site, settings, held):
+        yield audit.audit(site, plan, strategy, settings, held, began)
+
+
+def _changed_server(site: SparkSite, settings: Settings, held: Held) -> bool:
+    accept = settings.accept_source
+    with site.source.read(site.stream) as session:
+        return check_server(site.source, session, site.stream, held.row.checkpoint, accept=accept)[1]
+
+
+def _window(
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: RemoteTs,
+    settings: Settings,
+    held: Held,
+    ahead: dict[str, Any],
+    since: str | None,
+) -> Detection:
+    """The one step that reads the window; where nothing lies in it, only the watermark moves, without Spark."""
+    started, mark = time.monotonic(), held.row.checkpoint["mark"]
+    with site.reading() as conn:
+        known = site.store.ranges(conn, site.stream)
+    with site.remembered(plan, held, settings) as snapshot:
+        plan = plan.on(snapshot.table)
+        site.check_key(snapshot.session, plan)
+        window = strategy.stamp.window(since, ahead["at"])
+        rows = bool(window and snapshot.session.rows(strategy.stamp.any_row(window)))
+        fetched = _fetch(site, strategy, snapshot, known, window, settings, held) if window and rows else None
+    hooks.reach("after_fetch")
+    if fetched is None:
+        if ahead != mark:
+            switch(site, settings, held, None, {**held.row.checkpoint, "mark": ahead})
+        return Detection(None, Cost(seconds=time.monotonic() - started))
+    try:
+        with site.spark.for_rows(fetched.size // ROW_BYTES):
+            header, read = _compare(site, plan, strategy, settings, held, snapshot, fetched, known, ahead)
+    finally:
+        site.files.discard(fetched)
+    cost = Cost(read, read, fetched.size, seconds=time.monotonic() - started, spark=True)
+    return Detection(header, cost, tuple(held.notes))
+
+
+def _fetch(
+    site: SparkSite,
+    strategy: RemoteTs,
+    snapshot: Snapshot,
+    known: list[StoredRange],
+    window: Window,
+    settings: Settings,
+    held: Held,
+) -> Part:
+    site.progress("fetching the rows of the window")
+    query = strategy.window_images(known, window, typed=settings.typed)
+    rows = frame(site.source, site.spark.get(), site.stream, snapshot, [query])
+    return site.files.write(rows, _fields(strategy, settings), "fetch", held, source=site.source)
+
+
+def _fields(strategy: RemoteTs, settings: Settings) -> list[tuple[str, str]]:
+    return row_fields(travels_of(strategy.plan), typed=settings.typed, extra=(*strategy.extra, *SHOWN))
+
+
+def _compare(
+    site: SparkSite,
+    plan: StreamPlan,
+    strategy: RemoteTs,
+    settings: Settings,
+    held: Held,
+    snapshot: Snapshot,
+    fetched: Part,
+    known: list[StoredRange],
+    ahead: dict[str, Any],
+) -> tuple[BatchHeader | None, int]:
+    """Compares the window with the replica's rows of the same keys and commits; also gives the rows that were read."""
+    stage = site.files.read(site.spark.get(), _fields(strategy, settings), fetched)
+    site.check_values(stage, plan, settings)
+    touched = diff.sums(stage, "key_digest")
+    if not touched:  # what stood in the window has left it since it was looked for
+        switch(site, settings, held, None, {**held.row.checkpoint, "mark": ahead})
+        return None, 0
+    asked = [r for r in known if r.range_id in touched]
+    with site.reading() as conn:
+        old = site.replica.rows(conn, plan, strategy.kept, asked)
+    read = sum(n for n, _ in touched.values())
+    changes = diff.window_differences(old, stage, plan, read).persist()
+    try:
+        header, found, moves = stage_changes(site, plan, settings, held, snapshot, changes, read)
+    finally:
+        changes.unpersist()
+    rows = int(held.row.checkpoint["rows"]) + found.net
+    checkpoint = {**held.row.checkpoint, **site.checkpoint(plan, settings, snapshot, rows), "mark": ahead}
+    switch(site, settings, held, header, checkpoint, diff.grown(asked, moves))
+    return header, read

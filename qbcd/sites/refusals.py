@@ -1,0 +1,44 @@
+"""Errors that several polls raise: unsafe keys, values that no typed sink takes, streams without a baseline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qbcd.errors import QbcdError, Refused, UnsafeKey, UnsupportedType
+from qbcd.model import StreamPlan
+
+if TYPE_CHECKING:
+    from qbcd.sites.values import Settings
+
+
+def untravelled_error(plan: StreamPlan, settings: Settings, positions: list[int]) -> QbcdError:
+    """The refusal of a poll whose values no typed sink can take, nor one that may come back."""
+    column = plan.captured[positions[0]].name
+    if settings.typed_for and not set(settings.typed_for) & set(settings.sinks):
+        away = settings.typed_for[0]
+        return UnsupportedType(
+            f"column {column!r} holds a value that a typed sink cannot hold, and sink {away}, which is configured no "
+            "more, is or may be one and can come back",
+            stream=plan.stream,
+            remedy=f"qbcd retire {plan.stream} {away}",
+        )
+    return UnsupportedType(
+        f"column {column!r} holds a value that a typed sink cannot hold (infinite or far dates, NaN in a decimal, "
+        "arrays that are not one-dimensional)",
+        stream=plan.stream,
+        remedy=f"set  types: {{{column}: text}}  for this table, then qbcd reset {plan.stream}",
+    )
+
+
+def key_error(plan: StreamPlan) -> UnsafeKey:
+    """The refusal of a key that does not identify rows."""
+    return UnsafeKey(
+        f"key ({', '.join(c.name for c in plan.key)}) has duplicate or NULL values in {plan.table.label}",
+        stream=plan.stream,
+        remedy="choose a key that is unique and never NULL, or mend the rows",
+    )
+
+
+def not_prepared(stream: str) -> Refused:
+    """The refusal of what needs a baseline."""
+    return Refused("is not prepared", stream=stream, remedy=f"qbcd prepare {stream}")

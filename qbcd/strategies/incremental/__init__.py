@@ -1,0 +1,1 @@
+"""Variant `delta` of VBD: the rows of a query that changed tables can affect."""

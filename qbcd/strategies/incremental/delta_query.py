@@ -1,0 +1,177 @@
+"""A query relaxed: what rows of it may have been touched by changed rows of one mention of a base table.
+
+The rows are told by what single rows of the base tables decide; what aggregates, HAVING and other mentions' subqueries
+decide is let go, so that more rows come than changed, never less (reference C27). With D the old and D' the new state,
+let a relaxation "find" rows of a relation. For every relation E of the query, each row that is in one of E(D) and E(D')
+only is found by the relaxation for some mention, evaluated in D or in D':
+
+* A row of a join, present in one state only, has a changed row of the base in it, and is found in that very state.
+* A row whose outer join found no partner appears when the last partner goes. It is found as a *crossed* arm: where the
+  changed partner stood, in the other state. Joins over a crossed arm take no partner for certain: beside each row with
+  partners stands one without. That goes for the joins within derived tables that stand beside it too. (Several rows may
+  lose their NULLs at once. The first of them, in the order in which relations are read, is what is found; nothing
+  before it has changed, and whatever comes after it may be what it was.)
+* A row whose subquery (EXISTS, IN, a scalar one) has changed is found where the changed inner row stands beside it.
+* A group, or a DISTINCT row, changes only where a row of it does, and its key is that row's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from sqlglot import exp
+
+from qbcd.queries.syntax_tree import Tree, conjuncts, expressions, nested, operand, selects
+from qbcd.queries.unsupported import is_total
+from qbcd.strategies.incremental.determinism import Unknown, decided, holds, known_columns, united
+from qbcd.strategies.incremental.join_deltas import Chain, rejects
+
+Extra = Callable[[exp.Select], list[Tree]]
+ONE = "qbcd_one"
+
+
+class State(Protocol):
+    """Where the base tables' rows stand: in the tables themselves, or as they were last seen.
+
+    Attributes:
+        exact: They are all that stood there and nothing else, with every column.
+    """
+
+    exact: bool
+
+    def relation(self, alias: str, *, changed: bool) -> Tree:
+        """The mention `alias` as an item of FROM under that alias: all its rows, or the changed ones alone."""
+
+
+class Relaxed:
+    """Relaxations of one query in one state.
+
+    Args:
+        unknown: As :func:`unknown_columns` gives it.
+        state: Where its base tables' rows stand.
+        lean: Joins that only look a row up are left out, which may find more.
+        exact: What the state says of itself may be relied on.
+    """
+
+    def __init__(self, unknown: Unknown, state: State, *, lean: bool = False, exact: bool = True) -> None:
+        self._unknown = unknown
+        self._state = state
+        self._exact = exact and state.exact
+        self.lean = lean
+
+    def query(
+        self, query: Tree, target: str | None, positions: Sequence[int] | None = None, extra: Extra | None = None
+    ) -> list[exp.Select]:
+        """SELECTs that together hold every row of `query` that a changed row of `target` may have touched.
+
+        Args:
+            query: What is relaxed.
+            target: A mention of a base table within; None for all rows.
+            positions: Of the columns that are wanted; by default all that single rows decide.
+            extra: Further conditions on the rows of each arm of it.
+        """
+        positions, found = self._known(query) if positions is None else positions, []
+        for select in selects(query):
+            if target is None or holds(select, target):
+                shown = _shown(select, query, positions)
+                found += self._select(select, target, shown, extra(select) if extra else [])
+        return found
+
+    def _known(self, query: Tree) -> list[int]:
+        return [n for n, known in enumerate(known_columns(query, self._unknown)) if known]
+
+    def _rowless(self, part: Tree, query: Tree) -> Tree:
+        """A set operation as it stands, without rows: by all its arms together its columns have their types."""
+        if isinstance(part, exp.Subquery):
+            return self._rowless(part.this, query)
+        if not isinstance(part, exp.SetOperation):
+            return self._select(part, None, _shown(part, query, self._known(query)), [])[0].where(exp.false())
+        left, right = (self._rowless(side, query) for side in (part.this, part.expression))
+        return exp.union(left, exp.Subquery(this=right), distinct=False, copy=False)
+
+    def _select(
+        self, select: exp.Select, target: str | None, shown: list[Tree], conditions: list[Tree]
+    ) -> list[exp.Select]:
+        shown = shown or [exp.alias_(exp.Literal.number(1), ONE, quoted=True)]
+        if target is None and is_total(select):
+            return [exp.select(*shown)]
+        inner = None if target is None else next((q for q in _subqueries(select) if holds(q, target)), None)
+        where = select.args.get("where")
+        kept = self._kept([*conjuncts(where.this if where is not None else None), *conditions])[0]
+        if inner is not None and target is not None:
+            kept.append(self._exists(inner, target))
+        chain = Chain(self, select, None if inner is not None else target, [*shown, *kept])
+        return [arm.built(shown, kept) for arm in chain.arms() if not rejects(kept, arm.empty)]
+
+    def _exists(self, query: exp.Query, target: str) -> Tree:
+        """That a changed inner row stands beside the outer one."""
+        test = query.parent
+        extra = self._membership(test) if isinstance(test, exp.In) and test.args.get("query") is query else None
+        return exp.Exists(this=united(self.query(query, target, [], extra)))
+
+    def _membership(self, test: exp.In) -> Extra:
+        """The equality of IN; where it may be NULL and that matters, either side may be NULL too."""
+        left = test.this.expressions if isinstance(test.this, exp.Tuple) else [test.this]
+        positive = isinstance(test.find_ancestor(exp.Where, exp.Query), exp.Where) and _asserted(test)
+
+        def conditions(select: exp.Select) -> list[Tree]:
+            if is_total(select):
+                return []
+            found = []
+            for outer, item in zip(left, select.expressions, strict=True):
+                mine, theirs = operand(outer), operand(item.unalias())
+                equal: Tree = exp.EQ(this=mine, expression=theirs)
+                if not decided(equal, self._unknown):
+                    continue
+                if not positive:
+                    nulls = [exp.Is(this=side.copy(), expression=exp.null()) for side in (mine, theirs)]
+                    equal = exp.paren(exp.or_(equal, *nulls))
+                found.append(equal)
+            return found
+
+        return conditions
+
+    def _kept(self, conditions: Sequence[Tree]) -> tuple[list[Tree], bool]:
+        """Those conditions that single rows decide, and whether that is all of them."""
+        kept = [c for c in conditions if decided(c, self._unknown)]
+        return kept, len(kept) == len(conditions)
+
+    def condition(self, on: Tree | None) -> tuple[Tree | None, bool]:
+        """What is kept of a join's condition, and whether that is all of it."""
+        kept, whole = self._kept(conjuncts(on))
+        return (exp.and_(*(c.copy() for c in kept)) if kept else None), whole
+
+    def relation(self, item: Tree, target: str | None, *, crossed: bool = False) -> Tree:
+        """An item of FROM, relaxed; beside a crossed arm, without partners taken for certain in it."""
+        alias = item.alias_or_name
+        if isinstance(item, exp.Table):
+            return self._state.relation(alias, changed=alias == target)
+        inside = target if target is not None and holds(item, target) else None
+        if crossed and self._exact:
+            return Relaxed(self._unknown, self._state, lean=self.lean, exact=False).relation(item, target)
+        typed = [self._rowless(item, item)] if isinstance(item.this, exp.SetOperation) else []
+        rows = united([*typed, *self.query(item, inside)])
+        return exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+
+    def certain(self, item: Tree) -> bool:
+        """Whether a relation is exactly what it was in its state, so that who finds no partner there has none."""
+        return self._exact and isinstance(item, exp.Table)
+
+
+def _shown(select: exp.Select, query: Tree, positions: Sequence[int]) -> list[Tree]:
+    """Columns of one arm of a query, named as the query's are."""
+    names = [item.alias_or_name for item in selects(query)[0].expressions]
+    return [exp.alias_(select.expressions[n].unalias().copy(), names[n], quoted=True) for n in positions]
+
+
+def _subqueries(select: exp.Select) -> list[exp.Query]:
+    return [query for part in expressions(select) for query in nested(part)]
+
+
+def _asserted(test: exp.In) -> bool:
+    """Whether a condition stands by itself among those that must all hold."""
+    above = test.parent
+    while isinstance(above, (exp.And, exp.Paren)):
+        above = above.parent
+    return isinstance(above, exp.Where)

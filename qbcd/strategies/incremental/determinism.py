@@ -1,0 +1,208 @@
+"""What of a query single rows of its relations decide, and what hangs on more than one.
+
+A group is told by equality, and what equals need not be the same: of texts that ignore case, and of numbers written
+otherwise (1.0, 1.00), it shows one of several. Such a column is *loose*. It is decided up to equality: it may be taken
+as it is, and compared. What else is computed of it hangs on which one was taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from qbcd.connectors.facts import Alike
+from qbcd.queries.syntax_tree import Tree, selects, set_operations
+from qbcd.queries.unsupported import is_total
+
+
+@dataclass(frozen=True)
+class Trait:
+    """What is known of a column.
+
+    Attributes:
+        known: Single rows decide it.
+        loose: They do so up to equality.
+        alike: What equal values of it have in common.
+    """
+
+    known: bool = True
+    loose: bool = False
+    alike: Alike = Alike.SAME
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What is known of the columns of a query's relations.
+
+    Attributes:
+        derived: By alias of a derived table and name.
+        base: Of a column of a base table, by alias and name, what equal values have in common.
+        texts: What equal texts have in common that the query itself makes.
+    """
+
+    derived: Mapping[str, Mapping[str, Trait]] = field(default_factory=dict)
+    base: Callable[[str, str], Alike] = lambda alias, name: Alike.SAME
+    texts: Alike = Alike.SAME
+
+    def of(self, alias: str, name: str) -> Trait:
+        """What is known of a column."""
+        if alias in self.derived:
+            return self.derived[alias].get(name, Trait(known=False))
+        return Trait(alike=self.base(alias, name))
+
+
+BY_OTHERS = (Alike.OWN, Alike.VARIED)  # a comparison may tell equal ones apart
+_COMPARING = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is)
+_OPERANDS = (exp.Column, exp.Literal, exp.Null, exp.Boolean)
+_SAME = frozenset(
+    exp.DataType.Type[name]
+    for name in (
+        "TEXT",
+        "VARCHAR",
+        "SMALLINT",
+        "INT",
+        "BIGINT",
+        "DATE",
+        "DATETIME",
+        "TIMESTAMP",
+        "TIMESTAMPTZ",
+        "TIME",
+        "BOOLEAN",
+        "UUID",
+    )
+)
+_NO_TEXTS = (
+    exp.And,
+    exp.Or,
+    exp.Coalesce,
+    exp.Case,
+    exp.If,
+    exp.Nullif,
+    exp.Greatest,
+    exp.Least,
+    exp.Abs,
+    exp.Mod,
+    exp.Extract,
+    exp.Year,
+    exp.Month,
+    exp.Day,
+    exp.Date,
+)
+_TEXTS = (exp.Lower, exp.Upper, exp.JSONExtractScalar, exp.TimeToStr)  # which are texts, whatever they are made of
+
+
+def decided(node: Tree, unknown: Unknown) -> bool:
+    """Whether one row of each relation decides what `node` is."""
+    if node.find(exp.Query, exp.AggFunc, exp.Window) is not None:
+        return False
+    for column in node.find_all(exp.Column):
+        trait = unknown.of(column.table, column.name)
+        if not trait.known or (trait.loose and not _taken_as_it_is(column, node, trait)):
+            return False
+    return True
+
+
+def known_columns(query: Tree, unknown: Unknown) -> list[bool]:
+    """By position, whether single rows decide a column of `query` in all its arms."""
+    return [trait.known for trait in _traits(query, unknown)]
+
+
+def unknown_columns(tree: Tree, base: Callable[[str, str], Alike] | None = None, texts: Alike = Alike.SAME) -> Unknown:
+    """What is known of the columns of a query's relations."""
+    found: dict[str, Mapping[str, Trait]] = {}
+    unknown = Unknown(found, base, texts) if base is not None else Unknown(found, texts=texts)
+    derived = [node for node in tree.find_all(exp.Subquery, bfs=True) if node.alias]
+    for node in reversed(derived):  # what is further in comes first
+        names = [item.alias_or_name for item in selects(node)[0].expressions]
+        found[node.alias] = dict(zip(names, _traits(node, unknown), strict=True))
+    return unknown
+
+
+def trait_of(select: exp.Select, position: int, unknown: Unknown) -> Trait:
+    """What is known of a column of one SELECT."""
+    item = select.expressions[position].unalias().unnest()
+    known, alike = not is_total(select) and decided(item, unknown), _alike(item, unknown)
+    loose = isinstance(item, exp.Column) and unknown.of(item.table, item.name).loose
+    group = select.args.get("group")
+    rough = [by.unnest() for by in group.expressions if _alike(by, unknown)] if group is not None else []
+    if item in rough or (select.args.get("distinct") and alike):
+        loose = True
+    elif any(part in rough for part in item.walk()):
+        known = False
+    return Trait(known, loose, alike)
+
+
+def _traits(query: Tree, unknown: Unknown) -> list[Trait]:
+    """By position, what is known of a column in all arms."""
+    arms, found = selects(query), []
+    united_as_set = any(made.args.get("distinct") is not False for made in set_operations(query))
+    for n in range(len(arms[0].expressions)):
+        traits = [trait_of(arm, n, unknown) for arm in arms]
+        alike = max(trait.alike for trait in traits)
+        loose = any(trait.loose for trait in traits) or (united_as_set and alike > Alike.SAME)
+        found.append(Trait(all(trait.known for trait in traits), loose, alike))
+    return found
+
+
+def _alike(node: Tree, unknown: Unknown) -> Alike:
+    """What equal values of an expression have in common, as far as that is known."""
+    node = node.unnest()
+    found = [unknown.of(column.table, column.name).alike for column in node.find_all(exp.Column)]
+    alike = max(found, default=Alike.SAME)
+    if unknown.texts > Alike.SAME and _may_be_text(node):
+        return max(alike, unknown.texts)
+    if isinstance(node, _TEXTS) or (isinstance(node, exp.Cast) and _is_plain(node.to)):
+        return alike if alike >= Alike.COLLATED else Alike.SAME
+    if isinstance(node, exp.Cast):
+        return max(alike, Alike.OWN if node.to.this == exp.DataType.Type.USERDEFINED else Alike.EQUAL)
+    if isinstance(node, exp.Collate):
+        return Alike.COLLATED
+    if isinstance(node, exp.Literal) and not node.is_string and not node.is_int:
+        return Alike.EQUAL
+    return max(
+        [alike, *(_alike(part, unknown) for part in node.iter_expressions() if not isinstance(part, exp.Column))]
+    )
+
+
+def _may_be_text(node: Tree) -> bool:
+    """Whether an expression itself, and no part of it, may make a text that it does not take from a column."""
+    if isinstance(node, exp.Literal):
+        return bool(node.is_string)
+    if isinstance(node, (exp.National, exp.Introducer)):
+        return True
+    if isinstance(node, exp.Cast):
+        return not (_is_plain(node.to) and node.to.this not in exp.DataType.TEXT_TYPES)
+    return isinstance(node, (exp.Func, exp.DPipe)) and not isinstance(node, _NO_TEXTS)
+
+
+def _is_plain(to: exp.DataType) -> bool:
+    """Whether equal values of a type are the same."""
+    return to.this in _SAME or (to.this == exp.DataType.Type.DECIMAL and bool(to.expressions))
+
+
+def _taken_as_it_is(column: exp.Column, node: Tree, trait: Trait) -> bool:
+    """Whether an expression is a column itself, or compares it with values as they are."""
+    at: Tree = column
+    while at is not node and isinstance(at.parent, (exp.Paren, exp.Alias)):
+        at = at.parent
+    if at is node:
+        return True
+    operands = [part.unnest() for part in at.parent.iter_expressions()]
+    plain = isinstance(at.parent, _COMPARING) and all(isinstance(part, _OPERANDS) for part in operands)
+    return plain and trait.alike not in BY_OTHERS
+
+
+def holds(node: Tree, alias: str) -> bool:
+    """Whether a mention of a base table is within `node`."""
+    return any(table.alias_or_name == alias for table in node.find_all(exp.Table))
+
+
+def united(arms: Sequence[exp.Select]) -> exp.Query:
+    """The rows of all `arms`."""
+    made: Tree = arms[0]
+    for arm in arms[1:]:
+        made = exp.union(made, arm, distinct=False, copy=False)
+    found: exp.Query = made
+    return found

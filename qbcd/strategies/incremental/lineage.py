@@ -1,0 +1,223 @@
+"""Lineage of a query's base table: what of its rows led to keys of the result when they were seen last.
+
+Of each row it has the key, the columns by which the row is joined, filtered and grouped, and a digest over all of it
+that the query uses and over its time-stamp. What differs from it is changed, and is set down beside it until the step
+ends (reference C27, C28).
+
+The time-stamp is in the digest so that a row that was deleted unseen, and came back as it was, is changed: the result
+may have been computed without it in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from qbcd.connectors.base import Connector, Index
+from qbcd.errors import UnsupportedPrimitive
+from qbcd.model import Column, Statement, StreamPlan, Table
+from qbcd.sql import compile_sql, render
+from qbcd.strategies.base import prefixed, table_name
+from qbcd.strategies.in_source import OwnTable
+from qbcd.strategies.ts import Ts
+
+KINDS = ("lineage", "changed")
+READING = ("lineage_changed", "lineage_gone", "lineage_fill")  # templates that read the base table, and write
+MOST = 16  # base tables of one query
+OWN_COLUMNS = ("qbcd_digest", "qbcd_there")  # beside those of the base table
+
+
+def lineage_tables(schema: str, stream: str) -> list[tuple[str, str]]:
+    """All tables that lineages of a stream can have in `schema`."""
+    numbered = [(schema, table_name(f"{kind}{n}", stream)) for n in range(MOST) for kind in KINDS]
+    return [affected_table(schema, stream), *numbered]
+
+
+def affected_table(schema: str, stream: str) -> tuple[str, str]:
+    """Where a stream's affected keys are set down."""
+    return (schema, table_name("affected", stream))
+
+
+class Lineage:
+    """Statements about one base table.
+
+    Args:
+        connector: The source's dialect and primitives.
+        plan: The stream of the query.
+        schema: qbcd's own schema in the source.
+        number: Which of the query's base tables it is.
+        table: The base table.
+        used: Names of the columns that the query speaks of.
+        kept: Those of them by which old rows lead to keys of the result.
+        options: The strategy's options; ``timestamp`` is the columns of this table's, or None.
+    """
+
+    def __init__(
+        self,
+        connector: Connector,
+        plan: StreamPlan,
+        schema: str,
+        number: int,
+        table: Table,
+        used: Sequence[str],
+        kept: Sequence[str],
+        options: Mapping[str, Any],
+    ) -> None:
+        self.connector, self.table = connector, table
+        self.lineage = (schema, table_name(f"lineage{number}", plan.stream))
+        self.changed = (schema, table_name(f"changed{number}", plan.stream))
+        by_name = {c.name: c for c in table.columns}
+        key = tuple(connector.exact_column(by_name[name]) for name in key_of(table))
+        stamps = tuple(options.get("timestamp") or ())
+        kinds = {connector.mark_kind(by_name[name]) for name in stamps if name in by_name}
+        options = {n: v for n, v in options.items() if n != "zone" or "zoneless" in kinds}
+        names = [n for n in dict.fromkeys((*used, *stamps)) if n in by_name and n not in key_of(table)]
+        beside = [connector.exact_column(by_name[n]) for n in names]
+        self._stored = list(dict.fromkeys((*(c.name for c in key), *kept)))
+        self.plan = StreamPlan(
+            plan.stream, plan.source, table, key, tuple(beside), "", "ts", tuple(sorted(options.items()))
+        )
+        self.marked: Ts | None = Ts(connector, self.plan, schema) if stamps else None
+
+    @property
+    def name(self) -> str:
+        """The base table as users write it."""
+        return f"{self.table.schema}.{self.table.name}"
+
+    def shape(self) -> dict[str, Any]:
+        """What of the base table may not change between polls: its key, and the columns that the query speaks of."""
+        return self.table.shape([c.name for c in self.plan.captured])
+
+    # -- tables ------------------------------------------------------------------------------------------------------
+    def tables(self) -> list[OwnTable]:
+        """Lineage, and what is changed."""
+        columns = {c.name: c for c in self.plan.captured}
+        stored = [(name, self.connector.column_type(columns[name])) for name in self._stored]
+        key, digest = tuple(c.name for c in self.plan.key), (OWN_COLUMNS[0], "bigint")
+        return [
+            OwnTable(self.lineage, (*stored, digest), key, written_over=True),
+            OwnTable(self.changed, (*stored, digest, (OWN_COLUMNS[1], "smallint")), key),
+        ]
+
+    def indexes(self, joined_by: Sequence[str]) -> list[str]:
+        """CREATE INDEX of the lineage on columns that other tables are joined by; repeatable."""
+        own, made = Table(*self.lineage, "table", self.plan.captured, ()), []
+        for number, column in enumerate(name for name in joined_by if name in self._stored):
+            if (column,) != tuple(c.name for c in self.plan.key)[:1]:
+                name = prefixed(f"i{number}_", self.lineage[1], self.connector.identifier_limit)
+                try:
+                    made.append(self.connector.create_index(name, own, [column], []))
+                except UnsupportedPrimitive:
+                    continue  # rows are found without it
+        return made
+
+    def mark_index(self) -> str:
+        """CREATE INDEX that a window of the base table is read by; repeatable."""
+        assert self.marked is not None
+        columns, included = self.marked.index_columns()
+        name = prefixed("ix_", self.lineage[1], self.connector.identifier_limit)
+        return self.connector.create_index(name, self.table, columns, included)
+
+    def has_mark_index(self, indexes: Sequence[Index]) -> bool:
+        """Whether it is among `indexes`, or another one that does as well."""
+        return self.marked is not None and self.marked.has_index(indexes)
+
+    # -- a poll ------------------------------------------------------------------------------------------------------
+    def find(self, since: str | None) -> Statement:
+        """Sets down rows that differ from the lineage; those written since a watermark, or all."""
+        if self.marked is None or since is None:
+            return self._compiled("lineage_changed", {}, windowed=False)
+        return self._compiled("lineage_changed", {"lo": self.marked.bound(since)}, windowed=True)
+
+    def find_gone(self) -> Statement:
+        """Sets down rows of the lineage that stand in the table no more."""
+        return self._compiled("lineage_gone", {})
+
+    def fill(self) -> Statement:
+        """Takes the whole table into the lineage."""
+        return self._compiled("lineage_fill", {})
+
+    def follow(self) -> list[Statement]:
+        """Brings the lineage to what was set down, and forgets that."""
+        steps = ("lineage_delete", "lineage_update", "lineage_insert")
+        return [*(self._compiled(step, {}) for step in steps), self.forget()]
+
+    def empty(self) -> Statement:
+        """Forgets the lineage."""
+        return self._compiled("emptied", {}, emptied=self.lineage)
+
+    def forget(self) -> Statement:
+        """Forgets what was set down."""
+        return self._compiled("emptied", {}, emptied=self.changed)
+
+    def _compiled(self, template: str, params: Mapping[str, Any], **extra: Any) -> Statement:
+        marked = self.marked
+        context: dict[str, Any] = {
+            "table": self.table,
+            "lineage": self.lineage,
+            "changed": self.changed,
+            "key": self.plan.key,
+            "stored": self._stored,
+            **(marked.since() if marked else {"system": False}),
+        }
+        rendered = render(template, **{**context, **extra})
+        return compile_sql(rendered, self.connector, self.plan, params, as_seen=template in READING)
+
+
+class Present:
+    """The base tables as they stand, for a skeleton; changed rows as they were set down."""
+
+    exact = True
+
+    def __init__(self, lineages: Mapping[str, Lineage]) -> None:
+        self._lineages = lineages
+
+    def relation(self, alias: str, *, changed: bool) -> Any:
+        """See :class:`~qbcd.strategies.incremental.delta_query.State`."""
+        lineage = self._lineages[alias]
+        if not changed:
+            return _named((lineage.table.schema, lineage.table.name), alias)
+        there = exp.GT(this=exp.column("qbcd_there", quoted=True), expression=exp.Literal.number(0))
+        return exp.select("*").from_(_named(lineage.changed)).where(there).subquery(_quoted(alias))
+
+
+class Past:
+    """The base tables as they were seen last. Rows deleted unseen may be among them, so that nothing is certain."""
+
+    exact = False
+
+    def __init__(self, lineages: Mapping[str, Lineage]) -> None:
+        self._lineages = lineages
+
+    def relation(self, alias: str, *, changed: bool) -> Any:
+        """See :class:`~qbcd.strategies.incremental.delta_query.State`."""
+        lineage = self._lineages[alias]
+        if not changed:
+            return _named(lineage.lineage, alias)
+        same = [
+            lineage.connector.key_equal(c, exp.column(c.name, "c", quoted=True), exp.column(c.name, "l", quoted=True))
+            for c in lineage.plan.key
+        ]
+        beside = exp.Exists(this=exp.select("1").from_(_named(lineage.changed, "c")).where(*same))
+        return exp.select("*").from_(_named(lineage.lineage, "l")).where(beside).subquery(_quoted(alias))
+
+
+def key_of(table: Table) -> tuple[str, ...]:
+    """The columns that tell a base table's rows apart; none where nothing vouches for any."""
+    return table.row_key
+
+
+def key_columns(table: Table) -> list[Column]:
+    """The same as columns."""
+    return [c for name in key_of(table) for c in table.columns if c.name == name]
+
+
+def _named(name: tuple[str, str], alias: str = "") -> Any:
+    made = exp.Table(this=_quoted(name[1]), db=_quoted(name[0]))
+    return exp.alias_(made, alias, table=True, quoted=True) if alias else made
+
+
+def _quoted(name: str) -> Any:
+    return exp.to_identifier(name, quoted=True)

@@ -1,0 +1,112 @@
+"""A query held to some keys of its result: the condition stands as far inside as it can, where indexes serve it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from sqlglot import exp
+
+from qbcd.queries.syntax_tree import Tree, conjuncts, operand, relations, selects
+from qbcd.queries.unsupported import is_total
+from qbcd.strategies.incremental.comparison_types import Kinds
+from qbcd.strategies.incremental.determinism import BY_OTHERS, Unknown, trait_of
+
+KEYS = "qbcd_k"  # alias of the keys
+Equal = Callable[[str, Tree, Tree], Tree]  # of a key column, by its name, and two values of it
+
+
+def equal(name: str, left: Tree, right: Tree) -> Tree:
+    """By the database's own operator."""
+    return exp.EQ(this=left, expression=right)
+
+
+class Restriction:
+    """Holds queries to the keys in a relation.
+
+    Args:
+        keys: The relation, with columns named as the key's.
+        unknown: Of the query's derived tables.
+        kinds: Of its values.
+        exact: Key columns whose values are equal only where they are the same in every use: what a join by equality
+            hands on. (Two spellings of one case-insensitive text are one key, and not one text.)
+        equal: How a key column is compared, as groups are told apart by it.
+    """
+
+    def __init__(
+        self, keys: Tree, unknown: Unknown, kinds: Kinds, exact: Collection[str], equal: Equal = equal
+    ) -> None:
+        self._keys, self._unknown, self._kinds, self._exact, self._equal = keys, unknown, kinds, exact, equal
+
+    def of(self, tree: exp.Query, key: Sequence[tuple[str, int]]) -> exp.Query:
+        """A copy of a query, held to the keys; `key` names its columns with their positions."""
+        made: Tree = tree.copy()
+        for select in selects(made):
+            self._hold(select, {name: select.expressions[position].unalias() for name, position in key}, self._exact)
+        found: exp.Query = made
+        return found
+
+    def _hold(self, select: exp.Select, by: Mapping[str, Tree], handed: Collection[str]) -> None:
+        """Holds one SELECT, by expressions over its rows; first its derived tables that are joined by equality.
+
+        Of such a table no row matters that leads to another key.
+
+        Args:
+            select: What is held.
+            by: Expressions over its rows by the names of the key columns.
+            handed: Names of those whose values an equality with another kind of value may hand on.
+        """
+        if is_total(select):
+            return
+        for item, optional, equal in _followed(select):
+            names, still = dict[str, str](), list[str]()
+            for name in (name for name in by if name in self._exact):
+                same, other = self._columns(by[name], item.alias, optional, equal)
+                if same or (other and name in handed):
+                    names[name] = (same or other)[0]
+                    still += [name] if same and name in handed else []
+            self._hold_derived(item, names, still)
+        wanted = [self._equal(n, exp.column(n, KEYS, quoted=True), operand(e)) for n, e in by.items()]
+        rows = exp.select("1").from_(exp.alias_(self._keys.copy(), KEYS, table=True, quoted=True))
+        select.where(exp.Exists(this=rows.where(*wanted) if wanted else rows), copy=False)
+
+    def _hold_derived(self, item: exp.Subquery, by: Mapping[str, str], handed: Collection[str]) -> None:
+        names = [e.alias_or_name for e in selects(item)[0].expressions]
+        places = {name: names.index(column) for name, column in by.items()}
+        places = {name: place for name, place in places.items() if not self._kinds.differ(item, place)}
+        for inner in selects(item) if places else ():
+            held = {n: inner.expressions[place].unalias() for n, place in places.items() if self._told(inner, place)}
+            if held:
+                self._hold(inner, held, handed)
+
+    def _told(self, select: exp.Select, position: int) -> bool:
+        """Whether rows that share a column of a SELECT with a key, by equality, are all that make up its rows."""
+        trait = trait_of(select, position, self._unknown)
+        return trait.known and not (trait.loose and trait.alike in BY_OTHERS)
+
+    def _columns(self, mine: Tree, alias: str, optional: bool, equal: Sequence[Tree]) -> tuple[list[str], list[str]]:
+        """Columns of a derived table that equal `mine` wherever its row matters: of its kind, and of another."""
+        found = [mine] if not optional else []
+        for test in equal:
+            sides = (test.this, test.expression)
+            found += [other for one, other in (sides, sides[::-1]) if one == mine]
+        columns = [c for c in found if isinstance(c, exp.Column) and c.table == alias]
+        known = [c for c in columns if self._unknown.of(alias, c.name).known]
+        same = [c.name for c in known if self._kinds.alike(c, mine)]
+        return same, [c.name for c in known if c.name not in same]
+
+
+def _followed(select: exp.Select) -> Iterator[tuple[exp.Subquery, bool, list[Tree]]]:
+    """Derived tables, whether their rows may be missing, and the equalities without which their rows do not matter."""
+    joins = select.args.get("joins") or []
+    if any(join.side in ("RIGHT", "FULL") for join in joins):
+        return
+    where = select.args.get("where")
+    always = conjuncts(where.this if where is not None else None)
+    for join in joins:
+        always += [] if join.side else conjuncts(join.args.get("on"))
+    for number, item in enumerate(relations(select)):
+        if isinstance(item, exp.Subquery):
+            own = joins[number - 1] if number else None
+            optional = own is not None and bool(own.side)
+            more = conjuncts(own.args.get("on")) if own is not None and optional else []
+            yield item, optional, [test for test in (*always, *more) if isinstance(test, exp.EQ)]

@@ -1,0 +1,281 @@
+"""VBD, variant delta (Carnes & Hanson 4): changed rows of base tables tell which keys of the result to compute anew.
+
+A poll sets down which rows of the base tables changed, asks the query's skeleton to which keys of the result they lead,
+now and by what was seen last (the lineage), computes the query for those keys, and compares that with the replica.
+Nothing is computed where no row changed. All of it is one transaction that sees one state of the source: a row that is
+seen in one of its statements is seen in all, so that lineage and replica are of the same state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import cached_property
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+from qbcd.connectors.base import Connector
+from qbcd.errors import MissingPrivilege, Refused
+from qbcd.model import Consistency, Statement, StreamPlan, Table
+from qbcd.queries.syntax_tree import Name, NotIncremental
+from qbcd.sql import compile_sql, render
+from qbcd.strategies.base import Estimate
+from qbcd.strategies.in_source import InSource, OwnTable, Part, Way, sql_name
+from qbcd.strategies.incremental.affected_keys import Skeleton
+from qbcd.strategies.incremental.delta_query import ONE
+from qbcd.strategies.incremental.lineage import OWN_COLUMNS, Lineage, Past, Present, affected_table
+from qbcd.strategies.incremental.query_tables import hidden_table, skeleton_of, stored, unfit_table, view_over
+from qbcd.strategies.mds import Mds
+from qbcd.strategies.vbd import VbdCompare
+
+SHARED = ("zone", "margin", "lag")  # options that a base table's time-stamp has from the stream
+
+
+class _Held(Mds):
+    """Statements about the query held to affected keys."""
+
+    steady = True
+
+
+class VbdDelta(VbdCompare):
+    """Statements of variant delta for one stream."""
+
+    way: Way = "delta"
+    consistency: Consistency = "snapshot"
+    steady = True
+    needs = (
+        "SELECT on what the query reads, tables with keys; best with a time-stamp in each and an index on it; a sight "
+        "of all sessions; a schema of qbcd's own in the source, with room for a copy of the result and for the columns "
+        "of the base tables by which rows are joined, filtered and grouped"
+    )
+
+    def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
+        super().__init__(connector, plan, schema)
+        self.affected = affected_table(schema, plan.stream)
+        self._schema = schema
+        self._stamps = {fold(name): columns for name, columns in plan.option("timestamps") or ()}
+        self.deletes: timedelta | None = plan.option("deletes")
+        if not self.deletes and self._stamps:
+            self.misses = f"{Mds.misses}; deletes in tables with a time-stamp, until they are swept for (`deletes`)"
+
+    @property
+    def label(self) -> str:
+        """With its variant."""
+        return "vbd, variant delta"
+
+    # -- whether it can be -------------------------------------------------------------------------------------------
+    @cached_property
+    def refused(self) -> str:
+        """Why this query cannot be captured so; empty where it can."""
+        if not self.connector.steady_writes:
+            return f"{self.connector.name} shows a transaction that writes another state at each statement"
+        unfit = unfit_table(self.plan.table)
+        if unfit:
+            return unfit
+        word, texts = self.connector.own_word, [self.plan.table.query, self.plan.where]
+        texts += [column.name for table in stored(self.plan.table) for column in table.columns]
+        if word and any(word in text.lower() for text in texts):
+            return f"it reads or names something with {word} in it, with which names of qbcd's own begin"
+        try:
+            used = self.skeleton.prepared.used()
+        except NotIncremental as reason:
+            return f"the query {reason}"
+        own = next((name for names in used.values() for name in names if name in OWN_COLUMNS), "")
+        return f"the query speaks of a column {own}, as one of qbcd's own is called" if own else ""
+
+    def check(self, place: Callable[[str], str] | None = None) -> None:
+        """The query's changes can be told from those of its base tables, whose time-stamps are sound.
+
+        Raises:
+            Refused: They cannot be told.
+            ConfigError: An option does not fit the base tables.
+            MissingPrivilege: The role may read a view, and not what stands behind it.
+        """
+        super().check(place)
+        if self.plan.where and sqlglot.parse_one(self.plan.where, read=self.connector.dialect).find(
+            exp.Query, exp.Exists
+        ):
+            raise Refused(
+                "variant delta does not follow a subquery in `where`",
+                stream=self.plan.stream,
+                where=place("where") if place else "",
+                remedy="write it into the query",
+            )
+        hidden = hidden_table(self.plan.table)
+        if hidden is not None and self.connector.steady_writes:
+            raise MissingPrivilege(
+                f"variant delta reads tables themselves, and the role may not read {hidden.label}, which stands behind "
+                f"view {view_over(self.plan.table, hidden)}",
+                stream=self.plan.stream,
+                where=place("variant") if place else "",
+                remedy=f"{hidden.grant}; or take variant compare or checksum, which read the view alone",
+            )
+        if self.refused:
+            raise Refused(
+                f"variant delta cannot follow the query: {self.refused}",
+                stream=self.plan.stream,
+                where=place("variant") if place else "",
+                remedy="take variant compare or checksum, or let auto choose",
+            )
+        unknown = set(self._stamps) - {fold(lineage.name) for lineage in self.lineages}
+        if unknown:
+            raise Refused(
+                f"timestamps names {min(unknown)}, which is no table that the query reads",
+                stream=self.plan.stream,
+                where=place("timestamps") if place else "",
+                remedy=f"it reads, through views too, {', '.join(lineage.name for lineage in self.lineages)}",
+            )
+        for lineage in self.lineages:
+            if lineage.marked is not None:
+                lineage.marked.check(lambda option: place("timestamps") if place else "")
+
+    # -- what the query says -----------------------------------------------------------------------------------------
+    @cached_property
+    def _tables(self) -> dict[Name, Table]:
+        return {(table.schema, table.name): table for table in stored(self.plan.table)}
+
+    @cached_property
+    def skeleton(self) -> Skeleton:
+        """Which keys changed rows may have touched.
+
+        Raises:
+            NotIncremental: It cannot be told.
+        """
+        return skeleton_of(self.connector, self.plan.table, tuple(c.name for c in self.plan.key))
+
+    @cached_property
+    def lineages(self) -> list[Lineage]:
+        """One for each base table."""
+        if self.refused:
+            return []
+        used, kept = self.skeleton.prepared.used(), self.skeleton.kept
+        shared = {name: self.plan.option(name) for name in SHARED if self.plan.option(name) is not None}
+        return [
+            Lineage(
+                self.connector,
+                self.plan,
+                self._schema,
+                number,
+                self._tables[name],
+                used[name],
+                kept[name],
+                {**shared, "timestamp": self._stamps.get(fold(".".join(name)))},
+            )
+            for number, name in enumerate(self.skeleton.prepared.tables())
+        ]
+
+    # -- tables ------------------------------------------------------------------------------------------------------
+    def tables(self) -> list[OwnTable]:
+        """Replica, outbox, affected keys, lineages."""
+        keys = [(c.name, self.connector.column_type(c)) for c in self.plan.key] or [(ONE, "integer")]
+        own = [OwnTable(self.affected, tuple(keys), ())]
+        return [*super().tables(), *own, *(table for lineage in self.lineages for table in lineage.tables())]
+
+    def indexes(self) -> list[str]:
+        """CREATE INDEX of the lineages; repeatable."""
+        joined = self.skeleton.joined_by()
+        return [made for of in self.lineages for made in of.indexes(joined[of.table.schema, of.table.name])]
+
+    # -- a poll ------------------------------------------------------------------------------------------------------
+    def statistics(self, table: tuple[str, str]) -> str:
+        """What tells the server how many rows a table of qbcd's own has just got."""
+        return self.connector.refresh_statistics(sql_name(self.connector, table))
+
+    def find_affected(self, changed: Sequence[Lineage]) -> Statement:
+        """Sets down the keys that changed rows of some base tables lead to, now and by their lineage."""
+        aliases = {a: of for of in self.lineages for a in self.skeleton.mentions((of.table.schema, of.table.name))}
+        casts = self.connector.casts_arms
+        types = {c.name: c.fact("storage_type") or c.sql_type for c in self.plan.key if casts}
+        arms: list[Any] = [] if casts else self.skeleton.typing()
+        arms += [
+            arm
+            for alias, lineage in aliases.items()
+            if lineage in changed
+            for state in (Present(aliases), Past(aliases))
+            for arm in self.skeleton.affected(alias, state, types)
+        ]
+        made: Any = arms[0]
+        for arm in arms[1:]:
+            made = exp.union(made, arm, distinct=True, copy=False)
+        columns = [exp.to_identifier(name, quoted=True) for name in [c.name for c in self.plan.key] or [ONE]]
+        insert = exp.Insert(this=exp.Schema(this=_table(self.affected), expressions=columns), expression=made)
+        text, counted = self.connector.insert_as_seen(insert, pretty=_may_break(insert))
+        return Statement(text, counted=counted)
+
+    def forget_affected(self) -> Statement:
+        """Forgets affected keys."""
+        return compile_sql(render("emptied", emptied=self.affected), self.connector, None)
+
+    def affected_differences(self, part: Part) -> Statement:
+        """Finds what differs among affected keys."""
+        return self._held()._part("changes", part, held=self.affected)
+
+    def all_differences(self, part: Part, reason: str = "") -> Statement:
+        """As `differences`, each event with a reason."""
+        return self._part("changes", part, reason=reason)
+
+    def affected_nulls(self) -> Statement:
+        """(nulls) affected keys that hold NULL, as a result has them only where its key is no key."""
+        nulls = " OR ".join(f"{self.connector.quote(c.name)} IS NULL" for c in self.plan.key)
+        return Statement(f"SELECT COUNT(*) AS nulls FROM {sql_name(self.connector, self.affected)} WHERE {nulls}")
+
+    def affected_key_problems(self) -> Statement:
+        """(keys_more_than_once, keys_null) among affected keys."""
+        return self._held()._compiled("key_problems")
+
+    def _held(self) -> InSource:
+        """The strategy of the query held to affected keys, over the same replica."""
+        keys = _table(self.affected)
+        exact = [c.name for c in self.plan.key if c.comparison == "typed"]
+        columns = {c.name: c for c in self.plan.key}
+        tree = self.skeleton.restricted(keys, exact, lambda name, k, e: self.connector.key_equal(columns[name], k, e))
+        held = self.connector.planned(tree, first=True).sql(dialect=self.connector.dialect, pretty=_may_break(tree))
+        table = replace(self.plan.table, query=held)
+        return _Held(self.connector, replace(self.plan, table=table), self._schema)
+
+    def estimate(self) -> Estimate:
+        """Windows of the base tables, and what the affected keys' rows take; by an index on each time-stamp."""
+        told = "sum of delta*(S + N + I) of base tables with a time-stamp, N of the others, and the affected keys' rows"
+        pages = sum(of.table.pages if of.marked is None else of.table.pages // 100 for of in self.lineages)
+        return Estimate(pages, -1, told, "nothing")
+
+    def warnings(self) -> list[str]:
+        """What is dearer, or sees less, than it might."""
+        found = []
+        full = [of.name for of in self.lineages if of.marked is None]
+        if full:
+            found.append(f"{', '.join(full)}: no time-stamp, so each poll compares all its rows with their lineage")
+        swept = [of.name for of in self.lineages if of.marked is not None]
+        if swept and not self.deletes:
+            found.append(
+                f"{', '.join(swept)}: a time-stamp cannot show a deleted row, and nothing else looks for it "
+                "(deletes: {every: 1h} sweeps for them)"
+            )
+        return found
+
+
+def _may_break(tree: Any) -> bool:
+    """Whether lines may be broken and indented: a name of two lines would be another one."""
+    return not any("\n" in str(name.this) for name in tree.find_all(exp.Identifier))
+
+
+def _table(name: tuple[str, str]) -> exp.Table:
+    return exp.Table(this=exp.to_identifier(name[1], quoted=True), db=exp.to_identifier(name[0], quoted=True))
+
+
+def why_not_delta(connector: Connector, plan: StreamPlan) -> str:
+    """Why `variant: auto` does not take variant delta for a query; empty where it does.
+
+    It takes it where the user names time-stamps: without any, each poll would compare all rows of all base tables.
+    """
+    if not plan.option("timestamps"):
+        return "no time-stamps are named (timestamps: {schema.table: column})"
+    return VbdDelta(connector, plan, "").refused
+
+
+def fold(name: str) -> str:
+    """A table's name as options name it."""
+    return name.lower()

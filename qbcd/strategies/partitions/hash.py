@@ -1,0 +1,106 @@
+"""Ranges of an even hash of the key (buckets): a scan of the table, whatever its keys are and where its rows stand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from qbcd.connectors.base import Connector
+from qbcd.model import KeyRange, Statement, StreamPlan
+from qbcd.ranges import hash_buckets, partition, row_selection
+from qbcd.ranges.leaves import are_some
+from qbcd.ranges.partition import SMALL
+from qbcd.strategies.partitions.base import SUMS, WHOLE, Cut, Query, Share
+
+Range = TypeVar("Range", bound=KeyRange)
+HASH, DIGEST = "qbcd_hash", "qbcd_digest"  # the relations' columns of the key's hash, and of the row's digest
+UNEVEN = 3  # levels that a bucket may be deeper than its table needs
+
+
+class HashCut(Cut):
+    """Ranges of the key's hash. They halve without asking the source, and one scan answers for all of them.
+
+    A row without a key is told by its digest, which is a hash of it already.
+    """
+
+    hashed = True
+    answers_all = False
+    per_statement = 100_000
+
+    def __init__(self, connector: Connector, plan: StreamPlan, sums_of: str) -> None:
+        super().__init__(connector, plan, sums_of)
+        self._hash = HASH if plan.key else DIGEST
+
+    def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement | None:
+        """How many rows there are, where that is not known."""
+        if within is not None:
+            return None
+        return self.row_count()
+
+    def counted(self, found: Sequence[Any], rows_per_range: int) -> int:
+        """As the source counts them."""
+        return int(found[0].n)
+
+    def ranges(self, found: Sequence[Any], rows_per_range: int, first_id: int, most: int | None) -> list[KeyRange]:
+        """Halves, halves of halves, and so on."""
+        depth = hash_buckets.depth_for(int(found[0].n), rows_per_range)
+        return hash_buckets.divided(min(depth, most.bit_length() - 1) if most else depth, first_id=first_id)
+
+    def parts(
+        self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange, total: int
+    ) -> list[KeyRange]:
+        """Its halves, halves of these, and so on."""
+        # what is still large so deep down are rows of one hash, which no cut would part
+        depth = hash_buckets.depth_of([within]) + hash_buckets.depth_for(within.rows, rows_per_range)
+        depth = min(depth, hash_buckets.depth_for(total, rows_per_range) + UNEVEN, hash_buckets.DEEPEST)
+        if depth <= hash_buckets.depth_of([within]):
+            return [within]
+        return hash_buckets.divided(depth, first_id=first_id, within=within)
+
+    def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
+        """Halves of one bucket."""
+        return hash_buckets.joined(
+            known, lambda rows, others: partition.better_one(rows, others, rows_per_range, small)
+        )
+
+    def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
+        """All of them by one scan."""
+        return self._sums(asked, WHOLE, leaves=leaves)
+
+    def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
+        """One scan: where connections see one snapshot, each reads its part of the storage, else one of them all."""
+        parts = self.parts_of_storage(connections)
+        if len(parts) == 1:
+            return super().passes(known, 1, leaves=leaves)
+        return [[self._sums(known, part, leaves=leaves)] for part in parts]
+
+    def rows(
+        self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
+    ) -> Statement:
+        """All of them by one scan, but for rows that are looked up."""
+        found = row_selection.parted(asked)
+        arms = []
+        if found.whole:
+            relation = self.relation(template, part, leaves=are_some(found.whole), **extra)
+            arms.append(self.connector.bucket_rows(select, relation, self._hash, found.whole))
+        arms += self.looked_up(found, select, template, **extra)
+        return Statement("\nUNION ALL\n".join(arms))
+
+    def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
+        """One scan where readers see one snapshot, each of its part of the storage; else one for each of them.
+
+        Rows that are looked up are asked for by the same statements, by each of them some.
+        """
+        parts = self.parts_of_storage(readers)
+        if len(parts) == 1:
+            return super().shared(query, asked, readers)
+        whole, by_key = ([r for r in asked if row_selection.is_by_key(r) is looked_up] for looked_up in (False, True))
+        shares = [by_key[number::total] for number, total in parts]
+        return [query([*whole, *own], part) for part, own in zip(parts, shares, strict=True) if whole or own]
+
+    def _sums(self, asked: Sequence[KeyRange], part: Share, *, leaves: bool) -> Statement:
+        relation = self.digests(part, leaves=leaves)
+        if leaves:
+            return Statement(self.connector.bucket_leaves(relation, self._hash, asked))
+        return Statement(self.connector.bucket_sums(SUMS, relation, self._hash, asked))

@@ -1,0 +1,95 @@
+"""Ranges of the key itself, found by its index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from qbcd.connectors.base import Connector
+from qbcd.model import KeyRange, Statement, StreamPlan
+from qbcd.ranges import partition, row_selection
+from qbcd.ranges.leaves import are_some
+from qbcd.ranges.partition import SMALL
+from qbcd.strategies.partitions.base import FOLLOWED, SUMS, WHOLE, Cut, Range, Share
+
+
+class KeyCut(Cut):
+    """Ranges of the key, bounds picked and spelled by the source."""
+
+    answers_all = True
+
+    def __init__(self, connector: Connector, plan: StreamPlan, sums_of: str) -> None:
+        super().__init__(connector, plan, sums_of)
+        self.per_statement = connector.ranges_per_statement
+
+    def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement:
+        """The first key of every range but the first."""
+        keys, connector, columns = self.relation("row_keys"), self.connector, self.plan.key
+        if within is not None:
+            # under names of our own: a key column may be called range_id
+            names = [f"t.{connector.quote(c.name)} AS qbcd_{i}" for i, c in enumerate(columns)]
+            keys = f"({connector.per_range(names, keys, columns, [within], aggregate=False)})"
+            columns = tuple(replace(c, name=f"qbcd_{i}") for i, c in enumerate(columns))
+        return Statement(connector.range_bounds(keys, columns, rows_per_range=rows_per_range))
+
+    def counted(self, found: Sequence[Any], rows_per_range: int) -> int:
+        """By the number of ranges."""
+        return (len(found) + 1) * rows_per_range
+
+    def ranges(self, found: Sequence[Any], rows_per_range: int, first_id: int, most: int | None) -> list[KeyRange]:
+        """Between the keys that the source picked, or some of them."""
+        return partition.build(self._keys(partition.thinned(found, most)), first_id=first_id)
+
+    def parts(
+        self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange, total: int
+    ) -> list[KeyRange]:
+        """Between the keys that the source picked."""
+        return partition.build(self._keys(found), first_id=first_id, within=within)
+
+    def _keys(self, found: Sequence[Any]) -> list[tuple[str, ...]]:
+        return [tuple(str(v) for v in row) for row in found]
+
+    def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
+        """Neighbours."""
+        return partition.joined(known, rows_per_range, small)
+
+    def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
+        """Each range by the index of the key."""
+        if leaves:
+            return Statement(self.connector.range_leaves(self.digests(leaves=True), self.plan.key, asked))
+        select = [f"{sql} AS {name}" for name, sql in SUMS.items()]
+        return Statement(self.connector.per_range(select, self.digests(), self.plan.key, asked, aggregate=True))
+
+    def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
+        """Where rows have moved away from the order of their keys, one scan in that of the storage."""
+        key, connector = self.plan.key, self.connector
+        if not self._is_scanned(known) or (leaves and connector.whole_number_bytes(key) is None):
+            return super().passes(known, connections, leaves=leaves)
+        if leaves:  # of parts of the storage each would tell of every leaf
+            relation = self.digests(leaves=True)
+            shares = partition.shares(known, connections)
+            return [[Statement(connector.scanned_leaves(relation, key, own))] for own in shares]
+        parts = self.parts_of_storage(connections)
+        return [[Statement(connector.scanned_sums(SUMS, self.digests(part), key, known))] for part in parts]
+
+    def _is_scanned(self, known: Sequence[KeyRange]) -> bool:
+        """Whether a scan of the table costs less than its index does, of ranges that are all of it."""
+        if any(self.plan.option(name) for name in ("per_poll", "target")):  # asked for some at a time
+            return False
+        follows = self.key_follows()
+        moved = follows is not None and follows < FOLLOWED
+        whole = len(partition.runs(known)) == 1 and known[0].lo is None and known[-1].hi is None
+        return moved and whole and self.is_placed
+
+    def rows(
+        self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
+    ) -> Statement:
+        """Each range by the index of the key, or each row that is looked up."""
+        found = row_selection.parted(asked)
+        arms = []
+        if found.whole:
+            relation = self.relation(template, leaves=are_some(found.whole), **extra)
+            arms.append(self.connector.per_range(select, relation, self.plan.key, found.whole, aggregate=False))
+        arms += self.looked_up(found, select, template, **extra)
+        return Statement("\nUNION ALL\n".join(arms))

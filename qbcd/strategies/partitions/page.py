@@ -1,0 +1,75 @@
+"""Ranges of a table's pages: rows are put together as they stand in the storage, whatever their keys are.
+
+A checksum pass reads the table in its own order, as a plain scan does, and rows that were written one after another lie
+in few ranges, which the hash of a uuid would scatter. What that costs: an update may move a row from one range to
+another, so ranges only mean something for one state of the whole table, of all ranges that differ all rows are read,
+and what was read becomes the replica's part of them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from qbcd.model import KeyRange, Statement
+from qbcd.ranges import partition
+from qbcd.ranges.partition import SMALL
+from qbcd.strategies.partitions.base import SUMS, WHOLE, Cut, Share
+
+Range = TypeVar("Range", bound=KeyRange)
+
+
+class PageCut(Cut):
+    """Ranges of pages, whose bounds are numbers of pages; the last range goes as far as the table does."""
+
+    paged = True
+    answers_all = True
+    per_statement = 100_000
+
+    def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement:
+        """How many pages there are, and for the whole table how many rows."""
+        pages = self.connector.page_count(self.plan.table)
+        if within is not None:
+            return Statement(f"SELECT {pages} AS pages")
+        return Statement(f"SELECT q.n, {pages} AS pages FROM ({self.row_count().sql}) AS q")
+
+    def counted(self, found: Sequence[Any], rows_per_range: int) -> int:
+        """As the source counts them."""
+        return int(found[0].n)
+
+    def ranges(self, found: Sequence[Any], rows_per_range: int, first_id: int, most: int | None) -> list[KeyRange]:
+        """As many pages each."""
+        wanted = -(-int(found[0].n) // rows_per_range)
+        edges = _edges(0, int(found[0].pages), min(wanted, most or wanted))
+        return partition.build(edges, first_id=first_id)
+
+    def parts(
+        self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange, total: int
+    ) -> list[KeyRange]:
+        """As many of its pages each."""
+        low = int(within.lo[0]) if within.lo else 0
+        high = int(within.hi[0]) if within.hi else int(found[0].pages)
+        return partition.build(_edges(low, high, -(-within.rows // rows_per_range)), first_id=first_id, within=within)
+
+    def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
+        """Neighbours."""
+        return partition.joined(known, rows_per_range, small)
+
+    def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
+        """Each range by its pages; there are no leaves."""
+        if leaves:
+            raise ValueError("ranges of pages have no leaves")
+        select = [f"{sql} AS {name}" for name, sql in SUMS.items()]
+        return Statement(self.connector.per_pages(select, self.digests(), asked))
+
+    def rows(
+        self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
+    ) -> Statement:
+        """Each range by its pages."""
+        return Statement(self.connector.per_pages(select, self.relation(template, **extra), asked))
+
+
+def _edges(low: int, high: int, parts: int) -> list[tuple[str, ...]]:
+    """The first pages of all but the first of about `parts` even parts of the pages from `low` to `high`."""
+    steps = (low + (high - low) * i // max(1, parts) for i in range(1, parts))
+    return [(str(page),) for page in dict.fromkeys(steps) if low < page < high]

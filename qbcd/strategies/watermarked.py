@@ -1,0 +1,293 @@
+"""What TS, TDI and ATDI share: a poll reads the rows whose time-stamp lies in a window, and compares them by key.
+
+The restriction is selected as a column and never filters, so that a row that leaves it is seen (architecture rule 7).
+What "time-stamp" may be: a column that grows over the whole table (an instant, a counter), several that stand for their
+coalesce, or the version that the server itself gives each row.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from qbcd.connectors.base import Connector, Index
+from qbcd.errors import ConfigError
+from qbcd.model import Column, Consistency, KeyRange, Statement, StreamPlan
+from qbcd.strategies import costs
+from qbcd.strategies.base import Estimate, table_name
+from qbcd.strategies.by_ranges import Ranged
+from qbcd.strategies.in_source import Part, Way
+from qbcd.watermark import Window, seen_as
+
+SYSTEM = "xmin"
+DELTA = 0.01  # the share of a table that changes between two polls, as the paper has it
+HEIGHT = 3  # of an index, likewise
+BY_INDEX = "(S + N + I)*delta + K"
+MarkKind = Literal["zoned", "zoneless", "counter", "system"]
+
+
+class Stamped(Ranged):
+    """Statements of a strategy with a watermark.
+
+    Attributes:
+        marks: The time-stamp columns, in the order of their coalesce; empty for the server's own versions.
+    """
+
+    way: Way = "window"
+    consistency: Consistency = "statement"
+    flag = ""  # column that says deleted, of strategies that have one
+
+    def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
+        super().__init__(connector, plan, schema)
+        self.names: tuple[str, ...] = tuple(plan.option("timestamp") or ())
+        self.system = self.names == (SYSTEM,) and plan.table.column(SYSTEM) is None
+        found = [] if self.system else [plan.table.column(name) for name in self.names]
+        self.marks: tuple[Column, ...] = tuple(c for c in found if c is not None)
+        self.zone: str | None = plan.option("zone")
+        self.by_ranges = bool(plan.option("deletes"))
+
+    @property
+    def kind(self) -> MarkKind:
+        """What the watermark is; only after `check`."""
+        if self.system:
+            return "system"
+        kinds: dict[str, MarkKind] = {"zoned": "zoned", "zoneless": "zoneless", "counter": "counter"}
+        return kinds[self.connector.mark_kind(self.marks[0])]
+
+    def key_problems(self, within: KeyRange | None = None) -> Statement:
+        """As every strategy's; a row that lies outside of the restriction may have left it, so none may share a key."""
+        beyond = bool(self.plan.where) and self.keeps != "nothing"
+        return self._compiled("key_problems", within=within, beyond=beyond)
+
+    @property
+    def nullable(self) -> bool:
+        """Rows without time-stamp are possible; they are read at each poll."""
+        return bool(self.marks) and all(c.nullable for c in self.marks)
+
+    # -- what cannot be ----------------------------------------------------------------------------------------------
+    def check(self, place: Callable[[str], str] | None = None) -> None:
+        """The time-stamp columns exist, are of one kind that can carry a watermark, and their zone is known.
+
+        Raises:
+            ConfigError: They cannot.
+        """
+        super().check(place)
+        if self.system:
+            return
+        for name in self.names:
+            self._check_mark(name, place)
+        kinds = {self.connector.mark_kind(c) for c in self.marks}
+        if len(kinds) > 1:
+            raise self._wrong(
+                "timestamp",
+                place,
+                f"time-stamps {', '.join(self.names)} are of several kinds",
+                "name columns of one type",
+            )
+        if kinds == {"zoneless"} and self.zone is None:
+            raise self._wrong(
+                "timestamp",
+                place,
+                f"time-stamp {self.names[0]!r} of type {self.marks[0].sql_type} does not say in which zone it was "
+                "written",
+                "add  zone: UTC  to the strategy, or the fixed offset that your application writes:  zone: +02:00",
+            )
+        if kinds != {"zoneless"} and self.zone is not None:
+            raise self._wrong(
+                "zone",
+                place,
+                f"time-stamp {self.names[0]!r} of type {self.marks[0].sql_type} has no zone of its own to name",
+                "remove `zone`",
+            )
+        if self.nullable and self.keeps != "rows":
+            raise self._wrong(
+                "timestamp",
+                place,
+                f"time-stamp {self.names[0]!r} may be NULL, and rows without one would be told anew at each poll",
+                "keep a replica of the rows (replica: source), or add a column that is never NULL: [a, b]",
+            )
+
+    def _check_mark(self, name: str, place: Callable[[str], str] | None) -> None:
+        table = self.plan.table
+        column = table.column(name)
+        if column is None:
+            able = [c.name for c in table.columns if self.connector.mark_kind(c)]
+            raise self._missing("timestamp", place, f'time-stamp column "{name}"', name, able, "stamp")
+        if not self.connector.mark_kind(column):
+            raise self._wrong(
+                "timestamp",
+                place,
+                f"time-stamp column {name!r} of type {column.sql_type} cannot be a watermark",
+                "name a column of instants, or of whole numbers that grow over the whole table",
+            )
+
+    def _missing(
+        self, option: str, place: Callable[[str], str] | None, what: str, name: str, able: Sequence[str], kind: str
+    ) -> ConfigError:
+        """The error for a column that is not there: the nearest that could be meant, else how to add it."""
+        table = self.plan.table
+        near = difflib.get_close_matches(name, able, n=1, cutoff=0.5)
+        ddl = self.connector.missing_column(table, name, kind)
+        remedy = f'did you mean "{near[0]}"?' if near else f"add it: {ddl}; or use id_rcs, which needs SELECT alone"
+        return self._wrong(option, place, f"{what} does not exist in {table.schema}.{table.name}", remedy)
+
+    # -- the index that a window is read by --------------------------------------------------------------------------
+    def index(self) -> str:
+        """CREATE INDEX of it; repeatable."""
+        columns, included = self.index_columns()
+        return self.connector.create_index(table_name("ix", self.plan.stream), self.plan.table, columns, included)
+
+    def index_columns(self) -> tuple[list[str], list[str]]:
+        """Its (leading, included) columns."""
+        return [c.name for c in self.marks[:1]], []
+
+    def has_index(self, indexes: Sequence[Index]) -> bool:
+        """Whether it is among `indexes`, or another one that does as well."""
+        return serves(self, indexes)
+
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
+        """By an index on the time-stamp (S + N + I) delta + K, else a scan, S + delta*N (paper, 3.2.1 and 3.2.2).
+
+        Args:
+            indexes: Those of the table, where they were looked up.
+        """
+        pages, rows = self.plan.table.pages, self.plan.table.rows
+        if self.way == "window" and serves(self, indexes):
+            return self._estimated(BY_INDEX, costs.tdi(pages, pages, pages / 10, DELTA, HEIGHT), DELTA * rows)
+        better = "" if self.system or self.way != "window" else f"; with an index on the time-stamp {BY_INDEX}"
+        return self._estimated(f"S + delta*N{better}", costs.ts(pages, pages, DELTA), rows)
+
+    # -- a poll ------------------------------------------------------------------------------------------------------
+    def look(self, part: Part, window: Window, *, repeats: bool = True, reason: str = "") -> Statement:
+        """Writes what changed among the rows of a window into the outbox.
+
+        Args:
+            part: Where the rows go.
+            window: Of the watermark.
+            repeats: Where only keys are kept, a known row in the window is an update; False tells new ones alone.
+            reason: Of all events; without one those of rows that leave the restriction have theirs.
+        """
+        values = {**part.params, **self._bounds(window)}
+        return self._compiled("changes", values, pairs="window", repeats=repeats, reason=reason, **self._window(window))
+
+    def sweep(self, part: Part, within: KeyRange | None = None, reason: str = "") -> Statement:
+        """Writes rows of the replica whose keys are gone into the outbox: what no time-stamp can show."""
+        return self._part("changes", part, within, pairs="gone", after=[], exits=False, reason=reason)
+
+    def differences(self, part: Part, within: KeyRange | None = None) -> Statement:
+        """The sweep, range by range."""
+        return self.sweep(part, within)
+
+    def window_rows(self, window: Window) -> Statement:
+        """The bare read of a window, without replica: what the index on the time-stamp serves."""
+        return self._compiled("window_rows", self._bounds(window), **self._window(window))
+
+    def window_text(self, window: Window) -> str:
+        """`window_rows` with its bounds as literals, for EXPLAIN."""
+        return in_literals(self.window_rows(window))
+
+    def window(self, since: str | None, until: str | None) -> Window | None:
+        """What a poll between two watermarks reads; None where nothing can lie in it.
+
+        Before a counter has its first watermark, those are the rows without a number; one at most 0 may come with
+        them, and comes again later.
+        """
+        if until is None:
+            return Window(None, "0") if self.nullable else None
+        found = Window(since, until)
+        return None if found.empty and not self.nullable and not self.system else found
+
+    def any_row(self, window: Window) -> Statement:
+        """A row, where something lies in a window."""
+        return self._compiled("window_any", self._bounds(window), **self._window(window))
+
+    def window_images(self, window: Window, *, typed: bool) -> Statement:
+        """The rows of a window as :meth:`IdRcs.images` has them, and whether the restriction holds for them."""
+        context: dict[str, Any] = {
+            **self._window(window),
+            "windowed": True,
+            "hashed": False,
+            "paged": False,
+            "settled": False,
+            "keyed": True,
+            "leaves": False,
+            "was": (),
+            "typed": typed,
+        }
+        return self._compiled("row_images", self._bounds(window), **context)
+
+    def settled_images(self, window: Window, *, typed: bool) -> Statement:
+        """The rows that the restriction holds for, as `window_images` has them, and whether each lies in `window`.
+
+        Rows that are not come whatever the restriction says: nothing can be told of them yet.
+        """
+        context = {
+            **self._window(window),
+            "windowed": False,
+            "settled": True,
+            "hashed": False,
+            "paged": False,
+            "keyed": True,
+            "leaves": False,
+            "was": (),
+        }
+        return self._compiled("row_images", self._bounds(window), **context, typed=typed)
+
+    def greatest(self) -> Statement:
+        """One row (mark): the largest value of a counter, as text."""
+        return self._compiled("greatest_mark")
+
+    def repeated(self) -> Statement:
+        """One row (rows_seen, values_seen, greatest) of a counter: whether it looks like a version of each row."""
+        return self._compiled("mark_values")
+
+    def _window(self, window: Window) -> dict[str, Any]:
+        return {"since": window.lo is not None}
+
+    def _bounds(self, window: Window) -> dict[str, str]:
+        ends: dict[str, str | None] = {"lo": window.lo, "hi": window.hi}
+        if self.system:  # all that is newer than `lo`; without it, what is not newer than `hi`
+            ends["hi" if window.lo is not None else "lo"] = None
+        return {name: self.bound(mark) for name, mark in ends.items() if mark is not None}
+
+    def bound(self, mark: str) -> str:
+        """A watermark as its column has it, in the column's zone and precision."""
+        if self.kind in ("system", "counter"):
+            return mark
+        unit = max(self.connector.mark_unit(c) for c in self.marks)
+        return seen_as(mark, unit=unit, zone=self.zone)
+
+    def since(self) -> dict[str, Any]:
+        """What template ``window_since`` asks of a time-stamp."""
+        return {
+            "marks": [c.name for c in self.marks],
+            "system": self.system,
+            "nullable": self.nullable,
+            "counted": bool(self.marks) and self.kind == "counter",
+        }
+
+    def _context(self) -> dict[str, Any]:
+        restricted = bool(self.plan.where)
+        return {
+            **self.since(),
+            "flag": self.flag,
+            "restricted": restricted,
+            "exits": restricted and self.keeps != "nothing",
+        }
+
+    def _estimated(self, formula: str, pages: float, rows: float) -> Estimate:
+        known = -1 if self.plan.table.rows < 0 else round(rows)
+        return Estimate(math.ceil(pages), known, f"{formula}, delta = 1 %, changes clustered", "nothing")
+
+
+def serves(strategy: Stamped, indexes: Sequence[Index]) -> bool:
+    """Whether some index is in the order of the time-stamp."""
+    first = tuple(c.name for c in strategy.marks[:1])
+    return bool(first) and any(i.ordered and not i.partial and i.columns[:1] == first for i in indexes)
+
+
+def in_literals(statement: Statement) -> str:
+    """A statement's text with its values in it: watermarks, which are qbcd's own digits."""
+    return statement.sql % {name: f"'{value}'" for name, value in statement.params.items()}
