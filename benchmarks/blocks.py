@@ -16,7 +16,7 @@ from benchmarks.explained import Blocks, Told, listening
 from benchmarks.measure import Table
 from benchmarks.places import Place
 from qbcd.api import Project
-from qbcd.strategies import InSource, Stamped, costs
+from qbcd.strategies import InSource, Watermarked, costs
 from qbcd.strategies.outbox import outbox_name
 
 DATABASES = ("postgresql",)
@@ -134,7 +134,7 @@ def _before(place: Place, strategy: InSource, first: str) -> str:
     """What a poll finds in place: the strategy's own index, with the visibility map as it is or brought up to date."""
     if not first:
         return ""
-    assert isinstance(strategy, Stamped)
+    assert isinstance(strategy, Watermarked)
     place.run(strategy.index().replace("%%", "%"))
     if first == "vacuum":
         place.run("VACUUM public.orders")

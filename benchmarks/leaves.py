@@ -85,7 +85,7 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
             for size, known in before.items():
                 time, longer = (f"{seconds[one] / seconds['scan']:.2f}" for one in (str(size), f"leaves {size}"))
                 after, texts = _summed(strategy, ask, known), _leaves(strategy, ask, known)
-                moved_leaves = sum(_rows(leaves.moved(in_leaves[size][i], text)[1]) for i, text in texts.items())
+                moved_leaves = sum(_rows(leaves.diff(in_leaves[size][i], text)[1]) for i, text in texts.items())
                 told = _told(known, after, wide, narrow, moved)
                 sizes = _mb(sum(map(len, texts.values()))), _mb(moved_leaves * wide)
                 table.rows.append((name, f"{size:,}", f"{len(known):,}", time, *told, longer, *sizes))

@@ -20,7 +20,7 @@ from qbcd.orphans import LeftStream, left_streams
 from qbcd.project import Assembly
 from qbcd.run import plan_of, prepare_stream, reset_stream, verify_stream
 from qbcd.sinks import SinkBatch
-from qbcd.sites import Differences, Step
+from qbcd.sites import Differences, ExplainedStatement
 from qbcd.status import StreamStatus, latest_events, stream_status
 from qbcd.strategies import Estimate
 from qbcd.stream import Report
@@ -145,7 +145,7 @@ class StreamHandle:
             stream = self._project.work(self.name)
             return plan_of(stream, stream.site.row())[0]
 
-    def explain(self) -> list[Step]:
+    def explain(self) -> list[ExplainedStatement]:
         """The statements of a poll; runs none."""
         with self._project.looking():
             stream = self._project.work(self.name)

@@ -11,7 +11,7 @@ from qbcd import hooks
 from qbcd.errors import ConfigError, DeliveryError, LeaseHeld, QbcdError, StateConflict
 from qbcd.model import BatchHeader
 from qbcd.sinks import Sink, SinkBatch
-from qbcd.sites import Held, Site
+from qbcd.sites import LeasedStream, Site
 from qbcd.spark.jdbc import explained, spark_failure
 from qbcd.state import Acknowledged, StreamRow
 from qbcd.stream import Report, Stream
@@ -28,7 +28,7 @@ def enroll(stream: Stream, row: StreamRow) -> None:
             stream.project.enroll(stream.name, name, row.epoch, row.last_batch_seq)
 
 
-def deliver(stream: Stream, held: Held, report: Report) -> None:
+def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
     """Publishes sealed batches, oldest first, to each sink that lacks them; failures stay with their sink."""
     acks = stream.project.acknowledged(stream.name)
     for name, sink in stream.sinks.items():
@@ -67,7 +67,7 @@ def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -
     return waiting
 
 
-def _publish(stream: Stream, held: Held, sink: Sink, name: str, header: BatchHeader) -> None:
+def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: BatchHeader) -> None:
     """Writes and acknowledges one batch; between the two a crash leads to the same write again."""
     held.keeper.check()
     hooks.reach("before_publish")

@@ -18,12 +18,12 @@ def one_message(stream: Stream) -> Iterator[None]:
     except QbcdError:
         raise
     except Exception as error:
-        told = of(error, stream)
+        told = explain(error, stream)
         told.stream = stream.name
         raise told from error
 
 
-def of(error: Exception, stream: Stream) -> QbcdError:
+def explain(error: Exception, stream: Stream) -> QbcdError:
     """What to say of an error that is not qbcd's own."""
     died = stream.site.spark.failure() if is_of_java(error) else None
     if died is not None:

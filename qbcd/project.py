@@ -18,7 +18,7 @@ from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery import PYTHON_SINK
 from qbcd.errors import ConfigError, Refused, StateMissing
 from qbcd.sinks import Sink, make_sink
-from qbcd.sites import DatabaseSite, Files, Settings, Site, SparkSite, with_variant
+from qbcd.sites import DatabaseSite, Files, LakeSite, Settings, Site, with_variant
 from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
 from qbcd.spark.java import Surroundings
 from qbcd.spark.provider import SparkProvider
@@ -224,7 +224,7 @@ class Assembly:
 
     def _spark_site(self, name: str, source: Source) -> Site:
         files = Files(self.config.workdir, self.state.project_id, name)
-        return SparkSite(name, source, self.state, self._spark, files)
+        return LakeSite(name, source, self.state, self._spark, files)
 
     def _connector(self, source: str) -> Connector:
         """The source's connector, with the JDBC driver whose jar the user brought for it."""

@@ -15,14 +15,14 @@ from typing import Any
 from sqlalchemy.exc import DBAPIError
 
 from qbcd.catalog.capture_change import Change, change_of, columns_changed
-from qbcd.catalog.drift import SETTLED, check_requested, check_shape
+from qbcd.catalog.drift import FROZEN_OPTIONS, check_requested, check_shape
 from qbcd.catalog.resolve import Frozen, resolve
 from qbcd.catalog.source import Session
 from qbcd.delivery import deliver, enroll, pending, removed_sinks
 from qbcd.error_messages import one_message
 from qbcd.errors import ConfigError, QbcdError, Refused, SchemaChanged, SinkConflict
 from qbcd.model import StreamPlan
-from qbcd.sites import Differences, Held, Site, not_prepared
+from qbcd.sites import Differences, LeasedStream, Site, not_prepared
 from qbcd.sites.context import refuse_moved
 from qbcd.sql import check_chance, check_operators, check_restriction, restriction_probe, restriction_remedy
 from qbcd.state import StreamRow
@@ -53,7 +53,7 @@ def run_stream(stream: Stream, report: Report) -> None:
             _tidy(stream, plan, held, report)  # else a state that went back would drop a newer one's files
 
 
-def _tidy(stream: Stream, plan: StreamPlan, held: Held, report: Report) -> None:
+def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) -> None:
     """Upkeep, of which a failure is a warning: what was found is committed, and has to be told.
 
     Raises:
@@ -143,7 +143,7 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
     with source.read(stream.name) as session:
         try:
             plan, warnings = resolve(config, source, session, frozen)
-            plan = stream.site.strategy(plan).settle(row.checkpoint.get(SETTLED, {}) if row and frozen else None)
+            plan = stream.site.strategy(plan).settle(row.checkpoint.get(FROZEN_OPTIONS, {}) if row and frozen else None)
             stream.site.strategy(plan).check(option_place(stream))
         except QbcdError:
             if row and frozen and not frozen.anew:  # where the table changed since prepare, that is the cause to name

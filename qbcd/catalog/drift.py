@@ -14,7 +14,7 @@ from qbcd.model import ServerIdentity, StreamPlan, Table
 
 SHORT = 80  # characters of a setting that a message shows
 MADE = "made"  # in a checkpoint: what tells the table and its columns from others of their names
-SETTLED = "settled"  # in a checkpoint: options that the strategy chose itself where the user gave none
+FROZEN_OPTIONS = "settled"  # in a checkpoint: options that the strategy chose itself where the user gave none
 
 
 def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
@@ -23,7 +23,7 @@ def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mappi
     Raises:
         SchemaChanged: Names the settings that differ.
     """
-    chosen = checkpoint.get(SETTLED, {})
+    chosen = checkpoint.get(FROZEN_OPTIONS, {})
     now, then = (_flat(plan, chosen) for plan in (requested, checkpoint.get("requested", {})))
     free = () if requested.get("query") else FREE
     changed = sorted(k for k in {*now, *then} - {*free} if now.get(k) != then.get(k))

@@ -152,7 +152,7 @@ def parse_yaml(text: str, display: str) -> tuple[Any, dict[KeyPath, int]]:
     Raises:
         ConfigError: Not YAML, or uses what a configuration may not: several documents, aliases, tags, repeated keys.
     """
-    reader = _Reader(display)
+    reader = _YamlReader(display)
     try:
         return reader.read(text), reader.lines
     except yaml.reader.ReaderError as error:
@@ -176,7 +176,7 @@ def _harmless(problem: str) -> str:
     return kept.sub(lambda match: match[1] or "some text", problem).replace(r"'\t'", "a tab")[:200]
 
 
-class _Reader:
+class _YamlReader:
     """Builds values from parser events and remembers lines."""
 
     def __init__(self, display: str) -> None:

@@ -29,21 +29,21 @@ class SinkConfig(Section):
         return {name: getattr(self, name) for name in type(self).model_fields if name != "type"}
 
 
-class JsonlSink(SinkConfig):
+class JsonlSinkConfig(SinkConfig):
     """A file of JSON lines per batch under `path`."""
 
     type: Literal["jsonl"]
     path: LocalPath
 
 
-class ParquetSink(SinkConfig):
+class ParquetSinkConfig(SinkConfig):
     """A folder of Parquet files per batch under `path`."""
 
     type: Literal["parquet"]
     path: LocalPath
 
 
-class ConsoleSink(SinkConfig):
+class ConsoleSinkConfig(SinkConfig):
     """A table per batch on the terminal, of at most `limit` rows."""
 
     type: Literal["console"]
@@ -72,9 +72,9 @@ class OtherSink(SinkConfig):
 
 
 SINK_OPTIONS: dict[str, type[SinkConfig]] = {
-    "jsonl": JsonlSink,
-    "parquet": ParquetSink,
-    "console": ConsoleSink,
+    "jsonl": JsonlSinkConfig,
+    "parquet": ParquetSinkConfig,
+    "console": ConsoleSinkConfig,
     _OTHER: OtherSink,
 }
 
@@ -101,9 +101,9 @@ def _sink_tag(value: Any) -> str:
 
 AnySink = Annotated[
     Annotated[
-        Annotated[JsonlSink, Tag("jsonl")]
-        | Annotated[ParquetSink, Tag("parquet")]
-        | Annotated[ConsoleSink, Tag("console")]
+        Annotated[JsonlSinkConfig, Tag("jsonl")]
+        | Annotated[ParquetSinkConfig, Tag("parquet")]
+        | Annotated[ConsoleSinkConfig, Tag("console")]
         | Annotated[OtherSink, Tag(_OTHER)],
         Discriminator(_sink_tag),
     ],

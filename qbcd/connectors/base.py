@@ -20,7 +20,7 @@ from sqlglot import exp
 from qbcd.connectors import buckets
 from qbcd.connectors.facts import Counter, HighWater, Index, JdbcDriver, Privileges
 from qbcd.connectors.optional import OptionalPrimitives
-from qbcd.connectors.range_case import by_halving
+from qbcd.connectors.range_case import range_case
 from qbcd.errors import QbcdError
 from qbcd.model import Column, KeyRange, ServerIdentity, Table, Travel
 
@@ -272,7 +272,7 @@ class Connector(OptionalPrimitives, ABC):
             alias: Of the relation that has them.
             ranges: Adjoining ranges in key order, one at least; each row's key is taken to lie in one of them.
         """
-        return by_halving(ranges, lambda hi: self.key_between(key, alias, KeyRange(0, None, hi)))
+        return range_case(ranges, lambda hi: self.key_between(key, alias, KeyRange(0, None, hi)))
 
     # -- DDL of qbcd's own tables ------------------------------------------------------------------------------------
     @abstractmethod

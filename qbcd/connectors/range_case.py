@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from qbcd.model import KeyRange
 
 
-def by_halving(ranges: Sequence[KeyRange], below: Callable[[tuple[str, ...]], str]) -> str:
+def range_case(ranges: Sequence[KeyRange], below: Callable[[tuple[str, ...]], str]) -> str:
     """SQL of the id of a row's range.
 
     Args:
@@ -17,5 +17,5 @@ def by_halving(ranges: Sequence[KeyRange], below: Callable[[tuple[str, ...]], st
     if len(ranges) == 1:
         return str(ranges[0].range_id)
     middle = len(ranges) // 2
-    first, rest = by_halving(ranges[:middle], below), by_halving(ranges[middle:], below)
+    first, rest = range_case(ranges[:middle], below), range_case(ranges[middle:], below)
     return f"CASE WHEN {below(ranges[middle].lo or ())} THEN {first} ELSE {rest} END"

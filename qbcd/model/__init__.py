@@ -5,7 +5,7 @@ Nothing here opens a connection, reads a clock or imports Spark.
 
 from qbcd.model.batches import BatchHeader, Consistency, Cost, digest_of
 from qbcd.model.columns import Column, Comparison, ServerIdentity, Table, Travel, TravelKind, names, travel_from_json
-from qbcd.model.plans import KeyRange, Leaves, NamedKey, Statement, StreamPlan
+from qbcd.model.plans import KeyRange, NamedKey, RowSelection, Statement, StreamPlan
 
 __all__ = [
     "BatchHeader",
@@ -14,8 +14,8 @@ __all__ = [
     "Consistency",
     "Cost",
     "KeyRange",
-    "Leaves",
     "NamedKey",
+    "RowSelection",
     "ServerIdentity",
     "Statement",
     "StreamPlan",

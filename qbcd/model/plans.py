@@ -105,7 +105,7 @@ class NamedKey:
 
 
 @dataclass(frozen=True)
-class Leaves:
+class RowSelection:
     """Some of a range's leaves (`qbcd.ranges.leaves`), and the count and checksum of the rows in them.
 
     Attributes:
@@ -139,7 +139,7 @@ class KeyRange:
     hi: tuple[str, ...] | None
     rows: int = 0
     checksum: int = 0
-    only: Leaves | None = field(default=None, kw_only=True)
+    only: RowSelection | None = field(default=None, kw_only=True)
 
     @property
     def asked(self) -> tuple[int, int]:

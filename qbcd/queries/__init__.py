@@ -8,7 +8,7 @@ from __future__ import annotations
 from qbcd.queries.called_names import words_of
 from qbcd.queries.keys import relation_of
 from qbcd.queries.parsed import CapturedQuery, parse_query
-from qbcd.queries.relations import Output, Relation
+from qbcd.queries.relations import OutputColumn, Relation
 from qbcd.queries.tables import BaseTable, base_tables, folded
 from qbcd.queries.text import Unfit
 from qbcd.queries.views import compared_elsewhere, parse_view
@@ -16,7 +16,7 @@ from qbcd.queries.views import compared_elsewhere, parse_view
 __all__ = [
     "BaseTable",
     "CapturedQuery",
-    "Output",
+    "OutputColumn",
     "Relation",
     "Unfit",
     "base_tables",

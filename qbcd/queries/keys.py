@@ -20,7 +20,7 @@ from qbcd.model import Table
 from qbcd.queries import relations
 from qbcd.queries.name_conflicts import is_comma, using
 from qbcd.queries.nested_joins import inner_joins, is_bracket, joins_of, opened
-from qbcd.queries.relations import UNKNOWN, Keys, Output, Relation, plain
+from qbcd.queries.relations import UNKNOWN, Keys, OutputColumn, Relation, plain
 from qbcd.queries.tables import base_tables, folded
 from qbcd.queries.text import Unfit
 from qbcd.queries.views import parse_view
@@ -38,7 +38,7 @@ def relation_of(tree: exp.Query, tables: Sequence[Table], dialect: str, *, bare_
         bare_names: A name without a schema may be that of a function of the user's own.
     """
     mentions = {id(node): table for (_, node), table in zip(base_tables(tree, dialect), tables, strict=True)}
-    return _Reader(mentions, dialect, bare_names=bare_names).query(tree, {})
+    return _KeyReader(mentions, dialect, bare_names=bare_names).query(tree, {})
 
 
 @dataclass(eq=False)
@@ -56,7 +56,7 @@ class _Source:
     preserved: bool = True
 
 
-class _Reader:
+class _KeyReader:
     """Reads relations out of a query's tree.
 
     Args:
@@ -82,7 +82,7 @@ class _Reader:
             return self.query(tree.this, known)
         if isinstance(tree, exp.SetOperation):
             left = self.query(tree.left, known)
-            columns = None if left.columns is None else tuple(Output(c.name) for c in left.columns)
+            columns = None if left.columns is None else tuple(OutputColumn(c.name) for c in left.columns)
             return Relation(columns, (relations.names_of(columns),) if columns and tree.args.get("distinct") else ())
         return self._select(tree, known) if isinstance(tree, exp.Select) else UNKNOWN
 
@@ -96,7 +96,7 @@ class _Reader:
         pairs = list(self._outputs(tree, sources))
         columns = None if any(output is None for _, output in pairs) else tuple(o for _, o in pairs if o is not None)
         if group is not None and columns and relations.has_sets(group):
-            columns = tuple(Output(c.name) for c in columns)  # NULL where a set leaves a column out
+            columns = tuple(OutputColumn(c.name) for c in columns)  # NULL where a set leaves a column out
         if total or (group is None and all(source.relation.one_row for source in sources)):
             return Relation(columns, one_row=not likely)
         keys = self._grouped(group, sources, pairs) if group is not None else self._joined(sources, pairs)
@@ -173,7 +173,7 @@ class _Reader:
         return found if named else known
 
     # -- columns -------------------------------------------------------------------------------------------------------
-    def _outputs(self, tree: exp.Select, sources: Sequence[_Source]) -> Iterator[tuple[Any, Output | None]]:
+    def _outputs(self, tree: exp.Select, sources: Sequence[_Source]) -> Iterator[tuple[Any, OutputColumn | None]]:
         """(expression, column) of the result; None where a star stands for columns that are not known."""
         joined = any(join.args.get("using") for join in joins_of(tree))
         for item in tree.expressions:
@@ -192,12 +192,12 @@ class _Reader:
             name = folded(named, self._dialect) if isinstance(named, exp.Identifier) else ""
             found = self._place(inner, sources)
             if found is None:
-                yield inner, Output(name)
+                yield inner, OutputColumn(name)
             else:
                 source, column = found
-                yield inner, Output(name, column.origin, column.nullable or not source.preserved)
+                yield inner, OutputColumn(name, column.origin, column.nullable or not source.preserved)
 
-    def _place(self, node: Any, sources: Sequence[_Source]) -> tuple[_Source, Output] | None:
+    def _place(self, node: Any, sources: Sequence[_Source]) -> tuple[_Source, OutputColumn] | None:
         """The source whose column an expression is, and that column."""
         if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
             return None
@@ -211,7 +211,7 @@ class _Reader:
 
     # -- keys ----------------------------------------------------------------------------------------------------------
     def _grouped(
-        self, group: exp.Group, sources: Sequence[_Source], pairs: Sequence[tuple[Any, Output | None]]
+        self, group: exp.Group, sources: Sequence[_Source], pairs: Sequence[tuple[Any, OutputColumn | None]]
     ) -> Keys:
         if relations.has_sets(group):
             return ()
@@ -219,8 +219,8 @@ class _Reader:
         return () if not found or None in found else (tuple(dict.fromkeys(o.name for o in found if o is not None)),)
 
     def _output_for(
-        self, node: Any, sources: Sequence[_Source], pairs: Sequence[tuple[Any, Output | None]]
-    ) -> Output | None:
+        self, node: Any, sources: Sequence[_Source], pairs: Sequence[tuple[Any, OutputColumn | None]]
+    ) -> OutputColumn | None:
         """The column of the result that has the values of an expression, a name or a number in it."""
         if isinstance(node, exp.Literal) and node.is_int:
             number = int(node.this)
@@ -233,7 +233,7 @@ class _Reader:
             return None
         return next((o for _, o in pairs if o is not None and o.name == folded(node.this, self._dialect)), None)
 
-    def _joined(self, sources: list[_Source], pairs: Sequence[tuple[Any, Output | None]]) -> Keys:
+    def _joined(self, sources: list[_Source], pairs: Sequence[tuple[Any, OutputColumn | None]]) -> Keys:
         """The keys of as few relations as determine all others, where the result has their columns."""
         kept = list(sources)
         if not all(s.relation.keys or s.relation.one_row for s in kept):
@@ -253,7 +253,11 @@ class _Reader:
         return (tuple(dict.fromkeys(found)),) if found else ()
 
     def _carried(
-        self, one: _Source, key: Sequence[str], sources: Sequence[_Source], pairs: Sequence[tuple[Any, Output | None]]
+        self,
+        one: _Source,
+        key: Sequence[str],
+        sources: Sequence[_Source],
+        pairs: Sequence[tuple[Any, OutputColumn | None]],
     ) -> list[str] | None:
         """The names that columns `key` of a source have in the result, if it has them all."""
         names: list[str] = []

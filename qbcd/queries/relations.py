@@ -16,7 +16,7 @@ NUMBERS = frozenset({"int16", "int32", "int64", "uint64", "decimal"})
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputColumn:
     """A column of a relation.
 
     Attributes:
@@ -40,12 +40,12 @@ class Relation:
         one_row: There is one row at most.
     """
 
-    columns: tuple[Output, ...] | None
+    columns: tuple[OutputColumn, ...] | None
     keys: Keys = ()
     likely: Keys = ()
     one_row: bool = False
 
-    def column(self, name: str) -> Output | None:
+    def column(self, name: str) -> OutputColumn | None:
         """The column called `name`, or None."""
         return next((c for c in self.columns or () if c.name == name), None)
 
@@ -74,11 +74,11 @@ def renamed(relation: Relation, alias: exp.TableAlias | None, dialect: str) -> R
 
 def of_table(table: Table) -> Relation:
     """What the catalog knows of a table."""
-    columns = tuple(Output(c.name, c, c.nullable) for c in table.columns)
+    columns = tuple(OutputColumn(c.name, c, c.nullable) for c in table.columns)
     return Relation(columns, tuple(k for k in (table.primary_key, *table.unique_keys) if k))
 
 
-def comparable(one: Output | None, other: Output | None) -> bool:
+def comparable(one: OutputColumn | None, other: OutputColumn | None) -> bool:
     """Whether `=` between two columns is the equality of either: of one type and collation, so that nothing is cast."""
     a, b = one.origin if one is not None else None, other.origin if other is not None else None
     return a is not None and b is not None and (a.base_type, a.collation) == (b.base_type, b.collation)
@@ -93,7 +93,7 @@ def first_with(name: str, joined: Sequence[Relation]) -> int:
     return at if at >= 0 and joined[at].columns is not None else -1
 
 
-def takes(column: Output, constant: exp.Literal) -> bool:
+def takes(column: OutputColumn, constant: exp.Literal) -> bool:
     """Whether a column is compared with a constant by its own equality."""
     numeric = column.origin is not None and column.origin.travel.kind in NUMBERS
     return column.origin is not None and (constant.is_string or numeric)
@@ -124,7 +124,7 @@ def has_sets(group: exp.Group) -> bool:
     return group.find(*_SETS) is not None or any(group.args.get(part) for part in ("all", "totals"))
 
 
-def names_of(columns: Sequence[Output]) -> tuple[str, ...]:
+def names_of(columns: Sequence[OutputColumn]) -> tuple[str, ...]:
     """The names of columns."""
     return tuple(c.name for c in columns)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from qbcd.model import KeyRange, Leaves
+from qbcd.model import KeyRange, RowSelection
 from qbcd.ranges import leaves
 from qbcd.ranges.leaves import Sums
 
@@ -24,7 +24,7 @@ USELESS = 0.5  # of the rows in leaves that differ, in keys to look up
 _NONE = (0, 0, 0)  # what a leaf without rows adds up to
 
 
-def of(one: KeyRange, was: Mapping[int, Sums], now: Mapping[int, Sums], width: int) -> Leaves | None:
+def rows_to_look_up(one: KeyRange, was: Mapping[int, Sums], now: Mapping[int, Sums], width: int) -> RowSelection | None:
     """What to look up in a range: None where it has an open end, or that are too many keys for what they save.
 
     Args:
@@ -45,7 +45,7 @@ def of(one: KeyRange, was: Mapping[int, Sums], now: Mapping[int, Sums], width: i
     number = len(alone) + (len(dirty) - len(alone)) * -(-(hi - lo) // leaves.NUMBER)
     if number > min(DEAREST * one.rows, USELESS * sum(sums[0] for sums in now.values())):
         return None
-    return replace(leaves.some({}, dirty), rows=number, alone=alone)
+    return replace(leaves.select({}, dirty), rows=number, alone=alone)
 
 
 def changed_key(leaf: int, rows: int, digests: int, weighted: int, lo: int, hi: int) -> int | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from qbcd.model import KeyRange, Leaves
+from qbcd.model import KeyRange, RowSelection
 
 Sums = tuple[int, ...]  # rows, checksum and, where leaves have it, what digests weighted by their keys add up to
 
@@ -28,18 +28,18 @@ def bits_of(one: KeyRange) -> bytes:
     return one.only.bits if one.only else EVERY
 
 
-def moved(before: str, now: str) -> tuple[dict[int, Sums], dict[int, Sums]]:
+def diff(before: str, now: str) -> tuple[dict[int, Sums], dict[int, Sums]]:
     """What the leaves that add up to something else now added up to before, and add up to now."""
     old, new = set(before.split()), set(now.split())
     return _by_leaf(old - new), _by_leaf(new - old)
 
 
-def some(sums: Mapping[int, Sums], leaves: Iterable[int]) -> Leaves:
+def select(sums: Mapping[int, Sums], leaves: Iterable[int]) -> RowSelection:
     """`leaves`, with the count and checksum that `sums` has of them."""
-    return Leaves(as_bits(leaves), sum(one[0] for one in sums.values()), sum(one[1] for one in sums.values()))
+    return RowSelection(as_bits(leaves), sum(one[0] for one in sums.values()), sum(one[1] for one in sums.values()))
 
 
-def added(texts: Iterable[str]) -> str:
+def merge(texts: Iterable[str]) -> str:
     """What several scans, each of a part of the rows, say of one range; also where a leaf stands in a text twice."""
     rows: defaultdict[int, int] = defaultdict(int)
     checksums: defaultdict[int, int] = defaultdict(int)

@@ -51,12 +51,12 @@ def pairs(known: Sequence[Range], now: Sequence[KeyRange]) -> Iterator[tuple[Ran
     return ((old[r.range_id], r) for r in now)
 
 
-def joined(known: Sequence[Range], size: float, small: float = SMALL) -> list[list[Range]]:
+def merge(known: Sequence[Range], size: float, small: float = SMALL) -> list[list[Range]]:
     """`known`, in key order, as groups of neighbours that had better be one range of at most `size` rows."""
     groups: list[list[Range]] = []
     held = 0
     for one in known:
-        if groups and better_one(held, one.rows, size, small):
+        if groups and should_merge(held, one.rows, size, small):
             groups[-1].append(one)
             held += one.rows
         else:
@@ -76,7 +76,7 @@ def runs(known: Sequence[Range]) -> list[list[Range]]:
     return found
 
 
-def better_one(rows: int, others: int, size: float, small: float = SMALL) -> bool:
+def should_merge(rows: int, others: int, size: float, small: float = SMALL) -> bool:
     """Whether neighbours with so many rows had better be one: either is small, and together they are not too large."""
     return min(rows, others) < small * size and rows + others <= size
 

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qbcd.model import Leaves, NamedKey
+from qbcd.model import NamedKey, RowSelection
 from qbcd.ranges import leaves
 from qbcd.ranges.leaves import as_bits
 
 _DIGESTS = range(-(2**63), 2**63)
 
 
-def of(rows: int, digests: int, found: Sequence[NamedKey]) -> Leaves | None:
+def rows_to_look_up(rows: int, digests: int, found: Sequence[NamedKey]) -> RowSelection | None:
     """What to look up in a range: the rows that were found, or the one that it lost; None where it must be more.
 
     Args:
@@ -28,10 +28,10 @@ def of(rows: int, digests: int, found: Sequence[NamedKey]) -> Leaves | None:
         found: Keys of the rows in it that were written since the last look.
     """
     if not found and rows == -1 and -digests in _DIGESTS:
-        return Leaves(leaves.EVERY, 0, 0, lost=-digests)
+        return RowSelection(leaves.EVERY, 0, 0, lost=-digests)
     if not found or not 0 <= rows <= len(found):
         return None
-    return Leaves(as_bits({leaf_of(key.identity) for key in found}), len(found), 0, named=tuple(found))
+    return RowSelection(as_bits({leaf_of(key.identity) for key in found}), len(found), 0, named=tuple(found))
 
 
 def leaf_of(identity: bytes) -> int:

@@ -7,22 +7,22 @@ from qbcd.sites.checkpoint import last as last_audit
 from qbcd.sites.context import kept_row
 from qbcd.sites.database.site import DatabaseSite
 from qbcd.sites.lake.replica.files import Files
-from qbcd.sites.lake.site import SparkSite
+from qbcd.sites.lake.site import LakeSite
 from qbcd.sites.query_variant import with_variant
 from qbcd.sites.refusals import not_prepared
-from qbcd.sites.values import Detection, Difference, Differences, Held, Settings, Step
+from qbcd.sites.values import Detection, Difference, Differences, ExplainedStatement, LeasedStream, Settings
 
 __all__ = [
     "DatabaseSite",
     "Detection",
     "Difference",
     "Differences",
+    "ExplainedStatement",
     "Files",
-    "Held",
+    "LakeSite",
+    "LeasedStream",
     "Settings",
     "Site",
-    "SparkSite",
-    "Step",
     "kept_row",
     "last_audit",
     "not_prepared",

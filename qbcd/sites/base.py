@@ -21,10 +21,10 @@ from qbcd.errors import LeaseHeld, StateConflict
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.sites.context import refuse_moved
 from qbcd.sites.refusals import key_error, not_prepared
-from qbcd.sites.values import Detection, Differences, Held, Settings, Step
+from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
 from qbcd.spark.provider import SparkProvider
 from qbcd.state import Acknowledged, LeaseKeeper, ProjectState, StreamRow, StreamStore
-from qbcd.strategies import Estimate, RemoteTs, Stamped, Strategy
+from qbcd.strategies import Estimate, LakeTs, Strategy, Watermarked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -79,7 +79,7 @@ class Site(ABC):
             return self.store.read(conn, self.stream) if self.store.exists(conn) else None
 
     @contextmanager
-    def hold(self, *, register: bool = False, reset: bool = False) -> Iterator[Held]:
+    def hold(self, *, register: bool = False, reset: bool = False) -> Iterator[LeasedStream]:
         """Holds the stream's lease; its fencing token goes into every commit made meanwhile.
 
         Args:
@@ -119,13 +119,13 @@ class Site(ABC):
                 raise LeaseHeld("another poller has taken the stream over", stream=self.stream, remedy="poll again")
             if not reset:
                 self.project.check_acks(self.stream, row, last)
-            yield Held(row, keeper)
+            yield LeasedStream(row, keeper)
 
     def commit(
         self,
         conn: Connection,
         row: StreamRow,
-        held: Held,
+        held: LeasedStream,
         header: BatchHeader | None,
         checkpoint: dict[str, Any],
         **fields: Any,
@@ -198,11 +198,11 @@ class Site(ABC):
         """The DDL on the source that `create` and `prepare` run, for a DBA; empty where the source is only read."""
 
     @abstractmethod
-    def prepare(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
+    def prepare(self, plan: StreamPlan, settings: Settings, held: LeasedStream) -> Detection:
         """Makes the stream's tables, takes the baseline in one step; with `baseline_events` its rows are batch 1."""
 
     @abstractmethod
-    def detect(self, plan: StreamPlan, settings: Settings, held: Held) -> Iterator[Detection]:
+    def detect(self, plan: StreamPlan, settings: Settings, held: LeasedStream) -> Iterator[Detection]:
         """Finds what changed, in one step or several, each of which commits batch, replica and checkpoint together.
 
         Yields what each sealed batch brought, and what else the poll cost; a batch can be published at once.
@@ -213,27 +213,27 @@ class Site(ABC):
         """The batch's rows (flat staged shape), as they were staged."""
 
     @abstractmethod
-    def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[Step]:
+    def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
         """The statements of a poll, in order; runs none."""
 
     def estimate(self, plan: StreamPlan) -> Estimate:
         """What a poll of the unchanged table costs the source, by its catalog."""
         strategy = self.strategy(plan)
-        if not isinstance(strategy, (Stamped, RemoteTs)):
+        if not isinstance(strategy, (Watermarked, LakeTs)):
             return strategy.estimate()
         with self.source.read(self.stream) as session:
             return strategy.estimate(self.source.connector.indexes(session.connection, plan.table))
 
     @abstractmethod
-    def verify(self, plan: StreamPlan, held: Held) -> Differences:
+    def verify(self, plan: StreamPlan, held: LeasedStream) -> Differences:
         """Compares replica and source in full."""
 
     @abstractmethod
-    def forget(self, held: Held) -> None:
+    def forget(self, held: LeasedStream) -> None:
         """Removes replica and batches; the row's counters survive."""
 
     @abstractmethod
-    def collect(self, plan: StreamPlan, held: Held, settings: Settings) -> None:
+    def collect(self, plan: StreamPlan, held: LeasedStream, settings: Settings) -> None:
         """Removes delivered batches past retention, and what nothing names any more."""
 
     # -- shared by both sites ----------------------------------------------------------------------------------------

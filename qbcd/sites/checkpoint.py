@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from qbcd.catalog.drift import MADE
 from qbcd.model import BatchHeader, ServerIdentity, StreamPlan
 from qbcd.ranges import schedule
-from qbcd.sites.values import Held, Settings
+from qbcd.sites.values import LeasedStream, Settings
 from qbcd.state import StreamRow
 
 if TYPE_CHECKING:
     from qbcd.sites.base import Site
-    from qbcd.sites.values import Held, Settings
+    from qbcd.sites.values import LeasedStream, Settings
 
 
 AUDIT = "audit"  # the reason
@@ -25,7 +25,7 @@ AUDIT = "audit"  # the reason
 AUDITED, AUDITING = "audited", "auditing"  # in a checkpoint: when the last one began; what one that is begun has found
 
 
-def due(site: Site, settings: Settings, held: Held) -> float:
+def due(site: Site, settings: Settings, held: LeasedStream) -> float:
     """The store's clock, where an audit is due; else 0. The first one comes an interval after `prepare`."""
     if settings.audit is None or site.stopping():
         return 0.0
@@ -42,7 +42,7 @@ def last(checkpoint: Mapping[str, Any], epoch: int) -> float:
 def new_header(
     plan: StreamPlan,
     settings: Settings,
-    held: Held,
+    held: LeasedStream,
     *,
     epoch: int,
     ts_ms: int,

@@ -16,7 +16,18 @@ from qbcd.errors import ConfigError, MissingPrivilege, Refused, UnsafeWatermark
 from qbcd.model import StreamPlan
 from qbcd.sites.watermark import refuse_blind
 from qbcd.sql import check_steady
-from qbcd.strategies import Atdi, InSource, Ranged, Stamped, Strategy, Tdi, Tlcs, VbdCompare, VbdDelta, why_not_delta
+from qbcd.strategies import (
+    Atdi,
+    ByRanges,
+    InSource,
+    Strategy,
+    Tdi,
+    Tlcs,
+    VbdCompare,
+    VbdDelta,
+    Watermarked,
+    why_not_delta,
+)
 from qbcd.strategies.watermarked import serves
 from qbcd.watermark import Window
 
@@ -34,7 +45,7 @@ def refuse_unfit(source: Source, session: Session, strategy: InSource, place: Pl
         MissingPrivilege: The role lacks a right that the options need.
         Refused: The table cannot be read as the strategy reads it.
     """
-    if isinstance(strategy, Stamped) and strategy.way == "window":
+    if isinstance(strategy, Watermarked) and strategy.way == "window":
         refuse_mark(source, session, strategy, place)
     if isinstance(strategy, VbdDelta):
         _refuse_otherwise(source, session, strategy, place)
@@ -42,7 +53,7 @@ def refuse_unfit(source: Source, session: Session, strategy: InSource, place: Pl
             if lineage.marked is not None:
                 refuse_mark(source, session, lineage.marked, lambda option: place("timestamps"))
     _refuse_rights(source, session, strategy, place)
-    if isinstance(strategy, Ranged) and strategy.by_ranges and strategy.plan.table.kind in STORED:
+    if isinstance(strategy, ByRanges) and strategy.by_ranges and strategy.plan.table.kind in STORED:
         _refuse_unordered(source, session, strategy, place)
 
 
@@ -65,7 +76,7 @@ def _refuse_otherwise(source: Source, session: Session, strategy: VbdDelta, plac
         )
 
 
-def refuse_mark(source: Source, session: Session, strategy: Stamped, place: Place) -> None:
+def refuse_mark(source: Source, session: Session, strategy: Watermarked, place: Place) -> None:
     """Refuses a time-stamp that is no watermark for this role or in this source, and a restriction that moves alone."""
     connector, conn, plan = source.connector, session.connection, strategy.plan
     check_steady(conn, connector, plan, place=place("where"))
@@ -88,7 +99,7 @@ def refuse_mark(source: Source, session: Session, strategy: Stamped, place: Plac
         )
 
 
-def _refuse_counter(source: Source, session: Session, strategy: Stamped, place: Place) -> None:
+def _refuse_counter(source: Source, session: Session, strategy: Watermarked, place: Place) -> None:
     """Refuses numbers that come out of order, and those that look like a version of each row (protocol.md 7, 8)."""
     plan, column = strategy.plan, strategy.marks[0]
     told = source.connector.counter_problem(session.connection, plan.table, column)
@@ -174,7 +185,7 @@ def remarks(source: Source, session: Session, strategy: InSource) -> list[str]:
     if isinstance(strategy, VbdDelta):
         marked = [lineage.marked for lineage in strategy.lineages if lineage.marked is not None]
         return [f"{one.plan.table.label}: {told}" for one in marked for told in remarks(source, session, one)]
-    if not isinstance(strategy, Stamped) or strategy.way != "window":
+    if not isinstance(strategy, Watermarked) or strategy.way != "window":
         return []
     if strategy.system:
         return ["no index can serve xmin: each poll reads the whole table"]
@@ -224,7 +235,7 @@ def grants(connector: Connector, conn: Connection, strategy: InSource, role: str
         role: As the server calls it.
     """
     table, found = strategy.plan.table, []
-    if isinstance(strategy, Stamped) and strategy.way == "window":
+    if isinstance(strategy, Watermarked) and strategy.way == "window":
         found += sessions(connector, conn, strategy, role)
     if isinstance(strategy, VbdDelta):
         marked = [lineage.marked for lineage in strategy.lineages if lineage.marked is not None]
@@ -240,7 +251,7 @@ def grants(connector: Connector, conn: Connection, strategy: InSource, role: str
     return found
 
 
-def sessions(connector: Connector, conn: Connection, strategy: Stamped, role: str) -> list[str]:
+def sessions(connector: Connector, conn: Connection, strategy: Watermarked, role: str) -> list[str]:
     """The GRANT by which a watermark sees what other sessions do; none for the server's own versions of its rows."""
     if strategy.system:
         return []

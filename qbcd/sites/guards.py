@@ -15,7 +15,7 @@ from qbcd.state import ProjectState, Refusal
 
 if TYPE_CHECKING:
     from qbcd.sites.base import Site
-    from qbcd.sites.values import Held, Settings
+    from qbcd.sites.values import LeasedStream, Settings
 
 DELETES = "deletes"
 ACCEPTED_SOURCE = "the server, or what it or qbcd means by equality, changed: every row was compared by its values"
@@ -37,7 +37,7 @@ class Deletes:
     rows: int
 
     @classmethod
-    def of(cls, held: Held, name: str) -> Deletes:
+    def of(cls, held: LeasedStream, name: str) -> Deletes:
         """What the checkpoint has under `name`; else a comparison that begins now."""
         kept = held.row.checkpoint.get(name)
         return cls(**kept) if kept else cls(0, 0, int(held.row.checkpoint["rows"]))
@@ -47,7 +47,7 @@ class Deletes:
         """For the guards of the next step."""
         return self.deletes, self.accepted, self.rows
 
-    def after(self, held: Held, counts: Mapping[str, int]) -> dict[str, int]:
+    def after(self, held: LeasedStream, counts: Mapping[str, int]) -> dict[str, int]:
         """With what a step has found, for the checkpoint."""
         accepted = max(self.accepted, held.confirmed.amount if held.confirmed else 0)
         return {"deletes": self.deletes + counts.get("d", 0), "accepted": accepted, "rows": self.rows}
@@ -56,7 +56,7 @@ class Deletes:
 def check_guards(
     project: ProjectState,
     settings: Settings,
-    held: Held,
+    held: LeasedStream,
     *,
     deletes: int,
     before: int,
@@ -114,7 +114,7 @@ def _not_accepted(refusal: Refusal | None, amount: int) -> str:
 def check_pass(
     project: ProjectState,
     settings: Settings,
-    held: Held,
+    held: LeasedStream,
     state: Pass | None,
     *,
     deletes: int,
@@ -140,7 +140,7 @@ def counted_now(site: Site, statement: Statement) -> int:
         return int(session.one(statement).n)
 
 
-def confirm(project: ProjectState, settings: Settings, held: Held, conn: Connection | None = None) -> None:
+def confirm(project: ProjectState, settings: Settings, held: LeasedStream, conn: Connection | None = None) -> None:
     """Uses up the confirmation that let this step through the guards, in the step's own transaction where it can be.
 
     Raises:

@@ -15,10 +15,10 @@ from qbcd.strategies import InSource
 
 if TYPE_CHECKING:
     from qbcd.sites.database.site import DatabaseSite
-    from qbcd.sites.values import Held, Settings
+    from qbcd.sites.values import LeasedStream, Settings
 
 
-def server_changed(site: DatabaseSite, strategy: InSource, settings: Settings, held: Held) -> bool:
+def server_changed(site: DatabaseSite, strategy: InSource, settings: Settings, held: LeasedStream) -> bool:
     """Whether the server is another one, or what it means by equality: then every value has to be compared.
 
     Raises:
@@ -35,7 +35,7 @@ def server_changed(site: DatabaseSite, strategy: InSource, settings: Settings, h
     return changed
 
 
-def table_changed(site: DatabaseSite, plan: StreamPlan, strategy: InSource, held: Held) -> bool:
+def table_changed(site: DatabaseSite, plan: StreamPlan, strategy: InSource, held: LeasedStream) -> bool:
     """Whether the table, or a column that polls read, is or may be another one of the same name.
 
     Raises:

@@ -99,7 +99,7 @@ class Differences(list[Difference]):
 
 
 @dataclass(frozen=True)
-class Step:
+class ExplainedStatement:
     """A statement that a poll runs, and where it runs."""
 
     title: str
@@ -108,7 +108,7 @@ class Step:
 
 
 @dataclass
-class Held:
+class LeasedStream:
     """A stream while its lease is held: the row as last read or written, and the lease's heartbeat.
 
     Attributes:

@@ -17,12 +17,12 @@ from qbcd.connectors.base import HighWater
 from qbcd.errors import ClockSetBack, Refused, UnsafeWatermark
 from qbcd.model import StreamPlan
 from qbcd.state import StreamRow
-from qbcd.strategies import Stamped
+from qbcd.strategies import Watermarked
 from qbcd.watermark import Window
 
 if TYPE_CHECKING:
     from qbcd.sites.base import Site
-    from qbcd.sites.values import Held
+    from qbcd.sites.values import LeasedStream
 
 
 NEVER = Window("1970-01-01 00:00:00.000000", "1970-01-01 00:00:01.000000")
@@ -31,7 +31,7 @@ NEVER = Window("1970-01-01 00:00:00.000000", "1970-01-01 00:00:01.000000")
 FIRST_COUNTER = Window("0", "1")
 
 
-def next_window(strategy: Stamped, row: StreamRow | None) -> Window:
+def next_window(strategy: Watermarked, row: StreamRow | None) -> Window:
     """The window that begins where the last poll ended; its end is only known when the source is looked at."""
     plain = FIRST_COUNTER if strategy.kind in ("counter", "system") else NEVER
     mark = row.checkpoint.get("mark") if row else None
@@ -50,7 +50,7 @@ ANEW = "anew"  # beside a watermark: what was read before it is to be read again
 LONG = timedelta(minutes=10)  # by which an open transaction holds the watermark back before it is told
 
 
-def look_ahead(source: Source, strategy: Stamped, mark: Mark | None) -> dict[str, Any]:
+def look_ahead(source: Source, strategy: Watermarked, mark: Mark | None) -> dict[str, Any]:
     """The watermark after a poll that begins now; `mark` is the present one, None before the baseline.
 
     Returns:
@@ -64,7 +64,7 @@ def look_ahead(source: Source, strategy: Stamped, mark: Mark | None) -> dict[str
     return look_ahead_of(source, [(strategy, mark)])[0]
 
 
-def ahead_of(site: Site, held: Held, strategy: Stamped, mark: Mark | None) -> dict[str, Any]:
+def ahead_of(site: Site, held: LeasedStream, strategy: Watermarked, mark: Mark | None) -> dict[str, Any]:
     """`look_ahead` of a poll, which remembers that the clock was set back: later it may pass the watermark again.
 
     Raises:
@@ -75,7 +75,7 @@ def ahead_of(site: Site, held: Held, strategy: Stamped, mark: Mark | None) -> di
 
 
 @contextmanager
-def doubting(site: Site, held: Held) -> Iterator[None]:
+def doubting(site: Site, held: LeasedStream) -> Iterator[None]:
     """Keeps in the checkpoint, beside the server, that its clock was set back, until every row has been compared."""
     try:
         yield
@@ -87,7 +87,7 @@ def doubting(site: Site, held: Held) -> Iterator[None]:
         raise
 
 
-def look_ahead_of(source: Source, marked: Sequence[tuple[Stamped, Mark | None]]) -> list[dict[str, Any]]:
+def look_ahead_of(source: Source, marked: Sequence[tuple[Watermarked, Mark | None]]) -> list[dict[str, Any]]:
     """As `look_ahead` of several tables of one stream, whose clocks are all looked at at once.
 
     Raises:
@@ -154,7 +154,7 @@ def _refuse_late(plan: StreamPlan, clock: str, known: str | None) -> None:
     )
 
 
-def _counter(source: Source, session: Session, strategy: Stamped, mark: Mark | None) -> dict[str, Any]:
+def _counter(source: Source, session: Session, strategy: Watermarked, mark: Mark | None) -> dict[str, Any]:
     """Counters are no clock: a value may be read up to when all that was open when it was seen has ended."""
     greatest = session.one(strategy.greatest()).mark
     look = source.connector.high_water(session.connection)
@@ -180,7 +180,7 @@ def _counter(source: Source, session: Session, strategy: Stamped, mark: Mark | N
 
 
 def _began_anew(
-    source: Source, session: Session, strategy: Stamped, mark: Mark | None, greatest: str | None
+    source: Source, session: Session, strategy: Watermarked, mark: Mark | None, greatest: str | None
 ) -> dict[str, Any]:
     """What a counter says that seems to count from the start again: rows may stand where polls have passed.
 

@@ -194,7 +194,7 @@ def in_key_order(stream: str, ranges: Sequence[_Range]) -> list[_Range]:
     return ordered
 
 
-def joined_as(groups: Sequence[Sequence[StoredRange]], next_id: int) -> list[StoredRange]:
+def merge_ranges(groups: Sequence[Sequence[StoredRange]], next_id: int) -> list[StoredRange]:
     """Each group of neighbours as one range, those of several under new ids and with the oldest visit."""
     after: list[StoredRange] = []
     for group in groups:

@@ -7,27 +7,27 @@ from typing import Any
 
 from qbcd.strategies.atdi import Atdi
 from qbcd.strategies.base import Estimate, Strategy
-from qbcd.strategies.by_ranges import Ranged
+from qbcd.strategies.by_ranges import ByRanges
 from qbcd.strategies.id import Id
 from qbcd.strategies.id_rcs import IdRcs
-from qbcd.strategies.in_source import InSource, Part
+from qbcd.strategies.in_source import InSource, OutboxSlice
 from qbcd.strategies.incremental.vbd_delta import VbdDelta, why_not_delta
-from qbcd.strategies.lake_only import RemoteTlcs, RemoteTs
+from qbcd.strategies.lake_only import LakeTlcs, LakeTs
 from qbcd.strategies.mds import Mds
 from qbcd.strategies.partitions.base import Query
 from qbcd.strategies.tdi import Tdi
 from qbcd.strategies.tlcs import Tlcs
 from qbcd.strategies.ts import Ts
 from qbcd.strategies.vbd import VbdChecksum, VbdCompare
-from qbcd.strategies.watermarked import Stamped
+from qbcd.strategies.watermarked import Watermarked
 
 STRATEGIES: dict[str, type[Strategy]] = {
     strategy.name: strategy for strategy in (Mds, IdRcs, Ts, Tdi, Atdi, Tlcs, Id, VbdCompare)
 }
 # Those that can also leave the source as it is, with the option that says so.
 REMOTE: dict[str, tuple[str, str, type[IdRcs]]] = {
-    "ts": ("replica", "spark", RemoteTs),
-    "tlcs": ("checksums", "remote", RemoteTlcs),
+    "ts": ("replica", "spark", LakeTs),
+    "tlcs": ("checksums", "remote", LakeTlcs),
     "vbd": ("variant", "checksum", VbdChecksum),
 }
 
@@ -43,17 +43,16 @@ def strategy_class(name: str, options: Mapping[str, Any]) -> type[Strategy]:
 __all__ = [
     "STRATEGIES",
     "Atdi",
+    "ByRanges",
     "Estimate",
     "Id",
     "IdRcs",
     "InSource",
+    "LakeTlcs",
+    "LakeTs",
     "Mds",
-    "Part",
+    "OutboxSlice",
     "Query",
-    "Ranged",
-    "RemoteTlcs",
-    "RemoteTs",
-    "Stamped",
     "Strategy",
     "Tdi",
     "Tlcs",
@@ -61,6 +60,7 @@ __all__ = [
     "VbdChecksum",
     "VbdCompare",
     "VbdDelta",
+    "Watermarked",
     "strategy_class",
     "why_not_delta",
 ]

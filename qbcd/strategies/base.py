@@ -13,7 +13,7 @@ from qbcd.connectors.base import Connector
 from qbcd.errors import ConfigError
 from qbcd.model import Consistency, Statement, StreamPlan
 
-Keeps = Literal["rows", "keys", "digests", "nothing"]  # what a replica has of a row
+ReplicaContent = Literal["rows", "keys", "digests", "nothing"]  # what a replica has of a row
 
 
 @dataclass(frozen=True)

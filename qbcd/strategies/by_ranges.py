@@ -10,13 +10,13 @@ from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import Column, Consistency, KeyRange, Statement
 from qbcd.ranges.partition import ROWS_PER_RANGE
 from qbcd.sql import compile_sql, render
-from qbcd.strategies.in_source import InSource, Way, sql_name
+from qbcd.strategies.in_source import InSource, PollMode, sql_name
 
 
-class Ranged(InSource):
+class ByRanges(InSource):
     """A strategy that visits key ranges, each in a short transaction (paper, 3.4)."""
 
-    way: Way = "ranges"
+    way: PollMode = "ranges"
     consistency: Consistency = "range"
     by_ranges = True  # some poll of it goes range by range
     tells_gone = True  # rows whose keys are gone are told

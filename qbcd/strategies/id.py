@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from qbcd.model import KeyRange, Statement
 from qbcd.strategies.base import Estimate
-from qbcd.strategies.by_ranges import Ranged
-from qbcd.strategies.in_source import Part
+from qbcd.strategies.by_ranges import ByRanges
+from qbcd.strategies.in_source import OutboxSlice
 
 
-class Id(Ranged):
+class Id(ByRanges):
     """Statements of ID for one stream."""
 
     name = "id"
@@ -28,6 +28,6 @@ class Id(Ranged):
         found = self._scan_and_copy("R*N + M + size(aux), a whole pass")
         return found
 
-    def differences(self, part: Part, within: KeyRange | None = None) -> Statement:
+    def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
         """What differs in one range of both table and replica, into the outbox."""
         return self._part("changes", part, within)

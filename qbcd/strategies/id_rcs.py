@@ -16,18 +16,18 @@ from qbcd.config.strategy_options import MOVING, SCANNED
 from qbcd.connectors.base import Connector
 from qbcd.model import Column, KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
-from qbcd.strategies.base import Estimate, Keeps, Strategy
-from qbcd.strategies.partitions.base import WHOLE, Cut, Share
-from qbcd.strategies.partitions.hash import HashCut
-from qbcd.strategies.partitions.key import KeyCut
-from qbcd.strategies.partitions.page import PageCut
+from qbcd.strategies.base import Estimate, ReplicaContent, Strategy
+from qbcd.strategies.partitions.base import WHOLE, Partitioning, Share
+from qbcd.strategies.partitions.hash import HashPartitioning
+from qbcd.strategies.partitions.key import KeyPartitioning
+from qbcd.strategies.partitions.page import PagePartitioning
 
 CORRELATION_FLOOR = (
     0.5  # below it a key-range scan visits heap pages out of order, which costs several sequential scans
 )
 BUCKETS = "buckets"  # the option
 FIXED = "buckets_fixed"  # of a plan, beside it: the user has named the kind
-CUTS: Mapping[str, type[Cut]] = {"key": KeyCut, "hash": HashCut, "page": PageCut}
+CUTS: Mapping[str, type[Partitioning]] = {"key": KeyPartitioning, "hash": HashPartitioning, "page": PagePartitioning}
 SEES_BY_DIGEST = "every insert, update and delete, as the net change between two polls; of old rows the key alone"
 
 
@@ -52,7 +52,7 @@ class IdRcs(Strategy):
         self.cut = CUTS[plan.option(BUCKETS) or "key"](connector, plan, self.sums_of)
         # what one transaction did in two ranges, a poll of some of them tells in half
         self.consistency = "snapshot" if self.cut.one_state and not plan.option("per_poll") else "range"
-        self.keeps: Keeps = "digests" if plan.option("replica") == "digest" else "rows"
+        self.keeps: ReplicaContent = "digests" if plan.option("replica") == "digest" else "rows"
         if self.keeps == "digests":
             self.sees, self.misses = SEES_BY_DIGEST, f"{type(self).misses}; old values and the names of changed columns"
 

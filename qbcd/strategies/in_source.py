@@ -16,7 +16,7 @@ from qbcd.errors import Refused
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
 from qbcd.strategies import costs
-from qbcd.strategies.base import Estimate, Image, Keeps, Strategy, images, prefixed, table_name
+from qbcd.strategies.base import Estimate, Image, ReplicaContent, Strategy, images, prefixed, table_name
 from qbcd.strategies.outbox import outbox_name
 
 OUTBOX_KEY = ("epoch", "batch_seq", "ordinal")
@@ -37,12 +37,12 @@ READING = (
     "replica_fill",
 )  # templates that read what is captured, and write
 
-Way = Literal["whole", "window", "ranges", "delta"]
+PollMode = Literal["whole", "window", "ranges", "delta"]
 Columns = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Part:
+class OutboxSlice:
     """Where the rows of one step go in the outbox.
 
     Attributes:
@@ -95,8 +95,8 @@ class InSource(Strategy):
 
     site = "database"
     steady = False
-    way: Way
-    keeps: Keeps = "rows"
+    way: PollMode
+    keeps: ReplicaContent = "rows"
 
     def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
         super().__init__(connector, plan)
@@ -147,17 +147,17 @@ class InSource(Strategy):
 
     # -- a poll ------------------------------------------------------------------------------------------------------
     @abstractmethod
-    def differences(self, part: Part, within: KeyRange | None = None) -> Statement:
+    def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
         """Finds all that differs between table and replica, or one key range of both, into the outbox."""
 
-    def baseline(self, part: Part, *, events: bool) -> list[Statement]:
+    def baseline(self, part: OutboxSlice, *, events: bool) -> list[Statement]:
         """Fills the replica; with `events` its rows stand in the outbox as op r too, read by the same statement."""
         if not events:
             return [] if self.keeps == "nothing" else [self._compiled("baseline_replica")]
         found = [self._compiled("baseline_outbox", {"epoch": part.epoch, "batch_seq": part.seq})]
         return found if self.keeps == "nothing" else [*found, self._part("replica_insert", part)]
 
-    def apply(self, part: Part, within: KeyRange | None = None) -> list[Statement]:
+    def apply(self, part: OutboxSlice, within: KeyRange | None = None) -> list[Statement]:
         """Brings the replica to the state that the part describes: old images out, new ones in, as a set.
 
         Args:
@@ -169,11 +169,11 @@ class InSource(Strategy):
             return []
         return [self._part("replica_delete", part, within), self._part("replica_insert", part)]
 
-    def counts(self, part: Part) -> Statement:
+    def counts(self, part: OutboxSlice) -> Statement:
         """Rows (op, events) of a part."""
         return self._part("outbox_counts", part)
 
-    def untravelled(self, part: Part) -> Statement:
+    def untravelled(self, part: OutboxSlice) -> Statement:
         """One row with 1 for every captured column, in order, that holds a value no typed sink can take."""
         return self._part("outbox_untravelled", part)
 
@@ -185,7 +185,7 @@ class InSource(Strategy):
         """(keys_null) of the table: rows that no key tells apart, and that lie in no range of it."""
         return self._compiled("null_keys", key=self.plan.key)
 
-    def differing_keys(self, part: Part, most: int) -> Statement:
+    def differing_keys(self, part: OutboxSlice, most: int) -> Statement:
         """(op, k0..kn) of a part's first `most` rows, keys as canonical text."""
         return self._part("outbox_keys", part, most=most)
 
@@ -194,7 +194,7 @@ class InSource(Strategy):
         """Takes the present values of columns that are `added` to the captured ones into the replica's rows."""
         return self._compiled("replica_fill", added=[i for i in self._images if i.name in added])
 
-    def unknown(self, added: Columns, part: Part) -> Statement:
+    def unknown(self, added: Columns, part: OutboxSlice) -> Statement:
         """Takes the old values of `added` columns, which `fill` put there, out of a part."""
         return self._part("outbox_unknown", part, added=[i for i in self._images if i.name in added])
 
@@ -203,7 +203,7 @@ class InSource(Strategy):
         return {name: i.name for i in self._images if i.name in added for name in (i.before, i.after)}
 
     # -- ranges ------------------------------------------------------------------------------------------------------
-    def per_range(self, part: Part, ranges: Sequence[KeyRange]) -> list[Statement]:
+    def per_range(self, part: OutboxSlice, ranges: Sequence[KeyRange]) -> list[Statement]:
         """Two statements, rows (range_id, n, net): a part's events by range, and by how many rows the range grew."""
         made = []
         # under names of our own: MariaDB takes the blanks away that an alias begins with
@@ -216,7 +216,7 @@ class InSource(Strategy):
         return made
 
     # -- compiling ---------------------------------------------------------------------------------------------------
-    def _part(self, template: str, part: Part, within: KeyRange | None = None, **extra: Any) -> Statement:
+    def _part(self, template: str, part: OutboxSlice, within: KeyRange | None = None, **extra: Any) -> Statement:
         return self._compiled(template, part.params, within, **extra)
 
     def _compiled(

@@ -19,7 +19,7 @@ from qbcd.strategies.watermarked import in_literals
 from qbcd.watermark import Window
 
 
-class RemoteTs(IdRcs):
+class LakeTs(IdRcs):
     """Statements of TS with ``replica: spark``.
 
     Attributes:
@@ -91,7 +91,7 @@ class RemoteTs(IdRcs):
         return Statement(self.connector.per_range(outputs, f"({rows})", self.plan.key, ranges, aggregate=False))
 
 
-class RemoteTlcs(IdRcs):
+class LakeTlcs(IdRcs):
     """Statements of TLCS with ``checksums: remote``."""
 
     name = "tlcs"

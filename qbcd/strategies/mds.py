@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from qbcd.model import Consistency, KeyRange, Statement
 from qbcd.strategies.base import Estimate
-from qbcd.strategies.in_source import InSource, Part, Way
+from qbcd.strategies.in_source import InSource, OutboxSlice, PollMode
 
 
 class Mds(InSource):
     """Statements of MDS for one stream."""
 
     name = "mds"
-    way: Way = "whole"
+    way: PollMode = "whole"
     consistency: Consistency = "statement"
     needs = "SELECT on the table; a schema of qbcd's own in the source, with room for a copy of the captured rows"
     sees = "every insert, update and delete, with old and new values, as the net change between two polls"
@@ -25,6 +25,6 @@ class Mds(InSource):
         """R*N + M (paper, table 3): the table is read once and so is the copy."""
         return self._scan_and_copy("R*N + M")
 
-    def differences(self, part: Part, within: KeyRange | None = None) -> Statement:
+    def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
         """The one statement that finds all changes and writes them into the outbox."""
         return self._part("changes", part, within)

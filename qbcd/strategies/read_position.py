@@ -13,7 +13,7 @@ from qbcd.strategies.watermarked import SYSTEM
 
 
 @dataclass(frozen=True)
-class Passed:
+class ReadPosition:
     """A reader's time-stamp and watermark.
 
     Attributes:
@@ -32,7 +32,7 @@ class Passed:
 
 
 def still_ahead(
-    connector: Connector, plan: StreamPlan, passed: Sequence[Passed]
+    connector: Connector, plan: StreamPlan, passed: Sequence[ReadPosition]
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """What tells, of a row of the plan's table, that some of `passed` have not read it: contexts of `window_since`.
 
@@ -47,7 +47,7 @@ def still_ahead(
     return contexts, values
 
 
-def _stamp(connector: Connector, plan: StreamPlan, one: Passed) -> Ts:
+def _stamp(connector: Connector, plan: StreamPlan, one: ReadPosition) -> Ts:
     columns = [plan.table.column(name) for name in one.names]
     zoneless = "zoneless" in {connector.mark_kind(c) for c in columns if c is not None}
     zone = {"zone": one.zone} if zoneless and one.zone else {}

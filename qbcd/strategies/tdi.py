@@ -14,14 +14,14 @@ from qbcd.connectors.base import Connector
 from qbcd.model import Statement, StreamPlan
 from qbcd.strategies.base import suffixed, table_name
 from qbcd.strategies.in_source import OwnTable
-from qbcd.strategies.read_position import Passed, still_ahead
-from qbcd.strategies.watermarked import Stamped
+from qbcd.strategies.read_position import ReadPosition, still_ahead
+from qbcd.strategies.watermarked import Watermarked
 from qbcd.watermark import Window
 
 MARK = "qbcd_mark"
 
 
-class Tdi(Stamped):
+class Tdi(Watermarked):
     """Statements of TDI for one stream.
 
     Attributes:
@@ -99,14 +99,14 @@ class Tdi(Stamped):
         """A row, where any is listed."""
         return self._compiled("purge_any", {}, purge=self.purge)
 
-    def purge_rows(self, passed: Sequence[Passed]) -> Statement:
+    def purge_rows(self, passed: Sequence[ReadPosition]) -> Statement:
         """Removes listed rows that are as they were seen, flagged and not touched, and that all `passed` have read."""
         ahead, values = still_ahead(self.connector, self.plan, passed)
         return self._compiled("purge_rows", values, purge=self.purge, ahead=ahead)
 
-    def passed(self, at: str) -> Passed:
+    def passed(self, at: str) -> ReadPosition:
         """The stream's own reading."""
-        return Passed(self.names, self.zone, at)
+        return ReadPosition(self.names, self.zone, at)
 
     def view(self) -> str:
         """A view that hides flagged rows from the application, for a DBA."""

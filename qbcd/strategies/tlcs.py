@@ -14,14 +14,14 @@ from typing import Any
 from qbcd.connectors.base import Connector
 from qbcd.errors import ConfigError
 from qbcd.model import KeyRange, Statement, StreamPlan
-from qbcd.strategies.base import Estimate, Keeps
-from qbcd.strategies.by_ranges import Ranged
-from qbcd.strategies.in_source import Part
+from qbcd.strategies.base import Estimate, ReplicaContent
+from qbcd.strategies.by_ranges import ByRanges
+from qbcd.strategies.in_source import OutboxSlice
 
 TYPES = ("int8", "bigint")
 
 
-class Tlcs(Ranged):
+class Tlcs(ByRanges):
     """Statements of TLCS for one stream."""
 
     name = "tlcs"
@@ -31,7 +31,7 @@ class Tlcs(Ranged):
         super().__init__(connector, plan, schema)
         self.deletes = self.tells_gone = bool(plan.option("deletes"))
         self.column = str(plan.option("checksum_column") or "") if plan.option("checksums") == "column" else ""
-        self.keeps: Keeps = "digests" if not self.column else "keys" if self.deletes else "nothing"
+        self.keeps: ReplicaContent = "digests" if not self.column else "keys" if self.deletes else "nothing"
         gone = "every insert, update and delete" if self.deletes else "every insert and update"
         self.sees = f"{gone}, without old values, as the net change between two visits of a range"
         self.misses = "old values and the names of changed columns; states between two visits" + (
@@ -80,17 +80,17 @@ class Tlcs(Ranged):
         """N + delta*W = 1.001 N (paper, 3.3; error C15), and the table of digests beside it."""
         return self._scan_and_copy("N + W, W the pages of key and digest" if self.keeps != "nothing" else "N")
 
-    def differences(self, part: Part, within: KeyRange | None = None) -> Statement:
+    def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
         """Rows whose digest is not the one last reported, or whose key is new or gone, into the outbox."""
         return self._part("changes", part, within)
 
-    def apply(self, part: Part, within: KeyRange | None = None) -> list[Statement]:
+    def apply(self, part: OutboxSlice, within: KeyRange | None = None) -> list[Statement]:
         """Digests and keys as reported now; in variant (a) written back into the table, whatever the row is by then."""
         if not self.column:
             return super().apply(part, within)
         return [*super().apply(part, within), self._part("checksum_write_back", part, within)]
 
-    def baseline(self, part: Part, *, events: bool) -> list[Statement]:
+    def baseline(self, part: OutboxSlice, *, events: bool) -> list[Statement]:
         """Fills the table of digests, or the column."""
         found = super().baseline(part, events=events)
         if not self.column:

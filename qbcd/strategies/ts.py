@@ -9,13 +9,13 @@ from typing import Any
 
 from qbcd.connectors.base import Connector
 from qbcd.model import KeyRange, Statement, StreamPlan
-from qbcd.strategies.base import Keeps
-from qbcd.strategies.watermarked import Stamped
+from qbcd.strategies.base import ReplicaContent
+from qbcd.strategies.watermarked import Watermarked
 
-KEPT: dict[str, Keeps] = {"source": "rows", "spark": "rows", "keys": "keys", "none": "nothing"}
+KEPT: dict[str, ReplicaContent] = {"source": "rows", "spark": "rows", "keys": "keys", "none": "nothing"}
 
 
-class Ts(Stamped):
+class Ts(Watermarked):
     """Statements of TS for one stream."""
 
     name = "ts"
@@ -54,12 +54,12 @@ class Ts(Stamped):
         ]
 
 
-_ROOM: dict[Keeps, str] = {
+_ROOM: dict[ReplicaContent, str] = {
     "rows": ", with room for a copy of the captured rows",
     "keys": ", with room for the keys",
     "nothing": "",
 }
-_SEES: dict[Keeps, str] = {
+_SEES: dict[ReplicaContent, str] = {
     "rows": "every insert and update, with old and new values",
     "keys": "every insert and update, without old values; rows near the watermark may come again",
     "nothing": "new values of every row that was inserted or updated, as op u; rows near the watermark may come again",

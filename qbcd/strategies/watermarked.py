@@ -17,8 +17,8 @@ from qbcd.errors import ConfigError
 from qbcd.model import Column, Consistency, KeyRange, Statement, StreamPlan
 from qbcd.strategies import costs
 from qbcd.strategies.base import Estimate, table_name
-from qbcd.strategies.by_ranges import Ranged
-from qbcd.strategies.in_source import Part, Way
+from qbcd.strategies.by_ranges import ByRanges
+from qbcd.strategies.in_source import OutboxSlice, PollMode
 from qbcd.watermark import Window, seen_as
 
 SYSTEM = "xmin"
@@ -28,14 +28,14 @@ BY_INDEX = "(S + N + I)*delta + K"
 MarkKind = Literal["zoned", "zoneless", "counter", "system"]
 
 
-class Stamped(Ranged):
+class Watermarked(ByRanges):
     """Statements of a strategy with a watermark.
 
     Attributes:
         marks: The time-stamp columns, in the order of their coalesce; empty for the server's own versions.
     """
 
-    way: Way = "window"
+    way: PollMode = "window"
     consistency: Consistency = "statement"
     flag = ""  # column that says deleted, of strategies that have one
 
@@ -160,7 +160,7 @@ class Stamped(Ranged):
         return self._estimated(f"S + delta*N{better}", costs.ts(pages, pages, DELTA), rows)
 
     # -- a poll ------------------------------------------------------------------------------------------------------
-    def look(self, part: Part, window: Window, *, repeats: bool = True, reason: str = "") -> Statement:
+    def look(self, part: OutboxSlice, window: Window, *, repeats: bool = True, reason: str = "") -> Statement:
         """Writes what changed among the rows of a window into the outbox.
 
         Args:
@@ -172,11 +172,11 @@ class Stamped(Ranged):
         values = {**part.params, **self._bounds(window)}
         return self._compiled("changes", values, pairs="window", repeats=repeats, reason=reason, **self._window(window))
 
-    def sweep(self, part: Part, within: KeyRange | None = None, reason: str = "") -> Statement:
+    def sweep(self, part: OutboxSlice, within: KeyRange | None = None, reason: str = "") -> Statement:
         """Writes rows of the replica whose keys are gone into the outbox: what no time-stamp can show."""
         return self._part("changes", part, within, pairs="gone", after=[], exits=False, reason=reason)
 
-    def differences(self, part: Part, within: KeyRange | None = None) -> Statement:
+    def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
         """The sweep, range by range."""
         return self.sweep(part, within)
 
@@ -282,7 +282,7 @@ class Stamped(Ranged):
         return Estimate(math.ceil(pages), known, f"{formula}, delta = 1 %, changes clustered", "nothing")
 
 
-def serves(strategy: Stamped, indexes: Sequence[Index]) -> bool:
+def serves(strategy: Watermarked, indexes: Sequence[Index]) -> bool:
     """Whether some index is in the order of the time-stamp."""
     first = tuple(c.name for c in strategy.marks[:1])
     return bool(first) and any(i.ordered and not i.partial and i.columns[:1] == first for i in indexes)

@@ -32,7 +32,7 @@ def test_rows_that_changed_are_asked_for_by_key(
     monkeypatch.setattr(two_phase, "KEYS_PER_STATEMENT", 3)
     monkeypatch.setattr(two_phase, "HELD_ROWS", 1)  # several tasks, one after the other
 
-    def watched(*args: object) -> two_phase.Moved | None:
+    def watched(*args: object) -> two_phase.ChangedRows | None:
         found = fetch(*args)  # type: ignore[arg-type]
         rounds.append(found is not None)
         return found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd.sites import Files, Site, SparkSite
+from qbcd.sites import Files, LakeSite, Site
 from qbcd.sites.lake.fetch import leaf_checksums
 from qbcd.state import Owner
 from tests.support.places import new_place, server_of
@@ -65,12 +65,12 @@ def rubbish(scene: Scene) -> list[str]:
 def left_behind(site: Site, folder: Path) -> list[str]:
     """Parts in the workdir that no commit names, and attempts in the sinks of a project in `folder`."""
     left = [str(p) for p in (folder / "out").rglob("*") if p.name.startswith("_tmp") or p.name.endswith(".tmp")]
-    if isinstance(site, SparkSite):
+    if isinstance(site, LakeSite):
         with site.reading() as conn:
             named = {s.segment_id for s in site.store.segments(conn, site.stream)}
         named |= {h.location["part"] for h in site.batches()}
         row = site.row()
-        named |= {leaf_checksums.Note.of(row.checkpoint).part} if row else set()
+        named |= {leaf_checksums.LeafNote.of(row.checkpoint).part} if row else set()
         files: Files = site.files
         left += [p.name for p in files.root.iterdir() if p.name not in named]
     return left

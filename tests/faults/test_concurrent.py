@@ -16,7 +16,7 @@ from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import TornRead
 from qbcd.ranges import partition
 from qbcd.run import plan_of
-from qbcd.sites import SparkSite
+from qbcd.sites import LakeSite
 from qbcd.sites.lake.checksums import checksums
 from qbcd.sites.lake.snapshot import snapshot_of
 from tests.support.oracle import batches, copy_of
@@ -196,7 +196,7 @@ class Bank:
         """(accounts, cents) of `reads` reads of all ranges, or of all groups `by` of it, each as a poll stages it."""
         stream = self.project.work("b")
         site = stream.site
-        assert isinstance(site, SparkSite)
+        assert isinstance(site, LakeSite)
         found = []
         with site.hold() as held:
             plan, _ = plan_of(stream, held.row)

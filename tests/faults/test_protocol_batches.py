@@ -10,7 +10,7 @@ import pytest
 
 from qbcd import job, status
 from qbcd.errors import DeliveryError, GuardTripped, StateConflict
-from qbcd.sites import DatabaseSite, Files, SparkSite
+from qbcd.sites import DatabaseSite, Files, LakeSite
 from qbcd.sites.lake.replica import compaction
 from qbcd.strategies.outbox import outbox_name
 from qbcd.stream import Stream
@@ -32,7 +32,7 @@ TWO_SINKS = {"changes": {"type": "jsonl", "path": "out/changes"}, "lake": {"type
 
 def files_of(scene: Scene) -> Files:
     site = scene.site
-    assert isinstance(site, SparkSite)
+    assert isinstance(site, LakeSite)
     return site.files
 
 

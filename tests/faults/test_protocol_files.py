@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from qbcd.errors import StateConflict
-from qbcd.sites import Files, Held
-from qbcd.sites.lake.replica.files import END, Part
+from qbcd.sites import Files, LeasedStream
+from qbcd.sites.lake.replica.files import END, FileSet
 from qbcd.spark.jdbc import spark_failure
 from qbcd.state import StreamRow
 
@@ -22,18 +22,18 @@ FIELDS = [("range_id", "bigint"), ("n", "bigint"), ("v", "string")]
 TURNS = 12
 
 
-def written(files: Files, spark: SparkSession) -> tuple[Part, Path]:
+def written(files: Files, spark: SparkSession) -> tuple[FileSet, Path]:
     """A part of one file, much longer than the end that is hashed."""
     rows = spark.range(ROWS).selectExpr(
         f"id DIV {ROWS // 4} AS range_id", "id * 7919 AS n", "sha2(string(id), 256) AS v"
     )
-    part = files.write(rows.coalesce(1), FIELDS, "segment", Held(StreamRow("p", "s", 5, 1, 1, 1, True), None))  # type: ignore[arg-type]
+    part = files.write(rows.coalesce(1), FIELDS, "segment", LeasedStream(StreamRow("p", "s", 5, 1, 1, 1, True), None))  # type: ignore[arg-type]
     (file,) = part.files
     assert file.size > 4 * END
     return part, files.root / part.part_id / file.name
 
 
-def read(files: Files, spark: SparkSession, part: Part) -> list[Any]:
+def read(files: Files, spark: SparkSession, part: FileSet) -> list[Any]:
     """What is in two of the four ranges, as a poll asks for it."""
     rows = files.read(spark, FIELDS, part).where("range_id IN (1L, 2L)")
     return [tuple(row) for row in rows.selectExpr("count(1)", "sum(n)", "sum(hash(range_id, v))").collect()]

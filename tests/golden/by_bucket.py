@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from qbcd.connectors.base import Connector
-from qbcd.model import KeyRange, Leaves, NamedKey, Statement, StreamPlan
+from qbcd.model import KeyRange, NamedKey, RowSelection, Statement, StreamPlan
 from qbcd.ranges import hash_buckets
 from qbcd.strategies import IdRcs
 
@@ -59,17 +59,17 @@ def by_page(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:
 
 def in_leaves(one: KeyRange) -> KeyRange:
     """The range, of which the first and the last leaf are asked for."""
-    return replace(one, only=Leaves(b"\x01" + bytes(30) + b"\x80", 2, 0))
+    return replace(one, only=RowSelection(b"\x01" + bytes(30) + b"\x80", 2, 0))
 
 
 def traced(one: KeyRange) -> KeyRange:
     """The range, of which one row of the first leaf and all of the last are looked up."""
-    return replace(one, only=Leaves(b"\x01" + bytes(30) + b"\x80", 2, 0, {0: (1024).to_bytes(8, "big")}))
+    return replace(one, only=RowSelection(b"\x01" + bytes(30) + b"\x80", 2, 0, {0: (1024).to_bytes(8, "big")}))
 
 
 def named(one: KeyRange, *keys: tuple[str, ...]) -> KeyRange:
     """The range, of which the rows with `keys` are looked up."""
-    return replace(one, only=Leaves(bytes(32), len(keys), 0, named=tuple(NamedKey(b"\x01", key) for key in keys)))
+    return replace(one, only=RowSelection(bytes(32), len(keys), 0, named=tuple(NamedKey(b"\x01", key) for key in keys)))
 
 
 def without_key(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Statement]]:

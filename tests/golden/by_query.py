@@ -8,7 +8,7 @@ from dataclasses import replace
 from qbcd.connectors.base import Connector
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.ranges import hash_buckets
-from qbcd.strategies import Part, VbdChecksum, VbdCompare, VbdDelta
+from qbcd.strategies import OutboxSlice, VbdChecksum, VbdCompare, VbdDelta
 
 
 def by_query(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Statement]]:
@@ -17,10 +17,10 @@ def by_query(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Stat
     text = f"SELECT *, '100% :x ?' AS told\nFROM {read} /* \"QBCD_PLACE\" */ LIMIT 5"
     table = replace(plan.table, schema="", name=plan.stream, kind="query", query=text, bases=(plan.table,))
     compare = VbdCompare(connector, replace(plan, strategy="vbd", table=table), "qbcd")
-    for i, statement in enumerate(compare.baseline(Part(5, 1), events=False), 1):
+    for i, statement in enumerate(compare.baseline(OutboxSlice(5, 1), events=False), 1):
         yield f"vbd, compare: baseline {i}", statement
     yield "vbd, compare: key problems", compare.key_problems()
-    yield "vbd, compare: changes", compare.differences(Part(5, 2))
+    yield "vbd, compare: changes", compare.differences(OutboxSlice(5, 2))
     for kind in ("hash", "key"):
         strategy = VbdChecksum(connector, replace(plan, strategy="vbd", table=table).with_options(buckets=kind))
         whole = [KeyRange(1, None, None)]
@@ -43,16 +43,16 @@ def of_one_row(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, St
     plan = replace(plan, strategy="vbd", table=table, key=(), columns=shown)
     compare, checksum = VbdCompare(connector, plan, "qbcd"), VbdChecksum(connector, plan.with_options(buckets="hash"))
     yield "vbd, one row: replica", Statement(compare.ddl()[0])
-    yield "vbd, one row: changes", compare.differences(Part(5, 2))
-    yield "vbd, one row: keys of the batch", compare.differing_keys(Part(5, 2), 1000)
-    for i, statement in enumerate(compare.apply(Part(5, 2)), 1):
+    yield "vbd, one row: changes", compare.differences(OutboxSlice(5, 2))
+    yield "vbd, one row: keys of the batch", compare.differing_keys(OutboxSlice(5, 2), 1000)
+    for i, statement in enumerate(compare.apply(OutboxSlice(5, 2)), 1):
         yield f"vbd, one row: apply {i}", statement
     yield "vbd, one row: images", checksum.images([KeyRange(1, None, None)], typed=False)
     if connector.steady_writes:
         delta = VbdDelta(connector, plan, "qbcd")
         assert not delta.refused
         yield "vbd, one row: affected", delta.find_affected(delta.lineages)
-        yield "vbd, one row: changes, by delta", delta.affected_differences(Part(5, 2))
+        yield "vbd, one row: changes, by delta", delta.affected_differences(OutboxSlice(5, 2))
 
 
 def by_changed_rows(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Statement]]:
@@ -77,5 +77,5 @@ def by_changed_rows(connector: Connector, plan: StreamPlan) -> Iterator[tuple[st
     yield "vbd, delta: affected keys", strategy.find_affected(strategy.lineages)
     yield "vbd, delta: NULL among them", strategy.affected_nulls()
     yield "vbd, delta: key problems", strategy.affected_key_problems()
-    yield "vbd, delta: changes", strategy.affected_differences(Part(5, 2))
+    yield "vbd, delta: changes", strategy.affected_differences(OutboxSlice(5, 2))
     yield "vbd, delta: affected keys forgotten", strategy.forget_affected()

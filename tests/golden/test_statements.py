@@ -16,10 +16,10 @@ import pytest
 from qbcd.connectors.base import Connector
 from qbcd.model import BatchHeader, KeyRange, Statement
 from qbcd.sql import compile_sql, render
-from qbcd.strategies import Atdi, Id, IdRcs, InSource, Mds, Part, Ranged, RemoteTs, Stamped, Tdi, Tlcs, Ts
+from qbcd.strategies import Atdi, ByRanges, Id, IdRcs, InSource, LakeTs, Mds, OutboxSlice, Tdi, Tlcs, Ts, Watermarked
 from qbcd.strategies.base import prefixed
 from qbcd.strategies.outbox import StagedBatch
-from qbcd.strategies.read_position import Passed
+from qbcd.strategies.read_position import ReadPosition
 from qbcd.watermark import Window
 from tests.golden.by_bucket import by_hash, by_page, in_leaves, named, traced, without_key
 from tests.golden.by_query import by_changed_rows, by_query, of_one_row
@@ -60,7 +60,7 @@ def statements(which: str, name: str) -> Iterator[tuple[str, Statement]]:
 
 def in_source(strategy: InSource) -> Iterator[tuple[str, Statement]]:
     """What all strategies of the source's own site run."""
-    first, part = Part(5, 1), Part(5, 2)
+    first, part = OutboxSlice(5, 1), OutboxSlice(5, 2)
     for i, ddl in enumerate(strategy.ddl(), 1):
         yield f"ddl {i}", Statement(ddl)
     for events in (False, True):
@@ -109,8 +109,8 @@ def ranged(which: str, name: str) -> Iterator[tuple[str, Statement]]:
     """What goes range by range."""
     connector: Connector = CONNECTORS[which]
     column = {"checksums": "column", "checksum_column": "qbcd chk", "deletes": False}
-    part, ranges = Part(5, 0, 7), ranges_of(which, plan_of(which, name, "id"))
-    made: list[Ranged] = [Id(connector, plan_of(which, name, "id"), "qbcd")]
+    part, ranges = OutboxSlice(5, 0, 7), ranges_of(which, plan_of(which, name, "id"))
+    made: list[ByRanges] = [Id(connector, plan_of(which, name, "id"), "qbcd")]
     made.append(Tlcs(connector, optioned(which, name, "tlcs", deletes=True), "qbcd"))
     made += [Tlcs(connector, optioned(which, name, "tlcs", **column), "qbcd")] if name == "simple" else []
     for strategy in made:
@@ -132,9 +132,9 @@ def ranged(which: str, name: str) -> Iterator[tuple[str, Statement]]:
 def stamped(which: str) -> Iterator[tuple[str, Statement]]:
     """What reads by time-stamp; over the plan called ``stamped``."""
     connector: Connector = CONNECTORS[which]
-    part, window = Part(5, 2), Window("2024-01-01 00:00:00.000001", "2024-01-01 00:00:01.000000")
+    part, window = OutboxSlice(5, 2), Window("2024-01-01 00:00:00.000001", "2024-01-01 00:00:01.000000")
     for kind, options in STAMPED.items():
-        make: Callable[..., Stamped] = {"ts": Ts, "tdi": Tdi, "atdi": Atdi}[kind.split()[0]]
+        make: Callable[..., Watermarked] = {"ts": Ts, "tdi": Tdi, "atdi": Atdi}[kind.split()[0]]
         strategy = make(connector, optioned(which, "stamped", kind.split()[0], **options), "qbcd")
         strategy.check()
         yield f"{kind}: window", strategy.look(part, window)
@@ -156,16 +156,16 @@ def stamped(which: str) -> Iterator[tuple[str, Statement]]:
                 yield f"{kind}: {title}", statement
 
 
-def read_by(strategy: Tdi, at: str) -> list[Passed]:
+def read_by(strategy: Tdi, at: str) -> list[ReadPosition]:
     """Those who read the table of ``stamped``: the stream itself, by two columns, a counter, and versions of rows."""
-    versions = [Passed(("xmin",), None, "755")] if strategy.connector.name == "postgresql" else []
-    others = [Passed(("written",), "+02:00", at), Passed(("created at", "updated_at"), None, at)]
-    return [strategy.passed(at), *others, Passed(("order_id",), None, "17"), *versions]
+    versions = [ReadPosition(("xmin",), None, "755")] if strategy.connector.name == "postgresql" else []
+    others = [ReadPosition(("written",), "+02:00", at), ReadPosition(("created at", "updated_at"), None, at)]
+    return [strategy.passed(at), *others, ReadPosition(("order_id",), None, "17"), *versions]
 
 
 def windowed(which: str, kind: str, options: Mapping[str, Any], window: Window) -> Iterator[tuple[str, Statement]]:
     """What TS reads for a replica under Spark."""
-    strategy = RemoteTs(CONNECTORS[which], optioned(which, "stamped", "ts", **{**options, "replica": "spark"}))
+    strategy = LakeTs(CONNECTORS[which], optioned(which, "stamped", "ts", **{**options, "replica": "spark"}))
     ranges = ranges_of(which, strategy.plan)
     yield f"{kind}, under Spark: anything there", strategy.stamp.any_row(window)
     yield f"{kind}, under Spark: window", strategy.window_images(ranges, window, typed=False)

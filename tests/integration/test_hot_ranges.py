@@ -16,7 +16,7 @@ from qbcd import hooks
 from qbcd.api import Project
 from qbcd.sites.base import Site
 from qbcd.sites.database import range_poll
-from qbcd.sites.database.range_poll import Visit
+from qbcd.sites.database.range_poll import RangePoll
 from qbcd.state import StoredRange, StreamStore
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
@@ -133,16 +133,16 @@ def test_rests_are_multiples_of_the_steps_before_them(
     table = {"name": "s", "table": place.table("t"), "strategy": strategy, "sinks": []}
     steps: list[float] = []
     rests: list[float] = []
-    step = Visit._step
+    step = RangePoll._step
 
-    def timed(visit: Visit, ranges: Sequence[StoredRange]) -> float:
+    def timed(visit: RangePoll, ranges: Sequence[StoredRange]) -> float:
         began = time.monotonic()
         spent = step(visit, ranges)
         steps.append(time.monotonic() - began)
         return spent
 
     monkeypatch.setattr(range_poll, "FIRST_ROWS", ROWS)
-    monkeypatch.setattr(Visit, "_step", timed)
+    monkeypatch.setattr(RangePoll, "_step", timed)
     monkeypatch.setattr(Site, "rest", lambda site, seconds: rests.append(seconds))
     with opened(config(place.url, table), workspace) as project:
         project.stream("s").prepare()

@@ -18,7 +18,7 @@ import pytest
 import qbcd
 from qbcd.run import plan_of
 from qbcd.sinks import SinkBatch
-from qbcd.sites import SparkSite
+from qbcd.sites import LakeSite
 from qbcd.sites.lake.replica import compaction
 from tests.conftest import GivenServer
 from tests.support import layered
@@ -41,7 +41,7 @@ class Reader:
 
     def __init__(self, project: qbcd.Project) -> None:
         stream = project.work("s")
-        assert isinstance(stream.site, SparkSite)
+        assert isinstance(stream.site, LakeSite)
         self.site = stream.site
         self.plan, _ = plan_of(stream, self.site.row())
 

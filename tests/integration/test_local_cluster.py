@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.sites import SparkSite
+from qbcd.sites import LakeSite
 from qbcd.sites.lake import fetch_plan
 from qbcd.sites.lake.fetch import leaf_checksums, two_phase
 from qbcd.sites.lake.replica import compaction
@@ -75,15 +75,15 @@ SMALL_TABLES = {
 def history(url: str, folder: Path, spark: SparkSession | None, master: str = "") -> None:
     """A table, its baseline and its changes, polled in every way."""
     place, fetch, ran = place_of(url), two_phase.fetch, set[str]()
-    restricted, by_leaves = leaf_checksums.restricted, list[bool]()
+    restricted, by_leaves = leaf_checksums.restrict_to_dirty_leaves, list[bool]()
     place.sql(TABLE)
 
-    def watched(site: SparkSite, *args: Any) -> two_phase.Moved | None:
+    def watched(site: LakeSite, *args: Any) -> two_phase.ChangedRows | None:
         found = fetch(site, *args)
         ran.update([site.stream] if found else [])
         return found
 
-    def seen(*args: Any) -> fetch_plan.Look:
+    def seen(*args: Any) -> fetch_plan.FetchPlan:
         found = restricted(*args)
         by_leaves.append(found.in_leaves)
         return found
@@ -92,7 +92,7 @@ def history(url: str, folder: Path, spark: SparkSession | None, master: str = ""
     for (module, name), value in SMALL_TABLES.items():
         setattr(module, name, value)
     setattr(two_phase, "fetch", watched)  # noqa: B010 -- mypy takes a function for what it is
-    setattr(leaf_checksums, "restricted", seen)  # noqa: B010
+    setattr(leaf_checksums, "restrict_to_dirty_leaves", seen)  # noqa: B010
     fixed = {"table": place.table("t"), "baseline": "events", "exclude": ["written"]}
     tables = [{"name": name, **fixed, **way} for name, way in WAYS.items()]
     own = {"spark": {"master": master}} if master else {}

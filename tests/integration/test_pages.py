@@ -18,7 +18,7 @@ import qbcd
 from qbcd.errors import GuardTripped, UnsafeKey
 from qbcd.sites.lake.fetch import leaf_checksums, page_fallback, two_phase
 from qbcd.sites.lake.replica import compaction
-from qbcd.sites.lake.site import SparkSite
+from qbcd.sites.lake.site import LakeSite
 from qbcd.strategies import IdRcs
 from tests.support import layered, sql
 from tests.support.keyed import PAGED, Keyed
@@ -37,9 +37,9 @@ ROUNDS = [(0.9, 0.2), (0.1, 0.9), (0.9, 0.1), (0.2, 0.8), (0.9, 0.3)]
 REWRITTEN = ["VACUUM t", "VACUUM FULL t", "CLUSTER t USING t_pkey"]
 
 
-def site_of(project: qbcd.Project) -> SparkSite:
+def site_of(project: qbcd.Project) -> LakeSite:
     site = project.work("s").site
-    assert isinstance(site, SparkSite)
+    assert isinstance(site, LakeSite)
     return site
 
 

@@ -16,7 +16,7 @@ from qbcd.model import Statement
 from qbcd.ranges.row_selection import is_by_key
 from qbcd.sites.lake import checksums
 from qbcd.sites.lake.fetch import recent_writes, streamed
-from qbcd.sites.lake.fetch_plan import Look
+from qbcd.sites.lake.fetch_plan import FetchPlan
 from qbcd.strategies import IdRcs
 from tests.support import connect, sql
 from tests.support.leafy import force, remembered
@@ -50,15 +50,15 @@ def _table(database: str, kind: str, key: str, columns: tuple[str, ...] = ("k",)
 
 
 @pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch) -> list[Look]:
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[FetchPlan]:
     """The looks whose rows are compared as they come, however small tables are."""
     for name, value in FORCED.items():
         monkeypatch.setattr(recent_writes, name, value)
-    found: list[Look] = []
+    found: list[FetchPlan] = []
     compared = streamed.compared
 
     def watched(*args: Any) -> streamed.Streamed:
-        found.extend(arg for arg in args if isinstance(arg, Look))
+        found.extend(arg for arg in args if isinstance(arg, FetchPlan))
         return compared(*args)
 
     monkeypatch.setattr(streamed, "compared", watched)
@@ -89,14 +89,16 @@ def _polled(database: str, project: qbcd.Project, *changes: str) -> Outcome:
     return outcome
 
 
-def _noted(project: qbcd.Project) -> recent_writes.Note:
+def _noted(project: qbcd.Project) -> recent_writes.RecentNote:
     row = project.work("s").site.row()
     assert row is not None
-    return recent_writes.Note.of(row.checkpoint)
+    return recent_writes.RecentNote.of(row.checkpoint)
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_rows_are_looked_up(name: str, database: str, workspace: Path, spark: SparkSession, looks: list[Look]) -> None:
+def test_rows_are_looked_up(
+    name: str, database: str, workspace: Path, spark: SparkSession, looks: list[FetchPlan]
+) -> None:
     """From the first poll on, where rows are written anywhere and none goes, or some that leave their range smaller."""
     kind, key, buckets = KEYS[name]
     columns = ("k", "part") if name == "composite" else ("k",)
@@ -117,7 +119,7 @@ def test_rows_are_looked_up(name: str, database: str, workspace: Path, spark: Sp
 
 @pytest.mark.parametrize("name", ["uuid", "bigint"])
 def test_rows_that_are_gone_are_told_by_their_digests(
-    name: str, database: str, workspace: Path, spark: SparkSession, looks: list[Look]
+    name: str, database: str, workspace: Path, spark: SparkSession, looks: list[FetchPlan]
 ) -> None:
     """Of ranges that lost one row each the source is not asked; some other range is, or one of them where all did."""
     _table(database, *KEYS[name][:2])
@@ -132,7 +134,7 @@ def test_rows_that_are_gone_are_told_by_their_digests(
 
 
 def test_many_ranges_that_lost_a_row_are_read_whole(
-    database: str, workspace: Path, spark: SparkSession, looks: list[Look], monkeypatch: pytest.MonkeyPatch
+    database: str, workspace: Path, spark: SparkSession, looks: list[FetchPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recent_writes, "MOST_LOST", 2)
     monkeypatch.setattr(recent_writes, "USEFUL", 1.0)
@@ -144,7 +146,7 @@ def test_many_ranges_that_lost_a_row_are_read_whole(
 
 
 def test_leaves_are_not_asked_for_where_rows_are_looked_up(
-    database: str, workspace: Path, spark: SparkSession, looks: list[Look], monkeypatch: pytest.MonkeyPatch
+    database: str, workspace: Path, spark: SparkSession, looks: list[FetchPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They would be, after changes like these, where whole ranges were read."""
     force(monkeypatch)
@@ -160,7 +162,7 @@ def test_leaves_are_not_asked_for_where_rows_are_looked_up(
 
 
 def test_a_row_that_goes_while_another_comes(
-    database: str, workspace: Path, spark: SparkSession, looks: list[Look]
+    database: str, workspace: Path, spark: SparkSession, looks: list[FetchPlan]
 ) -> None:
     """The source names what came, and ranges have not shrunk: what differs is read whole, and for a while at once."""
     _table(database, "bigint", "i")
@@ -177,7 +179,7 @@ def test_a_row_that_goes_while_another_comes(
 
 
 def test_rows_that_change_without_being_written(
-    database: str, workspace: Path, spark: SparkSession, looks: list[Look]
+    database: str, workspace: Path, spark: SparkSession, looks: list[FetchPlan]
 ) -> None:
     """No row of a range was written lately, and it differs: all of it is read."""
     sql(database, "CREATE TYPE mood AS ENUM ('sad', 'glad')")
@@ -196,7 +198,7 @@ def test_rows_that_change_without_being_written(
 
 
 def test_a_transaction_that_commits_late(
-    database: str, workspace: Path, spark: SparkSession, looks: list[Look]
+    database: str, workspace: Path, spark: SparkSession, looks: list[FetchPlan]
 ) -> None:
     """What it wrote is older than the last poll, and was not to be seen then: the mark stays before it."""
     _table(database, "bigint", "i")
@@ -211,7 +213,7 @@ def test_a_transaction_that_commits_late(
 
 
 def test_the_source_is_not_asked_on_where_too_many_were_written(
-    database: str, workspace: Path, spark: SparkSession, looks: list[Look], monkeypatch: pytest.MonkeyPatch
+    database: str, workspace: Path, spark: SparkSession, looks: list[FetchPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However short a stream's statements are, no more rows come than it takes to know that they are too many."""
     asked: list[str] = []

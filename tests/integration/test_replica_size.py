@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from qbcd import Project
-from qbcd.sites import SparkSite
+from qbcd.sites import LakeSite
 from tests.support import sql
 from tests.support.project import config, opened
 
@@ -43,5 +43,5 @@ def test_digests_take_a_tenth(database: str, workspace: Path, spark: SparkSessio
 
 def _size(project: Project, stream: str) -> int:
     site = project.work(stream).site
-    assert isinstance(site, SparkSite)
+    assert isinstance(site, LakeSite)
     return sum(path.stat().st_size for path in site.files.root.rglob("*.parquet"))

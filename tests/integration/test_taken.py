@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from qbcd.sites.lake.replica import compaction
-from qbcd.sites.lake.site import SparkSite
+from qbcd.sites.lake.site import LakeSite
 from qbcd.state import ProjectState, Segment, StoredRange
 from tests.support import layered, sql
 from tests.support.oracle import batches, copy_of
@@ -67,7 +67,7 @@ def test_prepare_leaves_the_replica_alone(
     with opened(log.config, workspace, spark) as project:
         project.stream(STREAM).prepare()
         site = project.work(STREAM).site
-        assert isinstance(site, SparkSite)
+        assert isinstance(site, LakeSite)
         with site.reading() as conn:
             [segment] = site.store.segments(conn, STREAM)
         assert [path.name for path in site.files.root.iterdir()] == [segment.segment_id]

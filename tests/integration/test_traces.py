@@ -15,8 +15,8 @@ import qbcd
 from qbcd.job import Outcome
 from qbcd.ranges import key_recovery
 from qbcd.sites.lake.fetch import streamed
-from qbcd.sites.lake.fetch_plan import Look
-from qbcd.sites.lake.site import SparkSite
+from qbcd.sites.lake.fetch_plan import FetchPlan
+from qbcd.sites.lake.site import LakeSite
 from tests.support import sql
 from tests.support.leafy import force
 from tests.support.oracle import batches, copy_of
@@ -52,13 +52,13 @@ def _table(database: str, kind: str, key: str) -> None:
     sql(database, "ANALYZE")
 
 
-def _looks(monkeypatch: pytest.MonkeyPatch) -> list[Look]:
+def _looks(monkeypatch: pytest.MonkeyPatch) -> list[FetchPlan]:
     """The looks whose rows are compared as they come."""
-    looks: list[Look] = []
+    looks: list[FetchPlan] = []
     compared = streamed.compared
 
     def watched(*args: Any) -> streamed.Streamed:
-        looks.extend(arg for arg in args if isinstance(arg, Look))
+        looks.extend(arg for arg in args if isinstance(arg, FetchPlan))
         return compared(*args)
 
     monkeypatch.setattr(streamed, "compared", watched)
@@ -132,7 +132,7 @@ def test_rows_that_were_traced_wrongly(
     with _prepared(database, workspace, spark) as project:
         _polled(database, project, 3)
         site = project.work("s").site
-        assert isinstance(site, SparkSite)
+        assert isinstance(site, LakeSite)
         assert len(list(site.files.root.glob("batch-*"))) == 3, "what was compared wrongly is gone"
     assert [look.is_traced for look in looks] == [True, False]
 
@@ -149,7 +149,7 @@ def test_what_the_source_is_asked(
         (look,) = looks
         asked = [r for r in look.asked if key_recovery.is_traced(r)]
         site = project.work("s").site
-        assert isinstance(site, SparkSite)
+        assert isinstance(site, LakeSite)
         text = site.strategy(project.stream("s").plan()).images(asked, typed=False).sql
     plan = "\n".join(row[0] for row in sql(database, f"EXPLAIN {text}"))
     assert re.search(r"Index Scan using t_pkey on t\b.*\n\s+Index Cond: \(k = r\.k\)", plan)

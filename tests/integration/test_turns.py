@@ -15,7 +15,7 @@ from qbcd.model import Cost, KeyRange, Statement
 from qbcd.sites.base import Site
 from qbcd.sites.lake import checksums as range_checksums
 from qbcd.state import StoredRange
-from qbcd.strategies.partitions.key import KeyCut
+from qbcd.strategies.partitions.key import KeyPartitioning
 from tests.support.oracle import batches, copy_of
 from tests.support.pausing import at
 from tests.support.places import Place, over
@@ -128,16 +128,16 @@ def test_short_statements_and_no_state_kept(
     """Statements are sized by the last one's time; between them no session holds a state of the table."""
     monkeypatch.setattr(range_checksums, "FIRST_ROWS", 2 * ROWS)
     asked, rests, kept = list[int](), list[float](), list[tuple[Any, ...]]()
-    checksums = KeyCut.checksums
+    checksums = KeyPartitioning.checksums
 
-    def counted(cut: KeyCut, some: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
+    def counted(cut: KeyPartitioning, some: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
         asked.append(len(some))
         return checksums(cut, some, leaves=leaves)
 
     pace = {"target": "1m", "nice_ratio": 3}
     with opened(data(place, per_poll=None, consistency="range", pace=pace), workspace, spark) as project:
         project.stream("s").prepare()
-        monkeypatch.setattr(KeyCut, "checksums", counted)
+        monkeypatch.setattr(KeyPartitioning, "checksums", counted)
         monkeypatch.setattr(Site, "rest", lambda site, seconds: rests.append(seconds))
         place.sql("UPDATE t SET n = 1 WHERE id IN (3, 58)")
         if place.kind == "postgresql":

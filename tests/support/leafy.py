@@ -21,9 +21,9 @@ TRACED = {"DEAREST": 100, "USELESS": 100}  # of :mod:`qbcd.ranges.key_recovery`:
 def force(monkeypatch: pytest.MonkeyPatch, *, traced: bool = True) -> list[bool]:
     """Has leaves asked for, and rows traced; gives for each look that had some remembered whether it went by them."""
     looks: list[bool] = []
-    restricted = leaf_checksums.restricted
+    restricted = leaf_checksums.restrict_to_dirty_leaves
 
-    def watched(*args: Any) -> fetch_plan.Look:
+    def watched(*args: Any) -> fetch_plan.FetchPlan:
         found = restricted(*args)
         looks.append(found.in_leaves)
         return found
@@ -32,7 +32,7 @@ def force(monkeypatch: pytest.MonkeyPatch, *, traced: bool = True) -> list[bool]
         monkeypatch.setattr(leaf_checksums, name, value)
     for name, value in TRACED.items() if traced else ():
         monkeypatch.setattr(key_recovery, name, value)
-    monkeypatch.setattr(leaf_checksums, "restricted", watched)
+    monkeypatch.setattr(leaf_checksums, "restrict_to_dirty_leaves", watched)
     return looks
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from qbcd.connectors import connector_for
 from qbcd.connectors.buckets import Words, bucket_rows, bucket_sums
-from qbcd.connectors.range_case import by_halving
+from qbcd.connectors.range_case import range_case
 from qbcd.errors import ConfigError
 from qbcd.model import Column, KeyRange, StreamPlan, Table, Travel
 from qbcd.ranges import hash_buckets, partition
@@ -71,7 +71,7 @@ def test_the_number_of_a_bucket_is_that_of_its_hashes() -> None:
 
 def test_one_choice_is_made_by_halves() -> None:
     ranges = [KeyRange(i + 1, (str(10 * i),), None) for i in range(5)]
-    text = by_halving(ranges, lambda lo: f"v < {lo[0]}")
+    text = range_case(ranges, lambda lo: f"v < {lo[0]}")
     python = (
         text.replace("CASE WHEN ", "(").replace(" THEN ", " and [").replace(" ELSE ", "] or [").replace(" END", "])")
     )
@@ -251,7 +251,7 @@ def test_only_halves_of_one_bucket_are_joined() -> None:
     def shape(rows: list[int]) -> list[int]:
         depth = (len(rows) - 1).bit_length()
         known = [replace(r, rows=n) for r, n in zip(hash_buckets.divided(depth, first_id=1), rows, strict=True)]
-        groups = hash_buckets.joined(known, lambda one, other: partition.better_one(one, other, 100))
+        groups = hash_buckets.joined(known, lambda one, other: partition.should_merge(one, other, 100))
         assert [r for group in groups for r in group] == known
         for group in groups:  # each group is one bucket
             whole = KeyRange(0, group[0].lo, group[-1].hi)

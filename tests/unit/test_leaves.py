@@ -8,7 +8,7 @@ import pytest
 
 from qbcd.connectors.buckets import bucket_rows
 from qbcd.connectors.mariadb import MariaDB
-from qbcd.model import KeyRange, Leaves
+from qbcd.model import KeyRange, RowSelection
 from qbcd.ranges import leaves
 
 
@@ -16,14 +16,14 @@ def _text(sums: dict[int, tuple[int, int]]) -> str:
     return " ".join(f"{leaf}:{rows}:{checksum}" for leaf, (rows, checksum) in sums.items())
 
 
-def _in(found: Leaves) -> list[int]:
+def _in(found: RowSelection) -> list[int]:
     return list(leaves.tails(KeyRange(1, None, None, only=found)))
 
 
-def _differing(before: str, now: str) -> tuple[Leaves, Leaves]:
+def _differing(before: str, now: str) -> tuple[RowSelection, RowSelection]:
     """The leaves that add up to something else now, as they were and as they are."""
-    was, new = leaves.moved(before, now)
-    return leaves.some(was, {*was, *new}), leaves.some(new, {*was, *new})
+    was, new = leaves.diff(before, now)
+    return leaves.select(was, {*was, *new}), leaves.select(new, {*was, *new})
 
 
 def test_leaves_that_moved_came_and_went() -> None:
@@ -45,7 +45,7 @@ def test_a_range_that_was_or_becomes_empty(before: str) -> None:
 
 def test_nothing_differs_in_another_order() -> None:
     old, new = _differing("1:1:1 2:2:2", "2:2:2 1:1:1")
-    assert old == new == Leaves(bytes(32), 0, 0)
+    assert old == new == RowSelection(bytes(32), 0, 0)
 
 
 def test_all_leaves_where_none_are_named() -> None:
@@ -63,10 +63,10 @@ def test_what_several_scans_say_adds_up() -> None:
         for leaf, (rows, checksum) in part.items():
             known = whole.get(leaf, (0, 0))
             whole[leaf] = known[0] + rows, known[1] + checksum
-    once = leaves.added([_text(whole)])
-    assert _differing(once, leaves.added(map(_text, parts))) == _differing(once, once)
-    assert _differing(once, leaves.added(map(_text, parts[:2]))) != _differing(once, once)
-    assert leaves.added([]) == ""
+    once = leaves.merge([_text(whole)])
+    assert _differing(once, leaves.merge(map(_text, parts))) == _differing(once, once)
+    assert _differing(once, leaves.merge(map(_text, parts[:2]))) != _differing(once, once)
+    assert leaves.merge([]) == ""
 
 
 def test_the_share_of_leaves_that_changes_are_in() -> None:
@@ -78,7 +78,7 @@ def test_the_share_of_leaves_that_changes_are_in() -> None:
 def test_a_database_without_leaves_refuses_them() -> None:
     """Nothing is asked of all leaves instead: the replica's rows would be those of some."""
     words = MariaDB.bucket_words
-    whole, some = KeyRange(1, None, None), KeyRange(1, None, None, only=Leaves(bytes(32), 0, 0))
+    whole, some = KeyRange(1, None, None), KeyRange(1, None, None, only=RowSelection(bytes(32), 0, 0))
     assert "FROM" in bucket_rows(words, ["1 AS one"], "(t)", "h", [whole])
     with pytest.raises(ValueError, match="knows none"):
         bucket_rows(words, ["1 AS one"], "(t)", "h", [some])

@@ -58,7 +58,7 @@ def test_a_reader_has_enough_to_do(rows: int, connections: int, expected: int) -
 )
 def test_small_neighbours_are_joined(counts: list[int], expected: list[int]) -> None:
     known = some(counts)
-    groups = partition.joined(known, 100)
+    groups = partition.merge(known, 100)
     assert [r for group in groups for r in group] == known
     assert [len(group) for group in groups] == expected
 
@@ -68,7 +68,7 @@ def test_too_many_are_joined_to_few_enough(seed: int) -> None:
     """Whatever their sizes, so that no compaction finds too many, and writes all anew, time and again."""
     rng = random.Random(seed)
     known = some([rng.randint(0, rng.choice([30, 60, 100])) for _ in range(300)])
-    groups = partition.joined(known, 100, partition.ANY)
+    groups = partition.merge(known, 100, partition.ANY)
     assert [r for group in groups for r in group] == known
     sums = [sum(r.rows for r in group) for group in groups]
     assert max(sums) <= 100

@@ -8,9 +8,9 @@ from typing import Any
 from qbcd.ranges import schedule
 from qbcd.ranges.schedule import Pass
 from qbcd.sites.database import range_sizes
-from qbcd.sites.lake.due_ranges import Turn
+from qbcd.sites.lake.due_ranges import DueRanges
 from qbcd.state import StoredRange
-from qbcd.state.rows import joined_as
+from qbcd.state.rows import merge_ranges
 
 NOW = 100.0
 
@@ -24,21 +24,21 @@ def ranges(*visited: float, rows: int = 2) -> list[StoredRange]:
 # -- joined ------------------------------------------------------------------------------------------------------------
 def test_a_joined_range_has_the_older_visit_whoever_comes_first() -> None:
     for older, newer in ((3.0, 8.0), (8.0, 3.0)):
-        (one,) = joined_as([ranges(older, newer)], 7)
+        (one,) = merge_ranges([ranges(older, newer)], 7)
         assert one == StoredRange(7, None, None, 4, 110, last_visited=3.0)
 
 
 def test_who_is_not_joined_stays_as_he_is() -> None:
     first, second, third, fourth = ranges(5.0, 6.0, 4.0, 0.0)
-    after = joined_as([[first], [second, third], [fourth]], 9)
+    after = merge_ranges([[first], [second, third], [fourth]], 9)
     assert after == [first, StoredRange(9, ("1",), ("3",), 4, 1100, last_visited=4.0), fourth]
-    assert [r.range_id for r in joined_as([[first, second], [third, fourth]], 9)] == [9, 10], "an id is used twice"
+    assert [r.range_id for r in merge_ranges([[first, second], [third, fourth]], 9)] == [9, 10], "an id is used twice"
 
 
 def test_a_pass_sees_what_was_joined_to_a_range_that_it_saw_before() -> None:
     """The pass began at 5, saw the first range at 6, and the second never; neither the rows of that may be left out."""
     known, state = ranges(6.0, 4.0), Pass(began=5.0)
-    (one,) = joined_as([known], 3)
+    (one,) = merge_ranges([known], 3)
     assert schedule.chosen({3: one.last_visited}, state, now=9, per_poll=None, overdue=None) == [3]
     assert not schedule.finished({3: one.last_visited}, state)
 
@@ -74,7 +74,7 @@ def test_a_range_that_cannot_be_cut_keeps_id_and_visit() -> None:
 def test_a_turn_leaves_its_visit_with_all_that_it_saw() -> None:
     """Ranges that moved, that did not, and the parts of one that was cut, all of which it has read."""
     first, second, third = ranges(6.0, 4.0, 5.0)
-    turn = Turn([first, second, third], [first, second, third], state=Pass(began=5.0), now=NOW)
+    turn = DueRanges([first, second, third], [first, second, third], state=Pass(began=5.0), now=NOW)
     moved = StoredRange(1, first.lo, first.hi, 7, 70, last_visited=6.0)
     after = turn.visited([moved], gone=[second])
     assert [(r.range_id, r.rows, r.last_visited) for r in after] == [(1, 7, NOW), (3, 2, NOW)]
@@ -83,6 +83,6 @@ def test_a_turn_leaves_its_visit_with_all_that_it_saw() -> None:
 
 def test_without_a_pass_nobody_notes_visits() -> None:
     first, second = ranges(6.0, 4.0)
-    turn = Turn([first, second], [first, second])
+    turn = DueRanges([first, second], [first, second])
     assert turn.visited([second]) == [second]
     assert turn.seen([first]) == [first]

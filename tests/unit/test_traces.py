@@ -90,7 +90,7 @@ def test_keys_to_look_up_are_those_of_every_row_that_changed(lo: int) -> None:
         before = {key: _digest(rng) for key in rng.sample(range(lo, hi), 2400)}
         now, changed = _changed(rng, before, lo, hi, 20)
         was, new = _moved(before, now)
-        found = key_recovery.of(_range(lo, hi, len(now)), was, new, WIDTH)
+        found = key_recovery.rows_to_look_up(_range(lo, hi, len(now)), was, new, WIDTH)
         assert found is not None
         assert found.alone is not None
         assert len(found.alone) > 10, "most leaves have one change"
@@ -107,16 +107,18 @@ def test_ranges_that_are_not_traced() -> None:
     before = {key: _digest(rng) for key in range(2000)}
     now, _ = _changed(rng, before, 0, 2000, 20)
     was, new = _moved(before, now)
-    assert key_recovery.of(_range(0, 2000, 2000), was, new, WIDTH) is not None
-    assert key_recovery.of(_range(None, 2000, 2000), was, new, WIDTH) is None
-    assert key_recovery.of(_range(0, None, 2000), was, new, WIDTH) is None
+    assert key_recovery.rows_to_look_up(_range(0, 2000, 2000), was, new, WIDTH) is not None
+    assert key_recovery.rows_to_look_up(_range(None, 2000, 2000), was, new, WIDTH) is None
+    assert key_recovery.rows_to_look_up(_range(0, None, 2000), was, new, WIDTH) is None
     unweighted = {leaf: sums[:2] for leaf, sums in was.items()}
-    assert key_recovery.of(_range(0, 2000, 2000), unweighted, new, WIDTH) is None, "remembered by an older version"
+    assert key_recovery.rows_to_look_up(_range(0, 2000, 2000), unweighted, new, WIDTH) is None, (
+        "remembered by an older version"
+    )
     all_new = {key: _digest(rng) for key in before}
-    assert key_recovery.of(_range(0, 2000, 2000), *_moved(before, all_new), WIDTH) is None
+    assert key_recovery.rows_to_look_up(_range(0, 2000, 2000), *_moved(before, all_new), WIDTH) is None
     far = {key * 10**6: digest for key, digest in before.items()}
     twice = {**far, 0: 1, 256 * 10**6: 2}
-    assert key_recovery.of(_range(0, 2 * 10**9, 2000), *_moved(far, twice), WIDTH) is None, (
+    assert key_recovery.rows_to_look_up(_range(0, 2 * 10**9, 2000), *_moved(far, twice), WIDTH) is None, (
         "too many numbers to count up"
     )
 

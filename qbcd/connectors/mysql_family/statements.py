@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from qbcd.connectors.buckets import Words
 from qbcd.connectors.mysql_family import expressions, types
-from qbcd.connectors.range_case import by_halving
+from qbcd.connectors.range_case import range_case
 from qbcd.model import Column, KeyRange
 
 _INTEGER = re.compile(r"-?[0-9]+")
@@ -163,7 +163,7 @@ def _aggregate(select: Sequence[str], key: Sequence[Column], columns: Sequence[s
 
 def _rows(select: Sequence[str], key: Sequence[Column], columns: Sequence[str], run: Sequence[KeyRange]) -> str:
     condition = _within(key, columns, run[0].lo, run[-1].hi)
-    range_id = by_halving(run, lambda hi: _compare(key, columns, "<", _literals(key, hi)))
+    range_id = range_case(run, lambda hi: _compare(key, columns, "<", _literals(key, hi)))
     return f"SELECT {range_id} AS range_id, {', '.join(select)}\nFROM {RELATION} AS t WHERE {condition}"
 
 

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from qbcd.connectors.buckets import Words
 from qbcd.connectors.postgresql import expressions, types
-from qbcd.connectors.range_case import by_halving
+from qbcd.connectors.range_case import range_case
 from qbcd.model import Column, KeyRange
 from qbcd.ranges.leaves import are_some, bits_of
 
@@ -28,7 +28,7 @@ def _bucket(value: str, depth: int) -> str:
 
 
 def _choice(value: str, ranges: Sequence[KeyRange]) -> str:
-    return f"CAST({by_halving(ranges, lambda lo: f'{value} < {lo[0]}')} AS BIGINT)"
+    return f"CAST({range_case(ranges, lambda lo: f'{value} < {lo[0]}')} AS BIGINT)"
 
 
 def _bytes(bits: bytes) -> str:

@@ -14,41 +14,43 @@ from qbcd.catalog.source import Session
 from qbcd.model import StreamPlan
 from qbcd.sites.database import purge
 from qbcd.sites.database import step as wing_step
-from qbcd.sites.database.step import Counts, Look, Taken
+from qbcd.sites.database.step import Counts, StepRequest, StepResult
 from qbcd.sites.guards import Deletes
-from qbcd.strategies import InSource, Part, Stamped
+from qbcd.strategies import InSource, OutboxSlice, Watermarked
 from qbcd.watermark import Window
 
 if TYPE_CHECKING:
     from qbcd.sites.database.site import DatabaseSite
-    from qbcd.sites.values import Held, Settings
+    from qbcd.sites.values import LeasedStream, Settings
 from qbcd.sites.checkpoint import AUDIT, AUDITED, AUDITING
 
 
-def audit(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, began: float) -> Iterator[Taken]:
+def audit(
+    site: DatabaseSite, plan: StreamPlan, settings: Settings, held: LeasedStream, began: float
+) -> Iterator[StepResult]:
     """One audit, which began at `began` by the store's clock: rows before the watermark, then keys that are gone."""
     strategy = _stamped(site.strategy(plan))
     window = strategy.window(None, held.row.checkpoint["mark"]["at"])
     if window is not None:
         site.progress("audit: comparing rows with the replica")
-        yield wing_step.take(site, plan, settings, held, _rows(strategy, window, held))
+        yield wing_step.run_step(site, plan, settings, held, _rows(strategy, window, held))
     if not site.stopping():
         site.progress("audit: looking for keys that are gone")
-        end = Look(
+        end = StepRequest(
             [lambda s, part: _stamped(s).sweep(part, reason=AUDIT)],
             follow=lambda *step: {AUDITED: began},
             guarded=Deletes.of(held, AUDITING).guarded,
         )
-        yield wing_step.take(site, plan, settings, held, end, drop=(AUDITING,))
+        yield wing_step.run_step(site, plan, settings, held, end, drop=(AUDITING,))
 
 
-def _rows(strategy: Stamped, window: Window, held: Held) -> Look:
+def _rows(strategy: Watermarked, window: Window, held: LeasedStream) -> StepRequest:
     state = Deletes.of(held, AUDITING)
 
-    def remember(session: Session, strategy: InSource, part: Part, counts: Counts) -> Mapping[str, Any]:
+    def remember(session: Session, strategy: InSource, part: OutboxSlice, counts: Counts) -> Mapping[str, Any]:
         return {AUDITING: state.after(held, counts)} if counts else {}
 
-    return Look(
+    return StepRequest(
         [lambda s, part: _stamped(s).look(part, window, repeats=False, reason=AUDIT)],
         before=purge.noted(strategy, None, window),
         follow=remember,
@@ -56,6 +58,6 @@ def _rows(strategy: Stamped, window: Window, held: Held) -> Look:
     )
 
 
-def _stamped(strategy: InSource) -> Stamped:
-    assert isinstance(strategy, Stamped)
+def _stamped(strategy: InSource) -> Watermarked:
+    assert isinstance(strategy, Watermarked)
     return strategy

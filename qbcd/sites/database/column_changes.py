@@ -15,55 +15,57 @@ from qbcd.errors import MissingPrivilege, SchemaChanged
 from qbcd.model import Statement, StreamPlan, Table
 from qbcd.sites.database import open_batch, own_tables, range_sizes
 from qbcd.sites.database import step as wing_step
-from qbcd.sites.database.step import Look, Taken
-from qbcd.strategies import InSource, Part, Ranged, Stamped
+from qbcd.sites.database.step import StepRequest, StepResult
+from qbcd.strategies import ByRanges, InSource, OutboxSlice, Watermarked
 from qbcd.strategies.in_source import OwnTable, sql_name
 from qbcd.watermark import Window
 
 if TYPE_CHECKING:
     from qbcd.sites.database.site import DatabaseSite
-    from qbcd.sites.values import Held, Settings
+    from qbcd.sites.values import LeasedStream, Settings
 
-Find = Callable[[InSource, Part], Statement]
+Find = Callable[[InSource, OutboxSlice], Statement]
 
 
-def take_up(site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, change: Change) -> Taken:
+def apply_change(
+    site: DatabaseSite, plan: StreamPlan, settings: Settings, held: LeasedStream, change: Change
+) -> StepResult:
     """The step that takes up a change: rows that differ by the columns that both meanings have, or by restriction."""
     strategy = site.strategy(plan)
     if change.columns:
         widen(site, plan, held, change)
     site.progress("comparing table and replica, since what is captured changed")
     fills = bool(change.added) and strategy.keeps == "rows"
-    look = Look(
+    look = StepRequest(
         _comparison(strategy, held, change),
         before=[strategy.fill(change.added)] if fills else [],
         after=[lambda s, part: s.unknown(change.added, part)] if fills else [],
     )
-    taken = wing_step.take(site, plan, settings, held, look)
+    taken = wing_step.run_step(site, plan, settings, held, look)
     if change.dropped and strategy.keeps == "rows":
         narrow(site, plan, held)
-    if isinstance(strategy, Ranged) and strategy.way == "ranges":
+    if isinstance(strategy, ByRanges) and strategy.way == "ranges":
         range_sizes.recut(site, strategy, held)
     return taken
 
 
-def _comparison(strategy: InSource, held: Held, change: Change) -> list[Find]:
+def _comparison(strategy: InSource, held: LeasedStream, change: Change) -> list[Find]:
     """What finds the rows that differ; those past a watermark are left to the next window."""
     if strategy.keeps == "nothing" or (strategy.keeps == "keys" and not change.where):
         return []
-    if not isinstance(strategy, Stamped):
+    if not isinstance(strategy, Watermarked):
         return [lambda s, part: s.differences(part)]
     window = strategy.window(None, held.row.checkpoint["mark"]["at"])
     return [lambda s, part: _look(s, part, window)] if window else []
 
 
-def _look(strategy: InSource, part: Part, window: Window) -> Statement:
-    assert isinstance(strategy, Stamped)
+def _look(strategy: InSource, part: OutboxSlice, window: Window) -> Statement:
+    assert isinstance(strategy, Watermarked)
     return strategy.look(part, window, repeats=False)
 
 
 # -- qbcd's own tables -------------------------------------------------------------------------------------------------
-def widen(site: DatabaseSite, plan: StreamPlan, held: Held, change: Change) -> None:
+def widen(site: DatabaseSite, plan: StreamPlan, held: LeasedStream, change: Change) -> None:
     """Adds to the stream's tables the columns that they lack.
 
     Raises:
@@ -75,7 +77,7 @@ def widen(site: DatabaseSite, plan: StreamPlan, held: Held, change: Change) -> N
         for table in site.strategy(plan).tables():
             standing = connector.probe_table(conn, *table.name)
             if standing is None:
-                raise open_batch.gone(site, "table", table.name)
+                raise open_batch.missing_table_error(site, "table", table.name)
             statements += _missing(site, plan, table, standing, change)
     _altered(site, held, statements)
 
@@ -103,7 +105,7 @@ def _missing(site: DatabaseSite, plan: StreamPlan, table: OwnTable, standing: Ta
     ]
 
 
-def narrow(site: DatabaseSite, plan: StreamPlan, held: Held) -> None:
+def narrow(site: DatabaseSite, plan: StreamPlan, held: LeasedStream) -> None:
     """Takes columns that are captured no more out of the replica; where a DBA owns it, they stay and mean nothing."""
     connector, (replica, *_) = site.source.connector, site.strategy(plan).tables()
     wanted = {name for name, _ in replica.columns}
@@ -117,7 +119,7 @@ def narrow(site: DatabaseSite, plan: StreamPlan, held: Held) -> None:
         return
 
 
-def _altered(site: DatabaseSite, held: Held, statements: list[str]) -> None:
+def _altered(site: DatabaseSite, held: LeasedStream, statements: list[str]) -> None:
     if not statements:
         return
     try:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from qbcd.errors import Refused
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.sites.checkpoint import AUDIT
-from qbcd.sites.values import Step
+from qbcd.sites.values import ExplainedStatement
 from qbcd.state import StoredRange, StreamRow
-from qbcd.strategies import InSource, Part, Stamped, Tdi, VbdDelta
+from qbcd.strategies import InSource, OutboxSlice, Tdi, VbdDelta, Watermarked
 from qbcd.strategies.outbox import OPEN
 from qbcd.watermark import Window
 
@@ -19,65 +19,76 @@ if TYPE_CHECKING:
 from qbcd.sites.watermark import next_window
 
 
-def explain(site: DatabaseSite, plan: StreamPlan, row: StreamRow | None) -> list[Step]:
+def explain(site: DatabaseSite, plan: StreamPlan, row: StreamRow | None) -> list[ExplainedStatement]:
     """The statements of a poll, in order."""
     strategy, place = site.strategy(plan), f"source {site.source.name}, one transaction"
     prepared = row if row and row.prepared else None
     number = (prepared.epoch, prepared.last_batch_seq + 1) if prepared else (0, 1)
-    steps: list[Step] = []
+    steps: list[ExplainedStatement] = []
     if strategy.way == "window":
-        assert isinstance(strategy, Stamped)
-        steps += _window(strategy, Part(*number), next_window(strategy, prepared), place)
+        assert isinstance(strategy, Watermarked)
+        steps += _window(strategy, OutboxSlice(*number), next_window(strategy, prepared), place)
     if strategy.way == "whole":
-        part = Part(*number)
-        steps.append(Step("find the changes, into the outbox", place, strategy.differences(part)))
+        part = OutboxSlice(*number)
+        steps.append(ExplainedStatement("find the changes, into the outbox", place, strategy.differences(part)))
         steps += _apply(strategy, part, place)
     if isinstance(strategy, VbdDelta):
-        steps += _delta(strategy, Part(*number), prepared, place)
+        steps += _delta(strategy, OutboxSlice(*number), prepared, place)
     if strategy.way == "ranges" or (strategy.way == "window" and plan.option("deletes")):
         within, of = _some_range(site, prepared)
-        part = Part(number[0], OPEN)
-        title = "look for keys that are gone" if isinstance(strategy, Stamped) else "find the changes"
+        part = OutboxSlice(number[0], OPEN)
+        title = "look for keys that are gone" if isinstance(strategy, Watermarked) else "find the changes"
         each = f"source {site.source.name}, a transaction for each step ({of})"
-        steps.append(Step(f"{title} in one range, into the outbox", each, strategy.differences(part, within)))
+        steps.append(
+            ExplainedStatement(f"{title} in one range, into the outbox", each, strategy.differences(part, within))
+        )
         steps += _apply(strategy, part, each, within)
     return steps
 
 
-def audits(site: DatabaseSite, plan: StreamPlan, row: StreamRow | None) -> list[Step]:
+def audits(site: DatabaseSite, plan: StreamPlan, row: StreamRow | None) -> list[ExplainedStatement]:
     """The statements of an audit, each in a step of its own."""
     strategy, place = site.strategy(plan), f"source {site.source.name}, a transaction of its own"
     prepared = row if row and row.prepared else None
-    part = Part(prepared.epoch, prepared.last_batch_seq + 1) if prepared else Part(0, 1)
+    part = OutboxSlice(prepared.epoch, prepared.last_batch_seq + 1) if prepared else OutboxSlice(0, 1)
     if isinstance(strategy, VbdDelta):
         whole = strategy.all_differences(part, AUDIT)
         filled = [
-            Step(f"audit: take {of.name} into its lineage anew", "the same transaction", statement)
+            ExplainedStatement(f"audit: take {of.name} into its lineage anew", "the same transaction", statement)
             for of in strategy.lineages
             for statement in (of.empty(), of.fill())
         ]
-        return [Step("audit: compare the whole query with the replica, into the outbox", place, whole), *filled]
-    assert isinstance(strategy, Stamped)
+        return [
+            ExplainedStatement("audit: compare the whole query with the replica, into the outbox", place, whole),
+            *filled,
+        ]
+    assert isinstance(strategy, Watermarked)
     until = Window(None, next_window(strategy, prepared).hi)
     rows = strategy.look(part, until, repeats=False, reason=AUDIT)
     return [
-        Step("audit: compare all rows before the watermark with the replica, into the outbox", place, rows),
-        Step("audit: look for keys that are gone, into the outbox", place, strategy.sweep(part, reason=AUDIT)),
+        ExplainedStatement(
+            "audit: compare all rows before the watermark with the replica, into the outbox", place, rows
+        ),
+        ExplainedStatement(
+            "audit: look for keys that are gone, into the outbox", place, strategy.sweep(part, reason=AUDIT)
+        ),
     ]
 
 
-def _window(strategy: Stamped, part: Part, window: Window, place: str) -> list[Step]:
+def _window(strategy: Watermarked, part: OutboxSlice, window: Window, place: str) -> list[ExplainedStatement]:
     steps = []
     if isinstance(strategy, Tdi) and strategy.purges:
         own = place.replace("one transaction", "a transaction of its own, before the look")
         gone = strategy.purge_rows([strategy.passed(window.hi)])
-        steps.append(Step("remove flagged rows that were reported, and that every reader has passed", own, gone))
-        steps.append(Step("list flagged rows for the next purge", place, strategy.note_flagged(window)))
-    steps.append(Step("read the window, into the outbox", place, strategy.look(part, window)))
+        steps.append(
+            ExplainedStatement("remove flagged rows that were reported, and that every reader has passed", own, gone)
+        )
+        steps.append(ExplainedStatement("list flagged rows for the next purge", place, strategy.note_flagged(window)))
+    steps.append(ExplainedStatement("read the window, into the outbox", place, strategy.look(part, window)))
     return [*steps, *_apply(strategy, part, place)]
 
 
-def _delta(strategy: VbdDelta, part: Part, row: StreamRow | None, place: str) -> list[Step]:
+def _delta(strategy: VbdDelta, part: OutboxSlice, row: StreamRow | None, place: str) -> list[ExplainedStatement]:
     steps, marks = [], row.checkpoint["marks"] if row else {}
     for lineage in strategy.lineages:
         if lineage.marked is None:
@@ -85,25 +96,33 @@ def _delta(strategy: VbdDelta, part: Part, row: StreamRow | None, place: str) ->
         else:
             known = marks.get(lineage.name)
             since, how = known["at"] if known else next_window(lineage.marked, None).lo, "read what was written since"
-        steps.append(Step(f"{lineage.name}: {how}", place, lineage.find(since)))
+        steps.append(ExplainedStatement(f"{lineage.name}: {how}", place, lineage.find(since)))
         if lineage.marked is None or strategy.deletes:
             swept = "" if lineage.marked is None else ", when that is due"
-            steps.append(Step(f"{lineage.name}: look for rows that are gone{swept}", place, lineage.find_gone()))
+            steps.append(
+                ExplainedStatement(f"{lineage.name}: look for rows that are gone{swept}", place, lineage.find_gone())
+            )
     only = "where rows changed"
     steps += [
-        Step(f"find the keys that changed rows lead to ({only})", place, strategy.find_affected(strategy.lineages)),
-        Step(f"compute the query for them, into the outbox ({only})", place, strategy.affected_differences(part)),
+        ExplainedStatement(
+            f"find the keys that changed rows lead to ({only})", place, strategy.find_affected(strategy.lineages)
+        ),
+        ExplainedStatement(
+            f"compute the query for them, into the outbox ({only})", place, strategy.affected_differences(part)
+        ),
     ]
     return [*steps, *_apply(strategy, part, place)]
 
 
-def _apply(strategy: InSource, part: Part, place: str, within: KeyRange | None = None) -> list[Step]:
+def _apply(
+    strategy: InSource, part: OutboxSlice, place: str, within: KeyRange | None = None
+) -> list[ExplainedStatement]:
     statements = strategy.apply(part, within)
     titles = [] if strategy.keeps == "nothing" else ["take old images out of the replica", "put new ones into it"]
     titles += ["write the checksums back"] if len(statements) > len(titles) else []
     return [
-        Step("count them for the guards", place, strategy.counts(part)),
-        *(Step(title, place, statement) for title, statement in zip(titles, statements, strict=True)),
+        ExplainedStatement("count them for the guards", place, strategy.counts(part)),
+        *(ExplainedStatement(title, place, statement) for title, statement in zip(titles, statements, strict=True)),
     ]
 
 
@@ -117,7 +136,7 @@ def _some_range(site: DatabaseSite, row: StreamRow | None) -> tuple[KeyRange, st
     return known[len(known) // 2], f"{len(known):,} ranges"
 
 
-def comparison(strategy: InSource, row: StreamRow) -> list[Callable[[Part], Statement]]:
+def comparison(strategy: InSource, row: StreamRow) -> list[Callable[[OutboxSlice], Statement]]:
     """What finds every difference between table and replica; rows past the watermark are pending, not different.
 
     Raises:
@@ -129,9 +148,9 @@ def comparison(strategy: InSource, row: StreamRow) -> list[Callable[[Part], Stat
             stream=strategy.plan.stream,
             remedy="replica: keys, or checksums: table, keep something",
         )
-    if not isinstance(strategy, Stamped):
+    if not isinstance(strategy, Watermarked):
         return [strategy.differences]
     mark = row.checkpoint.get("mark")
-    gone: Callable[[Part], Statement] = strategy.sweep
+    gone: Callable[[OutboxSlice], Statement] = strategy.sweep
     window = strategy.window(None, mark["at"]) if mark else None
     return [lambda part: strategy.look(part, window, repeats=False), gone] if window else [gone]

@@ -14,11 +14,11 @@ from qbcd.strategies.outbox import OPEN, StagedBatch, outbox_name
 
 if TYPE_CHECKING:
     from qbcd.sites.database.site import DatabaseSite
-    from qbcd.sites.values import Held, Settings
+    from qbcd.sites.values import LeasedStream, Settings
 
 
 # -- the open batch ----------------------------------------------------------------------------------------------------
-def opened(held: Held, header: BatchHeader) -> dict[str, Any]:
+def extend_open_batch(held: LeasedStream, header: BatchHeader) -> dict[str, Any]:
     """The open batch with a step's events added, for the checkpoint."""
     before = held.row.checkpoint.get("open")
     counts = dict(before["counts"]) if before else {}
@@ -27,15 +27,15 @@ def opened(held: Held, header: BatchHeader) -> dict[str, Any]:
     return batch_to_json(replace(header, seq=OPEN, counts=counts))
 
 
-def waiting(held: Held) -> BatchHeader | None:
+def open_batch(held: LeasedStream) -> BatchHeader | None:
     """The open batch, or None."""
     found = held.row.checkpoint.get("open")
     return batch_from_json(found) if found else None
 
 
-def seal(site: DatabaseSite, settings: Settings, held: Held) -> BatchHeader | None:
+def seal(site: DatabaseSite, settings: Settings, held: LeasedStream) -> BatchHeader | None:
     """Numbers the open batch, so that it is published; None where nothing is open."""
-    batch = waiting(held)
+    batch = open_batch(held)
     if batch is None:
         return None
     with site.source.write(site.stream) as session:
@@ -69,11 +69,11 @@ def staged_batch(site: DatabaseSite, session: Session, header: BatchHeader) -> S
     connector, schema, name = site.source.connector, site.source.schema, outbox_name(site.stream)
     table = connector.probe_table(session.connection, schema, name)
     if table is None:
-        raise gone(site, "outbox", (schema, name))
+        raise missing_table_error(site, "outbox", (schema, name))
     return StagedBatch(connector, schema, header, table)
 
 
-def gone(site: DatabaseSite, what: str, name: tuple[str, str]) -> StateConflict:
+def missing_table_error(site: DatabaseSite, what: str, name: tuple[str, str]) -> StateConflict:
     """The error for a table of the stream's own that somebody has dropped."""
     return StateConflict(
         f"its {what} {'.'.join(name)} is gone",

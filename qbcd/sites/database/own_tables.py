@@ -15,14 +15,14 @@ from qbcd.errors import MissingPrivilege, StateConflict
 from qbcd.model import StreamPlan, Table
 from qbcd.sites import eligibility
 from qbcd.state.bootstrap import holds_rows
-from qbcd.strategies import InSource, Stamped, Tdi, VbdDelta
+from qbcd.strategies import InSource, Tdi, VbdDelta, Watermarked
 from qbcd.strategies.in_source import own_tables, sql_name
 from qbcd.strategies.incremental.lineage import lineage_tables
 
 if TYPE_CHECKING:
     from qbcd.sites.base import Site
     from qbcd.sites.database.site import DatabaseSite
-    from qbcd.sites.values import Held
+    from qbcd.sites.values import LeasedStream
 
 
 def create(site: DatabaseSite, plan: StreamPlan) -> None:
@@ -36,7 +36,7 @@ def create(site: DatabaseSite, plan: StreamPlan) -> None:
         _make_index(site, plan)
 
 
-def make_tables(site: DatabaseSite, plan: StreamPlan, held: Held) -> None:
+def make_tables(site: DatabaseSite, plan: StreamPlan, held: LeasedStream) -> None:
     """Makes the stream's tables; those of an earlier prepare that was never finished go, if their columns differ.
 
     Under the lease, and not before: what looks unfinished may belong to a prepare that is about to commit.
@@ -114,7 +114,7 @@ def ddl(site: DatabaseSite, plan: StreamPlan) -> list[str]:
 def _index_ddl(strategy: InSource, indexes: Callable[[Table], Sequence[Index]]) -> list[str]:
     """The index that a window is read by, unless one serves, and a view that hides flagged rows from users."""
     made = []
-    if isinstance(strategy, Stamped) and strategy.marks and not strategy.has_index(indexes(strategy.plan.table)):
+    if isinstance(strategy, Watermarked) and strategy.marks and not strategy.has_index(indexes(strategy.plan.table)):
         made.append(strategy.index())
     if isinstance(strategy, Tdi):
         made.append(strategy.view())
@@ -133,7 +133,7 @@ def stands(site: DatabaseSite, plan: StreamPlan) -> bool:
         return site.store.exists(conn) and all(connector.probe_tables(conn, own))
 
 
-def forget(site: DatabaseSite, held: Held) -> None:
+def forget(site: DatabaseSite, held: LeasedStream) -> None:
     """Drops the stream's tables; those that a DBA made are emptied."""
     connector, tables = site.source.connector, own_tables(site.source.schema, site.stream)
     with site.reading() as conn:  # only variant delta has them, and a stream is forgotten without its plan
@@ -161,7 +161,7 @@ def _layout(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _make_index(site: DatabaseSite, plan: StreamPlan) -> None:
     strategy = site.strategy(plan)
-    assert isinstance(strategy, Stamped)
+    assert isinstance(strategy, Watermarked)
     try:
         with site.source.write(site.stream) as session:
             if not strategy.has_index(site.source.connector.indexes(session.connection, plan.table)):
@@ -174,7 +174,7 @@ def _make_index(site: DatabaseSite, plan: StreamPlan) -> None:
         ) from error
 
 
-def run_alone(site: DatabaseSite, statements: Sequence[str], held: Held) -> None:
+def run_alone(site: DatabaseSite, statements: Sequence[str], held: LeasedStream) -> None:
     """Runs repeatable statements in a transaction of their own, while another session holds the stream's row.
 
     DDL may commit by itself, and would let the row go with the first statement: whoever had taken the stream over by

@@ -21,12 +21,12 @@ from qbcd.model import Statement, StreamPlan
 from qbcd.state import StreamRow, StreamStore, holder
 from qbcd.strategies import InSource, Tdi
 from qbcd.strategies.incremental.vbd_delta import fold
-from qbcd.strategies.read_position import Passed
+from qbcd.strategies.read_position import ReadPosition
 from qbcd.watermark import Window
 
 if TYPE_CHECKING:
     from qbcd.sites.database.site import DatabaseSite
-    from qbcd.sites.values import Held
+    from qbcd.sites.values import LeasedStream
 
 
 ENDS = "(each poll tries again; `purge: false` ends that)"
@@ -51,7 +51,7 @@ def noted(strategy: InSource, window: Window | None, told: Window | None = None)
     return notes
 
 
-def purge(site: DatabaseSite, plan: StreamPlan, held: Held) -> str:
+def purge(site: DatabaseSite, plan: StreamPlan, held: LeasedStream) -> str:
     """Removes the flagged rows that earlier batches reported, which are durable by now.
 
     Returns:
@@ -86,7 +86,7 @@ def _stay(plan: StreamPlan, why: str) -> str:
     return f"flagged rows of {plan.table.schema}.{plan.table.name} stay, since {why} {ENDS}"
 
 
-def _enter(site: DatabaseSite, session: Session, plan: StreamPlan, held: Held) -> None:
+def _enter(site: DatabaseSite, session: Session, plan: StreamPlan, held: LeasedStream) -> None:
     """Locks the stream's row; nothing is removed from another server, or by another shape, than was seen."""
     site.enter(session, plan, held)
     check_shape(site.source, session, site.stream, held.row.checkpoint, plan)
@@ -110,7 +110,7 @@ class Readers:
         doubt: Why it cannot be known what some stream has read; empty where it can.
     """
 
-    passed: Sequence[Passed] = ()
+    passed: Sequence[ReadPosition] = ()
     busy: bool = False
     doubt: str = ""
 
@@ -121,7 +121,7 @@ class _Read:
 
     stream: str
     relation: str
-    passed: Passed | None
+    passed: ReadPosition | None
 
 
 def readers_of(site: DatabaseSite, session: Session, plan: StreamPlan, server: str) -> Readers:
@@ -173,7 +173,9 @@ def _reads(row: StreamRow) -> Iterator[_Read]:
 def _read(row: StreamRow, relation: str, columns: Any, mark: Mapping[str, Any]) -> _Read:
     names = (columns,) if isinstance(columns, str) else tuple(columns or ())
     zone = row.checkpoint["requested"].get("options", {}).get("zone")
-    return _Read(row.stream, relation, Passed(names, zone, mark["at"]) if names and mark["at"] is not None else None)
+    return _Read(
+        row.stream, relation, ReadPosition(names, zone, mark["at"]) if names and mark["at"] is not None else None
+    )
 
 
 def _doubt(read: _Read, plan: StreamPlan, kin: str) -> str:

@@ -22,15 +22,15 @@ from qbcd.model import StreamPlan
 from qbcd.ranges import schedule
 from qbcd.sites.checkpoint import AUDIT, AUDITED
 from qbcd.sites.database import step as wing_step
-from qbcd.sites.database.step import Counts, Look, Taken
+from qbcd.sites.database.step import Counts, StepRequest, StepResult
 from qbcd.sites.refusals import key_error
 from qbcd.sites.watermark import ANEW, doubting, look_ahead_of
-from qbcd.strategies import InSource, Part, VbdDelta
+from qbcd.strategies import InSource, OutboxSlice, VbdDelta
 from qbcd.strategies.incremental.lineage import Lineage
 
 if TYPE_CHECKING:
     from qbcd.sites.database.site import DatabaseSite
-    from qbcd.sites.values import Held, Settings
+    from qbcd.sites.values import LeasedStream, Settings
 
 Marks = Mapping[str, Any]  # by base table: its watermark, as `look_ahead_of` gives it
 
@@ -49,8 +49,14 @@ def fill(site: DatabaseSite, session: Session, strategy: VbdDelta) -> float:
 
 
 def poll(
-    site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, *, afresh: bool = False, audit: float = 0.0
-) -> Taken:
+    site: DatabaseSite,
+    plan: StreamPlan,
+    settings: Settings,
+    held: LeasedStream,
+    *,
+    afresh: bool = False,
+    audit: float = 0.0,
+) -> StepResult:
     """The one step of a poll, or of an audit.
 
     Args:
@@ -74,10 +80,10 @@ def poll(
     if afresh or audit:
         reason = AUDIT if audit else ""
         find = [lambda s, part: strategy.all_differences(part, reason)]
-        taken = wing_step.take(site, plan, settings, held, Look(find, follow=step.anew, afresh=afresh))
+        taken = wing_step.run_step(site, plan, settings, held, StepRequest(find, follow=step.anew, afresh=afresh))
     else:
         find = [lambda s, part: strategy.affected_differences(part)]
-        taken = wing_step.take(site, plan, settings, held, Look(find, begin=step.begin, follow=step.follow))
+        taken = wing_step.run_step(site, plan, settings, held, StepRequest(find, begin=step.begin, follow=step.follow))
     return replace(taken, remarks=(remark,) if remark else ())
 
 
@@ -124,7 +130,7 @@ class _Step:
             found += session.run(lineage.find_gone())
         return found
 
-    def follow(self, session: Session, strategy: InSource, part: Part, counts: Counts) -> Mapping[str, Any]:
+    def follow(self, session: Session, strategy: InSource, part: OutboxSlice, counts: Counts) -> Mapping[str, Any]:
         """Brings the lineages to what was found, and forgets it; the watermarks move in the same step."""
         for lineage in self._changed:
             for statement in lineage.follow():
@@ -135,7 +141,7 @@ class _Step:
             return {}
         return self._moves()
 
-    def anew(self, session: Session, strategy: InSource, part: Part, counts: Counts) -> Mapping[str, Any]:
+    def anew(self, session: Session, strategy: InSource, part: OutboxSlice, counts: Counts) -> Mapping[str, Any]:
         """Takes the lineages anew."""
         for lineage in self._strategy.lineages:
             session.run(lineage.empty())
@@ -178,7 +184,7 @@ def _check_meaning(plan: StreamPlan, then: Mapping[str, Any], now: Mapping[str, 
             )
 
 
-def _sweep_due(site: DatabaseSite, strategy: VbdDelta, held: Held) -> float:
+def _sweep_due(site: DatabaseSite, strategy: VbdDelta, held: LeasedStream) -> float:
     """The store's clock, where it is time to look for rows that are gone; else 0."""
     if strategy.deletes is None:
         return 0.0

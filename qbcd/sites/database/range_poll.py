@@ -20,14 +20,14 @@ from qbcd.ranges import schedule
 from qbcd.ranges.schedule import Pass
 from qbcd.sites.database import open_batch, range_sizes
 from qbcd.sites.database import step as wing_step
-from qbcd.sites.database.step import Counts, Look
+from qbcd.sites.database.step import Counts, StepRequest
 from qbcd.sites.guards import check_guards
 from qbcd.state import StoredRange
-from qbcd.strategies import InSource, Part, Ranged, Stamped
+from qbcd.strategies import ByRanges, InSource, OutboxSlice, Watermarked
 
 if TYPE_CHECKING:
     from qbcd.sites.database.site import DatabaseSite
-    from qbcd.sites.values import Held, Settings
+    from qbcd.sites.values import LeasedStream, Settings
 
 SEAL_AT = 100_000  # events
 TARGET = timedelta(milliseconds=500)
@@ -44,7 +44,7 @@ class Visited:
     accepted_source: bool = False
 
 
-class Visit:
+class RangePoll:
     """One poll by ranges.
 
     Args:
@@ -54,10 +54,10 @@ class Visit:
         held: The stream, under its lease.
     """
 
-    def __init__(self, site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held) -> None:
+    def __init__(self, site: DatabaseSite, plan: StreamPlan, settings: Settings, held: LeasedStream) -> None:
         self.site, self.plan, self.settings, self.held = site, plan, settings, held
         strategy = site.strategy(plan)
-        assert isinstance(strategy, Ranged)
+        assert isinstance(strategy, ByRanges)
         self.strategy = strategy
         self.state = Pass.of(held.row.checkpoint.get("pass"))
         self.done = Visited()
@@ -72,7 +72,7 @@ class Visit:
         due = self._due(known, now)
         self.done.ranges, began = len(due), time.monotonic()
         for _ in self._steps(due):
-            opened = open_batch.waiting(self.held)
+            opened = open_batch.open_batch(self.held)
             late = time.monotonic() - began >= self.settings.every.total_seconds()
             if opened and (opened.size >= SEAL_AT or late):
                 began = time.monotonic()
@@ -100,7 +100,9 @@ class Visit:
             return fresh
         with self.site.source.read(self.site.stream) as session:
             wing_step.check_null_keys(session, self.strategy, self.plan)
-            swept = isinstance(self.strategy, Stamped) and self.plan.where  # no row is swept for having left `where`
+            swept = (
+                isinstance(self.strategy, Watermarked) and self.plan.where
+            )  # no row is swept for having left `where`
             if self.strategy.keeps == "nothing" or not self.strategy.tells_gone or not rows or swept:
                 return fresh
             count = int(session.one(self.strategy.row_count()).n)
@@ -141,7 +143,7 @@ class Visit:
         """One transaction: compare, apply, remember the visit; gives the seconds that its rows took."""
         within, state = schedule.as_one(step), self.state
 
-        def follow(session: Session, strategy: InSource, part: Part, counts: Counts) -> Mapping[str, Any]:
+        def follow(session: Session, strategy: InSource, part: OutboxSlice, counts: Counts) -> Mapping[str, Any]:
             events, grown = self._events(session, part, step) if counts else ({}, {})
             found = {r.range_id: events.get(r.range_id, 0) for r in step}
             self.done.dirty += sum(n > 0 for n in found.values())
@@ -156,7 +158,7 @@ class Visit:
             after = replace(state.visited(found), deletes=state.deletes + counts.get("d", 0), accepted=accepted)
             return {"pass": after.as_json()}
 
-        look = Look(
+        look = StepRequest(
             [lambda strategy, part: strategy.differences(part, within)],
             adopt=self.strategy.adopt(within),
             within=within,
@@ -164,7 +166,7 @@ class Visit:
             follow=follow,
             guarded=(state.deletes, state.accepted, state.rows),
         )
-        taken = wing_step.take(self.site, self.plan, self.settings, self.held, look)
+        taken = wing_step.run_step(self.site, self.plan, self.settings, self.held, look)
         self.state = Pass.of(self.held.row.checkpoint["pass"])
         self.done.rows += within.rows
         self.done.accepted_source |= taken.accepted_source
@@ -175,7 +177,7 @@ class Visit:
         return {int(r.range_id): int(r.n) for r in session.rows(self.strategy.counted(step))}
 
     def _events(
-        self, session: Session, part: Part, step: Sequence[StoredRange]
+        self, session: Session, part: OutboxSlice, step: Sequence[StoredRange]
     ) -> tuple[Mapping[int, int], Mapping[int, int]]:
         """By range, the events of a part and by how many rows the range grew."""
         events: dict[int, int] = {}

@@ -16,18 +16,18 @@ from qbcd import hooks
 from qbcd.catalog.source import Session
 from qbcd.ranges import partition
 from qbcd.state import StoredRange, StreamRow
-from qbcd.strategies import Ranged
+from qbcd.strategies import ByRanges
 
 if TYPE_CHECKING:
     from qbcd.sites.database.site import DatabaseSite
-    from qbcd.sites.values import Held
-from qbcd.state.rows import joined_as
+    from qbcd.sites.values import LeasedStream
+from qbcd.state.rows import merge_ranges
 
 SPLIT_AT = 2.0  # times the usual rows of a range
 COUNTED_AT_ONCE = 500
 
 
-def first_cut(session: Session, site: DatabaseSite, strategy: Ranged, row: StreamRow) -> tuple[StreamRow, float]:
+def first_cut(session: Session, site: DatabaseSite, strategy: ByRanges, row: StreamRow) -> tuple[StreamRow, float]:
     """Ranges over the whole table as it is now, counted in the replica; gives the row, and rows of a usual range."""
     cut = _cut(session, site, strategy, row.next_range_id)
     now = site.store.now(session.connection)  # the baseline has just been at each of them
@@ -37,7 +37,7 @@ def first_cut(session: Session, site: DatabaseSite, strategy: Ranged, row: Strea
 
 
 def ranges_counted(
-    session: Session, site: DatabaseSite, strategy: Ranged, cut: Sequence[StoredRange]
+    session: Session, site: DatabaseSite, strategy: ByRanges, cut: Sequence[StoredRange]
 ) -> list[StoredRange]:
     """`cut` with the rows that the replica has in each; where it has none, as the ranges were meant to be."""
     if strategy.keeps == "nothing":
@@ -49,7 +49,7 @@ def ranges_counted(
     return [replace(r, rows=rows[r.range_id]) for r in cut]
 
 
-def recut(site: DatabaseSite, strategy: Ranged, held: Held) -> None:
+def recut(site: DatabaseSite, strategy: ByRanges, held: LeasedStream) -> None:
     """Cuts all ranges anew, in a step of its own: after a change of collation the old bounds may be in no order."""
     with site.source.write(site.stream) as session:
         row = held.row
@@ -59,7 +59,7 @@ def recut(site: DatabaseSite, strategy: Ranged, held: Held) -> None:
     held.row = advanced
 
 
-def resize(site: DatabaseSite, strategy: Ranged, held: Held) -> None:
+def resize(site: DatabaseSite, strategy: ByRanges, held: LeasedStream) -> None:
     """Cuts and joins what has left its size, in one step of its own that finds no change."""
     usual = float(held.row.checkpoint["usual"])
     with site.reading() as conn:
@@ -79,7 +79,7 @@ def resize(site: DatabaseSite, strategy: Ranged, held: Held) -> None:
     hooks.reach("after_commit")
 
 
-def _switch(conn: Connection, site: DatabaseSite, held: Held, after: Sequence[StoredRange]) -> StreamRow:
+def _switch(conn: Connection, site: DatabaseSite, held: LeasedStream, after: Sequence[StoredRange]) -> StreamRow:
     row = site.store.replace_ranges(conn, held.row, after)
     return site.commit(conn, row, held, None, dict(row.checkpoint))
 
@@ -89,7 +89,7 @@ def _outgrown(known: Sequence[StoredRange], usual: float) -> list[StoredRange]:
 
 
 def _split(
-    session: Session, site: DatabaseSite, strategy: Ranged, known: Sequence[StoredRange], usual: float, next_id: int
+    session: Session, site: DatabaseSite, strategy: ByRanges, known: Sequence[StoredRange], usual: float, next_id: int
 ) -> tuple[list[StoredRange], int]:
     """`known` with outgrown ranges in parts, and the next free id."""
     after: list[StoredRange] = []
@@ -106,11 +106,11 @@ def _split(
 
 def _joined(known: Sequence[StoredRange], usual: float, next_id: int) -> list[StoredRange]:
     """`known` with small neighbours as one."""
-    return joined_as(partition.joined(known, usual), next_id)
+    return merge_ranges(partition.merge(known, usual), next_id)
 
 
 def _cut(
-    session: Session, site: DatabaseSite, strategy: Ranged, first_id: int, within: StoredRange | None = None
+    session: Session, site: DatabaseSite, strategy: ByRanges, first_id: int, within: StoredRange | None = None
 ) -> list[StoredRange]:
     """Ranges over the table or one range of it, bounds picked by the source."""
     site.progress("building key ranges")

@@ -35,16 +35,16 @@ from qbcd.sites.database import (
     window_poll,
 )
 from qbcd.sites.database import step as wing_step
-from qbcd.sites.database.range_poll import Visit
-from qbcd.sites.database.step import Counts, Look
+from qbcd.sites.database.range_poll import RangePoll
+from qbcd.sites.database.step import Counts, StepRequest
 from qbcd.sites.event_schema import casts, event_fields
 from qbcd.sites.guards import ACCEPTED_SOURCE
-from qbcd.sites.values import LISTED, Detection, Difference, Differences, Held, Settings, Step
+from qbcd.sites.values import LISTED, Detection, Difference, Differences, ExplainedStatement, LeasedStream, Settings
 from qbcd.sites.watermark import look_ahead
 from qbcd.spark.provider import SparkProvider
 from qbcd.spark.source import source_rows
 from qbcd.state import ProjectState, StreamRow, StreamStore
-from qbcd.strategies import InSource, Part, Ranged, Stamped, Tdi, Tlcs, VbdDelta, strategy_class
+from qbcd.strategies import ByRanges, InSource, OutboxSlice, Tdi, Tlcs, VbdDelta, Watermarked, strategy_class
 from qbcd.strategies.outbox import forget_batch
 from qbcd.watermark import Window
 
@@ -107,12 +107,12 @@ class DatabaseSite(Site):
     def stands(self, plan: StreamPlan) -> bool:
         return own_tables.stands(self, plan)
 
-    def prepare(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
+    def prepare(self, plan: StreamPlan, settings: Settings, held: LeasedStream) -> Detection:
         started, strategy = time.monotonic(), self.strategy(plan)
         own_tables.make_tables(self, plan, held)
-        part = Part(new_epoch(held.row), held.row.last_batch_seq + 1)
+        part = OutboxSlice(new_epoch(held.row), held.row.last_batch_seq + 1)
         moves: dict[str, Any] = {}
-        if isinstance(strategy, Stamped) and strategy.way == "window":  # before the rows (protocol 6)
+        if isinstance(strategy, Watermarked) and strategy.way == "window":  # before the rows (protocol 6)
             moves = {"mark": look_ahead(self.source, strategy, None), "swept": 0.0}
             moves["mark"].pop("remark", None)
             hooks.reach("after_horizon")
@@ -125,7 +125,7 @@ class DatabaseSite(Site):
             self.progress("taking the baseline into the replica")
             rows, header = self._fill(session, plan, settings, held, part)
             row = held.row
-            if isinstance(strategy, Ranged) and (strategy.way == "ranges" or plan.option("deletes")):
+            if isinstance(strategy, ByRanges) and (strategy.way == "ranges" or plan.option("deletes")):
                 row, moves["usual"] = range_sizes.first_cut(session, self, strategy, row)
                 moves["swept"] = self.store.now(session.connection)
             if isinstance(strategy, VbdDelta):
@@ -141,7 +141,7 @@ class DatabaseSite(Site):
         return Detection(header, Cost(rows_scanned=rows, seconds=time.monotonic() - started))
 
     def _fill(
-        self, session: Session, plan: StreamPlan, settings: Settings, held: Held, part: Part
+        self, session: Session, plan: StreamPlan, settings: Settings, held: LeasedStream, part: OutboxSlice
     ) -> tuple[int, BatchHeader | None]:
         """Replica and, where the user wants it, batch of the rows that stand there now; how many they are."""
         strategy = self.strategy(plan)
@@ -155,21 +155,23 @@ class DatabaseSite(Site):
         return rows, self.header(session, plan, settings, held, part.epoch, {"r": rows})
 
     # -- detect ------------------------------------------------------------------------------------------------------
-    def detect(self, plan: StreamPlan, settings: Settings, held: Held) -> Iterator[Detection]:
+    def detect(self, plan: StreamPlan, settings: Settings, held: LeasedStream) -> Iterator[Detection]:
         if left := open_batch.seal(self, settings, held):  # by a process that was killed
             yield Detection(left, Cost())
         started, before = time.monotonic(), int(held.row.checkpoint["rows"])
         strategy, change = self.strategy(plan), change_of(held.row.checkpoint, plan)
         afresh = strategy.way != "whole" and source_changes.server_changed(self, strategy, settings, held)
-        remade = isinstance(strategy, (Stamped, VbdDelta)) and source_changes.table_changed(self, plan, strategy, held)
+        remade = isinstance(strategy, (Watermarked, VbdDelta)) and source_changes.table_changed(
+            self, plan, strategy, held
+        )
         elsewhere, afresh = afresh, afresh or remade
         gone = elsewhere or bool(plan.option("deletes"))  # a stream that sees no deletes sees none by an ALTER either
         if change.columns or (change and strategy.way == "window"):
-            taken = column_changes.take_up(self, plan, settings, held, change)
+            taken = column_changes.apply_change(self, plan, settings, held, change)
             cost = Cost(max(plan.table.rows, 0) + before, taken.found, seconds=time.monotonic() - started)
             yield self._detection(held, taken.header, taken.accepted_source, cost)
             started = time.monotonic()
-        if afresh and isinstance(strategy, Ranged) and strategy.by_ranges:
+        if afresh and isinstance(strategy, ByRanges) and strategy.by_ranges:
             range_sizes.recut(self, strategy, held)
         if strategy.way == "ranges" and not afresh:
             yield from self._by_ranges(plan, settings, held)
@@ -178,7 +180,9 @@ class DatabaseSite(Site):
                 self, plan, settings, held, afresh=afresh, gone=gone, elsewhere=elsewhere
             ):
                 spent = time.monotonic() - started
-                scanned = max(plan.table.rows, 0) if isinstance(strategy, Stamped) and strategy.system else taken.found
+                scanned = (
+                    max(plan.table.rows, 0) if isinstance(strategy, Watermarked) and strategy.system else taken.found
+                )
                 cost = Cost(scanned, taken.found, seconds=spent, spark=taken.found > 0)
                 found = self._detection(held, header, taken.accepted_source, cost)
                 yield replace(found, remarks=taken.remarks)
@@ -194,7 +198,7 @@ class DatabaseSite(Site):
                 yield from self._audit(plan, settings, held, began)
         else:
             self.progress("comparing table and replica in the source")
-            taken = wing_step.take(self, plan, settings, held, Look([lambda s, part: s.differences(part)]))
+            taken = wing_step.run_step(self, plan, settings, held, StepRequest([lambda s, part: s.differences(part)]))
             scanned = max(plan.table.rows, 0) + before
             cost = Cost(scanned, taken.found, seconds=time.monotonic() - started, spark=taken.found > 0)
             yield self._detection(held, taken.header, taken.accepted_source, cost)
@@ -203,22 +207,24 @@ class DatabaseSite(Site):
         if remade:
             yield Detection(None, Cost(), remarks=(source_changes.remark(plan),))
 
-    def _audit(self, plan: StreamPlan, settings: Settings, held: Held, began: float) -> Iterator[Detection]:
+    def _audit(self, plan: StreamPlan, settings: Settings, held: LeasedStream, began: float) -> Iterator[Detection]:
         started = time.monotonic()
         for taken in self._audited(plan, settings, held, began):
             cost = Cost(max(plan.table.rows, 0), taken.found, seconds=time.monotonic() - started, spark=taken.found > 0)
             yield self._detection(held, taken.header, taken.accepted_source, cost)
             started = time.monotonic()
 
-    def _audited(self, plan: StreamPlan, settings: Settings, held: Held, began: float) -> Iterator[wing_step.Taken]:
+    def _audited(
+        self, plan: StreamPlan, settings: Settings, held: LeasedStream, began: float
+    ) -> Iterator[wing_step.StepResult]:
         if isinstance(self.strategy(plan), VbdDelta):
             self.progress("audit: computing the whole query")
             yield query_poll.poll(self, plan, settings, held, audit=began)
         else:
             yield from audit.audit(self, plan, settings, held, began)
 
-    def _by_ranges(self, plan: StreamPlan, settings: Settings, held: Held) -> Iterator[Detection]:
-        visit, started = Visit(self, plan, settings, held), time.monotonic()
+    def _by_ranges(self, plan: StreamPlan, settings: Settings, held: LeasedStream) -> Iterator[Detection]:
+        visit, started = RangePoll(self, plan, settings, held), time.monotonic()
         for header in visit.batches():
             spent = time.monotonic() - started
             yield Detection(header, Cost(rows_shipped=header.size, seconds=spent, spark=True))
@@ -227,10 +233,10 @@ class DatabaseSite(Site):
         cost = Cost(2 * done.rows, ranges=done.ranges, dirty=done.dirty, seconds=time.monotonic() - started)
         yield self._detection(held, None, done.accepted_source, cost)
 
-    def _detection(self, held: Held, header: BatchHeader | None, accepted: bool, cost: Cost) -> Detection:
+    def _detection(self, held: LeasedStream, header: BatchHeader | None, accepted: bool, cost: Cost) -> Detection:
         return Detection(header, cost, (*held.notes, *((ACCEPTED_SOURCE,) if accepted else ())))
 
-    def enter(self, session: Session, plan: StreamPlan, held: Held) -> None:
+    def enter(self, session: Session, plan: StreamPlan, held: LeasedStream) -> None:
         """Locks the stream's row, keeps DDL from the table, asks whether it can be compared here (protocol 1, 9)."""
         row, connector, steady = held.row, self.source.connector, self.strategy(plan).steady
         lock = connector.lock_against_rewrite(plan.table)
@@ -244,7 +250,7 @@ class DatabaseSite(Site):
         connector.check_in_source(session.connection, plan.table, stream=self.stream, own=own)
 
     def header(
-        self, session: Session, plan: StreamPlan, settings: Settings, held: Held, epoch: int, counts: Counts
+        self, session: Session, plan: StreamPlan, settings: Settings, held: LeasedStream, epoch: int, counts: Counts
     ) -> BatchHeader:
         """The header of what was just found, by the source's clock."""
         return wing_step.first_header(self, session, plan, settings, held, epoch, counts)
@@ -268,7 +274,7 @@ class DatabaseSite(Site):
         # A driver may read a value as a wider type than it travels as: a float as a double.
         return rows.selectExpr(*casts(event_fields([travel for _, travel in header.columns])))
 
-    def collect(self, plan: StreamPlan, held: Held, settings: Settings) -> None:
+    def collect(self, plan: StreamPlan, held: LeasedStream, settings: Settings) -> None:
         with self.source.write(self.stream) as session:
             conn = session.connection
             self.store.lock(conn, self.stream, self.project.project_id, held.row.version, held.row.fencing_token)
@@ -277,20 +283,20 @@ class DatabaseSite(Site):
                 session.run(forget_batch(self.source.connector, self.source.schema, header, header.seq))
                 self.store.delete_batch(conn, self.stream, header.epoch, header.seq)
 
-    def forget(self, held: Held) -> None:
+    def forget(self, held: LeasedStream) -> None:
         own_tables.forget(self, held)
         with self.source.write(self.stream) as session:
             held.row = self.store.forget(session.connection, held.row)
 
     # -- looking -----------------------------------------------------------------------------------------------------
-    def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[Step]:
+    def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
         steps = explain.explain(self, plan, row)
         return [*steps, *explain.audits(self, plan, row)] if settings.audit else steps
 
-    def verify(self, plan: StreamPlan, held: Held) -> Differences:
+    def verify(self, plan: StreamPlan, held: LeasedStream) -> Differences:
         """Runs the comparison into the outbox under a number of its own, lists it, and rolls it back."""
         strategy = self.strategy(plan)
-        part = Part(held.row.epoch, held.row.last_batch_seq + 1)
+        part = OutboxSlice(held.row.epoch, held.row.last_batch_seq + 1)
         with self.source.write(self.stream, steady=strategy.steady) as session:
             self.enter(session, plan, held)
             check_shape(self.source, session, self.stream, held.row.checkpoint, plan)

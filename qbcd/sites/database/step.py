@@ -21,13 +21,13 @@ from qbcd.sites.checkpoint import new_header
 from qbcd.sites.guards import check_guards, confirm, counted_now
 from qbcd.sites.refusals import key_error, untravelled_error
 from qbcd.sites.source_changes import is_remade
-from qbcd.strategies import InSource, Part, Ranged, Tlcs
+from qbcd.strategies import ByRanges, InSource, OutboxSlice, Tlcs
 from qbcd.strategies.outbox import OPEN
 
 if TYPE_CHECKING:
     from qbcd.sites.database.site import DatabaseSite
-    from qbcd.sites.values import Held, Settings
-from qbcd.sites.database.open_batch import opened, pair
+    from qbcd.sites.values import LeasedStream, Settings
+from qbcd.sites.database.open_batch import extend_open_batch, pair
 
 Counts = Mapping[str, int]
 # What of a checkpoint no step makes anew.
@@ -35,7 +35,7 @@ CARRIED = ("open", "mark", "marks", "bases", "pass", "swept", "usual", "audited"
 
 
 @dataclass(frozen=True)
-class Look:
+class StepRequest:
     """What a step asks of the source.
 
     Attributes:
@@ -53,20 +53,22 @@ class Look:
         afresh: All rows are compared: what the table is made of may be remembered anew.
     """
 
-    find: Sequence[Callable[[InSource, Part], Statement]]
+    find: Sequence[Callable[[InSource, OutboxSlice], Statement]]
     before: Sequence[Statement] = ()
     begin: Callable[[Session], bool] | None = None
-    after: Sequence[Callable[[InSource, Part], Statement]] = ()
+    after: Sequence[Callable[[InSource, OutboxSlice], Statement]] = ()
     adopt: Sequence[Statement] = ()
     within: KeyRange | None = None
     keep_open: bool = False
-    follow: Callable[[Session, InSource, Part, Counts], Mapping[str, Any]] = lambda session, strategy, part, counts: {}
+    follow: Callable[[Session, InSource, OutboxSlice, Counts], Mapping[str, Any]] = (
+        lambda session, strategy, part, counts: {}
+    )
     guarded: tuple[int, int, int] | None = None
     afresh: bool = False
 
 
 @dataclass(frozen=True)
-class Taken:
+class StepResult:
     """What a step brought.
 
     Attributes:
@@ -87,9 +89,15 @@ class Taken:
         return sum(self.counts.values())
 
 
-def take(
-    site: DatabaseSite, plan: StreamPlan, settings: Settings, held: Held, look: Look, *, drop: Sequence[str] = ()
-) -> Taken:
+def run_step(
+    site: DatabaseSite,
+    plan: StreamPlan,
+    settings: Settings,
+    held: LeasedStream,
+    look: StepRequest,
+    *,
+    drop: Sequence[str] = (),
+) -> StepResult:
     """Takes one step; the row in `held` has advanced when it returns. The next checkpoint has no entries `drop`."""
     strategy = site.strategy(plan)
     with site.source.write(site.stream, steady=strategy.steady) as session:
@@ -111,18 +119,18 @@ def take(
         hooks.reach("after_fetch")
         for make in look.after if found else ():
             session.run(make(strategy, part))
-        counts = settle(site, session, strategy, settings, held, part, look) if found else {}
+        counts = apply_changes(site, session, strategy, settings, held, part, look) if found else {}
         spent = time.monotonic() - began
         moves = dict(look.follow(session, strategy, part, counts))
         anew = look.afresh and row.checkpoint.get(MADE) != plan.made()
         moving = moves or any(name in row.checkpoint for name in drop)
         if not found and not changed and not anew and not moving and not change_of(row.checkpoint, plan):
-            return Taken(seconds=spent)
+            return StepResult(seconds=spent)
         header = _batch_of(site, session, plan, settings, held, look, counts) if found else None
         if header and look.keep_open:
-            moves["open"], header = opened(held, header), None
+            moves["open"], header = extend_open_batch(held, header), None
         rows = int(row.checkpoint["rows"]) + adopted + counts.get("c", 0) - counts.get("d", 0)
-        kept = {name: value for name, value in carried(held).items() if name not in drop}
+        kept = {name: value for name, value in carried_entries(held).items() if name not in drop}
         checkpoint = {**kept, **site.checkpoint(plan, settings, server, rows), **moves}
         if not look.afresh and is_remade(row.checkpoint, plan):
             checkpoint[MADE] = row.checkpoint[MADE]  # until all rows were compared
@@ -131,11 +139,17 @@ def take(
         advanced = site.commit(session.connection, held.row, held, header, checkpoint)
     held.row = advanced
     hooks.reach("after_commit")
-    return Taken(counts, header, changed, spent)
+    return StepResult(counts, header, changed, spent)
 
 
 def _batch_of(
-    site: DatabaseSite, session: Session, plan: StreamPlan, settings: Settings, held: Held, look: Look, counts: Counts
+    site: DatabaseSite,
+    session: Session,
+    plan: StreamPlan,
+    settings: Settings,
+    held: LeasedStream,
+    look: StepRequest,
+    counts: Counts,
 ) -> BatchHeader:
     """The header of what a step found; a batch that is not left open is complete with it."""
     header = site.header(session, plan, settings, held, held.row.epoch, counts)
@@ -173,23 +187,29 @@ def check_unmoved(session: Session, strategy: Tlcs) -> None:
         )
 
 
-def _part(held: Held, keep_open: bool) -> Part:
+def _part(held: LeasedStream, keep_open: bool) -> OutboxSlice:
     row = held.row
     if not keep_open:
-        return Part(row.epoch, row.last_batch_seq + 1)
+        return OutboxSlice(row.epoch, row.last_batch_seq + 1)
     waiting = row.checkpoint.get("open")
-    return Part(row.epoch, OPEN, sum(waiting["counts"].values()) if waiting else 0)
+    return OutboxSlice(row.epoch, OPEN, sum(waiting["counts"].values()) if waiting else 0)
 
 
-def _find(session: Session, strategy: InSource, part: Part, look: Look) -> int:
+def _find(session: Session, strategy: InSource, part: OutboxSlice, look: StepRequest) -> int:
     found = 0
     for make in look.find:
         found += session.run(make(strategy, replace(part, first=part.first + found)))
     return found
 
 
-def settle(
-    site: DatabaseSite, session: Session, strategy: InSource, settings: Settings, held: Held, part: Part, look: Look
+def apply_changes(
+    site: DatabaseSite,
+    session: Session,
+    strategy: InSource,
+    settings: Settings,
+    held: LeasedStream,
+    part: OutboxSlice,
+    look: StepRequest,
 ) -> Counts:
     """Guards and replica of the changes that `look` found and that stand in the outbox, in the caller's transaction."""
     plan = strategy.plan
@@ -198,7 +218,7 @@ def settle(
     so_far, accepted, before = look.guarded or (0, 0, rows)
     if deletes and strategy.keeps != "nothing" and not 0 < so_far + deletes <= accepted:
         after = rows + counts.get("c", 0) - deletes
-        left = (lambda: counted_now(site, strategy.row_count())) if isinstance(strategy, Ranged) else None
+        left = (lambda: counted_now(site, strategy.row_count())) if isinstance(strategy, ByRanges) else None
         check_guards(site.project, settings, held, deletes=so_far + deletes, before=before, after=after, left=left)
     check_travels(session, strategy, settings, part)
     moved = [session.run(s) for s in strategy.apply(part, look.within)]
@@ -214,7 +234,7 @@ def settle(
     return counts
 
 
-def check_travels(session: Session, strategy: InSource, settings: Settings, part: Part) -> None:
+def check_travels(session: Session, strategy: InSource, settings: Settings, part: OutboxSlice) -> None:
     """Refuses values that a typed sink could never take."""
     if settings.typed:
         flags = session.one(strategy.untravelled(part))
@@ -223,13 +243,19 @@ def check_travels(session: Session, strategy: InSource, settings: Settings, part
             raise untravelled_error(strategy.plan, settings, positions)
 
 
-def carried(held: Held) -> dict[str, Any]:
+def carried_entries(held: LeasedStream) -> dict[str, Any]:
     """What the next checkpoint takes over from the present one."""
     return {name: held.row.checkpoint[name] for name in CARRIED if held.row.checkpoint.get(name) is not None}
 
 
 def first_header(
-    site: DatabaseSite, session: Session, plan: StreamPlan, settings: Settings, held: Held, epoch: int, counts: Counts
+    site: DatabaseSite,
+    session: Session,
+    plan: StreamPlan,
+    settings: Settings,
+    held: LeasedStream,
+    epoch: int,
+    counts: Counts,
 ) -> BatchHeader:
     """The header of what was just found, by the source's clock."""
     now, strategy = site.source.connector.clock_ms(session.connection), site.strategy(plan)

@@ -19,16 +19,16 @@ from qbcd.model import BatchHeader, StreamPlan
 from qbcd.ranges import schedule
 from qbcd.sites.database import purge
 from qbcd.sites.database import step as wing_step
-from qbcd.sites.database.range_poll import Visit
-from qbcd.sites.database.step import Counts, Look, Taken
+from qbcd.sites.database.range_poll import RangePoll
+from qbcd.sites.database.step import Counts, StepRequest, StepResult
 from qbcd.sites.guards import Deletes
 from qbcd.sites.watermark import ANEW, ahead_of
-from qbcd.strategies import InSource, Part, Stamped
+from qbcd.strategies import InSource, OutboxSlice, Watermarked
 from qbcd.watermark import Window
 
 if TYPE_CHECKING:
     from qbcd.sites.database.site import DatabaseSite
-    from qbcd.sites.values import Held, Settings
+    from qbcd.sites.values import LeasedStream, Settings
 
 GONE = "gone"  # in a checkpoint, while keys that are gone are yet to be looked for: what the comparison before found
 
@@ -37,12 +37,12 @@ def poll(
     site: DatabaseSite,
     plan: StreamPlan,
     settings: Settings,
-    held: Held,
+    held: LeasedStream,
     *,
     afresh: bool = False,
     gone: bool = True,
     elsewhere: bool = False,
-) -> Iterator[tuple[BatchHeader | None, Taken]]:
+) -> Iterator[tuple[BatchHeader | None, StepResult]]:
     """Purges, reads the window, and sweeps where that is due; yields what each brought.
 
     Args:
@@ -55,7 +55,7 @@ def poll(
         elsewhere: The server is another one: its clock says nothing of what was read before.
     """
     strategy = site.strategy(plan)
-    assert isinstance(strategy, Stamped)
+    assert isinstance(strategy, Watermarked)
     forgotten = elsewhere or (afresh and strategy.kind == "counter")
     kept = "" if afresh else purge.purge(site, plan, held)
     ahead = ahead_of(site, held, strategy, None if forgotten else held.row.checkpoint["mark"])
@@ -67,44 +67,44 @@ def poll(
     fresh = strategy.window(known, ahead["at"]) if afresh and not forgotten else None
     look = _look(strategy, strategy.window(since, ahead["at"]), fresh, afresh=afresh)
 
-    def follow(session: Session, strategy: InSource, part: Part, counts: Counts) -> Mapping[str, Any]:
+    def follow(session: Session, strategy: InSource, part: OutboxSlice, counts: Counts) -> Mapping[str, Any]:
         moved = {"mark": ahead} if ahead != held.row.checkpoint["mark"] else {}
         return {**moved, GONE: missing.after(held, counts)} if afresh and gone else moved
 
     missing = Deletes.of(held, GONE)
     counted = missing.guarded if afresh and gone else None
-    taken = wing_step.take(site, plan, settings, held, replace(look, follow=follow, guarded=counted))
+    taken = wing_step.run_step(site, plan, settings, held, replace(look, follow=follow, guarded=counted))
     yield taken.header, replace(taken, remarks=tuple(filter(None, (kept, remark))))
     if GONE in held.row.checkpoint and not site.stopping():
         site.progress("looking for keys that are gone")
-        end = wing_step.take(site, plan, settings, held, _gone(Deletes.of(held, GONE)), drop=(GONE,))
+        end = wing_step.run_step(site, plan, settings, held, _gone(Deletes.of(held, GONE)), drop=(GONE,))
         yield end.header, end
     if due := _sweep_due(site, plan, held):
-        visit = Visit(site, plan, settings, held)
+        visit = RangePoll(site, plan, settings, held)
         for header in visit.batches():
-            yield header, Taken(header.counts, header)
+            yield header, StepResult(header.counts, header)
         _swept(site, held, due)
 
 
-def _look(strategy: Stamped, window: Window | None, fresh: Window | None, *, afresh: bool) -> Look:
+def _look(strategy: Watermarked, window: Window | None, fresh: Window | None, *, afresh: bool) -> StepRequest:
     """The step that reads a window; what of a comparison afresh is new lies in `fresh`."""
     if window is None:
-        return Look([], afresh=afresh)
+        return StepRequest([], afresh=afresh)
     before = purge.noted(strategy, fresh, window) if afresh else purge.noted(strategy, window)
-    return Look([lambda s, part: _stamped(s).look(part, window)], before=before, afresh=afresh)
+    return StepRequest([lambda s, part: _stamped(s).look(part, window)], before=before, afresh=afresh)
 
 
-def _gone(found: Deletes) -> Look:
+def _gone(found: Deletes) -> StepRequest:
     """The step after all rows were compared anew: keys that are gone, counted with the deletes of that."""
-    return Look([lambda s, part: _stamped(s).sweep(part)], guarded=found.guarded)
+    return StepRequest([lambda s, part: _stamped(s).sweep(part)], guarded=found.guarded)
 
 
-def _stamped(strategy: InSource) -> Stamped:
-    assert isinstance(strategy, Stamped)
+def _stamped(strategy: InSource) -> Watermarked:
+    assert isinstance(strategy, Watermarked)
     return strategy
 
 
-def _sweep_due(site: DatabaseSite, plan: StreamPlan, held: Held) -> float:
+def _sweep_due(site: DatabaseSite, plan: StreamPlan, held: LeasedStream) -> float:
     """The store's clock, where a sweep is due or one was begun and not finished; else 0."""
     every = plan.option("deletes")
     if not isinstance(every, timedelta):
@@ -114,7 +114,7 @@ def _sweep_due(site: DatabaseSite, plan: StreamPlan, held: Held) -> float:
     return now if schedule.is_due(float(held.row.checkpoint["swept"]), every, now) else 0.0
 
 
-def _swept(site: DatabaseSite, held: Held, began: float) -> None:
+def _swept(site: DatabaseSite, held: LeasedStream, began: float) -> None:
     """Remembers when the sweep began, so that the next one is due from then."""
     if site.stopping():
         return

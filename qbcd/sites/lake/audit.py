@@ -18,29 +18,29 @@ from qbcd.ranges import partition
 from qbcd.sites.checkpoint import AUDIT, AUDITED
 from qbcd.sites.lake import diff
 from qbcd.sites.lake.checksums import checksums
-from qbcd.sites.lake.commit import new_batch, switch, write_batch
-from qbcd.sites.lake.dirty_ranges import filled
-from qbcd.sites.lake.replica.files import Part
+from qbcd.sites.lake.commit import commit_step, new_batch, write_batch
+from qbcd.sites.lake.dirty_ranges import with_counts
+from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import row_fields
 from qbcd.sites.lake.snapshot import Snapshot
 from qbcd.sites.lake.stage import range_frame
-from qbcd.sites.values import Detection, Held, Settings
+from qbcd.sites.values import Detection, LeasedStream, Settings
 from qbcd.state import StoredRange
-from qbcd.strategies import IdRcs, RemoteTs
+from qbcd.strategies import IdRcs, LakeTs
 from qbcd.watermark import Window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from qbcd.sites.lake.site import SparkSite
+    from qbcd.sites.lake.site import LakeSite
 
 SETTLED = (("shown", "int"), ("settled", "int"))
 TOLD = "shown = 1 AND settled = 1"  # the rows that the replica should have
 
 
 def suspects(
-    site: SparkSite,
+    site: LakeSite,
     plan: StreamPlan,
     strategy: IdRcs,
     snapshot: Snapshot,
@@ -51,19 +51,19 @@ def suspects(
     whole = strategy.by_rows()
     now = checksums(site.source, whole, snapshot, known, settings.connections, site.rest)
     with site.reading() as conn:
-        own = filled(site.stream, known, diff.sums(site.replica.rows(conn, plan, strategy.kept, known)))
+        own = with_counts(site.stream, known, diff.sums(site.replica.rows(conn, plan, strategy.kept, known)))
     return partition.differing(own, now)
 
 
 def fetch(
-    site: SparkSite,
-    strategy: RemoteTs,
+    site: LakeSite,
+    strategy: LakeTs,
     snapshot: Snapshot,
     asked: Sequence[StoredRange],
     settings: Settings,
-    held: Held,
+    held: LeasedStream,
     before: Window,
-) -> Part:
+) -> FileSet:
     """Rows of `asked`, each with its place before or past the watermark."""
     site.progress(f"fetching {len(asked):,} ranges that differ")
     rows = range_frame(
@@ -78,12 +78,12 @@ def fetch(
     return site.files.write(rows, _fields(strategy, settings), "fetch", held, source=site.source)
 
 
-def stage_of(site: SparkSite, strategy: RemoteTs, fetched: Part, settings: Settings) -> DataFrame:
+def stage_of(site: LakeSite, strategy: LakeTs, fetched: FileSet, settings: Settings) -> DataFrame:
     """The rows of a fetch."""
     return site.files.read(site.spark.get(), _fields(strategy, settings), fetched)
 
 
-def _fields(strategy: RemoteTs, settings: Settings) -> list[tuple[str, str]]:
+def _fields(strategy: LakeTs, settings: Settings) -> list[tuple[str, str]]:
     return row_fields(travels_of(strategy.plan), typed=settings.typed, extra=(*strategy.extra, *SETTLED))
 
 
@@ -94,7 +94,7 @@ def differing(old: DataFrame, stage: DataFrame, plan: StreamPlan) -> DataFrame:
 
 
 def audit(
-    site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settings, held: Held, began: float
+    site: LakeSite, plan: StreamPlan, strategy: LakeTs, settings: Settings, held: LeasedStream, began: float
 ) -> Detection:
     """One audit in one step; `began` is the store's clock."""
     started = time.monotonic()
@@ -110,7 +110,7 @@ def audit(
         fetched = fetch(site, strategy, snapshot, dirty, settings, held, settled) if dirty and settled else None
     hooks.reach("after_fetch")
     if fetched is None:
-        switch(site, settings, held, None, {**held.row.checkpoint, AUDITED: began})
+        commit_step(site, settings, held, None, {**held.row.checkpoint, AUDITED: began})
         return Detection(None, Cost(before, 0, 0, len(known), 0, time.monotonic() - started, spark=True))
     try:
         header = _repair(site, plan, strategy, settings, held, snapshot, fetched, dirty, began)
@@ -123,13 +123,13 @@ def audit(
 
 
 def _repair(
-    site: SparkSite,
+    site: LakeSite,
     plan: StreamPlan,
-    strategy: RemoteTs,
+    strategy: LakeTs,
     settings: Settings,
-    held: Held,
+    held: LeasedStream,
     snapshot: Snapshot,
-    fetched: Part,
+    fetched: FileSet,
     dirty: Sequence[StoredRange],
     began: float,
 ) -> BatchHeader | None:
@@ -145,8 +145,8 @@ def _repair(
     # A range's checksum is that of the keys which the replica has in it then.
     waiting = stage.where("settled = 0").join(old.select("key_id"), "key_id", "left_semi")
     keys = [rows.select("range_id", strategy.summed) for rows in (stage.where(TOLD), waiting)]
-    read = filled(site.stream, dirty, diff.sums(keys[0].unionByName(keys[1]), strategy.summed))
+    read = with_counts(site.stream, dirty, diff.sums(keys[0].unionByName(keys[1]), strategy.summed))
     rows = int(held.row.checkpoint["rows"]) + found.net
     checkpoint = {**held.row.checkpoint, **site.checkpoint(plan, settings, snapshot, rows), AUDITED: began}
-    switch(site, settings, held, header, checkpoint, read)
+    commit_step(site, settings, held, header, checkpoint, read)
     return header

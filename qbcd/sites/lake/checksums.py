@@ -15,7 +15,7 @@ from qbcd.catalog.source import Session, Source
 from qbcd.errors import TornRead
 from qbcd.model import KeyRange, Statement
 from qbcd.ranges import partition, schedule
-from qbcd.ranges.leaves import added
+from qbcd.ranges.leaves import merge
 from qbcd.strategies import IdRcs, Query
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def checksums(
     if cut.answers_all and len(answered) != len(known):
         raise TornRead(f"{len(answered)} of {len(known)} ranges were answered", stream=stream)
     if texts is not None:
-        texts |= {range_id: added(own) if cut.hashed else " ".join(own) for range_id, own in told.items()}
+        texts |= {range_id: merge(own) if cut.hashed else " ".join(own) for range_id, own in told.items()}
     return [replace(r, rows=found[r.range_id][0], checksum=found[r.range_id][1]) for r in known]
 
 

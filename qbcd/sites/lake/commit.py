@@ -14,9 +14,9 @@ from qbcd.sites.checkpoint import new_header
 from qbcd.sites.guards import check_pass, confirm, counted_now
 from qbcd.sites.lake import diff
 from qbcd.sites.lake.diff import paired
-from qbcd.sites.lake.fetch.leaf_checksums import Note
-from qbcd.sites.lake.observed import Counts
-from qbcd.sites.lake.replica.files import Part
+from qbcd.sites.lake.fetch.leaf_checksums import LeafNote
+from qbcd.sites.lake.observed import EventCounts
+from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import batch_fields
 from qbcd.sites.lake.snapshot import Snapshot
@@ -27,19 +27,19 @@ from qbcd.state import StoredRange
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from qbcd.sites.lake.site import SparkSite
-    from qbcd.sites.values import Held, Settings
+    from qbcd.sites.lake.site import LakeSite
+    from qbcd.sites.values import LeasedStream, Settings
 
 
 @dataclass(frozen=True)
-class Found:
+class WrittenBatch:
     """A batch that is written and not committed yet.
 
     Attributes:
         counts: Events by op; empty where nothing changed.
     """
 
-    part: Part
+    part: FileSet
     counts: dict[str, int]
 
     @property
@@ -49,7 +49,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Taken:
+class NewSegment:
     """A segment that becomes that of some ranges, which has all of their rows.
 
     Attributes:
@@ -58,7 +58,7 @@ class Taken:
         alone: No other range has changes in the batch.
     """
 
-    segment: Part
+    segment: FileSet
     rows: int
     ranges: Sequence[StoredRange]
     gone: Sequence[StoredRange] = ()
@@ -66,15 +66,15 @@ class Taken:
 
 
 def write_batch(
-    site: SparkSite,
+    site: LakeSite,
     plan: StreamPlan,
     settings: Settings,
-    held: Held,
+    held: LeasedStream,
     changes: DataFrame,
     rows: int,
     state: Pass | None = None,
     check: Callable[[], None] | None = None,
-) -> Found:
+) -> WrittenBatch:
     """Writes the changes among about `rows` rows as a batch's part that the guards let pass, in a pass if it is of one.
 
     Where `changes` are computed of rows as they come from the source, `check` says afterwards whether they are whole.
@@ -106,20 +106,22 @@ def write_batch(
     return found
 
 
-def _written(site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, changes: DataFrame, rows: int) -> Found:
+def _written(
+    site: LakeSite, plan: StreamPlan, settings: Settings, held: LeasedStream, changes: DataFrame, rows: int
+) -> WrittenBatch:
     """Numbers the changes, pairs them where asked, writes them and counts them on the way."""
     seq, fields = held.row.last_batch_seq + 1, batch_fields(travels_of(plan))
     unfit = _unfit(plan) if settings.typed else {}
 
-    def write(batch: DataFrame) -> Found:
+    def write(batch: DataFrame) -> WrittenBatch:
         if settings.key_change:
             batch = paired(batch, keys=len(plan.key), width=len(plan.captured), epoch=held.row.epoch, seq=seq)
-        counts = Counts(unfit)
+        counts = EventCounts(unfit)
         part = site.files.write(counts.of(batch), fields, "batch", held, source=site.source)
         if counts.unfit():
             site.files.discard(part)
             raise untravelled_error(plan, settings, counts.unfit())
-        return Found(part, counts.read())
+        return WrittenBatch(part, counts.read())
 
     if rows <= diff.ONE_TASK_ROWS:
         return write(diff.numbered(changes, seq, few=rows <= diff.FEW_ROWS))
@@ -139,15 +141,15 @@ def _unfit(plan: StreamPlan) -> dict[int, str]:
 
 
 def stage_changes(
-    site: SparkSite,
+    site: LakeSite,
     plan: StreamPlan,
     settings: Settings,
-    held: Held,
+    held: LeasedStream,
     snapshot: Snapshot,
     changes: DataFrame,
     about: int,
     state: Pass | None = None,
-) -> tuple[BatchHeader | None, Found, dict[int, tuple[int, int]]]:
+) -> tuple[BatchHeader | None, WrittenBatch, dict[int, tuple[int, int]]]:
     """Writes `changes`, `about` so many and persisted, as the next batch; also what they add to their ranges."""
     found = write_batch(site, plan, settings, held, changes, about, state)
     moves = diff.moves(changes) if found.counts else {}
@@ -157,7 +159,13 @@ def stage_changes(
 
 
 def new_batch(
-    site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, found: Found, epoch: int, ts_ms: int
+    site: LakeSite,
+    plan: StreamPlan,
+    settings: Settings,
+    held: LeasedStream,
+    found: WrittenBatch,
+    epoch: int,
+    ts_ms: int,
 ) -> BatchHeader | None:
     """The header of the next batch, which `found` is; None where it is empty."""
     if not found.counts:
@@ -170,14 +178,14 @@ def new_batch(
     return replace(made, location=found.part.as_location(), before=strategy.keeps == "rows")
 
 
-def switch(
-    site: SparkSite,
+def commit_step(
+    site: LakeSite,
     settings: Settings,
-    held: Held,
+    held: LeasedStream,
     header: BatchHeader | None,
     checkpoint: Mapping[str, Any],
     moved: Sequence[StoredRange] = (),
-    taken: Taken | None = None,
+    taken: NewSegment | None = None,
 ) -> None:
     """Commits batch, ranges and checkpoint, by compare-and-set; the row in `held` has advanced when it returns.
 
@@ -190,7 +198,7 @@ def switch(
         moved: Ranges that stay where they are, with their new counts and checksums.
         taken: Ranges that do not.
     """
-    folded, before = header.seq if header else held.row.last_batch_seq, Note.of(held.row.checkpoint).part
+    folded, before = header.seq if header else held.row.last_batch_seq, LeafNote.of(held.row.checkpoint).part
     hooks.reach("before_commit")
     with site.writing() as conn:
         row = held.row
@@ -209,6 +217,6 @@ def switch(
         confirm(site.project, settings, held, conn)
         row = site.commit(conn, row, held, header, dict(checkpoint))
     held.row = row
-    remembered = Note.of(row.checkpoint).part == before
+    remembered = LeafNote.of(row.checkpoint).part == before
     site.swept = site.swept and not taken and remembered  # else segments, or what leaves added up to, were let go
     hooks.reach("after_commit")

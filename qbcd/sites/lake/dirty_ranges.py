@@ -15,30 +15,32 @@ from qbcd.sites.lake.checksums import checksums, without_digest
 from qbcd.sites.lake.fetch import leaf_checksums, whole_table
 from qbcd.sites.lake.snapshot import Snapshot
 from qbcd.state import StoredRange
-from qbcd.state.rows import joined_as
+from qbcd.state.rows import merge_ranges
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
     from qbcd.sites.base import Site
-    from qbcd.sites.lake.due_ranges import Turn
-    from qbcd.sites.lake.site import SparkSite
-    from qbcd.sites.values import Held, Settings
-from qbcd.sites.lake.fetch_plan import NO_SNAPSHOT, Look, total_of
+    from qbcd.sites.lake.due_ranges import DueRanges
+    from qbcd.sites.lake.site import LakeSite
+    from qbcd.sites.values import LeasedStream, Settings
+from qbcd.sites.lake.fetch_plan import NO_SNAPSHOT, FetchPlan, total_of
 
 
-def look(site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, settings: Settings, held: Held) -> Look:
+def find_dirty_ranges(
+    site: LakeSite, strategy: IdRcs, snapshot: Snapshot, turn: DueRanges, settings: Settings, held: LeasedStream
+) -> FetchPlan:
     """What has to be fetched of the ranges that are due: those that differ, as they are.
 
     After a change of meaning every row is read, and the bounds may have lost their order: everything is cut anew.
     """
     before, first_id, known = int(held.row.checkpoint["rows"]), held.row.next_range_id, turn.due
     if snapshot.anew:
-        new = tuple(cut(site, strategy, snapshot, settings, first_id, before))
-        return Look(new, tuple(known), new, tuple(known), before)
+        new = tuple(build_ranges(site, strategy, snapshot, settings, first_id, before))
+        return FetchPlan(new, tuple(known), new, tuple(known), before)
     if whole_table.is_likely(site, strategy):
         rows = whole_table.rows_unchanged(site, strategy, snapshot, turn, settings)
         if rows is not None:
-            return Look((), (), (), (), rows)
+            return FetchPlan((), (), (), (), rows)
     site.progress(f"checksums of {len(known):,} ranges")
     texts: dict[int, str] | None = {} if leaf_checksums.are_asked(strategy, snapshot, turn, held) else None
     now = checksums(site.source, strategy, snapshot, known, settings.connections, site.rest, texts)
@@ -58,14 +60,20 @@ def look(site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, setti
             after=scanned + turn.rest,
             left=lambda: counted_now(site, strategy.cut.row_count()),
         )
-    told = leaf_checksums.told(now, texts) if texts else {}
-    found = Look(tuple(dirty), (), (), tuple(old for old, _ in partition.pairs(known, dirty)), scanned, told)
+    told = leaf_checksums.parse_leaf_sums(now, texts) if texts else {}
+    found = FetchPlan(tuple(dirty), (), (), tuple(old for old, _ in partition.pairs(known, dirty)), scanned, told)
     return _by_leaves(site, strategy, snapshot, turn, settings, held, found) if dirty else found
 
 
 def _by_leaves(
-    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, settings: Settings, held: Held, found: Look
-) -> Look:
+    site: LakeSite,
+    strategy: IdRcs,
+    snapshot: Snapshot,
+    turn: DueRanges,
+    settings: Settings,
+    held: LeasedStream,
+    found: FetchPlan,
+) -> FetchPlan:
     """The same look at leaves alone that differ, where they were asked for or are now, of the ranges that differ."""
     told = found.leaves
     if leaf_checksums.are_wanted(strategy, snapshot, turn, held, found):
@@ -74,13 +82,13 @@ def _by_leaves(
         now = checksums(site.source, strategy, snapshot, found.asked, settings.connections, site.rest, texts)
         if [(r.rows, r.checksum) for r in now] != [(r.rows, r.checksum) for r in found.asked]:
             raise TornRead("two looks at the same ranges differ", stream=site.stream, remedy=NO_SNAPSHOT)
-        told = leaf_checksums.told(now, texts)
+        told = leaf_checksums.parse_leaf_sums(now, texts)
     if not told:
         return found
     known = leaf_checksums.read(site.files, held.row.checkpoint)
     standing = {r.range_id: known[r.range_id] for r in turn.known if r.range_id in known}
     width = strategy.connector.whole_number_bytes(strategy.plan.key) if not strategy.cut.hashed else None
-    return leaf_checksums.restricted(replace(found, leaves={**standing, **told}), known, width)
+    return leaf_checksums.restrict_to_dirty_leaves(replace(found, leaves={**standing, **told}), known, width)
 
 
 def estimated(plan: StreamPlan) -> int:
@@ -88,7 +96,9 @@ def estimated(plan: StreamPlan) -> int:
     return 0 if plan.where else max(0, plan.table.rows)
 
 
-def cut_anew(site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings, held: Held, wanted: Look) -> Look:
+def split_outgrown(
+    site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings, held: LeasedStream, wanted: FetchPlan
+) -> FetchPlan:
     """The same look, with the ranges that outgrew their size cut anew; each is asked for its bounds by itself."""
     total = total_of(held, wanted)
     outgrown = {r.range_id for r in wanted.outgrown(settings.range_size(total))}
@@ -100,7 +110,7 @@ def cut_anew(site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings
         if one.range_id in outgrown:
             first_id = held.row.next_range_id + len(children)
             whole = replace(one, only=None)
-            own = cut(site, strategy, snapshot, settings, first_id, total, within=whole)
+            own = build_ranges(site, strategy, snapshot, settings, first_id, total, within=whole)
         if len(own) <= 1:  # bounds may be of another state than counts, and rows of one hash stay together
             asked.append(one)
             continue
@@ -114,7 +124,9 @@ def cut_anew(site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings
     return replace(wanted, asked=tuple(asked), parents=tuple(parents), children=tuple(children), old=old, traced=None)
 
 
-def join_small(strategy: IdRcs, settings: Settings, held: Held, turn: Turn, wanted: Look) -> Look:
+def merge_small(
+    strategy: IdRcs, settings: Settings, held: LeasedStream, turn: DueRanges, wanted: FetchPlan
+) -> FetchPlan:
     """The same look, where neighbours that had better be one range, one at least of them asked for, are fetched as one.
 
     For a look of which a segment is made; else they wait to be joined until the replica is written anew.
@@ -124,7 +136,7 @@ def join_small(strategy: IdRcs, settings: Settings, held: Held, turn: Turn, want
     size = settings.range_size(wanted.scanned + turn.rest)
     groups = [g for run in partition.runs(due) for g in strategy.cut.joined(run, size)]
     small = [g for g in groups if len(g) > 1 and any(r.range_id in now for r in g)]
-    new = [replace(r, last_visited=0.0) for r in joined_as(small, held.row.next_range_id + len(wanted.children))]
+    new = [replace(r, last_visited=0.0) for r in merge_ranges(small, held.row.next_range_id + len(wanted.children))]
     place = {r.range_id: one for one, group in zip(new, small, strict=True) for r in group}
     asked = list(dict.fromkeys(place.get(r.range_id, r) for r in wanted.asked))
     parents = [r for group in small for r in group]
@@ -139,7 +151,7 @@ def join_small(strategy: IdRcs, settings: Settings, held: Held, turn: Turn, want
     )
 
 
-def cut(
+def build_ranges(
     site: Site,
     strategy: IdRcs,
     snapshot: Snapshot,
@@ -162,7 +174,9 @@ def cut(
     return [StoredRange(r.range_id, r.lo, r.hi, rows=size) for r in bare]
 
 
-def filled(stream: str, asked: Sequence[StoredRange], sums: Mapping[int, tuple[int, int | None]]) -> list[StoredRange]:
+def with_counts(
+    stream: str, asked: Sequence[StoredRange], sums: Mapping[int, tuple[int, int | None]]
+) -> list[StoredRange]:
     """`asked` with the count and checksum of rows read; a range without rows has none.
 
     Raises:

@@ -21,13 +21,13 @@ from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
-    from qbcd.sites.lake.commit import Found
-    from qbcd.sites.lake.site import SparkSite
-    from qbcd.sites.values import Held, Settings
+    from qbcd.sites.lake.commit import WrittenBatch
+    from qbcd.sites.lake.site import LakeSite
+    from qbcd.sites.values import LeasedStream, Settings
 
 
 @dataclass(frozen=True)
-class Turn:
+class DueRanges:
     """The ranges that a poll looks at.
 
     Attributes:
@@ -57,7 +57,7 @@ class Turn:
             moved.pop(one.range_id, None)
         return self.seen(moved.values())
 
-    def follow(self, held: Held, events: Mapping[int, int], deletes: int = 0) -> dict[str, Any]:
+    def follow(self, held: LeasedStream, events: Mapping[int, int], deletes: int = 0) -> dict[str, Any]:
         """What of the checkpoint moves with the visit, which found so many `events` by range; nothing without a pass.
 
         Asked before the step is committed, which uses up what the user has confirmed.
@@ -68,7 +68,7 @@ class Turn:
         seen = self.state.visited({r.range_id: events.get(r.range_id, 0) for r in self.due})
         return {"pass": replace(seen, deletes=seen.deletes + deletes, accepted=accepted).as_json()}
 
-    def found(self, site: SparkSite, plan: StreamPlan, held: Held, found: Found) -> dict[str, Any]:
+    def found(self, site: LakeSite, plan: StreamPlan, held: LeasedStream, found: WrittenBatch) -> dict[str, Any]:
         """As `follow`, of a batch."""
         events: Counter[int] = Counter()
         if self.state is not None and found.counts:
@@ -77,13 +77,13 @@ class Turn:
         return self.follow(held, events, found.counts.get("d", 0))
 
 
-def turn_of(
+def due_ranges(
     plan: StreamPlan, settings: Settings, checkpoint: Mapping[str, Any], known: Sequence[StoredRange], now: float
-) -> Turn:
+) -> DueRanges:
     """The turn of a poll that begins `now`."""
     per_poll: int | None = plan.option("per_poll")
     if per_poll is None:
-        return Turn(known, known)
+        return DueRanges(known, known)
     visits = schedule.seen_by({r.range_id: r.last_visited for r in known}, now)
     before = Pass.of(checkpoint.get("pass"))
     state = schedule.begun(before, visits, now=now, rows=int(checkpoint["rows"]))
@@ -91,15 +91,17 @@ def turn_of(
     ids = set(schedule.chosen(visits, state, now=now, per_poll=per_poll, overdue=late))
     due = [r for r in known if r.range_id in ids]
     rest = sum(r.rows for r in known if r.range_id not in ids)
-    return Turn(due, known, rest, state, state is not before, max(now, state.began))
+    return DueRanges(due, known, rest, state, state is not before, max(now, state.began))
 
 
-def everything(turn: Turn) -> Turn:
+def all_ranges(turn: DueRanges) -> DueRanges:
     """The turn where all ranges have to be looked at."""
     return replace(turn, due=turn.known, rest=0)
 
 
-def check_size(site: SparkSite, session: Session, strategy: IdRcs, settings: Settings, held: Held, turn: Turn) -> None:
+def check_size(
+    site: LakeSite, session: Session, strategy: IdRcs, settings: Settings, held: LeasedStream, turn: DueRanges
+) -> None:
     """The guards' look at the table's size before a pass, whose first polls may see little of what is gone.
 
     Raises:

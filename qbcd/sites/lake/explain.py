@@ -7,48 +7,54 @@ from typing import TYPE_CHECKING
 
 from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
 from qbcd.sites.lake.dirty_ranges import estimated
-from qbcd.sites.lake.due_ranges import turn_of
+from qbcd.sites.lake.due_ranges import due_ranges
 from qbcd.sites.lake.fetch import recent_writes, whole_table
 from qbcd.sites.lake.fetch.leaf_checksums import asks_for_all
-from qbcd.sites.values import Settings, Step
+from qbcd.sites.values import ExplainedStatement, Settings
 from qbcd.sites.watermark import next_window
 from qbcd.state import StreamRow
-from qbcd.strategies import IdRcs, RemoteTs
-from qbcd.strategies.partitions.base import Cut
-from qbcd.strategies.partitions.hash import HashCut
-from qbcd.strategies.partitions.key import KeyCut
-from qbcd.strategies.partitions.page import PageCut
+from qbcd.strategies import IdRcs, LakeTs
+from qbcd.strategies.partitions.base import Partitioning
+from qbcd.strategies.partitions.hash import HashPartitioning
+from qbcd.strategies.partitions.key import KeyPartitioning
+from qbcd.strategies.partitions.page import PagePartitioning
 from qbcd.watermark import Window
 
 if TYPE_CHECKING:
-    from qbcd.sites.lake.site import SparkSite
+    from qbcd.sites.lake.site import LakeSite
 
 _READ: Mapping[Consistency, str] = {
     "snapshot": "pinned to the same snapshot",
     "range": "each range by one statement, in the state that it then has",
 }
 
-_CUT: Mapping[type[Cut], str] = {
-    KeyCut: "pick the ranges",
-    HashCut: "count the rows, by which buckets of the key's hash are sized",
-    PageCut: "count rows and pages, by which ranges of pages are sized",
+_CUT: Mapping[type[Partitioning], str] = {
+    KeyPartitioning: "pick the ranges",
+    HashPartitioning: "count the rows, by which buckets of the key's hash are sized",
+    PagePartitioning: "count rows and pages, by which ranges of pages are sized",
 }
 
 
-def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[Step]:
+def explain(site: LakeSite, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
     """The statements of a poll, in order; runs none."""
     strategy = site.strategy(plan)
     known: Sequence[KeyRange] = []
     if row and row.prepared:
         with site.reading() as conn:
-            turn = turn_of(plan, settings, row.checkpoint, site.store.ranges(conn, site.stream), site.store.now(conn))
+            turn = due_ranges(
+                plan, settings, row.checkpoint, site.store.ranges(conn, site.stream), site.store.now(conn)
+            )
         known = turn.due
     place = f"source {site.source.name}, read only"
     asked = None if known else strategy.cut.bounds(settings.range_size(estimated(plan)))
-    steps = [Step(f"{_CUT[type(strategy.cut)]} (once, at prepare)", place, asked)] if asked else []
+    steps = [ExplainedStatement(f"{_CUT[type(strategy.cut)]} (once, at prepare)", place, asked)] if asked else []
     known = known or [KeyRange(1, None, None)]
-    steps.append(Step("settings of every session", place, Statement("; ".join(site.source.connector.session_pins()))))
-    if not isinstance(strategy, RemoteTs):
+    steps.append(
+        ExplainedStatement(
+            "settings of every session", place, Statement("; ".join(site.source.connector.session_pins()))
+        )
+    )
+    if not isinstance(strategy, LakeTs):
         fetched = strategy.images(known[:1], typed=settings.typed)
         of_leaves = row is not None and asks_for_all(row.checkpoint)
         steps += _sum(strategy, settings, place) if whole_table.is_likely(site, strategy) else []
@@ -56,16 +62,18 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
         written = recent_writes.statement(strategy, row.checkpoint, known[:1]) if row and row.prepared else None
         if written:
             title = "keys of rows written since the last look, in ranges that differ (here: the first), where large"
-            steps.append(Step(title, place, written))
+            steps.append(ExplainedStatement(title, place, written))
         steps.append(_fetch(strategy, "rows", fetched, place))
         if settings.audit and strategy.keeps == "rows":
             title = "rows of all ranges (here: the first), by Spark, for an audit by their values"
-            steps.append(Step(title, place, fetched))
+            steps.append(ExplainedStatement(title, place, fetched))
         return steps
     window = next_window(strategy.stamp, row if row and row.prepared else None)
     steps += [
-        Step("ask whether anything lies in the window", place, strategy.stamp.any_row(window)),
-        Step("rows of the window, by Spark", place, strategy.window_images(known, window, typed=settings.typed)),
+        ExplainedStatement("ask whether anything lies in the window", place, strategy.stamp.any_row(window)),
+        ExplainedStatement(
+            "rows of the window, by Spark", place, strategy.window_images(known, window, typed=settings.typed)
+        ),
     ]
     if plan.option("deletes"):
         steps += [*_checksums(strategy, known, settings, place)]
@@ -79,10 +87,10 @@ def explain(site: SparkSite, plan: StreamPlan, settings: Settings, row: StreamRo
 
 def _checksums(
     strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str, *, of_leaves: bool = False
-) -> list[Step]:
+) -> list[ExplainedStatement]:
     shares = strategy.cut.passes(known, settings.connections, leaves=of_leaves)
-    title = "key sums of a sweep" if isinstance(strategy, RemoteTs) else "checksums"
-    title += " of rows, for an audit" if not isinstance(strategy, RemoteTs) and strategy.plan.strategy == "ts" else ""
+    title = "key sums of a sweep" if isinstance(strategy, LakeTs) else "checksums"
+    title += " of rows, for an audit" if not isinstance(strategy, LakeTs) and strategy.plan.strategy == "ts" else ""
     title += " of ranges and of their leaves" if of_leaves else ""
     if strategy.plan.option("per_poll"):
         title = f"checksums of the {len(known):,} ranges whose turn it is"
@@ -91,19 +99,19 @@ def _checksums(
     return _by_connection(title, place, shares)
 
 
-def _sum(strategy: IdRcs, settings: Settings, place: str) -> list[Step]:
+def _sum(strategy: IdRcs, settings: Settings, place: str) -> list[ExplainedStatement]:
     title = f"count and checksum of the whole table first, as the last {whole_table.POLLS} polls found nothing"
     return _by_connection(title, place, strategy.cut.totals(settings.connections))
 
 
-def _by_connection(title: str, place: str, shares: Sequence[Sequence[Statement]]) -> list[Step]:
+def _by_connection(title: str, place: str, shares: Sequence[Sequence[Statement]]) -> list[ExplainedStatement]:
     return [
-        Step(f"{title}, connection {i} of {len(shares)}", place, statement)
+        ExplainedStatement(f"{title}, connection {i} of {len(shares)}", place, statement)
         for i, share in enumerate(shares, 1)
         for statement in share
     ]
 
 
-def _fetch(strategy: IdRcs, what: str, statement: Statement, place: str) -> Step:
+def _fetch(strategy: IdRcs, what: str, statement: Statement, place: str) -> ExplainedStatement:
     title = f"{what} of the ranges that differ (here: the first), by Spark, {_READ[strategy.consistency]}"
-    return Step(title, place, statement)
+    return ExplainedStatement(title, place, statement)

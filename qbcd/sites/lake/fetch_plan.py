@@ -13,7 +13,7 @@ from qbcd.sites.lake.fetch import leaf_checksums
 from qbcd.state import StoredRange
 
 if TYPE_CHECKING:
-    from qbcd.sites.values import Held
+    from qbcd.sites.values import LeasedStream
 
 
 NO_SNAPSHOT = "poll again; where it stays, `consistency: range` asks no snapshot of those who read"
@@ -23,7 +23,7 @@ SPLIT_AT = 2  # times `rows_per_range`: a range that differs and holds more is c
 
 
 @dataclass(frozen=True)
-class Look:
+class FetchPlan:
     """What a look at the checksums asks for.
 
     Counts and checksums in it choose what is read and are never kept: what is kept is what the rows were that came.
@@ -51,7 +51,7 @@ class Look:
     leaf_share: float | None = None
     joined: tuple[StoredRange, ...] = ()
     taken: bool = False
-    traced: Look | None = None
+    traced: FetchPlan | None = None
     tried: bool = False
 
     @property
@@ -101,12 +101,12 @@ class Look:
         return [r for r in self.kept if r.rows > SPLIT_AT * rows_per_range]
 
 
-def total_of(held: Held, wanted: Look) -> int:
+def total_of(held: LeasedStream, wanted: FetchPlan) -> int:
     """About how many rows the table has: those of the replica, or more where so many were counted."""
     return max(int(held.row.checkpoint["rows"]), wanted.scanned)
 
 
-def check_grown(stream: str, asked: Look, came: tuple[int, int | None], old: tuple[int, int | None]) -> None:
+def check_delta(stream: str, asked: FetchPlan, came: tuple[int, int | None], old: tuple[int, int | None]) -> None:
     """Holds rows that were looked up, and what the replica has of them, against what the checksums grew by.
 
     Args:
@@ -125,7 +125,7 @@ def check_grown(stream: str, asked: Look, came: tuple[int, int | None], old: tup
         raise TornRead("rows were looked up that are not those that changed", stream=stream, remedy=NO_SNAPSHOT)
 
 
-def check_torn(stream: str, asked: Look, rows: int, checksum: int | None) -> None:
+def check_torn(stream: str, asked: FetchPlan, rows: int, checksum: int | None) -> None:
     """Holds the rows that were read against what the checksums counted in the same snapshot.
 
     Raises:

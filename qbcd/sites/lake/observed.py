@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 OPS = ("d", "u", "c", "r")
 
 
-class Totals:
+class RowChecksum:
     """Count and sum of digests of rows, taken while they are written: no second look at them is needed."""
 
     def __init__(self) -> None:
@@ -38,14 +38,14 @@ class Totals:
         return [int(p) for p in (self._observed.get.get("u") or "").split(",") if p]
 
 
-def total(taken: Iterable[Totals]) -> tuple[int, int | None]:
+def total(taken: Iterable[RowChecksum]) -> tuple[int, int | None]:
     """(rows, sum of digests) of all together; no sum where a digest is missing."""
     found = [one.read() for one in taken]
     sums = [checksum for _, checksum in found if checksum is not None]
     return sum(rows for rows, _ in found), sum(sums) if len(sums) == len(found) else None
 
 
-class Counts:
+class EventCounts:
     """Events by op, counted while a batch is written.
 
     Args:

@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 
 from qbcd import hooks
 from qbcd.catalog.capture_change import change_of
-from qbcd.catalog.drift import SETTLED
+from qbcd.catalog.drift import FROZEN_OPTIONS
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import SourceChanged, StateConflict
 from qbcd.model import BatchHeader, Cost, KeyRange, StreamPlan
@@ -26,27 +26,27 @@ from qbcd.sites import eligibility, source_changes
 from qbcd.sites.base import Site
 from qbcd.sites.checkpoint import checkpoint_of, new_epoch
 from qbcd.sites.lake import diff, explain, table_poll, verify, window_poll
-from qbcd.sites.lake.commit import Found, new_batch
-from qbcd.sites.lake.dirty_ranges import cut, estimated, filled
+from qbcd.sites.lake.commit import WrittenBatch, new_batch
+from qbcd.sites.lake.dirty_ranges import build_ranges, estimated, with_counts
 from qbcd.sites.lake.fetch import recent_writes
-from qbcd.sites.lake.observed import Totals
+from qbcd.sites.lake.observed import RowChecksum
 from qbcd.sites.lake.replica import compaction
-from qbcd.sites.lake.replica.files import Files, Part
+from qbcd.sites.lake.replica.files import Files, FileSet
 from qbcd.sites.lake.replica.replica import Replica, travels_of
 from qbcd.sites.lake.replica.schema import batch_fields, row_fields
 from qbcd.sites.lake.snapshot import Snapshot, snapshot_of
 from qbcd.sites.lake.stage import range_frame
 from qbcd.sites.refusals import key_error, untravelled_error
-from qbcd.sites.values import Detection, Differences, Held, Settings, Step
+from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
 from qbcd.spark.provider import SparkProvider
 from qbcd.state import ProjectState, StreamRow
-from qbcd.strategies import IdRcs, RemoteTs, strategy_class
+from qbcd.strategies import IdRcs, LakeTs, strategy_class
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class SparkSite(Site):
+class LakeSite(Site):
     """A stream whose replica is Parquet and whose source is only ever read.
 
     Args:
@@ -83,12 +83,12 @@ class SparkSite(Site):
 
     def refuse_unfit(self, session: Session, plan: StreamPlan, place: Callable[[str], str]) -> None:
         strategy = self.strategy(plan)
-        if isinstance(strategy, RemoteTs):
+        if isinstance(strategy, LakeTs):
             eligibility.refuse_mark(self.source, session, strategy.stamp, place)
 
     def remarks(self, session: Session, plan: StreamPlan) -> list[str]:
         strategy = self.strategy(plan)
-        if not isinstance(strategy, RemoteTs):
+        if not isinstance(strategy, LakeTs):
             return eligibility.not_delta(strategy)
         return eligibility.remarks(self.source, session, strategy.stamp)
 
@@ -104,10 +104,10 @@ class SparkSite(Site):
                 if part in self._parts():  # else a poll has just let it go
                     raise
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[FileSet]:
         with self.reading() as conn:
             segments, batches = self.store.segments(conn, self.stream), self.store.batches(conn, self.stream)
-        return [*map(Part.of_segment, segments), *(Part.of_location(header.location) for header in batches)]
+        return [*map(FileSet.of_segment, segments), *(FileSet.of_location(header.location) for header in batches)]
 
     def create(self, plan: StreamPlan) -> None:
         self.spark.get()  # the baseline needs it: without Java or driver nothing is made at all
@@ -119,7 +119,7 @@ class SparkSite(Site):
         return []
 
     # -- prepare -----------------------------------------------------------------------------------------------------
-    def prepare(self, plan: StreamPlan, settings: Settings, held: Held) -> Detection:
+    def prepare(self, plan: StreamPlan, settings: Settings, held: LeasedStream) -> Detection:
         started = time.monotonic()
         strategy = self.strategy(plan)
         epoch, seq = new_epoch(held.row), held.row.last_batch_seq + 1
@@ -128,11 +128,11 @@ class SparkSite(Site):
             now = self.store.now(conn)
         with snapshot_of(self.source, plan, None, one_state=strategy.cut.one_state) as snapshot:
             self.check_key(snapshot.session, plan)
-            bare = cut(self, strategy, snapshot, settings, held.row.next_range_id, estimated(plan))
+            bare = build_ranges(self, strategy, snapshot, settings, held.row.next_range_id, estimated(plan))
             fetched = self.fetch(strategy, snapshot, bare, settings, held)
         stage = self.stage(strategy, fetched, settings)
         self.check_values(stage, plan, settings)
-        read = filled(self.stream, bare, diff.sums(stage, strategy.summed))
+        read = with_counts(self.stream, bare, diff.sums(stage, strategy.summed))
         counted = [replace(r, last_visited=now) for r in read]
         rows = sum(r.rows for r in counted)
         header: BatchHeader | None = None
@@ -140,7 +140,7 @@ class SparkSite(Site):
             sizes = {("r", r.range_id): r.rows for r in counted}
             batch = diff.numbered_by_group(diff.baseline(stage, len(plan.captured)), sizes, seq)
             part = self.files.write(batch, batch_fields(travels_of(plan)), "batch", held)
-            header = new_batch(self, plan, settings, held, Found(part, {"r": rows}), epoch, snapshot.ts_ms)
+            header = new_batch(self, plan, settings, held, WrittenBatch(part, {"r": rows}), epoch, snapshot.ts_ms)
         hooks.reach("after_stage")
         segment = self.kept(strategy, fetched, stage, held)
         checkpoint = {**self.checkpoint(plan, settings, snapshot, rows), **recent_writes.noted(snapshot), **moves}
@@ -158,10 +158,10 @@ class SparkSite(Site):
         return Detection(header, cost)
 
     # -- detect ------------------------------------------------------------------------------------------------------
-    def detect(self, plan: StreamPlan, settings: Settings, held: Held) -> Iterator[Detection]:
+    def detect(self, plan: StreamPlan, settings: Settings, held: LeasedStream) -> Iterator[Detection]:
         strategy = self.strategy(plan)
         change = change_of(held.row.checkpoint, plan)
-        if isinstance(strategy, RemoteTs):
+        if isinstance(strategy, LakeTs):
             yield from window_poll.poll(self, plan, strategy, settings, held)
         else:
             yield table_poll.poll(self, plan, strategy, settings, held)
@@ -172,7 +172,7 @@ class SparkSite(Site):
 
     # -- checks ------------------------------------------------------------------------------------------------------
     @contextmanager
-    def remembered(self, plan: StreamPlan, held: Held, settings: Settings) -> Iterator[Snapshot]:
+    def remembered(self, plan: StreamPlan, held: LeasedStream, settings: Settings) -> Iterator[Snapshot]:
         """The source as it is now, held against what the stream remembers.
 
         Raises:
@@ -183,7 +183,7 @@ class SparkSite(Site):
             self.source, plan, held.row.checkpoint, one_state=strategy.cut.one_state, accept_source=accept
         ) as snapshot:
             other = bool(snapshot.change) or source_changes.is_remade(held.row.checkpoint, plan)
-            snapshot = replace(snapshot, whole=other and isinstance(strategy, RemoteTs))
+            snapshot = replace(snapshot, whole=other and isinstance(strategy, LakeTs))
             if snapshot.by_value and strategy.keeps != "rows":
                 what = "the server changed" if snapshot.rebase else snapshot.change.told()
                 raise SourceChanged(
@@ -199,10 +199,10 @@ class SparkSite(Site):
         snapshot: Snapshot,
         asked: Sequence[KeyRange],
         settings: Settings,
-        held: Held,
-        totals: Totals | None = None,
+        held: LeasedStream,
+        totals: RowChecksum | None = None,
         kind: str = "fetch",
-    ) -> Part:
+    ) -> FileSet:
         """Reads `asked` once into the stage, a part of `kind`; `totals` are taken on the way."""
         self.progress(f"fetching about {sum(r.asked[0] for r in asked):,} rows of {len(asked):,} ranges")
         frame = range_frame(
@@ -219,11 +219,11 @@ class SparkSite(Site):
         fields = row_fields(travels_of(strategy.plan), typed=settings.typed, extra=strategy.extra)
         return self.files.write(frame, fields, kind, held, source=self.source)
 
-    def stage(self, strategy: IdRcs, fetched: Part, settings: Settings) -> DataFrame:
+    def stage(self, strategy: IdRcs, fetched: FileSet, settings: Settings) -> DataFrame:
         """The rows of a fetch."""
         return self.replica.part_rows(strategy.plan.captured, fetched, typed=settings.typed, extra=strategy.extra)
 
-    def kept(self, strategy: IdRcs, fetched: Part, stage: DataFrame, held: Held) -> Part:
+    def kept(self, strategy: IdRcs, fetched: FileSet, stage: DataFrame, held: LeasedStream) -> FileSet:
         """A segment of the rows of a stage: the stage itself, or what the replica keeps of it."""
         if strategy.keeps == "rows":
             return fetched
@@ -247,25 +247,25 @@ class SparkSite(Site):
     # -- upkeep ------------------------------------------------------------------------------------------------------
     def staged(self, header: BatchHeader) -> DataFrame:
         fields = batch_fields([travel for _, travel in header.columns])
-        rows = self.files.read(self.spark.get(), fields, Part.of_location(header.location))
+        rows = self.files.read(self.spark.get(), fields, FileSet.of_location(header.location))
         return rows.drop("range_id", "key_id", "digest", "batch_seq")
 
-    def collect(self, plan: StreamPlan, held: Held, settings: Settings) -> None:
+    def collect(self, plan: StreamPlan, held: LeasedStream, settings: Settings) -> None:
         compaction.collect(self, plan, held, settings)
 
-    def forget(self, held: Held) -> None:
+    def forget(self, held: LeasedStream) -> None:
         with self.writing() as conn:
             held.row = self.store.forget(conn, held.row)
         self.files.sweep(set(), held)
 
     # -- looking -----------------------------------------------------------------------------------------------------
-    def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[Step]:
+    def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
         return explain.explain(self, plan, settings, row)
 
-    def verify(self, plan: StreamPlan, held: Held) -> Differences:
+    def verify(self, plan: StreamPlan, held: LeasedStream) -> Differences:
         return verify.verify(self, plan, held)
 
     def checkpoint(self, plan: StreamPlan, settings: Settings, snapshot: Snapshot, rows: int) -> dict[str, Any]:
         """What the stream remembers beside its watermark."""
         encoder, settled = self.source.connector.encoder_version, self.strategy(plan).settled()
-        return {**checkpoint_of(plan, settings, snapshot.server, encoder, rows), SETTLED: settled}
+        return {**checkpoint_of(plan, settings, snapshot.server, encoder, rows), FROZEN_OPTIONS: settled}

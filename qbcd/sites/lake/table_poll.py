@@ -20,35 +20,35 @@ from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sites.checkpoint import AUDIT, AUDITED
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.lake import diff
-from qbcd.sites.lake.commit import Found, Taken, new_batch, stage_changes, switch, write_batch
-from qbcd.sites.lake.dirty_ranges import cut_anew, filled, join_small, look
-from qbcd.sites.lake.due_ranges import Turn, check_size, everything, turn_of
+from qbcd.sites.lake.commit import NewSegment, WrittenBatch, commit_step, new_batch, stage_changes, write_batch
+from qbcd.sites.lake.dirty_ranges import find_dirty_ranges, merge_small, split_outgrown, with_counts
+from qbcd.sites.lake.due_ranges import DueRanges, all_ranges, check_size, due_ranges
 from qbcd.sites.lake.fetch import leaf_checksums, page_fallback, recent_writes, two_phase
 from qbcd.sites.lake.fetch import streamed as streamed_fetch
 from qbcd.sites.lake.fetch.streamed import Streamed
-from qbcd.sites.lake.fetch_plan import Look, check_torn, total_of
-from qbcd.sites.lake.observed import Totals
+from qbcd.sites.lake.fetch_plan import FetchPlan, check_torn, total_of
+from qbcd.sites.lake.observed import RowChecksum
 from qbcd.sites.lake.replica import compaction
-from qbcd.sites.lake.replica.files import PASSING, Part
+from qbcd.sites.lake.replica.files import PASSING, FileSet
 from qbcd.sites.lake.snapshot import Snapshot
-from qbcd.sites.values import Detection, Held, Settings
+from qbcd.sites.values import Detection, LeasedStream, Settings
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from qbcd.sites.lake.site import SparkSite
+    from qbcd.sites.lake.site import LakeSite
 
 DENSITY = "density"  # in the checkpoint
 
 
 def poll(
-    site: SparkSite,
+    site: LakeSite,
     plan: StreamPlan,
     strategy: IdRcs,
     settings: Settings,
-    held: Held,
+    held: LeasedStream,
     moves: Mapping[str, Any] | None = None,
     *,
     audit: bool = False,
@@ -60,33 +60,33 @@ def poll(
     started = time.monotonic()
     with site.reading() as conn:
         known, now = site.store.ranges(conn, site.stream), site.store.now(conn)
-    turn = turn_of(plan, settings, held.row.checkpoint, known, now)
+    turn = due_ranges(plan, settings, held.row.checkpoint, known, now)
     with ExitStack() as jobs:
         with site.remembered(plan, held, settings) as snapshot:
             snapshot = replace(snapshot, audited=audit)
-            plan, turn = plan.on(snapshot.table), everything(turn) if snapshot.anew else turn
+            plan, turn = plan.on(snapshot.table), all_ranges(turn) if snapshot.anew else turn
             strategy = strategy.beside(snapshot.was) if snapshot.anew and snapshot.was else strategy
             if turn.begins:
                 site.check_null_keys(snapshot.session, strategy)
             check_size(site, snapshot.session, strategy, settings, held, turn)
-            wanted = look(site, strategy, snapshot, turn, settings, held)
+            wanted = find_dirty_ranges(site, strategy, snapshot, turn, settings, held)
             if not wanted.asked:
                 _nothing_found(site, plan, settings, held, snapshot, turn, wanted)
                 return Detection(None, Cost(wanted.scanned, 0, 0, len(turn.due), 0, time.monotonic() - started))
             wanted = recent_writes.traced(site, strategy, snapshot, turn, settings, held, wanted)
             size = settings.range_size(total_of(held, wanted))
-            if by_hash := page_fallback.given_up(site, plan, strategy, snapshot, settings, held, turn, wanted):
+            if by_hash := page_fallback.switch_to_hash(site, plan, strategy, snapshot, settings, held, turn, wanted):
                 plan, wanted = by_hash
                 strategy = site.strategy(plan)
-            elif not two_phase.is_better_uncut(strategy, snapshot, wanted, _density(held), size):
-                wanted = cut_anew(site, strategy, snapshot, settings, held, wanted)
+            elif not two_phase.defers_split(strategy, snapshot, wanted, _density(held), size):
+                wanted = split_outgrown(site, strategy, snapshot, settings, held, wanted)
                 if _is_taken(site, strategy, turn, wanted):
-                    wanted = join_small(strategy, settings, held, turn, replace(wanted, taken=True))
+                    wanted = merge_small(strategy, settings, held, turn, replace(wanted, taken=True))
             jobs.enter_context(site.spark.for_rows(wanted.passed))
             fetched = _fetch(site, plan, strategy, snapshot, wanted, settings, held)
         if isinstance(fetched, Streamed):
             header = _keep_streamed(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn)
-        elif isinstance(fetched, two_phase.Moved):
+        elif isinstance(fetched, two_phase.ChangedRows):
             hooks.reach("after_fetch")
             header = _compare_moved(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn)
         else:
@@ -102,19 +102,31 @@ def poll(
 
 
 def _nothing_found(
-    site: SparkSite, plan: StreamPlan, settings: Settings, held: Held, snapshot: Snapshot, turn: Turn, wanted: Look
+    site: LakeSite,
+    plan: StreamPlan,
+    settings: Settings,
+    held: LeasedStream,
+    snapshot: Snapshot,
+    turn: DueRanges,
+    wanted: FetchPlan,
 ) -> None:
     """Commits the visit of a pass, another meaning that changed no row, leaves that were of no use; or nothing."""
     if not turn.state and not snapshot.change and not leaf_checksums.is_noted(held, wanted):
         return
     fresh = site.checkpoint(plan, settings, snapshot, int(held.row.checkpoint["rows"])) if snapshot.change else {}
-    checkpoint = {**leaf_checksums.quiet(site.files, held, wanted), **fresh, **turn.follow(held, {})}
-    switch(site, settings, held, None, checkpoint, turn.visited(()))
+    checkpoint = {**leaf_checksums.remember_after_no_change(site.files, held, wanted), **fresh, **turn.follow(held, {})}
+    commit_step(site, settings, held, None, checkpoint, turn.visited(()))
 
 
 def _fetch(
-    site: SparkSite, plan: StreamPlan, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
-) -> Part | two_phase.Moved | Streamed:
+    site: LakeSite,
+    plan: StreamPlan,
+    strategy: IdRcs,
+    snapshot: Snapshot,
+    wanted: FetchPlan,
+    settings: Settings,
+    held: LeasedStream,
+) -> FileSet | two_phase.ChangedRows | Streamed:
     if wanted.traced and streamed_fetch.is_open(strategy, snapshot, wanted.traced):
         try:
             return streamed_fetch.compared(site, plan, strategy, snapshot, wanted.traced, settings, held)
@@ -127,7 +139,7 @@ def _fetch(
         return moved
     if streamed_fetch.is_open(strategy, snapshot, wanted):
         return streamed_fetch.compared(site, plan, strategy, snapshot, wanted, settings, held)
-    totals = Totals()
+    totals = RowChecksum()
     kind = PASSING if wanted.in_leaves and not wanted.children else "fetch"
     fetched = site.fetch(strategy, snapshot, wanted.asked, settings, held, totals, kind)
     if _is_whole(snapshot):
@@ -139,7 +151,7 @@ def _fetch(
     return fetched
 
 
-def _density(held: Held) -> float:
+def _density(held: LeasedStream) -> float:
     return float(held.row.checkpoint.get(DENSITY, 0.0))
 
 
@@ -149,40 +161,40 @@ def _is_whole(snapshot: Snapshot) -> bool:
 
 
 def _noted(
-    site: SparkSite,
+    site: LakeSite,
     strategy: IdRcs,
     snapshot: Snapshot,
-    turn: Turn,
-    wanted: Look,
-    held: Held,
-    found: Found,
+    turn: DueRanges,
+    wanted: FetchPlan,
+    held: LeasedStream,
+    found: WrittenBatch,
     *,
     by_key: bool,
 ) -> dict[str, Any]:
     """When the last audit was, how densely changes lay, and what leaves add up to: by these the next poll goes."""
     events, spared = sum(found.counts.values()), by_key and not wanted.leaves
     may = leaf_checksums.may_be_asked(strategy, snapshot, turn)
-    moves = leaf_checksums.found(site.files, held, wanted, events, spared=spared) if may else {}
+    moves = leaf_checksums.remember_after_changes(site.files, held, wanted, events, spared=spared) if may else {}
     if turn.state is None:
         moves |= recent_writes.after(snapshot, held, wanted, events, by_key=by_key)
     moves |= {name: held.row.checkpoint[name] for name in (AUDITED, DENSITY) if name in held.row.checkpoint}
     if not snapshot.anew:
-        moves |= page_fallback.spread(strategy, wanted, held, events)
+        moves |= page_fallback.note_unselective_poll(strategy, wanted, held, events)
     if two_phase.is_open(strategy, snapshot, wanted):
         moves[DENSITY] = round(two_phase.density_of(wanted, events), 4)
     return moves
 
 
 def _compare(
-    site: SparkSite,
+    site: LakeSite,
     plan: StreamPlan,
     strategy: IdRcs,
     settings: Settings,
-    held: Held,
+    held: LeasedStream,
     snapshot: Snapshot,
-    fetched: Part,
-    wanted: Look,
-    turn: Turn,
+    fetched: FileSet,
+    wanted: FetchPlan,
+    turn: DueRanges,
     moves: Mapping[str, Any],
 ) -> BatchHeader | None:
     """Compares stage and replica, stages the batch and commits; the source is not asked again."""
@@ -192,24 +204,24 @@ def _compare(
         site.files.discard(fetched)
         raise
     try:  # from here on what was fetched may be the replica's, whether or not the commit's answer comes
-        switch(site, settings, held, *step)
+        commit_step(site, settings, held, *step)
     finally:
         site.files.discard(fetched, unless=step[3] is not None and step[3].segment == fetched)
     return step[0]
 
 
 def _compare_stage(
-    site: SparkSite,
+    site: LakeSite,
     plan: StreamPlan,
     strategy: IdRcs,
     settings: Settings,
-    held: Held,
+    held: LeasedStream,
     snapshot: Snapshot,
-    fetched: Part,
-    wanted: Look,
-    turn: Turn,
+    fetched: FileSet,
+    wanted: FetchPlan,
+    turn: DueRanges,
     moves: Mapping[str, Any],
-) -> tuple[BatchHeader | None, dict[str, Any], list[StoredRange], Taken | None]:
+) -> tuple[BatchHeader | None, dict[str, Any], list[StoredRange], NewSegment | None]:
     """What `switch` commits: batch, checkpoint, ranges that stay where they are, those that do not."""
     site.progress(f"comparing {len(wanted.asked):,} ranges with the replica")
     stage = diff.gathered(site.stage(strategy, fetched, settings), wanted.rows)
@@ -227,40 +239,40 @@ def _compare_stage(
     if left:
         held_in = sum(r.asked[0] for r in read.values())
         segment = site.kept(strategy, fetched, stage, held)
-        taken = Taken(segment, held_in, turn.seen(left), wanted.parents, alone=not stay)
+        taken = NewSegment(segment, held_in, turn.seen(left), wanted.parents, alone=not stay)
     visited = turn.visited(stay, (*wanted.parents, *left))
     return header, checkpoint, list(visited), taken
 
 
 def _keep_streamed(
-    site: SparkSite,
+    site: LakeSite,
     plan: StreamPlan,
     strategy: IdRcs,
     settings: Settings,
-    held: Held,
+    held: LeasedStream,
     snapshot: Snapshot,
     streamed: Streamed,
-    wanted: Look,
-    turn: Turn,
+    wanted: FetchPlan,
+    turn: DueRanges,
 ) -> BatchHeader | None:
     """Commits what was compared already; of the ranges the source said what all of each is."""
     header, checkpoint = _staged(
         site, plan, strategy, settings, held, snapshot, streamed.found, wanted, turn, {}, by_key=streamed.by_key
     )
-    switch(site, settings, held, header, checkpoint, turn.visited(wanted.kept))
+    commit_step(site, settings, held, header, checkpoint, turn.visited(wanted.kept))
     return header
 
 
 def _staged(
-    site: SparkSite,
+    site: LakeSite,
     plan: StreamPlan,
     strategy: IdRcs,
     settings: Settings,
-    held: Held,
+    held: LeasedStream,
     snapshot: Snapshot,
-    found: Found,
-    wanted: Look,
-    turn: Turn,
+    found: WrittenBatch,
+    wanted: FetchPlan,
+    turn: DueRanges,
     moves: Mapping[str, Any],
     *,
     by_key: bool,
@@ -274,7 +286,7 @@ def _staged(
     return header, {**site.checkpoint(plan, settings, snapshot, rows), **moves}
 
 
-def _is_taken(site: SparkSite, strategy: IdRcs, turn: Turn, wanted: Look) -> bool:
+def _is_taken(site: LakeSite, strategy: IdRcs, turn: DueRanges, wanted: FetchPlan) -> bool:
     """Whether what is fetched of `wanted` is to become the segment of its ranges: it holds all rows that they have."""
     if strategy.cut.paged:  # a layer on other ranges would not know of rows that only moved
         return True
@@ -287,7 +299,13 @@ def _is_taken(site: SparkSite, strategy: IdRcs, turn: Turn, wanted: Look) -> boo
 
 
 def _differences(
-    site: SparkSite, plan: StreamPlan, strategy: IdRcs, held: Held, snapshot: Snapshot, stage: DataFrame, wanted: Look
+    site: LakeSite,
+    plan: StreamPlan,
+    strategy: IdRcs,
+    held: LeasedStream,
+    snapshot: Snapshot,
+    stage: DataFrame,
+    wanted: FetchPlan,
 ) -> DataFrame:
     """What the replica's rows, perhaps of other columns, and the stage differ in (protocol.md 16).
 
@@ -310,30 +328,30 @@ def _differences(
 
 
 def _counted(
-    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, stage: DataFrame
+    site: LakeSite, strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, stage: DataFrame
 ) -> dict[int, StoredRange]:
     """Counts and checksums of the rows that were read; the source's own, where all of its state is one."""
     if _is_whole(snapshot) and not wanted.is_cut:
         return {r.range_id: r for r in (*wanted.kept, *wanted.joined)}
-    counted = filled(site.stream, wanted.asked, diff.sums(stage, strategy.summed))
+    counted = with_counts(site.stream, wanted.asked, diff.sums(stage, strategy.summed))
     # of a range of which some leaves were read, the source said what all of it is
     return {r.range_id: one if one.only else r for one, r in zip(wanted.asked, counted, strict=True)}
 
 
 def _compare_moved(
-    site: SparkSite,
+    site: LakeSite,
     plan: StreamPlan,
     strategy: IdRcs,
     settings: Settings,
-    held: Held,
+    held: LeasedStream,
     snapshot: Snapshot,
-    moved: two_phase.Moved,
-    wanted: Look,
-    turn: Turn,
+    moved: two_phase.ChangedRows,
+    wanted: FetchPlan,
+    turn: DueRanges,
 ) -> BatchHeader | None:
     """As `_compare`, of the rows that moved; ranges grow by what the batch adds to them."""
     with site.spark.for_rows(moved.about):
-        stage, old = two_phase.frames(site, strategy, moved, settings)
+        stage, old = two_phase.load_pairs(site, strategy, moved, settings)
         site.check_values(stage, plan, settings)
         changes = diff.differences(old, stage, plan, by_value=False).persist()
         try:
@@ -345,5 +363,5 @@ def _compare_moved(
             site.files.discard(*moved.old, moved.rows)
     rows = int(held.row.checkpoint["rows"]) + found.net
     checkpoint = {**site.checkpoint(plan, settings, snapshot, rows), **moves}
-    switch(site, settings, held, header, checkpoint, turn.visited(diff.grown(wanted.old, grown)))
+    commit_step(site, settings, held, header, checkpoint, turn.visited(diff.grown(wanted.old, grown)))
     return header

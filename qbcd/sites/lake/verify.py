@@ -10,17 +10,17 @@ from qbcd.errors import SourceChanged, StateConflict
 from qbcd.model import StreamPlan
 from qbcd.sites.lake import audit, diff
 from qbcd.sites.lake.snapshot import Snapshot
-from qbcd.sites.values import LISTED, Difference, Differences, Held, Settings
+from qbcd.sites.values import LISTED, Difference, Differences, LeasedStream, Settings
 from qbcd.state import StoredRange
-from qbcd.strategies import RemoteTs
+from qbcd.strategies import LakeTs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from qbcd.sites.lake.site import SparkSite
+    from qbcd.sites.lake.site import LakeSite
 
 
-def verify(site: SparkSite, plan: StreamPlan, held: Held) -> Differences:
+def verify(site: LakeSite, plan: StreamPlan, held: LeasedStream) -> Differences:
     """Compares every range with the replica's own rows, and the rows of those that differ.
 
     Where every statement sees a state of its own, what differs is read again, and must differ then too (protocol.md
@@ -39,7 +39,7 @@ def verify(site: SparkSite, plan: StreamPlan, held: Held) -> Differences:
     return found
 
 
-def _refuse_moved(site: SparkSite, held: Held, error: Exception | None = None) -> None:
+def _refuse_moved(site: LakeSite, held: LeasedStream, error: Exception | None = None) -> None:
     with site.reading() as conn:
         row = site.store.read(conn, site.stream)
     if row is None or (row.version, row.fencing_token) != (held.row.version, held.row.fencing_token):
@@ -50,7 +50,7 @@ def _refuse_moved(site: SparkSite, held: Held, error: Exception | None = None) -
         ) from error
 
 
-def _compared(site: SparkSite, plan: StreamPlan, held: Held) -> Differences:
+def _compared(site: LakeSite, plan: StreamPlan, held: LeasedStream) -> Differences:
     strategy = site.strategy(plan)
     settings = Settings(sinks=(), requested={})
     with site.reading() as conn:
@@ -73,7 +73,7 @@ def _compared(site: SparkSite, plan: StreamPlan, held: Held) -> Differences:
 
         site.check_key(snapshot.session, plan)
         dirty = audit.suspects(site, plan, strategy, snapshot, known, settings)
-        if isinstance(strategy, RemoteTs):
+        if isinstance(strategy, LakeTs):
             found = _before_the_mark(site, plan, strategy, settings, held, snapshot, dirty, stages)
             return _listed(found, len(plan.key)) if found is not None else Differences()
         found = differing(dirty) if dirty else None
@@ -86,11 +86,11 @@ def _compared(site: SparkSite, plan: StreamPlan, held: Held) -> Differences:
 
 
 def _before_the_mark(
-    site: SparkSite,
+    site: LakeSite,
     plan: StreamPlan,
-    strategy: RemoteTs,
+    strategy: LakeTs,
     settings: Settings,
-    held: Held,
+    held: LeasedStream,
     snapshot: Snapshot,
     dirty: Sequence[StoredRange],
     stages: ExitStack,

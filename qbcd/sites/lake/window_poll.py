@@ -22,29 +22,29 @@ from qbcd.ranges import schedule
 from qbcd.sites import checkpoint as checkpoints
 from qbcd.sites import source_changes
 from qbcd.sites.lake import audit, diff, table_poll
-from qbcd.sites.lake.commit import stage_changes, switch
+from qbcd.sites.lake.commit import commit_step, stage_changes
 from qbcd.sites.lake.delete_sweep import sweep
-from qbcd.sites.lake.replica.files import Part
+from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import row_fields
 from qbcd.sites.lake.snapshot import Snapshot
 from qbcd.sites.lake.stage import frame
-from qbcd.sites.values import Detection, Held, Settings
+from qbcd.sites.values import Detection, LeasedStream, Settings
 from qbcd.sites.watermark import ANEW, ahead_of, look_ahead
 from qbcd.state import StoredRange
-from qbcd.strategies import IdRcs, RemoteTs
+from qbcd.strategies import IdRcs, LakeTs
 from qbcd.watermark import Window
 
 if TYPE_CHECKING:
-    from qbcd.sites.lake.site import SparkSite
+    from qbcd.sites.lake.site import LakeSite
 
 SHOWN = (("shown", "int"),)
 ROW_BYTES = 20  # of a fetched row, at least
 
 
-def first_mark(site: SparkSite, strategy: IdRcs) -> dict[str, Any]:
+def first_mark(site: LakeSite, strategy: IdRcs) -> dict[str, Any]:
     """What the checkpoint of a baseline that begins now says of time-stamps; nothing without one."""
-    if not isinstance(strategy, RemoteTs):
+    if not isinstance(strategy, LakeTs):
         return {}
     mark = look_ahead(site.source, strategy.stamp, None)
     mark.pop("remark", None)
@@ -53,7 +53,9 @@ def first_mark(site: SparkSite, strategy: IdRcs) -> dict[str, Any]:
         return {"mark": mark, "swept": site.store.now(conn)}
 
 
-def poll(site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settings, held: Held) -> Iterator[Detection]:
+def poll(
+    site: LakeSite, plan: StreamPlan, strategy: LakeTs, settings: Settings, held: LeasedStream
+) -> Iterator[Detection]:
     """Reads the window, and sweeps where that is due; all rows are compared where their meaning is another one."""
     remade = source_changes.is_remade(held.row.checkpoint, plan)
     elsewhere = _changed_server(site, settings, held) or (remade and strategy.stamp.kind == "counter")
@@ -79,18 +81,18 @@ def poll(site: SparkSite, plan: StreamPlan, strategy: RemoteTs, settings: Settin
         yield audit.audit(site, plan, strategy, settings, held, began)
 
 
-def _changed_server(site: SparkSite, settings: Settings, held: Held) -> bool:
+def _changed_server(site: LakeSite, settings: Settings, held: LeasedStream) -> bool:
     accept = settings.accept_source
     with site.source.read(site.stream) as session:
         return check_server(site.source, session, site.stream, held.row.checkpoint, accept=accept)[1]
 
 
 def _window(
-    site: SparkSite,
+    site: LakeSite,
     plan: StreamPlan,
-    strategy: RemoteTs,
+    strategy: LakeTs,
     settings: Settings,
-    held: Held,
+    held: LeasedStream,
     ahead: dict[str, Any],
     since: str | None,
 ) -> Detection:
@@ -107,7 +109,7 @@ def _window(
     hooks.reach("after_fetch")
     if fetched is None:
         if ahead != mark:
-            switch(site, settings, held, None, {**held.row.checkpoint, "mark": ahead})
+            commit_step(site, settings, held, None, {**held.row.checkpoint, "mark": ahead})
         return Detection(None, Cost(seconds=time.monotonic() - started))
     try:
         with site.spark.for_rows(fetched.size // ROW_BYTES):
@@ -119,32 +121,32 @@ def _window(
 
 
 def _fetch(
-    site: SparkSite,
-    strategy: RemoteTs,
+    site: LakeSite,
+    strategy: LakeTs,
     snapshot: Snapshot,
     known: list[StoredRange],
     window: Window,
     settings: Settings,
-    held: Held,
-) -> Part:
+    held: LeasedStream,
+) -> FileSet:
     site.progress("fetching the rows of the window")
     query = strategy.window_images(known, window, typed=settings.typed)
     rows = frame(site.source, site.spark.get(), site.stream, snapshot, [query])
     return site.files.write(rows, _fields(strategy, settings), "fetch", held, source=site.source)
 
 
-def _fields(strategy: RemoteTs, settings: Settings) -> list[tuple[str, str]]:
+def _fields(strategy: LakeTs, settings: Settings) -> list[tuple[str, str]]:
     return row_fields(travels_of(strategy.plan), typed=settings.typed, extra=(*strategy.extra, *SHOWN))
 
 
 def _compare(
-    site: SparkSite,
+    site: LakeSite,
     plan: StreamPlan,
-    strategy: RemoteTs,
+    strategy: LakeTs,
     settings: Settings,
-    held: Held,
+    held: LeasedStream,
     snapshot: Snapshot,
-    fetched: Part,
+    fetched: FileSet,
     known: list[StoredRange],
     ahead: dict[str, Any],
 ) -> tuple[BatchHeader | None, int]:
@@ -153,7 +155,7 @@ def _compare(
     site.check_values(stage, plan, settings)
     touched = diff.sums(stage, "key_digest")
     if not touched:  # what stood in the window has left it since it was looked for
-        switch(site, settings, held, None, {**held.row.checkpoint, "mark": ahead})
+        commit_step(site, settings, held, None, {**held.row.checkpoint, "mark": ahead})
         return None, 0
     asked = [r for r in known if r.range_id in touched]
     with site.reading() as conn:
@@ -166,5 +168,5 @@ def _compare(
         changes.unpersist()
     rows = int(held.row.checkpoint["rows"]) + found.net
     checkpoint = {**held.row.checkpoint, **site.checkpoint(plan, settings, snapshot, rows), "mark": ahead}
-    switch(site, settings, held, header, checkpoint, diff.grown(asked, moves))
+    commit_step(site, settings, held, header, checkpoint, diff.grown(asked, moves))
     return header, read

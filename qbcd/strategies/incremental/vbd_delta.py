@@ -23,7 +23,7 @@ from qbcd.model import Consistency, Statement, StreamPlan, Table
 from qbcd.queries.syntax_tree import Name, NotIncremental
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.base import Estimate
-from qbcd.strategies.in_source import InSource, OwnTable, Part, Way, sql_name
+from qbcd.strategies.in_source import InSource, OutboxSlice, OwnTable, PollMode, sql_name
 from qbcd.strategies.incremental.affected_keys import Skeleton
 from qbcd.strategies.incremental.delta_query import ONE
 from qbcd.strategies.incremental.lineage import OWN_COLUMNS, Lineage, Past, Present, affected_table
@@ -43,7 +43,7 @@ class _Held(Mds):
 class VbdDelta(VbdCompare):
     """Statements of variant delta for one stream."""
 
-    way: Way = "delta"
+    way: PollMode = "delta"
     consistency: Consistency = "snapshot"
     steady = True
     needs = (
@@ -209,11 +209,11 @@ class VbdDelta(VbdCompare):
         """Forgets affected keys."""
         return compile_sql(render("emptied", emptied=self.affected), self.connector, None)
 
-    def affected_differences(self, part: Part) -> Statement:
+    def affected_differences(self, part: OutboxSlice) -> Statement:
         """Finds what differs among affected keys."""
         return self._held()._part("changes", part, held=self.affected)
 
-    def all_differences(self, part: Part, reason: str = "") -> Statement:
+    def all_differences(self, part: OutboxSlice, reason: str = "") -> Statement:
         """As `differences`, each event with a reason."""
         return self._part("changes", part, reason=reason)
 

@@ -30,7 +30,7 @@ SUMS = {"n": "COUNT(*)", "digests": "COUNT(t.qbcd_digest)", "checksum": "COALESC
 TOTAL = "COUNT(*) AS n, COALESCE(SUM(t.qbcd_digest), 0) AS checksum"  # the digest is computed once a row
 
 
-class Cut(ABC):
+class Partitioning(ABC):
     """Ranges of one stream and the statements that ask for them.
 
     Args:

@@ -11,14 +11,14 @@ from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.ranges import hash_buckets, partition, row_selection
 from qbcd.ranges.leaves import are_some
 from qbcd.ranges.partition import SMALL
-from qbcd.strategies.partitions.base import SUMS, WHOLE, Cut, Query, Share
+from qbcd.strategies.partitions.base import SUMS, WHOLE, Partitioning, Query, Share
 
 Range = TypeVar("Range", bound=KeyRange)
 HASH, DIGEST = "qbcd_hash", "qbcd_digest"  # the relations' columns of the key's hash, and of the row's digest
 UNEVEN = 3  # levels that a bucket may be deeper than its table needs
 
 
-class HashCut(Cut):
+class HashPartitioning(Partitioning):
     """Ranges of the key's hash. They halve without asking the source, and one scan answers for all of them.
 
     A row without a key is told by its digest, which is a hash of it already.
@@ -61,7 +61,7 @@ class HashCut(Cut):
     def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
         """Halves of one bucket."""
         return hash_buckets.joined(
-            known, lambda rows, others: partition.better_one(rows, others, rows_per_range, small)
+            known, lambda rows, others: partition.should_merge(rows, others, rows_per_range, small)
         )
 
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:

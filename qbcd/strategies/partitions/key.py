@@ -11,10 +11,10 @@ from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.ranges import partition, row_selection
 from qbcd.ranges.leaves import are_some
 from qbcd.ranges.partition import SMALL
-from qbcd.strategies.partitions.base import FOLLOWED, SUMS, WHOLE, Cut, Range, Share
+from qbcd.strategies.partitions.base import FOLLOWED, SUMS, WHOLE, Partitioning, Range, Share
 
 
-class KeyCut(Cut):
+class KeyPartitioning(Partitioning):
     """Ranges of the key, bounds picked and spelled by the source."""
 
     answers_all = True
@@ -52,7 +52,7 @@ class KeyCut(Cut):
 
     def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
         """Neighbours."""
-        return partition.joined(known, rows_per_range, small)
+        return partition.merge(known, rows_per_range, small)
 
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
         """Each range by the index of the key."""

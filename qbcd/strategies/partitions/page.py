@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 from qbcd.model import KeyRange, Statement
 from qbcd.ranges import partition
 from qbcd.ranges.partition import SMALL
-from qbcd.strategies.partitions.base import SUMS, WHOLE, Cut, Share
+from qbcd.strategies.partitions.base import SUMS, WHOLE, Partitioning, Share
 
 Range = TypeVar("Range", bound=KeyRange)
 
 
-class PageCut(Cut):
+class PagePartitioning(Partitioning):
     """Ranges of pages, whose bounds are numbers of pages; the last range goes as far as the table does."""
 
     paged = True
@@ -53,7 +53,7 @@ class PageCut(Cut):
 
     def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
         """Neighbours."""
-        return partition.joined(known, rows_per_range, small)
+        return partition.merge(known, rows_per_range, small)
 
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
         """Each range by its pages; there are no leaves."""

@@ -15,17 +15,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from qbcd.model import Leaves
+from qbcd.model import RowSelection
 from qbcd.ranges import key_recovery, leaves
-from qbcd.sites.lake.due_ranges import Turn
+from qbcd.sites.lake.due_ranges import DueRanges
 from qbcd.sites.lake.snapshot import Snapshot
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
-    from qbcd.sites.lake.fetch_plan import Look
+    from qbcd.sites.lake.fetch_plan import FetchPlan
     from qbcd.sites.lake.replica.files import Files
-    from qbcd.sites.values import Held
+    from qbcd.sites.values import LeasedStream
 
 NOTED = "leaves"  # in the checkpoint, and the kind of their files
 FORM = b"leaf:rows:checksum:weighted\n"  # of what is remembered, at its longest
@@ -39,7 +39,7 @@ PAUSE = 50  # polls that find something until they are tried again where rows ke
 
 
 @dataclass(frozen=True)
-class Note:
+class LeafNote:
     """What a checkpoint says of leaves.
 
     Attributes:
@@ -55,7 +55,7 @@ class Note:
     at_once: bool = True
 
     @classmethod
-    def of(cls, checkpoint: Mapping[str, Any]) -> Note:
+    def of(cls, checkpoint: Mapping[str, Any]) -> LeafNote:
         """That of a checkpoint; a blank one where it says nothing."""
         return cls(**checkpoint.get(NOTED, {}))
 
@@ -77,37 +77,37 @@ class Remembered:
         return (self.rows, self.checksum) == (one.rows, one.checksum)
 
 
-def may_be_asked(strategy: IdRcs, snapshot: Snapshot, turn: Turn) -> bool:
+def may_be_asked(strategy: IdRcs, snapshot: Snapshot, turn: DueRanges) -> bool:
     """Whether leaves can be asked for: all is read of one state, all ranges are looked at, sums are those of rows."""
     whole = snapshot.name is not None and not snapshot.anew and turn.state is None
     rows = bool(strategy.plan.key) and strategy.deletes and strategy.summed == "digest" and not strategy.cut.paged
     return whole and rows and strategy.connector.has_leaves
 
 
-def are_asked(strategy: IdRcs, snapshot: Snapshot, turn: Turn, held: Held) -> bool:
+def are_asked(strategy: IdRcs, snapshot: Snapshot, turn: DueRanges, held: LeasedStream) -> bool:
     """Whether this poll asks for those of all ranges."""
     return asks_for_all(held.row.checkpoint) and may_be_asked(strategy, snapshot, turn)
 
 
 def asks_for_all(checkpoint: Mapping[str, Any]) -> bool:
     """Whether the next pass over all ranges adds them up, if it can."""
-    note = Note.of(checkpoint)
+    note = LeafNote.of(checkpoint)
     return note.left > 0 and note.at_once
 
 
-def are_wanted(strategy: IdRcs, snapshot: Snapshot, turn: Turn, held: Held, differing: Look) -> bool:
+def are_wanted(strategy: IdRcs, snapshot: Snapshot, turn: DueRanges, held: LeasedStream, differing: FetchPlan) -> bool:
     """Whether those of ranges that differ are asked for, where those of all were not."""
-    note = Note.of(held.row.checkpoint)
+    note = LeafNote.of(held.row.checkpoint)
     known = note.left > 0 and not note.at_once and bool(note.part)
     return known and not _are_few(differing, differing.fetched) and may_be_asked(strategy, snapshot, turn)
 
 
-def told(now: Sequence[StoredRange], texts: Mapping[int, str]) -> dict[int, Remembered]:
+def parse_leaf_sums(now: Sequence[StoredRange], texts: Mapping[int, str]) -> dict[int, Remembered]:
     """What the leaves of ranges add up to, as a pass has told it, by range."""
     return {r.range_id: Remembered(r.rows, r.checksum, texts[r.range_id]) for r in now}
 
 
-def restricted(wanted: Look, known: Mapping[int, Remembered], width: int | None) -> Look:
+def restrict_to_dirty_leaves(wanted: FetchPlan, known: Mapping[int, Remembered], width: int | None) -> FetchPlan:
     """The same look at those leaves alone that differ, where what is `known` of them tells, and it is worth it.
 
     Args:
@@ -116,17 +116,17 @@ def restricted(wanted: Look, known: Mapping[int, Remembered], width: int | None)
         width: Bytes of a key that is one whole number, whose rows may be looked up by traces; None of others.
     """
     old = {r.range_id: r for r in wanted.old}
-    only: dict[int, tuple[Leaves, Leaves]] = {}
-    traced: dict[int, tuple[Leaves, Leaves]] = {}
+    only: dict[int, tuple[RowSelection, RowSelection]] = {}
+    traced: dict[int, tuple[RowSelection, RowSelection]] = {}
     for one in wanted.asked:
         before = known.get(one.range_id)
         if before and before.is_of(old[one.range_id]):
-            was, now = leaves.moved(before.text, wanted.leaves[one.range_id].text)
+            was, now = leaves.diff(before.text, wanted.leaves[one.range_id].text)
             dirty = {*was, *now}
-            only[one.range_id] = leaves.some(was, dirty), leaves.some(now, dirty)
-            found = None if width is None else key_recovery.of(one, was, now, width)
-            if found:
-                traced[one.range_id] = found, found
+            only[one.range_id] = leaves.select(was, dirty), leaves.select(now, dirty)
+            remember_after_changes = None if width is None else key_recovery.rows_to_look_up(one, was, now, width)
+            if remember_after_changes:
+                traced[one.range_id] = remember_after_changes, remember_after_changes
     if not only:
         return wanted
     asked = {r.range_id: r for r in wanted.asked}
@@ -137,46 +137,50 @@ def restricted(wanted: Look, known: Mapping[int, Remembered], width: int | None)
     return replace(looked, traced=_at(looked, traced) if traced else None)
 
 
-def _at(wanted: Look, only: Mapping[int, tuple[Leaves, Leaves]]) -> Look:
+def _at(wanted: FetchPlan, only: Mapping[int, tuple[RowSelection, RowSelection]]) -> FetchPlan:
     """The same look, at some leaves of ranges: those of before, and of now."""
     old = tuple(replace(r, only=only[r.range_id][0]) if r.range_id in only else r for r in wanted.old)
     asked = tuple(replace(r, only=only[r.range_id][1]) if r.range_id in only else r for r in wanted.asked)
     return replace(wanted, old=old, asked=asked)
 
 
-def found(files: Files, held: Held, wanted: Look, events: int, *, spared: bool) -> dict[str, Any]:
+def remember_after_changes(
+    files: Files, held: LeasedStream, wanted: FetchPlan, events: int, *, spared: bool
+) -> dict[str, Any]:
     """What the checkpoint says of leaves after a look that found `events`; what it remembers is written.
 
     There is no use for them where the look was `spared` the rows of whole ranges without them.
     """
-    note = Note.of(held.row.checkpoint)
+    note = LeafNote.of(held.row.checkpoint)
     if note.pause:
-        return Note(pause=note.pause - 1).moves()
+        return LeafNote(pause=note.pause - 1).moves()
     likely = _likely_share(wanted, events)
     if likely <= MOST_SHARE < (wanted.leaf_share or 0.0):  # keys end with few different bytes
-        return Note(pause=PAUSE).moves()
+        return LeafNote(pause=PAUSE).moves()
     useful = likely <= MOST_SHARE and not spared
     left = USELESS if useful else note.left - 1
     if left <= 0:
         return {}
-    return Note(left, part=_write(files, held, wanted.leaves) if wanted.leaves else note.part, at_once=useful).moves()
+    return LeafNote(
+        left, part=_write(files, held, wanted.leaves) if wanted.leaves else note.part, at_once=useful
+    ).moves()
 
 
-def quiet(files: Files, held: Held, wanted: Look) -> dict[str, Any]:
+def remember_after_no_change(files: Files, held: LeasedStream, wanted: FetchPlan) -> dict[str, Any]:
     """The checkpoint after a look that found nothing; what it remembers is written, unless it is remembered already."""
     if not is_noted(held, wanted):
         return dict(held.row.checkpoint)
-    note = Note.of(held.row.checkpoint)
+    note = LeafNote.of(held.row.checkpoint)
     part = note.part or _write(files, held, wanted.leaves)
     return {**held.row.checkpoint, **replace(note, part=part, at_once=False).moves()}
 
 
-def is_noted(held: Held, wanted: Look) -> bool:
+def is_noted(held: LeasedStream, wanted: FetchPlan) -> bool:
     """Whether a poll that finds nothing has anything to note of leaves."""
-    return asks_for_all(held.row.checkpoint) and bool(Note.of(held.row.checkpoint).part or wanted.leaves)
+    return asks_for_all(held.row.checkpoint) and bool(LeafNote.of(held.row.checkpoint).part or wanted.leaves)
 
 
-def _likely_share(wanted: Look, events: int) -> float:
+def _likely_share(wanted: FetchPlan, events: int) -> float:
     """The share of rows, in ranges that differ, that so many changes all over them put leaves in; 1 if that is useless.
 
     It is reckoned as if keys ended with any byte.
@@ -194,12 +198,12 @@ def _likely_share(wanted: Look, events: int) -> float:
     return leaves.share_of(min(1.0, events / rows), in_leaf)
 
 
-def _are_few(wanted: Look, rows: int) -> bool:
+def _are_few(wanted: FetchPlan, rows: int) -> bool:
     """Whether ranges that differ hold so few rows that these are as well fetched whole."""
     return rows < max(LEAST_ROWS, LEAST_SHARE * wanted.scanned)
 
 
-def _write(files: Files, held: Held, known: Mapping[int, Remembered]) -> str:
+def _write(files: Files, held: LeasedStream, known: Mapping[int, Remembered]) -> str:
     """Remembers what leaves add up to; no commit names it yet."""
     lines = [f"{range_id} {one.rows} {one.checksum} {one.text}" for range_id, one in known.items()]
     return files.keep(NOTED, sealed("\n".join(lines).encode()), held)
@@ -212,10 +216,10 @@ def sealed(content: bytes) -> bytes:
 
 def read(files: Files, checkpoint: Mapping[str, Any]) -> dict[int, Remembered]:
     """What is remembered, by range: nothing of a file that is not there or not as it was, since nothing hangs on it."""
-    part = Note.of(checkpoint).part
-    found = files.kept(part) if part else b""
-    content = found.partition(b"\n")[2]
-    if found != sealed(content):
+    part = LeafNote.of(checkpoint).part
+    remember_after_changes = files.kept(part) if part else b""
+    content = remember_after_changes.partition(b"\n")[2]
+    if remember_after_changes != sealed(content):
         return {}
     known = {}
     for line in content.decode().splitlines():

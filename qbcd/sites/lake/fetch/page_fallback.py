@@ -12,16 +12,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from qbcd.model import StreamPlan
-from qbcd.sites.lake.dirty_ranges import cut
+from qbcd.sites.lake.dirty_ranges import build_ranges
 from qbcd.sites.lake.fetch import leaf_checksums
-from qbcd.sites.lake.fetch_plan import Look, total_of
+from qbcd.sites.lake.fetch_plan import FetchPlan, total_of
 from qbcd.strategies.id_rcs import BUCKETS, FIXED
 
 if TYPE_CHECKING:
-    from qbcd.sites.lake.due_ranges import Turn
-    from qbcd.sites.lake.site import SparkSite
+    from qbcd.sites.lake.due_ranges import DueRanges
+    from qbcd.sites.lake.site import LakeSite
     from qbcd.sites.lake.snapshot import Snapshot
-    from qbcd.sites.values import Held, Settings
+    from qbcd.sites.values import LeasedStream, Settings
     from qbcd.strategies import IdRcs
 
 SPREAD = "spread"  # in the checkpoint: polls in a row that read most rows for few changes
@@ -30,7 +30,7 @@ MOST_READ = 0.3  # of the rows
 FEW = 0.05  # of the rows that were read, up to which changes are few
 
 
-def spread(strategy: IdRcs, wanted: Look, held: Held, events: int) -> dict[str, Any]:
+def note_unselective_poll(strategy: IdRcs, wanted: FetchPlan, held: LeasedStream, events: int) -> dict[str, Any]:
     """What the checkpoint says of a look that found `events`."""
     if not strategy.cut.paged:
         return {}
@@ -39,16 +39,16 @@ def spread(strategy: IdRcs, wanted: Look, held: Held, events: int) -> dict[str, 
     return {SPREAD: int(held.row.checkpoint.get(SPREAD, 0)) + 1 if useless else 0}
 
 
-def given_up(
-    site: SparkSite,
+def switch_to_hash(
+    site: LakeSite,
     plan: StreamPlan,
     strategy: IdRcs,
     snapshot: Snapshot,
     settings: Settings,
-    held: Held,
-    turn: Turn,
-    wanted: Look,
-) -> tuple[StreamPlan, Look] | None:
+    held: LeasedStream,
+    turn: DueRanges,
+    wanted: FetchPlan,
+) -> tuple[StreamPlan, FetchPlan] | None:
     """The plan by buckets, and a look at all rows under their ranges; None where ranges of pages stay."""
     if not strategy.cut.paged or snapshot.anew:
         return None
@@ -58,7 +58,7 @@ def given_up(
         return None
     plan = plan.with_options(**{BUCKETS: "hash"})
     total = total_of(held, wanted)
-    new = tuple(cut(site, site.strategy(plan), snapshot, settings, held.row.next_range_id, total))
+    new = tuple(build_ranges(site, site.strategy(plan), snapshot, settings, held.row.next_range_id, total))
     now = {r.range_id: r for r in wanted.asked}
     parents = tuple(now.get(r.range_id, r) for r in turn.known)
     return plan, replace(wanted, asked=new, parents=parents, children=new, old=tuple(turn.known))

@@ -13,18 +13,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from qbcd.model import KeyRange, Leaves, NamedKey, Statement
+from qbcd.model import KeyRange, NamedKey, RowSelection, Statement
 from qbcd.ranges import recent_keys
 from qbcd.sites.lake.checksums import rows_of
-from qbcd.sites.lake.due_ranges import Turn
+from qbcd.sites.lake.due_ranges import DueRanges
 from qbcd.sites.lake.fetch import leaf_checksums
-from qbcd.sites.lake.fetch_plan import Look
+from qbcd.sites.lake.fetch_plan import FetchPlan
 from qbcd.sites.lake.snapshot import Snapshot
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
-    from qbcd.sites.lake.site import SparkSite
-    from qbcd.sites.values import Held, Settings
+    from qbcd.sites.lake.site import LakeSite
+    from qbcd.sites.values import LeasedStream, Settings
 
 NOTED = "recent"  # in the checkpoint
 LEAST_ROWS = 20_000  # in ranges that differ, below which these are as well fetched whole
@@ -36,7 +36,7 @@ PAUSE = 3  # polls that find something until it is tried again, where it was in 
 
 
 @dataclass(frozen=True)
-class Note:
+class RecentNote:
     """What a checkpoint says of recent rows.
 
     Attributes:
@@ -50,21 +50,27 @@ class Note:
     pause: int = 0
 
     @classmethod
-    def of(cls, checkpoint: Mapping[str, Any]) -> Note:
+    def of(cls, checkpoint: Mapping[str, Any]) -> RecentNote:
         """That of a checkpoint; a blank one where it says nothing."""
         return cls(**checkpoint.get(NOTED, {}))
 
 
-def noted(snapshot: Snapshot, note: Note | None = None) -> dict[str, Any]:
+def noted(snapshot: Snapshot, note: RecentNote | None = None) -> dict[str, Any]:
     """What goes into the checkpoint of a state that was seen; nothing where the source has no mark of it."""
-    return {NOTED: asdict(replace(note or Note(), since=snapshot.mark))} if snapshot.mark else {}
+    return {NOTED: asdict(replace(note or RecentNote(), since=snapshot.mark))} if snapshot.mark else {}
 
 
 def traced(
-    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, turn: Turn, settings: Settings, held: Held, wanted: Look
-) -> Look:
+    site: LakeSite,
+    strategy: IdRcs,
+    snapshot: Snapshot,
+    turn: DueRanges,
+    settings: Settings,
+    held: LeasedStream,
+    wanted: FetchPlan,
+) -> FetchPlan:
     """The same look, which may be made at fewer rows, looked up by keys that the source names; else as it is."""
-    note = Note.of(held.row.checkpoint)
+    note = RecentNote.of(held.row.checkpoint)
     if not _is_open(strategy, snapshot, turn, wanted, note):
         return wanted
     wanted, most = replace(wanted, tried=True), int(min(MOST_SHARE * wanted.fetched, MOST_KEYS))
@@ -92,13 +98,15 @@ def traced(
     return replace(wanted, traced=fewer) if fewer.fetched <= USEFUL * wanted.fetched else wanted
 
 
-def _only(wanted: Look, found: Mapping[int, Sequence[NamedKey]]) -> dict[int, Leaves]:
+def _only(wanted: FetchPlan, found: Mapping[int, Sequence[NamedKey]]) -> dict[int, RowSelection]:
     """What to look up, by range; of others all rows are asked for."""
     before = {r.range_id: r for r in wanted.old}
-    only: dict[int, Leaves] = {}
+    only: dict[int, RowSelection] = {}
     for now in wanted.asked:
         was = before[now.range_id]
-        asked = recent_keys.of(now.rows - was.rows, now.checksum - was.checksum, found.get(now.range_id, ()))
+        asked = recent_keys.rows_to_look_up(
+            now.rows - was.rows, now.checksum - was.checksum, found.get(now.range_id, ())
+        )
         if asked:
             only[now.range_id] = asked
     lost = [range_id for range_id, one in only.items() if one.lost is not None]
@@ -110,20 +118,20 @@ def _only(wanted: Look, found: Mapping[int, Sequence[NamedKey]]) -> dict[int, Le
 
 def statement(strategy: IdRcs, checkpoint: Mapping[str, Any], asked: Sequence[KeyRange]) -> Statement | None:
     """What the next poll may ask of `asked` ranges; None where there is no mark."""
-    since = Note.of(checkpoint).since
+    since = RecentNote.of(checkpoint).since
     return None if not since or strategy.cut.paged else strategy.recent(asked, since=since, most=MOST_KEYS)
 
 
-def _is_open(strategy: IdRcs, snapshot: Snapshot, turn: Turn, wanted: Look, note: Note) -> bool:
+def _is_open(strategy: IdRcs, snapshot: Snapshot, turn: DueRanges, wanted: FetchPlan, note: RecentNote) -> bool:
     """Whether rows tell when they were written, and it is likely to pay to ask them."""
     known = bool(note.since and snapshot.mark) and strategy.plan.on(snapshot.table).key_is_proven
     likely = not note.pause and note.share <= MOST_SHARE and wanted.fetched >= LEAST_ROWS
     return known and likely and not wanted.leaves and leaf_checksums.may_be_asked(strategy, snapshot, turn)
 
 
-def after(snapshot: Snapshot, held: Held, wanted: Look, events: int, *, by_key: bool) -> dict[str, Any]:
+def after(snapshot: Snapshot, held: LeasedStream, wanted: FetchPlan, events: int, *, by_key: bool) -> dict[str, Any]:
     """What goes into the checkpoint after a look that found `events`, by rows that were looked up or otherwise."""
-    note, rows = Note.of(held.row.checkpoint), sum(r.rows for r in wanted.kept)
+    note, rows = RecentNote.of(held.row.checkpoint), sum(r.rows for r in wanted.kept)
     if rows >= LEAST_ROWS:
         note = replace(note, share=round(min(1.0, events / rows), 4))
     in_vain = wanted.tried and not by_key

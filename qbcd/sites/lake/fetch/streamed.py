@@ -15,20 +15,20 @@ from qbcd.model import StreamPlan
 from qbcd.ranges import row_selection
 from qbcd.sites.event_schema import casts
 from qbcd.sites.lake import diff
-from qbcd.sites.lake.commit import Found, write_batch
+from qbcd.sites.lake.commit import WrittenBatch, write_batch
 from qbcd.sites.lake.fetch.two_phase import MARK_BYTES
-from qbcd.sites.lake.fetch_plan import Look, check_grown, check_torn
-from qbcd.sites.lake.observed import Totals
+from qbcd.sites.lake.fetch_plan import FetchPlan, check_delta, check_torn
+from qbcd.sites.lake.observed import RowChecksum
 from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import row_fields
 from qbcd.sites.lake.snapshot import Snapshot
 from qbcd.sites.lake.stage import range_frame
 from qbcd.sites.refusals import untravelled_error
-from qbcd.sites.values import Held, Settings
+from qbcd.sites.values import LeasedStream, Settings
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
-    from qbcd.sites.lake.site import SparkSite
+    from qbcd.sites.lake.site import LakeSite
 
 FEW_BYTES = 64_000_000  # of the rows on both sides, about
 ROW_BYTES = 500  # of a row of which the source does not know the width
@@ -44,13 +44,13 @@ class Streamed:
         by_key: Rows were looked up by key.
     """
 
-    found: Found
+    found: WrittenBatch
     rows: int
     size: int
     by_key: bool
 
 
-def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
+def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan) -> bool:
     """Whether rows can be compared as they come: nothing of them is kept, and they are few."""
     passing = wanted.in_leaves and not wanted.children
     few = wanted.rows <= diff.FEW_ROWS and wanted.rows * _row_bytes(strategy.plan) <= FEW_BYTES
@@ -58,7 +58,13 @@ def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
 
 
 def compared(
-    site: SparkSite, plan: StreamPlan, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
+    site: LakeSite,
+    plan: StreamPlan,
+    strategy: IdRcs,
+    snapshot: Snapshot,
+    wanted: FetchPlan,
+    settings: Settings,
+    held: LeasedStream,
 ) -> Streamed:
     """The batch of the rows that `wanted` asks for, all of whose ranges are looked at.
 
@@ -77,7 +83,7 @@ def compared(
         lambda some, part: strategy.images(some, part, typed=settings.typed),
         settings.connections,
     )
-    came, known = Totals(), Totals()
+    came, known = RowChecksum(), RowChecksum()
     new = came.of(frame.selectExpr(*casts(row_fields(travels_of(plan), typed=settings.typed))))
     rows = new.repartition(1).hint("shuffle_hash")  # readers work at the same time, and hand all to one task
     with site.reading() as conn:
@@ -86,7 +92,7 @@ def compared(
 
     def check() -> None:
         if wanted.is_traced:
-            check_grown(site.stream, wanted, came.read(), known.read())
+            check_delta(site.stream, wanted, came.read(), known.read())
         else:
             check_torn(site.stream, wanted, *came.read())
         if positions := came.untravelled():

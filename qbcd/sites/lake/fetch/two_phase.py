@@ -17,22 +17,22 @@ from qbcd.errors import TornRead
 from qbcd.model import StreamPlan
 from qbcd.ranges import partition
 from qbcd.sites.lake import diff
-from qbcd.sites.lake.fetch_plan import Look, check_torn
-from qbcd.sites.lake.observed import Totals, total
+from qbcd.sites.lake.fetch_plan import FetchPlan, check_torn
+from qbcd.sites.lake.observed import RowChecksum, total
 from qbcd.sites.lake.replica import layers
-from qbcd.sites.lake.replica.files import PASSING, Part
+from qbcd.sites.lake.replica.files import PASSING, FileSet
 from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import IDENTITY, ddl, row_fields
 from qbcd.sites.lake.snapshot import Snapshot
 from qbcd.sites.lake.stage import frame, range_frame
-from qbcd.sites.values import Held, Settings
+from qbcd.sites.values import LeasedStream, Settings
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from qbcd.sites.lake.site import SparkSite
+    from qbcd.sites.lake.site import LakeSite
 
 MARK_BYTES = 24  # of a digest and what else comes with a mark, about; its key comes twice, one of them as text
 KEY_BYTES = 8  # of a key's column of which the source does not know the width
@@ -47,7 +47,7 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
-class Moved:
+class ChangedRows:
     """What the two rounds brought.
 
     Attributes:
@@ -57,23 +57,23 @@ class Moved:
         size: Bytes that travelled in both rounds, those of the first as :func:`mark_bytes` a row.
     """
 
-    old: Sequence[Part]
-    rows: Part
+    old: Sequence[FileSet]
+    rows: FileSet
     about: int
     size: int
 
 
-def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: Look) -> bool:
+def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan) -> bool:
     """Whether two rounds can be made, and would ship much less than whole ranges if nothing had changed."""
     shared = snapshot.name is not None and not snapshot.anew and bool(strategy.plan.key)
     shared = shared and strategy.plan.on(snapshot.table).key_is_proven  # marks of rows with one key are not counted
     shared = shared and not strategy.cut.paged  # what moved there unchanged becomes the replica's, too
     plain = shared and strategy.deletes and strategy.summed == "digest" and not wanted.is_cut
     plain = plain and all(r.rows <= LARGEST_RANGE for r in wanted.asked)
-    return plain and saved(strategy.plan, wanted.fetched, 0) >= SAVED_BYTES
+    return plain and bytes_saved(strategy.plan, wanted.fetched, 0) >= SAVED_BYTES
 
 
-def saved(plan: StreamPlan, rows: int, moved: float) -> float:
+def bytes_saved(plan: StreamPlan, rows: int, moved: float) -> float:
     """Bytes that two rounds save over whole ranges of so many rows, of which so many moved."""
     width = sum(c.width for c in plan.captured)
     return rows * (width - mark_bytes(plan)) - moved * width
@@ -84,18 +84,18 @@ def mark_bytes(plan: StreamPlan) -> int:
     return MARK_BYTES + 2 * sum(c.width or KEY_BYTES for c in plan.key)
 
 
-def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float) -> bool:
+def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, density: float) -> bool:
     """Whether two rounds are likely to ship much less than whole ranges would, and can be made.
 
     Args:
         density: The share of rows that had moved in the last ranges of which this was asked.
     """
     moved = density * sum(r.rows for r in wanted.asked)
-    enough = saved(strategy.plan, wanted.fetched, moved) >= SAVED_BYTES
+    enough = bytes_saved(strategy.plan, wanted.fetched, moved) >= SAVED_BYTES
     return is_open(strategy, snapshot, wanted) and enough and moved <= MOST_KEYS
 
 
-def is_better_uncut(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: float, rows_per_range: int) -> bool:
+def defers_split(strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, density: float, rows_per_range: int) -> bool:
     """Whether what outgrew its size waits: parts of a range need whole rows, and little of that is not worth those."""
     outgrown = sum(r.rows for r in wanted.outgrown(rows_per_range))
     if outgrown > WAITING_SHARE * wanted.fetched:
@@ -103,14 +103,14 @@ def is_better_uncut(strategy: IdRcs, snapshot: Snapshot, wanted: Look, density: 
     return wanted.in_leaves or wanted.traced is not None or is_worth(strategy, snapshot, wanted, density)
 
 
-def density_of(wanted: Look, events: int) -> float:
+def density_of(wanted: FetchPlan, events: int) -> float:
     """The share of the ranges' rows that moved."""
     return min(1.0, events / max(1, sum(r.rows for r in wanted.asked)))
 
 
 def fetch(
-    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
-) -> Moved | None:
+    site: LakeSite, strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, settings: Settings, held: LeasedStream
+) -> ChangedRows | None:
     """Compares the marks of the ranges, then reads the rows that moved; None where these are too many for that."""
     site.progress(f"fetching keys and digests of about {wanted.fetched:,} rows")
     old = _differing(site, strategy, snapshot, wanted, settings, held)
@@ -120,7 +120,7 @@ def fetch(
         if len(asked) <= MOST_KEYS:
             rows = _rows(site, strategy, snapshot, asked, settings, held)
             size = mark_bytes(strategy.plan) * wanted.fetched + rows.size
-            moved = Moved(old, rows, 2 * len(asked) + wanted.lost, size)
+            moved = ChangedRows(old, rows, 2 * len(asked) + wanted.lost, size)
         return moved
     finally:
         site.files.discard(*old, unless=moved is not None)
@@ -135,8 +135,8 @@ def _moved_fields(strategy: IdRcs) -> list[tuple[str, str]]:
 
 
 def _differing(
-    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
-) -> list[Part]:
+    site: LakeSite, strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, settings: Settings, held: LeasedStream
+) -> list[FileSet]:
     """The rows that differ: each task has a share of the ranges, whose marks it holds while it reads the replica once.
 
     No more tasks than connections run at a time, so that all marks may come straight from the source.
@@ -146,16 +146,16 @@ def _differing(
     """
     tasks = math.ceil(wanted.fetched * settings.connections / HELD_ROWS)
     shares = partition.shares(wanted.asked, max(tasks, partition.readers(wanted.asked, settings.connections)))
-    before, parts, totals = {r.range_id: r for r in wanted.old}, list[Part](), list[Totals]()
+    before, parts, totals = {r.range_id: r for r in wanted.old}, list[FileSet](), list[RowChecksum]()
     with _marks(site, strategy, snapshot, wanted, settings, held) as marks:
         try:
             for at_once in _batches(shares, settings.connections):
-                frames = []
+                load_pairs = []
                 for some in at_once:
-                    totals.append(Totals())
+                    totals.append(RowChecksum())
                     old = _replica_rows(site, strategy, [before[r.range_id] for r in some])
-                    frames.append(diff.moved_marks(old, totals[-1].of(marks(some)).coalesce(1)))
-                found = reduce(lambda one, other: one.unionByName(other), frames)
+                    load_pairs.append(diff.moved_marks(old, totals[-1].of(marks(some)).coalesce(1)))
+                found = reduce(lambda one, other: one.unionByName(other), load_pairs)
                 parts.append(site.files.write(found, _moved_fields(strategy), PASSING, held, source=site.source))
             check_torn(site.stream, wanted, *total(totals))
         except BaseException:
@@ -168,14 +168,14 @@ def _batches(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
     return [items[i : i + size] for i in range(0, len(items), size)]
 
 
-def _replica_rows(site: SparkSite, strategy: IdRcs, some: Sequence[StoredRange]) -> DataFrame:
+def _replica_rows(site: LakeSite, strategy: IdRcs, some: Sequence[StoredRange]) -> DataFrame:
     with site.reading() as conn:
         return site.replica.rows(conn, strategy.plan, strategy.kept, some, alone=True)
 
 
 @contextmanager
 def _marks(
-    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, wanted: Look, settings: Settings, held: Held
+    site: LakeSite, strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, settings: Settings, held: LeasedStream
 ) -> Iterator[Callable[[Sequence[StoredRange]], DataFrame]]:
     """Gives the marks of some ranges, to one task, to be evaluated once.
 
@@ -198,15 +198,20 @@ def _marks(
         site.files.discard(found)
 
 
-def _asked(site: SparkSite, strategy: IdRcs, old: Sequence[Part]) -> list[tuple[str, ...]]:
+def _asked(site: LakeSite, strategy: IdRcs, old: Sequence[FileSet]) -> list[tuple[str, ...]]:
     """Keys, as the source spells them, of the rows that stand there; one more than may be asked for at most."""
     moved = site.files.read(site.spark.get(), _moved_fields(strategy), *old).where("k0 IS NOT NULL")
     return [tuple(row) for row in moved.select(*(name for name, _ in _texts(strategy))).limit(MOST_KEYS + 1).collect()]
 
 
 def _rows(
-    site: SparkSite, strategy: IdRcs, snapshot: Snapshot, keys: list[tuple[str, ...]], settings: Settings, held: Held
-) -> Part:
+    site: LakeSite,
+    strategy: IdRcs,
+    snapshot: Snapshot,
+    keys: list[tuple[str, ...]],
+    settings: Settings,
+    held: LeasedStream,
+) -> FileSet:
     """The rows with `keys`, as they are now.
 
     Raises:
@@ -220,7 +225,7 @@ def _rows(
     statements = [strategy.images_of(part, typed=settings.typed) for part in asked]
     at_once = min(settings.connections, len(asked))
     read = frame(site.source, spark, site.stream, snapshot, statements, at_once=at_once)
-    totals = Totals()
+    totals = RowChecksum()
     part = site.files.write(totals.of(read), fields, PASSING, held, source=site.source)
     came, _ = totals.read()
     if came != len(keys):
@@ -237,7 +242,7 @@ def _fields(strategy: IdRcs, settings: Settings) -> list[tuple[str, str]]:
     return row_fields(travels_of(strategy.plan), typed=settings.typed)[1:]  # their range is known by the marks
 
 
-def frames(site: SparkSite, strategy: IdRcs, moved: Moved, settings: Settings) -> tuple[DataFrame, DataFrame]:
+def load_pairs(site: LakeSite, strategy: IdRcs, moved: ChangedRows, settings: Settings) -> tuple[DataFrame, DataFrame]:
     """(stage, old rows) of what moved, to be compared as whole ranges are."""
     spark = site.spark.get()
     both = diff.gathered(site.files.read(spark, _moved_fields(strategy), *moved.old), moved.about)

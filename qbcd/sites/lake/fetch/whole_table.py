@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qbcd.sites.lake.checksums import total
-from qbcd.sites.lake.due_ranges import Turn
+from qbcd.sites.lake.due_ranges import DueRanges
 from qbcd.sites.lake.snapshot import Snapshot
 from qbcd.state import Run
 from qbcd.strategies import IdRcs
@@ -40,7 +40,7 @@ def _found_nothing(run: Run) -> bool:
     return run.outcome == "empty" and not run.cost.get("dirty")
 
 
-def rows_unchanged(site: Site, strategy: IdRcs, snapshot: Snapshot, turn: Turn, settings: Settings) -> int | None:
+def rows_unchanged(site: Site, strategy: IdRcs, snapshot: Snapshot, turn: DueRanges, settings: Settings) -> int | None:
     """How many rows the table has, if it adds up to what its ranges remember; None if it does not."""
     site.progress("checksum of the whole table")
     rows, checksum = total(site.source, strategy, snapshot, settings.connections)

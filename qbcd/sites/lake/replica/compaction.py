@@ -11,15 +11,15 @@ from qbcd.model import BatchHeader, StreamPlan
 from qbcd.ranges import partition
 from qbcd.sites.lake.fetch import leaf_checksums
 from qbcd.sites.lake.replica import layers
-from qbcd.sites.lake.replica.files import Part
+from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.schema import row_fields
 from qbcd.state import Segment, StoredRange
-from qbcd.state.rows import joined_as
+from qbcd.state.rows import merge_ranges
 
 if TYPE_CHECKING:
-    from qbcd.sites.lake.site import SparkSite
-    from qbcd.sites.values import Held, Settings
-    from qbcd.strategies.partitions.base import Cut
+    from qbcd.sites.lake.site import LakeSite
+    from qbcd.sites.values import LeasedStream, Settings
+    from qbcd.strategies.partitions.base import Partitioning
 
 COMPACT_FRACTION = 0.25  # of the replica's rows, standing in batches, before they are folded in
 COMPACT_BATCHES = 50
@@ -31,7 +31,7 @@ ANEW_AT_MOST = 0.5  # of the replica's rows, in ranges with changes, up to which
 WITH_UNREAD = 1.5  # times the replica's rows, up to which files may grow by rows that are read no more
 
 
-def collect(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -> None:
+def collect(site: LakeSite, plan: StreamPlan, held: LeasedStream, settings: Settings) -> None:
     """Folds large batches into the replica, drops expired batches, sweeps files that nothing names."""
     changed = compact(site, plan, held, settings)
     store, stream = site.store, site.stream
@@ -50,8 +50,8 @@ def collect(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
         store.expire_pins(conn, stream)
         pins = store.pins(conn, stream)
         named = {s.segment_id for s in store.segments(conn, stream)}
-        named |= {leaf_checksums.Note.of(held.row.checkpoint).part}
-        named |= {Part.of_location(h.location).part_id for h in store.batches(conn, stream)}
+        named |= {leaf_checksums.LeafNote.of(held.row.checkpoint).part}
+        named |= {FileSet.of_location(h.location).part_id for h in store.batches(conn, stream)}
     if not pins:
         site.files.sweep(named, held)
         site.swept = True
@@ -77,7 +77,7 @@ def _rows(pieces: Sequence[Segment] | Sequence[StoredRange]) -> int:
     return sum(one.rows for one in pieces)
 
 
-def compact(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -> bool:
+def compact(site: LakeSite, plan: StreamPlan, held: LeasedStream, settings: Settings) -> bool:
     """Folds the batches into a new segment when they, or the segments, have become many; True when it did.
 
     Where changes keep to a part of the ranges, only these are written anew; their rows of before stay, unread, beside
@@ -100,7 +100,7 @@ def compact(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
     chosen = {r.range_id for r in anew}
     small = partition.ANY if many else partition.SMALL
     groups = _groups(site.strategy(plan).cut, known, chosen, settings.range_size(rows), small)
-    after = joined_as(groups, row.next_range_id)
+    after = merge_ranges(groups, row.next_range_id)
     ids = {r.range_id: one.range_id for one, group in zip(after, groups, strict=True) for r in group if r != one}
     with site.spark.for_rows(sum(r.rows for r in anew) + grown):
         part = _write(site, plan, held, anew, ids)
@@ -115,7 +115,7 @@ def compact(site: SparkSite, plan: StreamPlan, held: Held, settings: Settings) -
 
 
 def _written_anew(
-    site: SparkSite,
+    site: LakeSite,
     plan: StreamPlan,
     pending: Sequence[BatchHeader],
     known: Sequence[StoredRange],
@@ -138,18 +138,18 @@ def _written_anew(
     return moved if moved and few else known
 
 
-def _last_changes(site: SparkSite, plan: StreamPlan, pending: Sequence[BatchHeader]) -> dict[int, int]:
+def _last_changes(site: LakeSite, plan: StreamPlan, pending: Sequence[BatchHeader]) -> dict[int, int]:
     """The last batch that has changes of a range, by range."""
     if not pending:
         return {}
     with site.spark.for_rows(sum(h.size for h in pending)):
-        batches = site.replica.batch_rows(plan, *(Part.of_location(h.location) for h in pending))
+        batches = site.replica.batch_rows(plan, *(FileSet.of_location(h.location) for h in pending))
         found = batches.groupBy("range_id").agg({"batch_seq": "max"}).toDF("range_id", "last").collect()
         return {int(r["range_id"]): int(r["last"]) for r in found}
 
 
 def _groups(
-    cut: Cut, known: Sequence[StoredRange], chosen: set[int], size: int, small: float
+    cut: Partitioning, known: Sequence[StoredRange], chosen: set[int], size: int, small: float
 ) -> list[list[StoredRange]]:
     """All ranges, in order, as groups that are to be one range each: neighbours that are all `chosen`, others alone."""
     groups: list[list[StoredRange]] = []
@@ -159,7 +159,9 @@ def _groups(
     return groups
 
 
-def _write(site: SparkSite, plan: StreamPlan, held: Held, anew: Sequence[StoredRange], ids: Mapping[int, int]) -> Part:
+def _write(
+    site: LakeSite, plan: StreamPlan, held: LeasedStream, anew: Sequence[StoredRange], ids: Mapping[int, int]
+) -> FileSet:
     """The rows of ranges, as they are after all batches, under other `ids` where they have them."""
     kept = site.strategy(plan).kept
     with site.reading() as conn:

@@ -28,7 +28,7 @@ from qbcd.state import Segment
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from qbcd.sites.values import Held
+    from qbcd.sites.values import LeasedStream
 
 Fields = Sequence[tuple[str, str]]
 PASSING = "passing"  # the kind of parts that are read once and let go
@@ -72,7 +72,7 @@ class PartFile(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Part:
+class FileSet:
     """A set of Parquet files written by one attempt.
 
     Attributes:
@@ -96,12 +96,12 @@ class Part:
         return tuple({"path": f.name, "size": f.size, "end": f.end} for f in self.files)
 
     @classmethod
-    def of_location(cls, location: Mapping[str, Any]) -> Part:
+    def of_location(cls, location: Mapping[str, Any]) -> FileSet:
         """The inverse of `as_location`."""
         return cls(location["part"], tuple(PartFile(*f) for f in location["files"]))
 
     @classmethod
-    def of_segment(cls, segment: Segment) -> Part:
+    def of_segment(cls, segment: Segment) -> FileSet:
         """The part that a segment of the manifest names."""
         files = (PartFile(f["path"], int(f["size"]), f.get("end", "")) for f in segment.files)
         return cls(segment.segment_id, tuple(files))
@@ -140,7 +140,9 @@ class Files:
                 f"qbcd reset {self.stream} --discard begins anew",
             )
 
-    def write(self, frame: DataFrame, fields: Fields, kind: str, held: Held, source: Source | None = None) -> Part:
+    def write(
+        self, frame: DataFrame, fields: Fields, kind: str, held: LeasedStream, source: Source | None = None
+    ) -> FileSet:
         """Evaluates `frame` once into a new part; no commit names it yet. It is durable, unless it is a passing one.
 
         Args:
@@ -168,12 +170,12 @@ class Files:
                 path.unlink()
         paths = [path for path in written if path.suffix == ".parquet"]
         if kind == PASSING:  # no commit names it, and no later process reads it
-            return Part(part_id, tuple(PartFile(path.name, path.stat().st_size) for path in paths))
+            return FileSet(part_id, tuple(PartFile(path.name, path.stat().st_size) for path in paths))
         for path in (*paths, folder, self.root):
             _fsync(path)
-        return Part(part_id, tuple(PartFile.of(path) for path in paths))
+        return FileSet(part_id, tuple(PartFile.of(path) for path in paths))
 
-    def read(self, spark: SparkSession, fields: Fields, *parts: Part) -> DataFrame:
+    def read(self, spark: SparkSession, fields: Fields, *parts: FileSet) -> DataFrame:
         """The rows of one or several parts.
 
         Raises:
@@ -184,7 +186,7 @@ class Files:
         paths = (to_read(self.root / part.part_id / file.name) for part in parts for file in part.files)
         return spark.read.options(**_READ).schema(ddl(fields)).parquet(*paths)
 
-    def prove_parts(self, *parts: Part) -> None:
+    def prove_parts(self, *parts: FileSet) -> None:
         """Proves that all files of the parts stand as the commit named them.
 
         Raises:
@@ -199,7 +201,7 @@ class Files:
                     f"it, or qbcd reset {self.stream} --discard",
                 )
 
-    def keep(self, kind: str, content: bytes, held: Held) -> str:
+    def keep(self, kind: str, content: bytes, held: LeasedStream) -> str:
         """Writes bytes that are no rows into a folder of their own, durably, and returns its name."""
         self.create()
         folder = self.root / f"{kind}-{held.row.fencing_token}-{uuid.uuid4().hex}"
@@ -219,12 +221,12 @@ class Files:
         except OSError:  # whatever it is, what is kept so can be had anew
             return b""
 
-    def discard(self, *parts: Part, unless: bool = False) -> None:
+    def discard(self, *parts: FileSet, unless: bool = False) -> None:
         """Removes parts of this attempt that no commit names."""
         for part in () if unless else parts:
             shutil.rmtree(self.root / part.part_id, ignore_errors=True)
 
-    def sweep(self, named: set[str], held: Held) -> None:
+    def sweep(self, named: set[str], held: LeasedStream) -> None:
         """Removes parts that are not `named` and whose token is not above the holder's own (protocol.md 23)."""
         if not self.root.is_dir():
             return

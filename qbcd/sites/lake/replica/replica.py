@@ -16,7 +16,7 @@ from qbcd.model import BatchHeader, Column, StreamPlan, Travel
 from qbcd.ranges.leaves import are_some
 from qbcd.sites.lake import diff
 from qbcd.sites.lake.replica import layers
-from qbcd.sites.lake.replica.files import Files, Part
+from qbcd.sites.lake.replica.files import Files, FileSet
 from qbcd.sites.lake.replica.schema import batch_fields, row_fields
 from qbcd.spark.provider import SparkProvider
 from qbcd.state import Segment, StoredRange, StreamRow, StreamStore
@@ -49,11 +49,11 @@ class Replica:
         self.files = files
         self.spark = spark
 
-    def part_rows(self, columns: Sequence[Column], part: Part, **fields: Any) -> DataFrame:
+    def part_rows(self, columns: Sequence[Column], part: FileSet, **fields: Any) -> DataFrame:
         """The rows of a stage or segment that has the values of `columns`; `fields` as `row_fields` takes them."""
         return self.files.read(self.spark.get(), row_fields([c.travel for c in columns], **fields), part)
 
-    def batch_rows(self, plan: StreamPlan, *parts: Part) -> DataFrame:
+    def batch_rows(self, plan: StreamPlan, *parts: FileSet) -> DataFrame:
         """The rows of batches."""
         return self.files.read(self.spark.get(), batch_fields(travels_of(plan)), *parts)
 
@@ -95,12 +95,12 @@ class Replica:
         alone: bool,
     ) -> DataFrame:
         about = sum(r.asked[0] for r in own)
-        deltas = self.batch_rows(plan, *(Part.of_location(h.location) for h in on_top)) if on_top else None
+        deltas = self.batch_rows(plan, *(FileSet.of_location(h.location) for h in on_top)) if on_top else None
         changed = sum(h.size for h in on_top)
         bases, told = [], len(segments) == 1 and are_some(own) and len(own) > FEW_RANGES  # leaves name their ranges
         for segment in segments:  # each has rows of ranges that stand in another one now
             here = [r.range_id for r in own if r.segment == segment.segment_id]
-            rows = self.part_rows(kept, Part.of_segment(segment))
+            rows = self.part_rows(kept, FileSet.of_segment(segment))
             bases.append(rows if told else rows.where(layers.one_of(here)))
         base = layers.together(bases)
         return layers.merged(base, deltas, own, about, changed=changed, one=len(on_top) == 1, alone=alone)
@@ -109,7 +109,7 @@ class Replica:
         self,
         conn: Connection,
         row: StreamRow,
-        part: Part,
+        part: FileSet,
         *,
         epoch: int,
         rows: int,
@@ -132,7 +132,7 @@ class Replica:
         self,
         conn: Connection,
         row: StreamRow,
-        part: Part,
+        part: FileSet,
         *,
         rows: int,
         folded: int,
@@ -167,7 +167,7 @@ class Replica:
         self,
         conn: Connection,
         row: StreamRow,
-        part: Part,
+        part: FileSet,
         *,
         folded: int,
         ranges: Sequence[StoredRange],
@@ -190,5 +190,5 @@ class Replica:
         return min(((s.epoch, s.folded_through) for s in self.store.segments(conn, self.stream)), default=None)
 
 
-def _segment(row: StreamRow, part: Part, epoch: int, rows: int, folded: int) -> Segment:
+def _segment(row: StreamRow, part: FileSet, epoch: int, rows: int, folded: int) -> Segment:
     return Segment(part.part_id, epoch, part.as_files(), rows, folded, row.fencing_token)
