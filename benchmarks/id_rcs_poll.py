@@ -50,9 +50,9 @@ def _range_checksums(project: Project, rows: int) -> Callable[[], object]:
     source = project.source("shop")
     strategy = IdRcs(source.connector, project.stream("orders").plan())
     with source.read("benchmark") as session:
-        asked = strategy.cut.bounds(-(-rows // RANGES))
+        asked = strategy.partitioning.bounds(-(-rows // RANGES))
         found = session.rows(asked) if asked else []
-    statement = strategy.cut.checksums(strategy.cut.ranges(found, -(-rows // RANGES), 1, None))
+    statement = strategy.partitioning.checksums(strategy.partitioning.ranges(found, -(-rows // RANGES), 1, None))
 
     def ask() -> None:
         with source.read("benchmark") as session:

@@ -51,15 +51,16 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
         strategy = IdRcs(project.source("shop").connector, project.stream("orders").plan())
         cut = {size: _cut(strategy, ask, size) for size in SIZES}
         sums: dict[str, Callable[[], object]] = {
-            str(size): partial(ask, strategy.cut.checksums(known)) for size, known in cut.items()
+            str(size): partial(ask, strategy.partitioning.checksums(known)) for size, known in cut.items()
         }
         of_leaves: dict[str, Callable[[], object]] = {
-            f"leaves {size}": partial(ask, strategy.cut.checksums(known, leaves=True)) for size, known in cut.items()
+            f"leaves {size}": partial(ask, strategy.partitioning.checksums(known, leaves=True))
+            for size, known in cut.items()
         }
         seconds = in_turns({"scan": lambda: place.one(_digest_scan(project)), **sums, **of_leaves}, repeats)
         sample = cut[SIZES[-1]][:2]
         wide = _width(ask(strategy.images(sample, typed=False)))
-        narrow = _width(ask(strategy.marks(sample)))
+        narrow = _width(ask(strategy.row_fingerprints(sample)))
         table = Table(
             (
                 "change",
@@ -98,17 +99,17 @@ def _ask(project: Project, statement: Statement) -> list[Any]:
 
 
 def _cut(strategy: IdRcs, ask: Callable[[Statement], list[Any]], size: int) -> list[KeyRange]:
-    bounds = strategy.cut.bounds(size)
-    return strategy.cut.ranges(ask(bounds) if bounds else [], size, 1, None)
+    bounds = strategy.partitioning.bounds(size)
+    return strategy.partitioning.ranges(ask(bounds) if bounds else [], size, 1, None)
 
 
 def _summed(strategy: IdRcs, ask: Callable[[Statement], list[Any]], known: Sequence[KeyRange]) -> list[KeyRange]:
-    found = {int(r.range_id): r for r in ask(strategy.cut.checksums(known))}
+    found = {int(r.range_id): r for r in ask(strategy.partitioning.checksums(known))}
     return [replace(r, rows=int(found[r.range_id].n), checksum=int(found[r.range_id].checksum)) for r in known]
 
 
 def _leaves(strategy: IdRcs, ask: Callable[[Statement], list[Any]], known: Sequence[KeyRange]) -> dict[int, str]:
-    return {int(r.range_id): r.leaves for r in ask(strategy.cut.checksums(known, leaves=True))}
+    return {int(r.range_id): r.leaves for r in ask(strategy.partitioning.checksums(known, leaves=True))}
 
 
 def _rows(sums: Mapping[int, leaves.Sums]) -> int:

@@ -86,7 +86,7 @@ class StreamHandle:
 
     def prepare(self) -> Report:
         """Creates qbcd's tables or folders and takes the baseline; nothing happens when that is done already."""
-        stream = self._project.work(self.name)
+        stream = self._project.open_stream(self.name)
         with one_message(stream):
             return prepare_stream(stream)
 
@@ -99,7 +99,7 @@ class StreamHandle:
         Raises:
             QbcdError: The poll was refused or failed; raised after the batches that were found earlier.
         """
-        stream = self._project.work(self.name, python=True)
+        stream = self._project.open_stream(self.name, python=True)
         enroll_python(stream)
         error = poll(stream).error
 
@@ -118,13 +118,13 @@ class StreamHandle:
 
     def verify(self) -> Differences:
         """Compares replica and source in full; the result is a list, `truncated` where it holds not all."""
-        stream = self._project.work(self.name)
+        stream = self._project.open_stream(self.name)
         with one_message(stream):
             return verify_stream(stream)
 
     def reset(self, *, discard: bool = False) -> None:
         """Forgets replica and checkpoint; consumers must reload. Refuses while batches wait, unless `discard`."""
-        reset_stream(self._project.work(self.name).site, discard=discard)
+        reset_stream(self._project.open_stream(self.name).site, discard=discard)
 
     def retire(self, sink: str) -> int:
         """Forgets a sink that is configured no more, or ``python``; returns how many batches waited for it.
@@ -132,38 +132,38 @@ class StreamHandle:
         Raises:
             ConfigError: The sink is configured for this stream, or unknown to it.
         """
-        return retire_sink(self._project.work(self.name), sink)
+        return retire_sink(self._project.open_stream(self.name), sink)
 
     def waiting_for(self, sink: str) -> int:
         """How many batches wait for a sink that could be retired; refuses what :meth:`retire` refuses."""
-        with self._project.looking():
-            return waiting_for(self._project.work(self.name), sink)
+        with self._project.read_only():
+            return waiting_for(self._project.open_stream(self.name), sink)
 
     def plan(self) -> StreamPlan:
         """The stream as resolved against today's catalog."""
-        with self._project.looking():
-            stream = self._project.work(self.name)
+        with self._project.read_only():
+            stream = self._project.open_stream(self.name)
             return plan_of(stream, stream.site.row())[0]
 
     def explain(self) -> list[ExplainedStatement]:
         """The statements of a poll; runs none."""
-        with self._project.looking():
-            stream = self._project.work(self.name)
+        with self._project.read_only():
+            stream = self._project.open_stream(self.name)
             row = stream.site.row()
             plan, _ = plan_of(stream, row)
             return stream.site.explain(plan, stream.settings, row)
 
     def estimate(self) -> Estimate:
         """What a poll of the unchanged table costs the source, from its catalog's statistics."""
-        with self._project.looking():
-            stream = self._project.work(self.name)
+        with self._project.read_only():
+            stream = self._project.open_stream(self.name)
             plan, _ = plan_of(stream, stream.site.row())
             return stream.site.estimate(plan)
 
     def ddl(self) -> list[str]:
         """The DDL that `prepare` runs on the source, for a DBA; empty where the source is only read."""
-        with self._project.looking():
-            stream = self._project.work(self.name)
+        with self._project.read_only():
+            stream = self._project.open_stream(self.name)
             plan, _ = plan_of(stream, None)
             return stream.site.ddl(plan)
 
@@ -173,7 +173,7 @@ class StreamHandle:
         Raises:
             Refused: The stream is not prepared.
         """
-        return latest_events(self._project.work(self.name), n)
+        return latest_events(self._project.open_stream(self.name), n)
 
 
 class Project(Assembly):
@@ -214,7 +214,7 @@ class Project(Assembly):
 
     def left(self) -> list[LeftStream]:
         """Streams that were prepared and are in the configuration no more; an error where a source cannot be asked."""
-        with self.looking():
+        with self.read_only():
             return left_streams(self)
 
     def to_reset(self, name: str) -> StreamHandle | LeftStream:
@@ -224,7 +224,7 @@ class Project(Assembly):
             ConfigError: There is neither.
         """
         if name not in {config.name for config in self.config.streams}:
-            with self.looking():
+            with self.read_only():
                 for left in left_streams(self, [name]):
                     return left
         return self.stream(name)
@@ -239,15 +239,15 @@ class Project(Assembly):
         """
         self.refuse_closed()
         found = check_machine(self.drivers(), self.config.workdir, self.config.spark, self._spark, self.check_settings)
-        with self.looking():
-            for name in self.named(streams):
-                found += check_stream(self.work(name))
+        with self.read_only():
+            for name in self.select_streams(streams):
+                found += check_stream(self.open_stream(name))
             return found + check_left(self, state_is_new=self.state_is_new)
 
     def status(self, streams: str | Iterable[str] = ()) -> list[StreamStatus]:
         """How the named streams stand, or all; creates nothing and starts no Spark."""
-        with self.looking():
-            return [stream_status(self.work(n)) for n in self.named(streams)]
+        with self.read_only():
+            return [stream_status(self.open_stream(n)) for n in self.select_streams(streams)]
 
     def run(
         self,
@@ -272,9 +272,9 @@ class Project(Assembly):
         stop = stop or threading.Event()
         self.stopping = stop.is_set
         lifted = {"accept_deletes": accept_deletes, "accept_source": accept_source}
-        work = [self.work(name, **lifted) for name in self.named(streams)]
+        work = [self.open_stream(name, **lifted) for name in self.select_streams(streams)]
         try:
-            return run_once(work, told, stop) if once else run_always(work, told, stop, self.renewed)
+            return run_once(work, told, stop) if once else run_always(work, told, stop, self.refresh)
         finally:
             self.stopping = lambda: False  # a later poll is another job
 

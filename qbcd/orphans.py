@@ -31,7 +31,7 @@ class Parts(Protocol):
     def refuse_closed(self) -> None:
         """Refuses work on a project that is closed."""
 
-    def sites(self, name: str) -> Iterator[Site]:
+    def all_sites(self, name: str) -> Iterator[Site]:
         """Everywhere that a stream called `name` could be kept."""
 
 
@@ -86,7 +86,7 @@ def left_streams(project: Parts, names: Collection[str] = ()) -> list[LeftStream
     found: list[LeftStream] = []
     failed: QbcdError | None = None
     for name in sorted(known & set(names) if names else known):
-        for site in project.sites(name):
+        for site in project.all_sites(name):
             try:
                 found += _kept(project, name, site)
             except QbcdError as error:

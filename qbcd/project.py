@@ -70,7 +70,7 @@ class Assembly:
         if self._closed:
             raise Refused("the project is closed", remedy="open it again:  with qbcd.open(..) as project:")
 
-    def named(self, streams: str | Iterable[str]) -> list[str]:
+    def select_streams(self, streams: str | Iterable[str]) -> list[str]:
         """The names of streams as a caller gave them, or of all streams; a text is one name."""
         return [streams] if isinstance(streams, str) else list(streams) or [c.name for c in self.config.streams]
 
@@ -113,7 +113,7 @@ class Assembly:
                 self._sinks[name] = make_sink(name, config.type, config.options)
         return self._sinks[name]
 
-    def work(
+    def open_stream(
         self, name: str, *, accept_deletes: bool = False, accept_source: bool = False, python: bool = False
     ) -> Stream:
         """The stream with all that works on it.
@@ -149,11 +149,11 @@ class Assembly:
         stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed)
         return self._with_consumer(stream, python)
 
-    def renewed(self, stream: Stream) -> Stream:
+    def refresh(self, stream: Stream) -> Stream:
         """A stream of a job before its next poll: its variant may be known by now, a Python consumer have enrolled."""
         if stream.guessed:
             said = stream.settings
-            stream = self.work(stream.name, accept_deletes=said.accept_deletes, accept_source=said.accept_source)
+            stream = self.open_stream(stream.name, accept_deletes=said.accept_deletes, accept_source=said.accept_source)
         return self._with_consumer(stream)
 
     def _with_consumer(self, stream: Stream, python: bool = False) -> Stream:
@@ -172,7 +172,7 @@ class Assembly:
         return self._empty
 
     @contextmanager
-    def looking(self) -> Iterator[None]:
+    def read_only(self) -> Iterator[None]:
         """While nothing may be created: a project without state is looked at with an empty one, thrown away after."""
         self.refuse_closed()
         if "state" in self.__dict__:
@@ -203,7 +203,7 @@ class Assembly:
             error.where = error.where or self.config.where(*path)
             raise
 
-    def sites(self, name: str) -> Iterator[Site]:
+    def all_sites(self, name: str) -> Iterator[Site]:
         """Everywhere that a stream called `name` could be kept: in each source, and under Spark."""
         for source in (sources := [self.source(one) for one in self.config.sources]):
             yield DatabaseSite(name, source, self.state, self._spark)

@@ -38,7 +38,7 @@ def run_stream(stream: Stream, report: Report) -> None:
         Refused: qbcd will not go on; source and state are as they were (earlier batches may have been delivered).
         SourceError: The source failed; the next poll starts from what was committed.
     """
-    with stream.source.kept(stream.name), stream.site.hold() as held:
+    with stream.source.pooled(stream.name), stream.site.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
         enroll(stream, held.row)
         deliver(stream, held, report)
@@ -143,7 +143,9 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
     with source.read(stream.name) as session:
         try:
             plan, warnings = resolve(config, source, session, frozen)
-            plan = stream.site.strategy(plan).settle(row.checkpoint.get(FROZEN_OPTIONS, {}) if row and frozen else None)
+            plan = stream.site.strategy(plan).freeze_options(
+                row.checkpoint.get(FROZEN_OPTIONS, {}) if row and frozen else None
+            )
             stream.site.strategy(plan).check(option_place(stream))
         except QbcdError:
             if row and frozen and not frozen.anew:  # where the table changed since prepare, that is the cause to name
@@ -197,7 +199,7 @@ def probe_restriction(stream: Stream, session: Session, plan: StreamPlan) -> Non
     except DBAPIError as error:
         said = stream.source.explain(error, stream.name)
         said.where = said.where or stream.config.place("where")
-        if not stream.source.connector.is_of_text(error) or (
+        if not stream.source.connector.is_statement_error(error) or (
             isinstance(said, Refused) and not isinstance(said, SchemaChanged)
         ):
             raise said from error

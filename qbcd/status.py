@@ -131,7 +131,7 @@ def _look_at_progress(stream: Stream, row: StreamRow, status: StreamStatus) -> N
         return
     with site.reading() as conn:
         now = site.store.now(conn)
-        visits = site.store.visits(conn, stream.name, Pass.of(row.checkpoint.get("pass")).began)
+        visits = site.store.visits(conn, stream.name, Pass.from_checkpoint(row.checkpoint.get("pass")).began)
     if visits.ranges:
         status.visits = visits
         status.visited_ago = max(0.0, now - visits.oldest) if visits.oldest else None

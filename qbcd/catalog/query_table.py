@@ -46,7 +46,7 @@ def probe_query(source: Source, session: Session, text: str, *, stream: str, pla
     """
     connector = source.connector
     query = parse_query(text, connector.dialect, stream=stream, place=place)
-    called = connector.unsteady(session.connection, words_of(query.text, connector.dialect))
+    called = connector.volatile_calls(session.connection, words_of(query.text, connector.dialect))
     if called:
         raise ConfigError(
             f"the query uses {called[0]}, so that its result changes by itself",
@@ -60,7 +60,7 @@ def probe_query(source: Source, session: Session, text: str, *, stream: str, pla
     _check_operators(query, bases, stream, place)
     _check_moments(connector, query, bases, stream, place)
     columns = _columns(source, session, query, stream, place)
-    known = relation_of(query.tree, bases, connector.dialect, bare_names=connector.bare_names)
+    known = relation_of(query.tree, bases, connector.dialect, bare_names=connector.unqualified_names)
     table = _table(stream, query, bases, _proven(connector, columns, known), known)
     check_steady_views(connector, session.connection, table, stream=stream, place=place)
     return table
@@ -146,7 +146,7 @@ def _checked(source: Source, base: BaseTable, table: Table | None, stream: str, 
             where=place,
             remedy="check its name and schema, and the rights of the role",
         )
-    if not base.schema and not connector.bare_names:
+    if not base.schema and not connector.unqualified_names:
         raise ConfigError(
             f"the query names {base.name} without its schema, and qbcd's sessions look nowhere for it",
             stream=stream,
@@ -196,7 +196,7 @@ def _columns(source: Source, session: Session, query: CapturedQuery, stream: str
     except DBAPIError as error:
         said = source.explain(error, stream)
         said.where = said.where or place
-        if not source.connector.is_of_text(error) or (
+        if not source.connector.is_statement_error(error) or (
             isinstance(said, Refused) and not isinstance(said, SchemaChanged)
         ):
             raise said from error

@@ -154,13 +154,13 @@ class Source:
             yield session
 
     @contextmanager
-    def kept(self, stream: str) -> Iterator[None]:
+    def pooled(self, stream: str) -> Iterator[None]:
         """While it lasts, the stream's sessions go on where others have ended, wiped of all that these have set.
 
         A new one is a process of the server's that has yet to learn its catalog, and a poll has some fifteen. Where a
         session cannot be wiped each is a new one.
         """
-        if not self.connector.wipe:
+        if not self.connector.session_reset_sql:
             yield
             return
         self._keeping.add(stream)
@@ -241,7 +241,7 @@ class Source:
             **self.connector.engine_options(read_only=read_only),
         )
         if kept:
-            keep(engine, self.connector.wipe)
+            keep(engine, self.connector.session_reset_sql)
         return engine
 
     @contextmanager

@@ -96,7 +96,7 @@ def check_steady_views(connector: Connector, conn: Connection, table: Table, *, 
             words = words_of(definition, connector.dialect)
         except SqlglotError:  # `remarks_on_views` says so
             continue
-        called = connector.unsteady(conn, words)
+        called = connector.volatile_calls(conn, words)
         if called:
             raise ConfigError(
                 f"the query reads view {name}, which uses {called[0]}, so that its result changes by itself",

@@ -40,13 +40,15 @@ class Connector(OptionalPrimitives, ABC):
     encoder_version: int  # of row_digest and key_identity; a change is a change of meaning (protocol.md 16)
     identifier_limit: int
     column_limit: int  # columns of one table
-    wipe = ""  # SQL, outside a transaction, after which a session is as it began; empty where there is none
+    session_reset_sql = (
+        ""  # SQL, outside a transaction, after which a session is as it began; empty where there is none
+    )
     hides_tables = False  # the catalog shows a role only what it has a right on
-    bare_names = True  # sessions know tables without their schema
+    unqualified_names = True  # sessions know tables without their schema
     exports_snapshots: bool  # other sessions can read in a transaction's snapshot; else each statement has its own
     full_join: bool
     bucket_words: buckets.Words
-    scattered: frozenset[str] = frozenset()  # base types whose values come in no order
+    random_key_types: frozenset[str] = frozenset()  # base types whose values come in no order
     ranges_per_statement: int  # how many ranges one statement may answer for
     jdbc_properties: frozenset[str]  # allow-list of what users may set
 
@@ -108,7 +110,7 @@ class Connector(OptionalPrimitives, ABC):
     def explain_error(self, error: BaseException, *, stream: str, source: str) -> QbcdError:
         """The one message for a driver's error: host, role, privilege, row security, time-out, lost column."""
 
-    def is_of_text(self, error: DBAPIError) -> bool:
+    def is_statement_error(self, error: DBAPIError) -> bool:
         """Whether the text of a statement is at fault, and not the connection, a lock or a right."""
         return isinstance(error, (ProgrammingError, DataError, NotSupportedError))
 
@@ -204,7 +206,7 @@ class Connector(OptionalPrimitives, ABC):
         """The value as it travels on the wire (see :class:`~qbcd.model.Travel`)."""
 
     @abstractmethod
-    def travels(self, column: Column, value: exp.Expression) -> exp.Expression | None:
+    def fits_typed_sink(self, column: Column, value: exp.Expression) -> exp.Expression | None:
         """Whether a typed sink can hold the value (never NULL), or None where every value travels."""
 
     @abstractmethod

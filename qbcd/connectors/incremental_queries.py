@@ -41,7 +41,7 @@ class FollowingPrimitives:
         """The column so that values have one digest only where no expression can tell them apart (1.0 is not 1.00)."""
         raise UnsupportedPrimitive(self.name, "exact_column")
 
-    def alike(self, column: Column) -> Alike:
+    def equality_class(self, column: Column) -> Alike:
         """What equal values of `column` have in common."""
         raise UnsupportedPrimitive(self.name, "alike")
 

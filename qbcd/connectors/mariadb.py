@@ -69,7 +69,7 @@ class MariaDB(MySQLFamily):
     def exact_column(self, column: Column) -> Column:
         return column
 
-    def alike(self, column: Column) -> Alike:
+    def equality_class(self, column: Column) -> Alike:
         return types.alike(column)
 
     def view_definition(self, conn: Connection, view: Table) -> str:

@@ -172,7 +172,7 @@ class OptionalPrimitives(FollowingPrimitives, LeafPrimitives):
         """Whether a row, of relation `alias` or of the only one, was written at or after `mark`, or perhaps before."""
         raise UnsupportedPrimitive(self.name, "changed_since_mark")
 
-    def unsteady(self, conn: Connection, words: Sequence[str]) -> list[str]:
+    def volatile_calls(self, conn: Connection, words: Sequence[str]) -> list[str]:
         """Those of a restriction's words whose value can change while the row does not: the time, chance, who asks.
 
         Args:
@@ -181,7 +181,7 @@ class OptionalPrimitives(FollowingPrimitives, LeafPrimitives):
         """
         raise UnsupportedPrimitive(self.name, "unsteady")
 
-    def chance(self, conn: Connection, words: Sequence[str]) -> list[str]:
+    def nondeterministic_calls(self, conn: Connection, words: Sequence[str]) -> list[str]:
         """Those of a restriction's words whose value differs within one statement, so that no two looks agree.
 
         Args:
@@ -251,7 +251,7 @@ class OptionalPrimitives(FollowingPrimitives, LeafPrimitives):
         """Whether a table that is reached on `server` may be one that is reached on `other`, by their identities."""
         return server == other
 
-    def denies(self, error: DBAPIError) -> bool:
+    def is_write_rejected(self, error: DBAPIError) -> bool:
         """Whether the server said no to a write itself, by a constraint or a trigger: not a lock, room, the peer."""
         return isinstance(error, IntegrityError)
 

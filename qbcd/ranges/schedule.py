@@ -42,7 +42,7 @@ class Pass:
     heat: Mapping[int, float] = field(default_factory=dict)
 
     @staticmethod
-    def of(data: Mapping[str, Any] | None) -> Pass:
+    def from_checkpoint(data: Mapping[str, Any] | None) -> Pass:
         """From the checkpoint's JSON; a first one where there is none."""
         if not data:
             return Pass()

@@ -45,7 +45,7 @@ def refuse_unfit(source: Source, session: Session, strategy: InSource, place: Pl
         MissingPrivilege: The role lacks a right that the options need.
         Refused: The table cannot be read as the strategy reads it.
     """
-    if isinstance(strategy, Watermarked) and strategy.way == "window":
+    if isinstance(strategy, Watermarked) and strategy.poll_mode == "window":
         refuse_mark(source, session, strategy, place)
     if isinstance(strategy, VbdDelta):
         _refuse_otherwise(source, session, strategy, place)
@@ -185,7 +185,7 @@ def remarks(source: Source, session: Session, strategy: InSource) -> list[str]:
     if isinstance(strategy, VbdDelta):
         marked = [lineage.marked for lineage in strategy.lineages if lineage.marked is not None]
         return [f"{one.plan.table.label}: {told}" for one in marked for told in remarks(source, session, one)]
-    if not isinstance(strategy, Watermarked) or strategy.way != "window":
+    if not isinstance(strategy, Watermarked) or strategy.poll_mode != "window":
         return []
     if strategy.system:
         return ["no index can serve xmin: each poll reads the whole table"]
@@ -235,7 +235,7 @@ def grants(connector: Connector, conn: Connection, strategy: InSource, role: str
         role: As the server calls it.
     """
     table, found = strategy.plan.table, []
-    if isinstance(strategy, Watermarked) and strategy.way == "window":
+    if isinstance(strategy, Watermarked) and strategy.poll_mode == "window":
         found += sessions(connector, conn, strategy, role)
     if isinstance(strategy, VbdDelta):
         marked = [lineage.marked for lineage in strategy.lineages if lineage.marked is not None]

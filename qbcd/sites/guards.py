@@ -37,7 +37,7 @@ class Deletes:
     rows: int
 
     @classmethod
-    def of(cls, held: LeasedStream, name: str) -> Deletes:
+    def from_checkpoint(cls, held: LeasedStream, name: str) -> Deletes:
         """What the checkpoint has under `name`; else a comparison that begins now."""
         kept = held.row.checkpoint.get(name)
         return cls(**kept) if kept else cls(0, 0, int(held.row.checkpoint["rows"]))

@@ -49,7 +49,7 @@ _VALUES: Mapping[str, Callable[[Connector, Column, Tree], Tree]] = {
     "QBCD_TEXT": lambda connector, column, x: connector.canonical_text(column, x),
     "QBCD_KEY_TEXT": lambda connector, column, x: connector.key_text(column, x),
     "QBCD_TRAVEL": lambda connector, column, x: connector.travel_form(column, x),
-    "QBCD_TRAVELS": lambda connector, column, x: connector.travels(column, x) or exp.true(),
+    "QBCD_TRAVELS": lambda connector, column, x: connector.fits_typed_sink(column, x) or exp.true(),
     "QBCD_MARK": lambda connector, column, x: connector.mark(column, x),
     "QBCD_MARK_TEXT": lambda connector, column, x: connector.mark_text(column, x),
 }

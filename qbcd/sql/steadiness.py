@@ -21,7 +21,7 @@ def check_chance(conn: Connection, connector: Connector, plan: StreamPlan, *, pl
     Raises:
         ConfigError: It is one.
     """
-    called = connector.chance(conn, words_of(plan.where, connector.dialect)) if plan.where else []
+    called = connector.nondeterministic_calls(conn, words_of(plan.where, connector.dialect)) if plan.where else []
     if called:
         raise ConfigError(
             f"the restriction uses {called[0]}, whose value is another one at each look: rows would come and go by "
@@ -49,7 +49,7 @@ def check_steady(conn: Connection, connector: Connector, plan: StreamPlan, *, pl
     if sqlglot.parse_one(plan.where, read=connector.dialect).find(exp.Query, exp.Exists) is not None:
         found = "a subquery, whose result changes without the row's time-stamp"
     else:
-        called = connector.unsteady(conn, words_of(plan.where, connector.dialect))
+        called = connector.volatile_calls(conn, words_of(plan.where, connector.dialect))
         called = called or list(filter(None, [_moment(connector, plan)]))
         found = f"{called[0]}, whose value changes without the row's time-stamp" if called else ""
     if found:

@@ -74,7 +74,7 @@ class Strategy(ABC):
         where = place(option) if place else ""
         return ConfigError(what, stream=self.plan.stream, where=where, remedy=remedy)
 
-    def settle(self, remembered: Mapping[str, Any] | None) -> StreamPlan:
+    def freeze_options(self, remembered: Mapping[str, Any] | None) -> StreamPlan:
         """The plan with what the strategy settles at prepare for good.
 
         Args:
@@ -82,7 +82,7 @@ class Strategy(ABC):
         """
         return self.plan
 
-    def settled(self) -> dict[str, Any]:
+    def frozen_options(self) -> dict[str, Any]:
         """Options of the plan that the strategy has chosen, for the checkpoint, JSON-ready."""
         return {}
 

@@ -16,7 +16,7 @@ from qbcd.strategies.in_source import InSource, PollMode, sql_name
 class ByRanges(InSource):
     """A strategy that visits key ranges, each in a short transaction (paper, 3.4)."""
 
-    way: PollMode = "ranges"
+    poll_mode: PollMode = "ranges"
     consistency: Consistency = "range"
     by_ranges = True  # some poll of it goes range by range
     tells_gone = True  # rows whose keys are gone are told

@@ -41,7 +41,7 @@ class IdRcs(Strategy):
     misses: str = "states between two polls (a row inserted and deleted again leaves no event)"
 
     by_hash = True  # ranges may be of the key's hash
-    sums_of = "row_digests"  # template of the rows that checksums sum
+    checksum_template = "row_digests"  # template of the rows that checksums sum
     summed = "digest"  # column of fetched rows that a range's checksum is the sum of
     extra: tuple[tuple[str, str], ...] = ()  # (name, Spark's type) of what else a fetched row has
     was: tuple[Column, ...] = ()  # columns whose digest rows bring beside their own
@@ -49,9 +49,9 @@ class IdRcs(Strategy):
 
     def __init__(self, connector: Connector, plan: StreamPlan) -> None:
         super().__init__(connector, plan)
-        self.cut = CUTS[plan.option(BUCKETS) or "key"](connector, plan, self.sums_of)
+        self.partitioning = CUTS[plan.option(BUCKETS) or "key"](connector, plan, self.checksum_template)
         # what one transaction did in two ranges, a poll of some of them tells in half
-        self.consistency = "snapshot" if self.cut.one_state and not plan.option("per_poll") else "range"
+        self.consistency = "snapshot" if self.partitioning.one_state and not plan.option("per_poll") else "range"
         self.keeps: ReplicaContent = "digests" if plan.option("replica") == "digest" else "rows"
         if self.keeps == "digests":
             self.sees, self.misses = SEES_BY_DIGEST, f"{type(self).misses}; old values and the names of changed columns"
@@ -68,12 +68,12 @@ class IdRcs(Strategy):
         if self.plan.option("consistency") == "snapshot" and self.plan.table.remote:
             what = "rows of it stand on another server, which has snapshots of its own"
             raise self._wrong("consistency", place, what, "remove it; each range is then of one state")
-        if not self.plan.key and not self.cut.hashed:
+        if not self.plan.key and not self.partitioning.hashed:
             what = "there can be no ranges of a key that has no columns"
             raise self._wrong(BUCKETS, place, what, f"remove `{BUCKETS}: key`")
-        if self.cut.paged:
+        if self.partitioning.paged:
             self._check_pages(place)
-        if not self.cut.hashed:
+        if not self.partitioning.hashed:
             return
         keyed = "prepare the stream with `buckets: key`, or remove it" if self.plan.key else "remove it"
         if self.plan.option("per_poll"):
@@ -97,21 +97,23 @@ class IdRcs(Strategy):
     @property
     def is_by_pages(self) -> bool:
         """Whether ranges may be of pages: rows stand on some, all are read of one state, and keys are told apart."""
-        plain = self.plan.table.paged and bool(self.plan.key) and self.plan.key_is_proven and self.cut.one_state
+        plain = (
+            self.plan.table.paged and bool(self.plan.key) and self.plan.key_is_proven and self.partitioning.one_state
+        )
         return plain and not self.plan.option("per_poll")
 
-    def beside(self, was: Sequence[Column]) -> IdRcs:
+    def with_old_digest(self, was: Sequence[Column]) -> IdRcs:
         """This strategy, whose images bring the digest over the columns `was` as well, of the same read."""
         made = copy.copy(self)
         made.was, made.extra = tuple(was), (*self.extra, ("old_digest", "bigint"))
         return made
 
-    def by_rows(self) -> IdRcs:
+    def row_checksums(self) -> IdRcs:
         """The strategy whose checksums are those of whole rows, as `verify` compares them."""
         return self
 
     @property
-    def kept(self) -> Sequence[Column]:
+    def stored_columns(self) -> Sequence[Column]:
         """The captured columns whose values the replica has, beside each row's digest."""
         return self.plan.captured if self.keeps == "rows" else self.plan.key
 
@@ -120,7 +122,7 @@ class IdRcs(Strategy):
         table = self.plan.table
         return Estimate(table.pages, table.rows, "R*N", "count and checksum of each range")
 
-    def settle(self, remembered: Mapping[str, Any] | None) -> StreamPlan:
+    def freeze_options(self, remembered: Mapping[str, Any] | None) -> StreamPlan:
         """What ranges are of: as at prepare, or as a poll found better; there as the user says, or by the catalog."""
         if not self.by_hash:
             return self.plan
@@ -129,9 +131,9 @@ class IdRcs(Strategy):
         kind = (said or self._suited()) if remembered is None else remembered.get(BUCKETS, "key")
         return self.plan.with_options(**{BUCKETS: kind, FIXED: said is not None})
 
-    def settled(self) -> dict[str, Any]:
+    def frozen_options(self) -> dict[str, Any]:
         """Which ranges those of the checkpoint are."""
-        kind = next(name for name, cut in CUTS.items() if isinstance(self.cut, cut))
+        kind = next(name for name, cut in CUTS.items() if isinstance(self.partitioning, cut))
         return {BUCKETS: kind} if self.by_hash else {}
 
     def _suited(self) -> str:
@@ -142,7 +144,7 @@ class IdRcs(Strategy):
 
     def digests(self) -> str:
         """The captured rows as a FROM item with `qbcd_digest`: what every checksum sums."""
-        return self.cut.digests()
+        return self.partitioning.digests()
 
     def images(self, ranges: Sequence[KeyRange], part: Share = WHOLE, *, typed: bool) -> Statement:
         """Rows of `ranges` with key identity, digest and wire-form values c0..cn, each digest from its row's own read.
@@ -150,26 +152,28 @@ class IdRcs(Strategy):
         Rows without a key have no identity but their digest. With `typed`, column `untravelled` names the positions of
         values that no typed sink can take.
         """
-        return self.cut.rows(ranges, self._outputs(typed), "row_images", part, typed=typed, **self._digests())
+        return self.partitioning.rows(ranges, self._outputs(typed), "row_images", part, typed=typed, **self._digests())
 
-    def marks(self, ranges: Sequence[KeyRange], part: Share = WHOLE) -> Statement:
+    def row_fingerprints(self, ranges: Sequence[KeyRange], part: Share = WHOLE) -> Statement:
         """Rows (range_id, key_id, digest, k0..kn) of `ranges`: of each row its digest, and what it is found by."""
         texts = [f"t.qbcd_k{i} AS k{i}" for i in range(len(self.plan.key))]
         select = ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest", *texts]
-        return self.cut.rows(ranges, select, "row_marks", part)
+        return self.partitioning.rows(ranges, select, "row_marks", part)
 
-    def recent(self, ranges: Sequence[KeyRange], part: Share = WHOLE, *, since: str, most: int) -> Statement:
+    def recent_keys(self, ranges: Sequence[KeyRange], part: Share = WHOLE, *, since: str, most: int) -> Statement:
         """Rows (range_id, key_id, k0..kn) of `ranges` that were written at or after a mark of the source's, or `most`.
 
         Asked of tables that are `paged`, where a connector has leaves.
         """
         texts = [f"t.qbcd_k{i} AS k{i}" for i in range(len(self.plan.key))]
-        found = self.cut.rows(ranges, ["t.qbcd_key_id AS key_id", *texts], "row_marks", part, written_since=since)
+        found = self.partitioning.rows(
+            ranges, ["t.qbcd_key_id AS key_id", *texts], "row_marks", part, written_since=since
+        )
         return Statement(f"SELECT q.* FROM (\n{found.sql}\n) AS q LIMIT {most:d}")
 
     def images_of(self, keys: Sequence[Sequence[str]], *, typed: bool) -> Statement:
         """As `images`, without their ranges, of the rows with `keys`, which `marks` gave."""
-        relation = self.cut.relation("row_images", typed=typed, hashed=False, **self._digests())
+        relation = self.partitioning.relation("row_images", typed=typed, hashed=False, **self._digests())
         return Statement(self.connector.of_keys(self._outputs(typed), relation, self.plan.key, keys))
 
     def _digests(self) -> dict[str, Any]:
@@ -193,10 +197,10 @@ class IdRcs(Strategy):
 
     def warnings(self) -> list[str]:
         """What makes this strategy dearer than it needs to be."""
-        follows = self.cut.key_follows()
-        if self.cut.hashed or self.cut.paged or follows is None or follows >= CORRELATION_FLOOR:
+        follows = self.partitioning.key_follows()
+        if self.partitioning.hashed or self.partitioning.paged or follows is None or follows >= CORRELATION_FLOOR:
             return []
-        what = "the rows of ranges that differ" if self.cut.is_placed else "all rows"
+        what = "the rows of ranges that differ" if self.partitioning.is_placed else "all rows"
         return [
             f"key {self.plan.key[0].name} does not follow the table's physical order (correlation {follows:.2f}): "
             f"a poll reads {what} out of order, which costs several plain scans; `buckets: page`, `buckets: "
@@ -207,10 +211,10 @@ class IdRcs(Strategy):
         """Whether neighbours by the key stand anywhere in the table, by the catalog, or there is no key."""
         if not self.plan.key:
             return True
-        follows = self.cut.key_follows()
+        follows = self.partitioning.key_follows()
         if follows is not None:
             return follows < CORRELATION_FLOOR
-        return self.plan.key[0].base_type in self.connector.scattered
+        return self.plan.key[0].base_type in self.connector.random_key_types
 
     def _canonical(self, template: str, *, beyond: bool = False) -> str:
         plan = self.plan

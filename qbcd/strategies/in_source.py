@@ -95,7 +95,7 @@ class InSource(Strategy):
 
     site = "database"
     steady = False
-    way: PollMode
+    poll_mode: PollMode
     keeps: ReplicaContent = "rows"
 
     def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:

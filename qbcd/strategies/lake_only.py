@@ -34,19 +34,19 @@ class LakeTs(IdRcs):
 
     by_hash = False  # a window finds a row's range by its key
     summed = "key_digest"
-    sums_of = "key_digests"  # the digest of the key alone, of restricted rows: what sweeps compare
+    checksum_template = "key_digests"  # the digest of the key alone, of restricted rows: what sweeps compare
     extra = (("key_digest", "bigint"),)
 
     def __init__(self, connector: Connector, plan: StreamPlan) -> None:
         super().__init__(connector, plan)
-        self.stamp = Ts(connector, plan, "")
-        self.sees, self.misses = self.stamp.sees, self.stamp.misses
+        self.watermarked = Ts(connector, plan, "")
+        self.sees, self.misses = self.watermarked.sees, self.watermarked.misses
 
     def key_problems(self) -> Statement:
         """As TS: rows outside of the restriction may share no key with one within it."""
         return compile_sql(self._canonical("key_problems", beyond=bool(self.plan.where)), self.connector, self.plan)
 
-    def by_rows(self) -> IdRcs:
+    def row_checksums(self) -> IdRcs:
         """ID/RCS over the same replica."""
         return IdRcs(self.connector, self.plan)
 
@@ -56,20 +56,20 @@ class LakeTs(IdRcs):
         Raises:
             ConfigError: The time-stamp cannot be one.
         """
-        self.stamp.check(place)
+        self.watermarked.check(place)
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """As TS: the replica costs the source nothing."""
-        return self.stamp.estimate(indexes)
+        return self.watermarked.estimate(indexes)
 
     def warnings(self) -> list[str]:
         """As TS."""
-        return self.stamp.warnings()
+        return self.watermarked.warnings()
 
     def keys(self, ranges: Sequence[KeyRange], part: Share = WHOLE) -> Statement:
         """Rows (range_id, key_id, key_digest) of all keys in `ranges`, whatever the restriction says of them."""
         select = ["t.qbcd_key_id AS key_id", "t.qbcd_key_digest AS key_digest"]
-        return self.cut.rows(ranges, select, "key_images", part)
+        return self.partitioning.rows(ranges, select, "key_images", part)
 
     def window_images(self, ranges: Sequence[KeyRange], window: Window, *, typed: bool) -> Statement:
         """Rows of a window as `images` gives them, each with its range of all `ranges`, and `shown` by the restriction.
@@ -77,7 +77,7 @@ class LakeTs(IdRcs):
         One statement that reads the window once.
         """
         outputs = [*self._outputs(typed), "t.qbcd_in AS shown"]
-        rows = in_literals(self.stamp.window_images(window, typed=typed))
+        rows = in_literals(self.watermarked.window_images(window, typed=typed))
         range_id = self.connector.range_of(self.plan.key, "t", ranges)
         return Statement(f"SELECT {range_id} AS range_id, {', '.join(outputs)}\nFROM (\n{rows}\n) AS t")
 
@@ -87,7 +87,7 @@ class LakeTs(IdRcs):
         Those that are not settled come whatever the restriction says of them.
         """
         outputs = [*self._outputs(typed), "t.qbcd_in AS shown", "t.qbcd_settled AS settled"]
-        rows = in_literals(self.stamp.settled_images(window, typed=typed))
+        rows = in_literals(self.watermarked.settled_images(window, typed=typed))
         return Statement(self.connector.per_range(outputs, f"({rows})", self.plan.key, ranges, aggregate=False))
 
 

@@ -15,7 +15,7 @@ class Mds(InSource):
     """Statements of MDS for one stream."""
 
     name = "mds"
-    way: PollMode = "whole"
+    poll_mode: PollMode = "whole"
     consistency: Consistency = "statement"
     needs = "SELECT on the table; a schema of qbcd's own in the source, with room for a copy of the captured rows"
     sees = "every insert, update and delete, with old and new values, as the net change between two polls"

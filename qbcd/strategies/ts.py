@@ -25,7 +25,7 @@ class Ts(Watermarked):
         self.keeps = KEPT[str(plan.option("replica") or "source")]
         self.deletes: Any = plan.option("deletes")
         if self.deletes == "only":
-            self.way, self.keeps, self.consistency = "ranges", "keys", "range"
+            self.poll_mode, self.keeps, self.consistency = "ranges", "keys", "range"
         self.needs = (
             "SELECT on the table with a column that grows over the whole table, best with an index on it; a sight of "
             f"all sessions; a schema of qbcd's own in the source{_ROOM[self.keeps]}"

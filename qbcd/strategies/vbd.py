@@ -58,7 +58,7 @@ class VbdChecksum(IdRcs):
 
     def warnings(self) -> list[str]:
         """Ranges of the key are cheap only where the source takes them into the query."""
-        if self.cut.hashed:
+        if self.partitioning.hashed:
             return []
         return [
             "`buckets: key` computes the query once for each range, unless the source can take a range of the key into "

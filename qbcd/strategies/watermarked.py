@@ -35,7 +35,7 @@ class Watermarked(ByRanges):
         marks: The time-stamp columns, in the order of their coalesce; empty for the server's own versions.
     """
 
-    way: PollMode = "window"
+    poll_mode: PollMode = "window"
     consistency: Consistency = "statement"
     flag = ""  # column that says deleted, of strategies that have one
 
@@ -154,9 +154,9 @@ class Watermarked(ByRanges):
             indexes: Those of the table, where they were looked up.
         """
         pages, rows = self.plan.table.pages, self.plan.table.rows
-        if self.way == "window" and serves(self, indexes):
+        if self.poll_mode == "window" and serves(self, indexes):
             return self._estimated(BY_INDEX, costs.tdi(pages, pages, pages / 10, DELTA, HEIGHT), DELTA * rows)
-        better = "" if self.system or self.way != "window" else f"; with an index on the time-stamp {BY_INDEX}"
+        better = "" if self.system or self.poll_mode != "window" else f"; with an index on the time-stamp {BY_INDEX}"
         return self._estimated(f"S + delta*N{better}", costs.ts(pages, pages, DELTA), rows)
 
     # -- a poll ------------------------------------------------------------------------------------------------------

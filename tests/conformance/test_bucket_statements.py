@@ -67,6 +67,6 @@ def test_keys_in_a_row_spread_over_all_buckets(kind: str, place: Place) -> None:
     query = "SELECT MIN(h), MAX(h), COUNT(DISTINCT h) FROM (SELECT QBCD_KEY_HASH() AS h FROM t) AS d"
     ((least, most, different),) = place.sql(compile_sql(query, connector, plan).sql)
     assert (different, least < -(2**62), most > 2**62) == (1024, True, True)
-    counted = place.sql(IdRcs(connector, plan).cut.checksums(hash_buckets.divided(3, first_id=0)).sql)
+    counted = place.sql(IdRcs(connector, plan).partitioning.checksums(hash_buckets.divided(3, first_id=0)).sql)
     assert len(counted) == 8
     assert all(90 <= int(n) == int(digests) <= 170 for _, n, digests, _ in counted), counted

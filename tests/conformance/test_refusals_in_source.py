@@ -248,7 +248,7 @@ def test_a_right_that_is_missed_only_while_others_are_there(there: Place, worksp
 
         def told() -> list[str]:
             with qbcd.Project.from_dict(config(there.url_as(user), table), base_dir=workspace) as project:
-                work = project.work("s")
+                work = project.open_stream("s")
                 plan, _ = plan_of(work, None)
                 with work.source.read("s") as session:
                     return work.site.remarks(session, plan)

@@ -70,7 +70,7 @@ def left_behind(site: Site, folder: Path) -> list[str]:
             named = {s.segment_id for s in site.store.segments(conn, site.stream)}
         named |= {h.location["part"] for h in site.batches()}
         row = site.row()
-        named |= {leaf_checksums.LeafNote.of(row.checkpoint).part} if row else set()
+        named |= {leaf_checksums.LeafNote.from_checkpoint(row.checkpoint).part} if row else set()
         files: Files = site.files
         left += [p.name for p in files.root.iterdir() if p.name not in named]
     return left

@@ -71,7 +71,7 @@ def test_it_comes_at_its_interval(place: Place, workspace: Path) -> None:
         seen.fill()
         unseen(seen)
         assert seen.poll() == []
-        ago = stream_status(seen.project.work("s")).audited_ago
+        ago = stream_status(seen.project.open_stream("s")).audited_ago
         assert ago is not None
         assert ago < 3600
         titles = [step.title for step in seen.project.stream("s").explain()]

@@ -194,7 +194,7 @@ class Bank:
 
     def sums(self, reads: int, by: Sequence[str] = ()) -> list[tuple[int, int]]:
         """(accounts, cents) of `reads` reads of all ranges, or of all groups `by` of it, each as a poll stages it."""
-        stream = self.project.work("b")
+        stream = self.project.open_stream("b")
         site = stream.site
         assert isinstance(site, LakeSite)
         found = []
@@ -256,10 +256,10 @@ def test_control_reads_without_the_pin_tear(
     monkeypatch.setattr(PostgreSQL, "snapshot_pins", lambda self, name: self.session_pins())
     with bank.project, writers(server, place, Work(TRANSFER, within), workspace):
         assert any(bank.sums(1) != [(ACCOUNTS, 1000 * ACCOUNTS)] for _ in range(READS))
-        mark = bank.project.work("b").site.row()
+        mark = bank.project.open_stream("b").site.row()
         with pytest.raises(TornRead):
             poll(bank.project, "b")
-        after = bank.project.work("b").site.row()
+        after = bank.project.open_stream("b").site.row()
         assert mark is not None
         assert after is not None
         assert (after.version, after.checkpoint) == (mark.version, mark.checkpoint)

@@ -66,7 +66,7 @@ def test_upkeep_that_fails_hides_no_batch(
 def test_files_and_spark_are_told_in_one_message(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.make_table()
-        work = scene.project.work(STREAM)
+        work = scene.project.open_stream(STREAM)
         root = work.site.files.root  # type: ignore[attr-defined]
         root.parent.mkdir(parents=True, exist_ok=True)
         root.write_text("in the way")

@@ -119,10 +119,10 @@ def _made_good(project: qbcd.Project, table: Keyed) -> None:
     assert table.replay()
     assert project.stream("s").verify() == []
     assert [o.report and o.report.header for o in poll(project, "s")] == [None]
-    assert left_behind(project.work("s").site, table.folder) == []
+    assert left_behind(project.open_stream("s").site, table.folder) == []
 
 
 def _ranges(project: qbcd.Project) -> set[int]:
-    site = project.work("s").site
+    site = project.open_stream("s").site
     with site.reading() as conn:
         return {r.range_id for r in site.store.ranges(conn, "s")}

@@ -157,7 +157,7 @@ def test_other_digests(
 ) -> None:
     """A version of qbcd that computes them in another way: values are compared, and nobody has to be asked."""
     with Captured(place, workspace, name, spark) as seen:
-        connector = seen.project.work("s").source.connector
+        connector = seen.project.open_stream("s").source.connector
         monkeypatch.setattr(type(connector), "encoder_version", connector.encoder_version + 1)
         seen.set("a", "'moved'", 2)
         if name in ("id_rcs", "hash", "ts_spark"):

@@ -48,7 +48,7 @@ class Watch:
         self.work = {}
         for name in self.polls:
             project.stream(name).prepare()
-            stream = project.work(name)
+            stream = project.open_stream(name)
             held = stack.enter_context(stream.site.hold())
             self.work[name] = (stream, held, plan_of(stream, held.row)[0])
 

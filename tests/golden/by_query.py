@@ -25,10 +25,10 @@ def by_query(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Stat
         strategy = VbdChecksum(connector, replace(plan, strategy="vbd", table=table).with_options(buckets=kind))
         whole = [KeyRange(1, None, None)]
         some = hash_buckets.divided(1, first_id=3)[:1] if kind == "hash" else whole
-        bounds = strategy.cut.bounds(2000)
+        bounds = strategy.partitioning.bounds(2000)
         assert bounds is not None
         yield f"vbd, checksum by {kind}: bounds", bounds
-        yield f"vbd, checksum by {kind}: checksums", strategy.cut.checksums(whole)
+        yield f"vbd, checksum by {kind}: checksums", strategy.partitioning.checksums(whole)
         yield f"vbd, checksum by {kind}: images", strategy.images(some, typed=False)
     yield "vbd: lock", Statement(connector.lock_against_rewrite(table) or "")
 

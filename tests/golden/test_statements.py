@@ -167,9 +167,9 @@ def windowed(which: str, kind: str, options: Mapping[str, Any], window: Window) 
     """What TS reads for a replica under Spark."""
     strategy = LakeTs(CONNECTORS[which], optioned(which, "stamped", "ts", **{**options, "replica": "spark"}))
     ranges = ranges_of(which, strategy.plan)
-    yield f"{kind}, under Spark: anything there", strategy.stamp.any_row(window)
+    yield f"{kind}, under Spark: anything there", strategy.watermarked.any_row(window)
     yield f"{kind}, under Spark: window", strategy.window_images(ranges, window, typed=False)
-    yield f"{kind}, under Spark: key sums", strategy.cut.checksums(ranges)
+    yield f"{kind}, under Spark: key sums", strategy.partitioning.checksums(ranges)
     yield f"{kind}, under Spark: keys", strategy.keys(ranges[1:2])
     yield f"{kind}, under Spark: images", strategy.images(ranges[1:2], typed=True)
     yield f"{kind}, under Spark: audit", strategy.settled_images(ranges[1:2], Window(None, window.hi), typed=False)
@@ -181,23 +181,26 @@ def remote(which: str, name: str) -> Iterator[tuple[str, Statement]]:
     plan = plan_of(which, name, "id_rcs")
     strategy = IdRcs(connector, plan)
     lone = [KeyRange(1, None, None)]
-    bounds = strategy.cut.bounds(2000)
+    bounds = strategy.partitioning.bounds(2000)
     assert bounds is not None
     yield "id_rcs: bounds", bounds
     yield "id_rcs: key problems", strategy.key_problems()
-    yield "id_rcs: checksums", strategy.cut.checksums(ranges_of(which, plan))
-    yield "id_rcs: checksums of the one range", strategy.cut.checksums(lone)
+    yield "id_rcs: checksums", strategy.partitioning.checksums(ranges_of(which, plan))
+    yield "id_rcs: checksums of the one range", strategy.partitioning.checksums(lone)
     yield "id_rcs: images", strategy.images(ranges_of(which, plan)[1:2], typed=False)
     yield "id_rcs: images of all ranges", strategy.images(ranges_of(which, plan), typed=False)
     if name == "simple":
-        yield "id_rcs: images, and the digest of before", strategy.beside(plan.captured[:2]).images(lone, typed=False)
+        yield (
+            "id_rcs: images, and the digest of before",
+            strategy.with_old_digest(plan.captured[:2]).images(lone, typed=False),
+        )
     typed = strategy.images(lone, typed=True)
     yield "id_rcs: images for typed sinks, as the JDBC driver takes them", Statement(connector.jdbc_query(typed.sql))
     if connector.has_leaves:
         known = ranges_of(which, plan)
-        yield "id_rcs: checksums of ranges and leaves", strategy.cut.checksums(known, leaves=True)
+        yield "id_rcs: checksums of ranges and leaves", strategy.partitioning.checksums(known, leaves=True)
         yield "id_rcs: images of some leaves", strategy.images([in_leaves(r) for r in known[:2]], typed=False)
-        written = strategy.recent(known[:2], since="4294967400", most=100)
+        written = strategy.recent_keys(known[:2], since="4294967400", most=100)
         yield "id_rcs: keys of rows written since a mark", written
         some = [known[0], named(known[1], *(r.lo for r in known if r.lo))]
         yield "id_rcs: images of a range, and of rows that were named", strategy.images(some, typed=False)

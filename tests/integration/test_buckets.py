@@ -51,7 +51,7 @@ KEYS: dict[str, tuple[list[str], list[str], list[str]]] = {
 
 def known(project: qbcd.Project, stream: str) -> list[StoredRange]:
     """The ranges of a stream; buckets cover every hash once."""
-    site = project.work(stream).site
+    site = project.open_stream(stream).site
     with site.reading() as conn:
         found = site.store.ranges(conn, stream)
     row = site.row()
@@ -140,7 +140,7 @@ def test_what_prepare_chose_stays(
         with opened(data(strategy), workspace, spark) as project:
             poll(project, "s")
             known(project, "s")
-            row = project.work("s").site.row()
+            row = project.open_stream("s").site.row()
             assert row is not None
             assert row.checkpoint["settled"] == {"buckets": chosen}
             assert project.stream("s").verify() == []

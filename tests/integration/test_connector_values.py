@@ -45,7 +45,7 @@ def test_what_travels_casts_back_to_the_very_same_value(database: str, tables: d
                 check_return(session, name, sql_type, column, text(PG.travel_form(column, named("t", "x"))))
             over = PG.override_travel(column, "text")
             check_return(session, name, sql_type, over, text(PG.travel_form(over, named("t", "x"))))
-            assert PG.travels(over, named("t", "x")) is None
+            assert PG.fits_typed_sink(over, named("t", "x")) is None
 
 
 def check_return(session: Session, name: str, sql_type: str, column: Column, form: str) -> None:
@@ -78,7 +78,7 @@ def test_arrays_travel_as_json_or_as_their_own_text(database: str, tables: dict[
             assert column is not None
             if column.travel.kind != "array":
                 continue
-            form, fits = PG.travel_form(column, named("t", "x")), PG.travels(column, named("t", "x"))
+            form, fits = PG.travel_form(column, named("t", "x")), PG.fits_typed_sink(column, named("t", "x"))
             assert fits is not None
             rows = session.rows(
                 f"SELECT t.id, {text(form)} AS wire, {text(fits)} AS fits, t.x::text AS own, "
@@ -157,7 +157,7 @@ def test_wire_form(database: str, sql_type: str, fitting: dict[str, bool], wires
     with reading(database) as session:
         column = probe(session, name).column("x")
         assert column is not None
-        form, fits = PG.travel_form(column, named("t", "x")), PG.travels(column, named("t", "x"))
+        form, fits = PG.travel_form(column, named("t", "x")), PG.fits_typed_sink(column, named("t", "x"))
         held = text(fits) if fits is not None else "TRUE"
         rows = session.rows(f"SELECT {text(form)} AS wire, {held} AS held FROM public.{name} AS t ORDER BY t.id")
     given = dict(zip(values_of(sql_type), rows, strict=True))
@@ -231,7 +231,7 @@ def everything(url: str, tables: dict[str, str]) -> dict[str, Any]:
         for sql_type, name in tables.items():
             column = probe(session, name).column("x")
             assert column is not None
-            held = PG.travels(column, named("t", "x"))
+            held = PG.fits_typed_sink(column, named("t", "x"))
             fits = text(held) if held is not None else "TRUE"
             form = text(PG.travel_form(column, named("t", "x")))
             canonical = text(PG.canonical_text(column, named("t", "x")))

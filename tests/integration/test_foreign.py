@@ -51,7 +51,7 @@ def project(database: str, workspace: Path, spark: SparkSession) -> Iterator[qbc
 
 
 def consistency(project: qbcd.Project, stream: str) -> str:
-    work = project.work(stream)
+    work = project.open_stream(stream)
     return work.site.strategy(project.stream(stream).plan()).consistency
 
 

@@ -45,7 +45,7 @@ def unseen(project: Project) -> set[int]:
 
 
 def ranges_of(project: Project) -> list[StoredRange]:
-    site = project.work("s").site
+    site = project.open_stream("s").site
     with site.reading() as conn:
         return site.store.ranges(conn, "s")
 

@@ -40,7 +40,7 @@ class Reader:
     """Reads the replica's rows and the oldest batch as they are when it begins, and takes its time with their files."""
 
     def __init__(self, project: qbcd.Project) -> None:
-        stream = project.work("s")
+        stream = project.open_stream("s")
         assert isinstance(stream.site, LakeSite)
         self.site = stream.site
         self.plan, _ = plan_of(stream, self.site.row())
@@ -52,7 +52,7 @@ class Reader:
             self.pin = site.store.add_pin(conn, "s", 600.0)
         with site.reading() as conn:
             known = site.store.ranges(conn, "s")
-            self._rows = site.replica.rows(conn, self.plan, site.strategy(self.plan).kept, known)
+            self._rows = site.replica.rows(conn, self.plan, site.strategy(self.plan).stored_columns, known)
         self._batch = SinkBatch(site.batches()[0], lambda: site.staged(site.batches()[0]))
         assert self._batch.events.columns, "its files are known from here on"
         self.parts = self.named()
@@ -85,7 +85,7 @@ class Reader:
 
 def range_ids(project: qbcd.Project) -> set[int]:
     """Ids of the stream's ranges; the store refuses gaps and overlaps itself."""
-    site = project.work("s").site
+    site = project.open_stream("s").site
     with site.reading() as conn:
         return {r.range_id for r in site.store.ranges(conn, "s")}
 

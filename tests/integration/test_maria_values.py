@@ -72,7 +72,7 @@ def test_what_travels_comes_back_as_the_very_same_value(values: Values) -> None:
             x = column(probe(session, place, name), "x")
             assert types.type_problem(x) == ""
             over = MARIA.override_travel(x, "text")
-            assert MARIA.travels(over, named("t", "x")) is None
+            assert MARIA.fits_typed_sink(over, named("t", "x")) is None
             forms = [connector_of(place).travel_form(c, named("t", "x")) for c in (x, over)]
             forms.append(MARIA.canonical_text(x, named("t", "x")))
             lost = {form: missed(session, place, conn, name, x, form) for form in sorted(set(map(text, forms)))}
@@ -163,7 +163,7 @@ def test_wire_form(values: Values, sql_type: str, fitting: dict[str, bool], wire
     place, tables = values
     with reading(place) as session:
         x = column(probe(session, place, tables[sql_type]), "x")
-        form, fits = MARIA.travel_form(x, named("t", "x")), MARIA.travels(x, named("t", "x"))
+        form, fits = MARIA.travel_form(x, named("t", "x")), MARIA.fits_typed_sink(x, named("t", "x"))
         held = text(fits) if fits is not None else "TRUE"
         rows = session.rows(f"SELECT {text(form)} AS wire, {held} AS held FROM {tables[sql_type]} AS t ORDER BY t.id")
     given = dict(zip([None, *(v if isinstance(v, str) else repr(v) for v in VALUES[sql_type])], rows, strict=True))
@@ -301,7 +301,7 @@ def everything(place: Place, tables: dict[str, str], settings: list[str]) -> dic
         assert session.one(f"SELECT {text(awkward)}")[0] == "a\\'\"b\\\\ü🙂%s"
         for sql_type, name in tables.items():
             x = column(probe(session, place, name), "x")
-            held = MARIA.travels(x, named("t", "x"))
+            held = MARIA.fits_typed_sink(x, named("t", "x"))
             forms = [
                 MARIA.row_digest([(x, named("t", "x"))]),
                 MARIA.canonical_text(x, named("t", "x")),

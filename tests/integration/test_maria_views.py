@@ -59,7 +59,7 @@ def test_views_over_views_are_followed(stamped: tuple[str, ...], place: Place, w
     moved = dict.fromkeys(asked, 0)
     with opened(config(place.url, *streams), workspace) as project:
         for name in asked:
-            plan, _ = plan_of(project.work(name), None)
+            plan, _ = plan_of(project.open_stream(name), None)
             assert plan.key_is_proven or name == "deep", name
             project.stream(name).prepare()
         for change in CHANGES:

@@ -38,7 +38,7 @@ REWRITTEN = ["VACUUM t", "VACUUM FULL t", "CLUSTER t USING t_pkey"]
 
 
 def site_of(project: qbcd.Project) -> LakeSite:
-    site = project.work("s").site
+    site = project.open_stream("s").site
     assert isinstance(site, LakeSite)
     return site
 
@@ -300,20 +300,20 @@ def test_statements_read_the_pages_of_their_ranges_alone(place: Place) -> None:
     """By a plan that read the table once for each range, a poll of many would not end."""
     orders(place.url)
     strategy = IdRcs(connector_of(place), plan_of(probed(place), buckets="page"))
-    counted = strategy.cut.bounds(20)
+    counted = strategy.partitioning.bounds(20)
     assert counted is not None
     [found] = place.sql(counted.sql)
-    known = strategy.cut.ranges([SimpleNamespace(n=found[0], pages=found[1])], 20, 1, None)
+    known = strategy.partitioning.ranges([SimpleNamespace(n=found[0], pages=found[1])], 20, 1, None)
     assert len(known) == 20
     for one in (
-        strategy.cut.checksums(known),
+        strategy.partitioning.checksums(known),
         strategy.images(known, typed=False),
         strategy.images(known[3:5], typed=True),
     ):
         plan = [line for (line,) in place.sql(f"EXPLAIN {one.sql}")]
         assert not [line for line in plan if "Seq Scan" in line or "Index" in line], plan
         assert [line for line in plan if "Tid Range Scan" in line]
-    sums = place.sql(strategy.cut.checksums(known).sql)
+    sums = place.sql(strategy.partitioning.checksums(known).sql)
     assert [row[0] for row in sorted(sums)] == [r.range_id for r in known]
     assert {row[1] for row in sums} == {20}
     assert len(place.sql(strategy.images(known, typed=False).sql)) == 400

@@ -36,7 +36,7 @@ class Ranges:
 
     def __init__(self, project: qbcd.Project, one: Captured) -> None:
         (stream,) = one.streams
-        self.one, self.site = one, project.work(stream["name"]).site
+        self.one, self.site = one, project.open_stream(stream["name"]).site
         self.ids: set[int] = set()
         self.seen: Counter[str] = Counter()
 

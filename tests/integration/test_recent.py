@@ -90,9 +90,9 @@ def _polled(database: str, project: qbcd.Project, *changes: str) -> Outcome:
 
 
 def _noted(project: qbcd.Project) -> recent_writes.RecentNote:
-    row = project.work("s").site.row()
+    row = project.open_stream("s").site.row()
     assert row is not None
-    return recent_writes.RecentNote.of(row.checkpoint)
+    return recent_writes.RecentNote.from_checkpoint(row.checkpoint)
 
 
 @pytest.mark.parametrize("name", KEYS)
@@ -238,13 +238,13 @@ def test_what_few_rows_hold_and_many_that_changed_are_read_whole(
 ) -> None:
     """Small tables are not asked; where most rows that were read had changed, the source is not asked any more."""
     asked: list[Statement] = []
-    statement = IdRcs.recent
+    statement = IdRcs.recent_keys
 
     def watched(*args: Any, **kwargs: Any) -> Statement:
         asked.append(statement(*args, **kwargs))
         return asked[-1]
 
-    monkeypatch.setattr(IdRcs, "recent", watched)
+    monkeypatch.setattr(IdRcs, "recent_keys", watched)
     _table(database, "bigint", "i")
     with _prepared(database, workspace, spark, "key") as project:
         _polled(database, project, UPDATES.format(seed=1, n=10))

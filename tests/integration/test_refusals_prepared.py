@@ -214,7 +214,10 @@ def test_a_configuration_that_changed_since_prepare(
 
 
 def test_a_second_poller(place: Place, project: qbcd.Project, stream: str) -> None:
-    with qbcd.Project.from_dict(written(place), base_dir=place.folder) as second, project.work(stream).site.hold():
+    with (
+        qbcd.Project.from_dict(written(place), base_dir=place.folder) as second,
+        project.open_stream(stream).site.hold(),
+    ):
         message = place.refused(lambda: polled(second, stream), LeaseHeld, 3)
     before, _, after = message.partition("process ")
     assert before == f"stream {stream}: "

@@ -116,13 +116,13 @@ def test_a_query_whose_source_was_down_when_the_job_began(place: Place, workspac
 
     with project_of(place.url, workspace, **table) as project:
         project.stream("s").prepare()
-        assert project.work("s").config.options["variant"] == "delta"
+        assert project.open_stream("s").config.options["variant"] == "delta"
         place.sql("DELETE FROM t WHERE id > 5")
         (tripped,) = project.run(["s"], once=True).outcomes
         assert isinstance(tripped.error, GuardTripped)
     reachable(False)
     with project_of(place.url, workspace, **table) as project:
-        assert project.work("s").config.options["variant"] != "delta", "a guess"
+        assert project.open_stream("s").config.options["variant"] != "delta", "a guess"
         polls = ran(project, lambda: None, lambda: reachable(True), accept_deletes=True)
         assert [type(one.error) for one in polls[:2]] == [SourceError, SourceError]
         assert sinks_of(polls[2]) == ("a",)

@@ -66,7 +66,7 @@ def test_prepare_leaves_the_replica_alone(
     table |= {"strategy": {"type": "id_rcs", **how}, "baseline": "silent"}
     with opened(log.config, workspace, spark) as project:
         project.stream(STREAM).prepare()
-        site = project.work(STREAM).site
+        site = project.open_stream(STREAM).site
         assert isinstance(site, LakeSite)
         with site.reading() as conn:
             [segment] = site.store.segments(conn, STREAM)

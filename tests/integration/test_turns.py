@@ -42,13 +42,13 @@ def data(place: Place, **strategy: Any) -> dict[str, Any]:
 
 
 def ranges_of(project: qbcd.Project) -> list[StoredRange]:
-    site = project.work("s").site
+    site = project.open_stream("s").site
     with site.reading() as conn:
         return site.store.ranges(conn, "s")
 
 
 def version(project: qbcd.Project) -> int:
-    row = project.work("s").site.row()
+    row = project.open_stream("s").site.row()
     assert row is not None
     return row.version
 

@@ -46,7 +46,7 @@ def files(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def row(project: qbcd.Project, name: str) -> StreamRow:
-    found = project.work(name).site.row()
+    found = project.open_stream(name).site.row()
     assert found is not None
     return found
 
@@ -120,5 +120,5 @@ def test_an_audit_compares_no_checksums(database: str, workspace: Path, spark: S
         [outcome] = poll(project, "s")
         assert outcome.report is not None
         cost = outcome.report.cost
-        assert stream_status(project.work("s")).audited_ago is not None
+        assert stream_status(project.open_stream("s")).audited_ago is not None
         assert (cost.ranges, cost.dirty, cost.rows_scanned) == (16, 0, 2000)

@@ -92,7 +92,7 @@ def test_a_definition_means_the_same_where_it_is_written_again(place: Place, wor
     with opened(
         config(place.url, {"name": "q", "query": "SELECT id, n FROM public.x", "strategy": "vbd"}), workspace
     ) as project:
-        source = project.work("q").source
+        source = project.open_stream("q").source
         for number, (definition, key) in enumerate(definitions()):
             place.sql(f"CREATE VIEW v{number} AS {definition}")
             theirs, ours = f"SELECT * FROM public.v{number}", _written_again(source, f"public.v{number}", key)

@@ -195,7 +195,7 @@ def test_counts_alone_tell_inserts_and_deletes(
 
 
 def ranges_of(project: qbcd.Project) -> list[StoredRange]:
-    site = project.work("s").site
+    site = project.open_stream("s").site
     with site.reading() as conn:
         return site.store.ranges(conn, "s")
 

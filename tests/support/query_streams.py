@@ -39,7 +39,7 @@ def stream(name: str, drawn: DrawnQuery, strategy: dict[str, Any]) -> dict[str, 
 
 def detect(project: qbcd.Project, name: str) -> list[Detection]:
     """One poll that finds and keeps, and delivers nothing."""
-    work = project.work(name)
+    work = project.open_stream(name)
     with work.site.hold() as held:
         plan, _ = plan_of(work, held.row)
         return list(work.site.detect(plan, work.settings, held))
@@ -47,7 +47,7 @@ def detect(project: qbcd.Project, name: str) -> list[Detection]:
 
 def checkpoint(project: qbcd.Project, name: str) -> Mapping[str, Any]:
     """What a stream remembers."""
-    row = project.work(name).site.row()
+    row = project.open_stream(name).site.row()
     assert row is not None
     return row.checkpoint
 

@@ -141,7 +141,7 @@ class Scene:
 
     def work(self) -> Stream:
         """The stream with all that works on it, for a look from inside."""
-        return self.project.work(STREAM)
+        return self.project.open_stream(STREAM)
 
     @property
     def site(self) -> Site:

@@ -138,13 +138,15 @@ def plan(kind: str, correlation: float | None, primary: tuple[str, ...] = ("k",)
 )
 def test_what_ranges_are_of_is_settled_once(made: StreamPlan, kind: str, database: str) -> None:
     connector = connector_for(f"{database}://localhost/any")
-    settled = IdRcs(connector, made).settle(None)
+    settled = IdRcs(connector, made).freeze_options(None)
     assert settled.option("buckets") == kind
     strategy = IdRcs(connector, settled)
-    assert strategy.settled() == {"buckets": kind}
+    assert strategy.frozen_options() == {"buckets": kind}
     other = {"key": "hash", "hash": "key"}[kind]
-    assert IdRcs(connector, made).settle({"buckets": other}).option("buckets") == other
-    assert IdRcs(connector, made).settle({"rows": 5}).option("buckets") == "key"  # from before there was a choice
+    assert IdRcs(connector, made).freeze_options({"buckets": other}).option("buckets") == other
+    assert (
+        IdRcs(connector, made).freeze_options({"rows": 5}).option("buckets") == "key"
+    )  # from before there was a choice
     correlation = made.table.key_correlation if made.table.primary_key == ("k",) else None  # of its own key
     assert bool(strategy.warnings()) == (kind == "key" and correlation is not None and abs(correlation) < 0.5)
 
@@ -168,9 +170,9 @@ def on_pages(made: StreamPlan) -> StreamPlan:
 )
 def test_ranges_are_of_pages_where_rows_have_some(made: StreamPlan, kind: str) -> None:
     connector = connector_for("postgresql://localhost/any")
-    settled = IdRcs(connector, on_pages(made)).settle(None)
+    settled = IdRcs(connector, on_pages(made)).freeze_options(None)
     assert settled.option("buckets") == kind
-    assert IdRcs(connector, settled).settled() == {"buckets": kind}
+    assert IdRcs(connector, settled).frozen_options() == {"buckets": kind}
     assert settled.option("buckets_fixed") is (made.option("buckets") is not None)
 
 
@@ -189,7 +191,7 @@ def test_ranges_of_pages_need_rows_that_are_told_apart(made: StreamPlan, expecte
 
 
 def test_ranges_of_pages_cover_them_all() -> None:
-    cut = IdRcs(connector_for("postgresql://localhost/any"), on_pages(plan("uuid", None, buckets="page"))).cut
+    cut = IdRcs(connector_for("postgresql://localhost/any"), on_pages(plan("uuid", None, buckets="page"))).partitioning
     rng = Random(3)
     for _ in range(300):
         pages, rows, size = rng.randrange(40), rng.randrange(200), rng.randrange(1, 30)
@@ -215,7 +217,7 @@ def test_a_scan_is_parted_where_connections_see_one_snapshot() -> None:
         "view": IdRcs(connector_for("postgresql://localhost/any"), plan("uuid", None, buckets="hash")),
         "each its own state": IdRcs(connector_for("mariadb://localhost/any"), stored),
     }
-    passes = {name: strategy.cut.passes(known, 2) for name, strategy in made.items()}
+    passes = {name: strategy.partitioning.passes(known, 2) for name, strategy in made.items()}
     assert {name: [len(own) for own in found] for name, found in passes.items()} == {
         "parted": [1, 1],
         "view": [1],
@@ -223,7 +225,8 @@ def test_a_scan_is_parted_where_connections_see_one_snapshot() -> None:
     }
     assert ["ctid" in own[0].sql for own in passes["parted"]] == [True, True]
     fetched = {
-        name: [s.sql for s in one.cut.shared(partial(one.images, typed=False), known, 2)] for name, one in made.items()
+        name: [s.sql for s in one.partitioning.shared(partial(one.images, typed=False), known, 2)]
+        for name, one in made.items()
     }
     assert {name: len(found) for name, found in fetched.items()} == {"parted": 2, "view": 2, "each its own state": 2}
     assert ["WHERE r.qbcd_hash" in sql for sql in fetched["parted"]] == [False, False], "each reads of all ranges"
@@ -233,7 +236,7 @@ def test_a_scan_is_parted_where_connections_see_one_snapshot() -> None:
 
 
 def test_a_range_is_cut_by_its_rows_and_not_for_ever() -> None:
-    cut = IdRcs(connector_for("postgresql://localhost/any"), plan("uuid", None, buckets="hash")).cut
+    cut = IdRcs(connector_for("postgresql://localhost/any"), plan("uuid", None, buckets="hash")).partitioning
     (whole,) = hash_buckets.divided(0, first_id=1)
     large = KeyRange(1, whole.lo, whole.hi, rows=950)
     assert len(cut.parts([], 100, 5, large, 950)) == 16

@@ -78,11 +78,11 @@ def test_a_turn_leaves_its_visit_with_all_that_it_saw() -> None:
     moved = StoredRange(1, first.lo, first.hi, 7, 70, last_visited=6.0)
     after = turn.visited([moved], gone=[second])
     assert [(r.range_id, r.rows, r.last_visited) for r in after] == [(1, 7, NOW), (3, 2, NOW)]
-    assert [r.last_visited for r in turn.seen(ranges(0.0, 0.0))] == [NOW, NOW]
+    assert [r.last_visited for r in turn.mark_visited(ranges(0.0, 0.0))] == [NOW, NOW]
 
 
 def test_without_a_pass_nobody_notes_visits() -> None:
     first, second = ranges(6.0, 4.0)
     turn = DueRanges([first, second], [first, second])
     assert turn.visited([second]) == [second]
-    assert turn.seen([first]) == [first]
+    assert turn.mark_visited([first]) == [first]

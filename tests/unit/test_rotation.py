@@ -37,7 +37,7 @@ def test_a_pass_that_was_stopped_goes_on_where_it_was() -> None:
     state, visits = Pass(began=100.0), dict.fromkeys(range(1, 8), 50.0)
     seen: list[int] = []
     for now in (100.0, 110.0, 120.0):  # three processes, each killed after some steps
-        state = Pass.of(json.loads(json.dumps(state.as_json())))
+        state = Pass.from_checkpoint(json.loads(json.dumps(state.as_json())))
         for one in schedule.chosen(visits, state, now=now, per_poll=None, overdue=None)[:3]:
             visits[one] = now
             state = state.visited({one: 0})
@@ -48,9 +48,9 @@ def test_a_pass_that_was_stopped_goes_on_where_it_was() -> None:
 
 def test_a_pass_as_the_checkpoint_has_it() -> None:
     state = Pass(began=1_700_000_000.123456, rows=10**12, deletes=5, accepted=7, heat={1: 2.5, 900: 0.123})
-    assert Pass.of(json.loads(json.dumps(state.as_json()))) == state
-    assert Pass.of(None) == Pass()
-    assert Pass.of({}) == Pass()
+    assert Pass.from_checkpoint(json.loads(json.dumps(state.as_json()))) == state
+    assert Pass.from_checkpoint(None) == Pass()
+    assert Pass.from_checkpoint({}) == Pass()
 
 
 # -- heat --------------------------------------------------------------------------------------------------------------

@@ -61,9 +61,9 @@ class MySQLFamily(Connector):
     exports_snapshots = False
     hides_tables = True
     full_join = False
-    scattered = frozenset({"uuid"})
+    random_key_types = frozenset({"uuid"})
     bucket_words, chance = statements.BUCKETS, staticmethod(volatility.chance)
-    denies = staticmethod(errors.denies)
+    is_write_rejected = staticmethod(errors.denies)
     ranges_per_statement = 200
     jdbc_properties = session.JDBC_PROPERTIES
     spelling: ClassVar[session.Spelling]
@@ -116,7 +116,7 @@ class MySQLFamily(Connector):
     def explain_error(self, error: BaseException, *, stream: str, source: str) -> QbcdError:
         return errors.explain_error(error, stream=stream, source=source)
 
-    def is_of_text(self, error: DBAPIError) -> bool:
+    def is_statement_error(self, error: DBAPIError) -> bool:
         return errors.is_of_text(error)
 
     # -- catalog -----------------------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ class MySQLFamily(Connector):
     def travel_form(self, column: Column, value: exp.Expression) -> exp.Expression:
         return expressions.travel_form(column, value)
 
-    def travels(self, column: Column, value: exp.Expression) -> exp.Expression | None:
+    def fits_typed_sink(self, column: Column, value: exp.Expression) -> exp.Expression | None:
         return expressions.travels(column, value)
 
     def bound(self, column: Column, text: str) -> exp.Expression:
@@ -239,7 +239,7 @@ class MySQLFamily(Connector):
     def missing_column(self, table: Table, name: str, kind: str) -> str:
         return watermark_columns.missing_column(self._named(table), self.quote(name), kind)
 
-    def unsteady(self, conn: Connection, words: Sequence[str]) -> list[str]:
+    def volatile_calls(self, conn: Connection, words: Sequence[str]) -> list[str]:
         return volatility.unsteady(conn, words)
 
     def flag_problem(self, column: Column, literal: bool | int | str) -> str:

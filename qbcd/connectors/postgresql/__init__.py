@@ -50,11 +50,11 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
     encoder_version = 1
     identifier_limit = 63
     column_limit = 1600
-    wipe = "DISCARD ALL"
-    bare_names = False  # the pins leave the database's own catalog alone on the search path
+    session_reset_sql = "DISCARD ALL"
+    unqualified_names = False  # the pins leave the database's own catalog alone on the search path
     exports_snapshots = True
     full_join = True
-    scattered = frozenset({"uuid"})
+    random_key_types = frozenset({"uuid"})
     bucket_words = statements.BUCKETS
     ranges_per_statement = 100_000
     jdbc_properties = session.JDBC_PROPERTIES
@@ -74,14 +74,14 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
     query_trial = "try it in a session whose search_path is pg_catalog alone: names of the user's own need their schema"
     steady_writes = True
     moments, chance, misread = volatility.MOMENTS, staticmethod(volatility.chance), staticmethod(functions.misread)
-    denies = staticmethod(errors.denies)
+    is_write_rejected = staticmethod(errors.denies)
     plain_functions = functions.PLAIN
     written_again = functions.WRITTEN_AGAIN
 
     def exact_column(self, column: Column) -> Column:
         return types.exact_column(column)
 
-    def alike(self, column: Column) -> Alike:
+    def equality_class(self, column: Column) -> Alike:
         return types.alike(column)
 
     def steady_pins(self) -> tuple[str, ...]:
@@ -203,7 +203,7 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
             f"{self.quote(table.schema)}.{self.quote(table.name)}", self.quote(name), kind
         )
 
-    def unsteady(self, conn: Connection, words: Sequence[str]) -> list[str]:
+    def volatile_calls(self, conn: Connection, words: Sequence[str]) -> list[str]:
         return volatility.unsteady(conn, words)
 
     def index_right(self, conn: Connection, table: Table) -> str:
@@ -239,7 +239,7 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
     def travel_form(self, column: Column, value: exp.Expression) -> exp.Expression:
         return expressions.travel_form(column, value)
 
-    def travels(self, column: Column, value: exp.Expression) -> exp.Expression | None:
+    def fits_typed_sink(self, column: Column, value: exp.Expression) -> exp.Expression | None:
         return expressions.travels(column, value)
 
     def bound(self, column: Column, text: str) -> exp.Expression:

@@ -39,13 +39,13 @@ def audit(
         end = StepRequest(
             [lambda s, part: _stamped(s).sweep(part, reason=AUDIT)],
             follow=lambda *step: {AUDITED: began},
-            guarded=Deletes.of(held, AUDITING).guarded,
+            guarded=Deletes.from_checkpoint(held, AUDITING).guarded,
         )
         yield wing_step.run_step(site, plan, settings, held, end, drop=(AUDITING,))
 
 
 def _rows(strategy: Watermarked, window: Window, held: LeasedStream) -> StepRequest:
-    state = Deletes.of(held, AUDITING)
+    state = Deletes.from_checkpoint(held, AUDITING)
 
     def remember(session: Session, strategy: InSource, part: OutboxSlice, counts: Counts) -> Mapping[str, Any]:
         return {AUDITING: state.after(held, counts)} if counts else {}

@@ -44,7 +44,7 @@ def apply_change(
     taken = wing_step.run_step(site, plan, settings, held, look)
     if change.dropped and strategy.keeps == "rows":
         narrow(site, plan, held)
-    if isinstance(strategy, ByRanges) and strategy.way == "ranges":
+    if isinstance(strategy, ByRanges) and strategy.poll_mode == "ranges":
         range_sizes.recut(site, strategy, held)
     return taken
 

@@ -25,16 +25,16 @@ def explain(site: DatabaseSite, plan: StreamPlan, row: StreamRow | None) -> list
     prepared = row if row and row.prepared else None
     number = (prepared.epoch, prepared.last_batch_seq + 1) if prepared else (0, 1)
     steps: list[ExplainedStatement] = []
-    if strategy.way == "window":
+    if strategy.poll_mode == "window":
         assert isinstance(strategy, Watermarked)
         steps += _window(strategy, OutboxSlice(*number), next_window(strategy, prepared), place)
-    if strategy.way == "whole":
+    if strategy.poll_mode == "whole":
         part = OutboxSlice(*number)
         steps.append(ExplainedStatement("find the changes, into the outbox", place, strategy.differences(part)))
         steps += _apply(strategy, part, place)
     if isinstance(strategy, VbdDelta):
         steps += _delta(strategy, OutboxSlice(*number), prepared, place)
-    if strategy.way == "ranges" or (strategy.way == "window" and plan.option("deletes")):
+    if strategy.poll_mode == "ranges" or (strategy.poll_mode == "window" and plan.option("deletes")):
         within, of = _some_range(site, prepared)
         part = OutboxSlice(number[0], OPEN)
         title = "look for keys that are gone" if isinstance(strategy, Watermarked) else "find the changes"

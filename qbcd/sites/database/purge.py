@@ -75,7 +75,11 @@ def purge(site: DatabaseSite, plan: StreamPlan, held: LeasedStream) -> str:
                 session.run(strategy.purge_rows(readers.passed))
                 session.run(strategy.forget_unflagged())
     except QbcdError as error:
-        if not (trying and isinstance(error.__cause__, DBAPIError) and site.source.connector.denies(error.__cause__)):
+        if not (
+            trying
+            and isinstance(error.__cause__, DBAPIError)
+            and site.source.connector.is_write_rejected(error.__cause__)
+        ):
             raise
         return _stay(plan, f"they could not be removed: {error.what}")
     hooks.reach("after_purge")

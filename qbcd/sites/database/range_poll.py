@@ -59,7 +59,7 @@ class RangePoll:
         strategy = site.strategy(plan)
         assert isinstance(strategy, ByRanges)
         self.strategy = strategy
-        self.state = Pass.of(held.row.checkpoint.get("pass"))
+        self.state = Pass.from_checkpoint(held.row.checkpoint.get("pass"))
         self.done = Visited()
 
     def batches(self) -> Iterator[BatchHeader]:
@@ -167,7 +167,7 @@ class RangePoll:
             guarded=(state.deletes, state.accepted, state.rows),
         )
         taken = wing_step.run_step(self.site, self.plan, self.settings, self.held, look)
-        self.state = Pass.of(self.held.row.checkpoint["pass"])
+        self.state = Pass.from_checkpoint(self.held.row.checkpoint["pass"])
         self.done.rows += within.rows
         self.done.accepted_source |= taken.accepted_source
         return taken.seconds

@@ -112,7 +112,7 @@ class DatabaseSite(Site):
         own_tables.make_tables(self, plan, held)
         part = OutboxSlice(new_epoch(held.row), held.row.last_batch_seq + 1)
         moves: dict[str, Any] = {}
-        if isinstance(strategy, Watermarked) and strategy.way == "window":  # before the rows (protocol 6)
+        if isinstance(strategy, Watermarked) and strategy.poll_mode == "window":  # before the rows (protocol 6)
             moves = {"mark": look_ahead(self.source, strategy, None), "swept": 0.0}
             moves["mark"].pop("remark", None)
             hooks.reach("after_horizon")
@@ -125,7 +125,7 @@ class DatabaseSite(Site):
             self.progress("taking the baseline into the replica")
             rows, header = self._fill(session, plan, settings, held, part)
             row = held.row
-            if isinstance(strategy, ByRanges) and (strategy.way == "ranges" or plan.option("deletes")):
+            if isinstance(strategy, ByRanges) and (strategy.poll_mode == "ranges" or plan.option("deletes")):
                 row, moves["usual"] = range_sizes.first_cut(session, self, strategy, row)
                 moves["swept"] = self.store.now(session.connection)
             if isinstance(strategy, VbdDelta):
@@ -160,22 +160,22 @@ class DatabaseSite(Site):
             yield Detection(left, Cost())
         started, before = time.monotonic(), int(held.row.checkpoint["rows"])
         strategy, change = self.strategy(plan), change_of(held.row.checkpoint, plan)
-        afresh = strategy.way != "whole" and source_changes.server_changed(self, strategy, settings, held)
+        afresh = strategy.poll_mode != "whole" and source_changes.server_changed(self, strategy, settings, held)
         remade = isinstance(strategy, (Watermarked, VbdDelta)) and source_changes.table_changed(
             self, plan, strategy, held
         )
         elsewhere, afresh = afresh, afresh or remade
         gone = elsewhere or bool(plan.option("deletes"))  # a stream that sees no deletes sees none by an ALTER either
-        if change.columns or (change and strategy.way == "window"):
+        if change.columns or (change and strategy.poll_mode == "window"):
             taken = column_changes.apply_change(self, plan, settings, held, change)
             cost = Cost(max(plan.table.rows, 0) + before, taken.found, seconds=time.monotonic() - started)
             yield self._detection(held, taken.header, taken.accepted_source, cost)
             started = time.monotonic()
         if afresh and isinstance(strategy, ByRanges) and strategy.by_ranges:
             range_sizes.recut(self, strategy, held)
-        if strategy.way == "ranges" and not afresh:
+        if strategy.poll_mode == "ranges" and not afresh:
             yield from self._by_ranges(plan, settings, held)
-        elif strategy.way == "window":
+        elif strategy.poll_mode == "window":
             for header, taken in window_poll.poll(
                 self, plan, settings, held, afresh=afresh, gone=gone, elsewhere=elsewhere
             ):

@@ -71,13 +71,13 @@ def poll(
         moved = {"mark": ahead} if ahead != held.row.checkpoint["mark"] else {}
         return {**moved, GONE: missing.after(held, counts)} if afresh and gone else moved
 
-    missing = Deletes.of(held, GONE)
+    missing = Deletes.from_checkpoint(held, GONE)
     counted = missing.guarded if afresh and gone else None
     taken = wing_step.run_step(site, plan, settings, held, replace(look, follow=follow, guarded=counted))
     yield taken.header, replace(taken, remarks=tuple(filter(None, (kept, remark))))
     if GONE in held.row.checkpoint and not site.stopping():
         site.progress("looking for keys that are gone")
-        end = wing_step.run_step(site, plan, settings, held, _gone(Deletes.of(held, GONE)), drop=(GONE,))
+        end = wing_step.run_step(site, plan, settings, held, _gone(Deletes.from_checkpoint(held, GONE)), drop=(GONE,))
         yield end.header, end
     if due := _sweep_due(site, plan, held):
         visit = RangePoll(site, plan, settings, held)

@@ -48,10 +48,10 @@ def suspects(
     settings: Settings,
 ) -> list[StoredRange]:
     """The ranges, as the source has them, whose rows are not those that stand in the replica's own files."""
-    whole = strategy.by_rows()
+    whole = strategy.row_checksums()
     now = checksums(site.source, whole, snapshot, known, settings.connections, site.rest)
     with site.reading() as conn:
-        own = with_counts(site.stream, known, diff.sums(site.replica.rows(conn, plan, strategy.kept, known)))
+        own = with_counts(site.stream, known, diff.sums(site.replica.rows(conn, plan, strategy.stored_columns, known)))
     return partition.differing(own, now)
 
 
@@ -105,7 +105,7 @@ def audit(
         plan = plan.on(snapshot.table)
         site.check_key(snapshot.session, plan)
         site.progress("audit: comparing digests with those of the replica")
-        settled = strategy.stamp.window(None, held.row.checkpoint["mark"]["at"])
+        settled = strategy.watermarked.window(None, held.row.checkpoint["mark"]["at"])
         dirty = suspects(site, plan, strategy, snapshot, known, settings) if settled else []
         fetched = fetch(site, strategy, snapshot, dirty, settings, held, settled) if dirty and settled else None
     hooks.reach("after_fetch")
@@ -137,7 +137,7 @@ def _repair(
     stage = diff.gathered(stage_of(site, strategy, fetched, settings), about)
     site.check_values(stage, plan, settings)
     with site.reading() as conn:
-        old = site.replica.rows(conn, plan, strategy.kept, dirty)
+        old = site.replica.rows(conn, plan, strategy.stored_columns, dirty)
     changes = differing(old, stage, plan).withColumn("reason", F.lit(AUDIT))
     found = write_batch(site, plan, settings, held, changes, about)
     header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)

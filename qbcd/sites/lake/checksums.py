@@ -51,7 +51,7 @@ def checksums(
     Raises:
         TornRead: A digest was NULL, or a range was not answered.
     """
-    stream, cut = strategy.plan.stream, strategy.cut
+    stream, cut = strategy.plan.stream, strategy.partitioning
     found = {r.range_id: (0, 0) for r in known}
     told: dict[int, list[str]] = {r.range_id: [] for r in known}
     answered, of_leaves = set(), texts is not None
@@ -78,7 +78,7 @@ def checksums(
 
 def total(source: Source, strategy: IdRcs, snapshot: Snapshot, connections: int) -> tuple[int, int]:
     """Count and checksum of the whole table, each connection's part of the storage by one statement."""
-    rows = _gather(source, strategy.plan.stream, snapshot, strategy.cut.totals(connections), _all_rows)
+    rows = _gather(source, strategy.plan.stream, snapshot, strategy.partitioning.totals(connections), _all_rows)
     return sum(int(row.n) for row in rows), sum(int(row.checksum) for row in rows)
 
 
@@ -122,7 +122,7 @@ def rows_of(
     A connection that has brought more than `most` rows asks for no further ones.
     """
     readers = partition.readers(asked, connections)
-    statements = strategy.cut.shared(query, asked, readers, rows_at_once(strategy))
+    statements = strategy.partitioning.shared(query, asked, readers, rows_at_once(strategy))
     shares = [statements[i::readers] for i in range(readers) if statements[i::readers]]
     return _gather(source, strategy.plan.stream, snapshot, shares, partial(_rows_up_to, most))
 
@@ -150,10 +150,10 @@ def _in_steps(
     """Checksums of one connection's share, by statements of about `target` seconds."""
     left, wanted, found = list(share), FIRST_ROWS, list[Any]()
     while left:
-        step = partition.first(left, wanted, strategy.cut.per_statement)
+        step = partition.first(left, wanted, strategy.partitioning.per_statement)
         left = left[len(step) :]
         began = time.monotonic()
-        found += session.rows(strategy.cut.checksums(step, leaves=of_leaves))
+        found += session.rows(strategy.partitioning.checksums(step, leaves=of_leaves))
         spent = time.monotonic() - began
         wanted = schedule.paced(float(max(1, sum(r.rows for r in step))), seconds=spent, target=target)
         if left:

@@ -98,7 +98,7 @@ def write_batch(
             state,
             deletes=deletes,
             after=after,
-            left=lambda: counted_now(site, site.strategy(plan).cut.row_count()),
+            left=lambda: counted_now(site, site.strategy(plan).partitioning.row_count()),
         )
     except (GuardTripped, TornRead, UnsupportedType):
         site.files.discard(found.part)
@@ -117,7 +117,7 @@ def _written(
         if settings.key_change:
             batch = paired(batch, keys=len(plan.key), width=len(plan.captured), epoch=held.row.epoch, seq=seq)
         counts = EventCounts(unfit)
-        part = site.files.write(counts.of(batch), fields, "batch", held, source=site.source)
+        part = site.files.write(counts.observe(batch), fields, "batch", held, source=site.source)
         if counts.unfit():
             site.files.discard(part)
             raise untravelled_error(plan, settings, counts.unfit())
@@ -198,7 +198,10 @@ def commit_step(
         moved: Ranges that stay where they are, with their new counts and checksums.
         taken: Ranges that do not.
     """
-    folded, before = header.seq if header else held.row.last_batch_seq, LeafNote.of(held.row.checkpoint).part
+    folded, before = (
+        header.seq if header else held.row.last_batch_seq,
+        LeafNote.from_checkpoint(held.row.checkpoint).part,
+    )
     hooks.reach("before_commit")
     with site.writing() as conn:
         row = held.row
@@ -217,6 +220,6 @@ def commit_step(
         confirm(site.project, settings, held, conn)
         row = site.commit(conn, row, held, header, dict(checkpoint))
     held.row = row
-    remembered = LeafNote.of(row.checkpoint).part == before
+    remembered = LeafNote.from_checkpoint(row.checkpoint).part == before
     site.swept = site.swept and not taken and remembered  # else segments, or what leaves added up to, were let go
     hooks.reach("after_commit")

@@ -54,7 +54,7 @@ def sweep(
             header = _compare(site, plan, strategy, settings, held, snapshot, fetched, wanted, began)
     finally:
         site.files.discard(fetched)
-    dirty, seconds = (*wanted.kept, *wanted.parents), time.monotonic() - started
+    dirty, seconds = (*wanted.unsplit, *wanted.parents), time.monotonic() - started
     rows = sum(r.rows for r in dirty)
     cost = Cost(wanted.scanned, rows, fetched.size, len(known), len(dirty), seconds, spark=True)
     return Detection(header, cost, tuple(held.notes))
@@ -86,7 +86,7 @@ def _compare(
 ) -> BatchHeader | None:
     keys = diff.gathered(site.files.read(site.spark.get(), FIELDS, fetched), wanted.rows)
     with site.reading() as conn:
-        old = site.replica.rows(conn, plan, strategy.kept, wanted.old)
+        old = site.replica.rows(conn, plan, strategy.stored_columns, wanted.old)
     found = write_batch(site, plan, settings, held, diff.gone(old, keys), wanted.rows)
     standing = keys.join(old.select("key_id"), "key_id", "left_semi")
     read = {r.range_id: r for r in with_counts(site.stream, wanted.asked, diff.sums(standing, strategy.summed))}
@@ -95,7 +95,7 @@ def _compare(
     taken = _recut(site, strategy, held, wanted, old, keys, read) if wanted.children else None
     rows = int(held.row.checkpoint["rows"]) + found.net
     checkpoint = {**held.row.checkpoint, **site.checkpoint(plan, settings, snapshot, rows), "swept": began}
-    commit_step(site, settings, held, header, checkpoint, [read[r.range_id] for r in wanted.kept], taken)
+    commit_step(site, settings, held, header, checkpoint, [read[r.range_id] for r in wanted.unsplit], taken)
     return header
 
 
@@ -112,6 +112,6 @@ def _recut(
     children = [r.range_id for r in wanted.children]
     ids = keys.where(keys.range_id.isin(children)).select("key_id", "range_id")
     rows = old.drop("range_id").join(ids, "key_id")
-    segment = site.files.write(rows, row_fields([c.travel for c in strategy.kept]), "segment", held)
+    segment = site.files.write(rows, row_fields([c.travel for c in strategy.stored_columns]), "segment", held)
     cut = [read[i] for i in children]
     return NewSegment(segment, sum(r.rows for r in cut), cut, wanted.parents)

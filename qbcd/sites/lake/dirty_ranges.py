@@ -46,19 +46,21 @@ def find_dirty_ranges(
     now = checksums(site.source, strategy, snapshot, known, settings.connections, site.rest, texts)
     hooks.reach("after_checksums")
     dirty, scanned = partition.differing(known, now), sum(r.rows for r in now)
-    swept = strategy.sums_of == "key_digests" and strategy.plan.where  # no row is swept for having left `where`
+    swept = (
+        strategy.checksum_template == "key_digests" and strategy.plan.where
+    )  # no row is swept for having left `where`
     if dirty and snapshot.name is not None and strategy.deletes and not swept:
         # Counts of one state tell now what the rows would. Of several they may miss rows that moved: the rows decide.
         shrunk = [old.rows - new.rows for old, new in partition.pairs(known, dirty)]
-        lost = max(0, sum(shrunk)) if strategy.cut.paged else sum(max(0, by) for by in shrunk)
+        lost = max(0, sum(shrunk)) if strategy.partitioning.paged else sum(max(0, by) for by in shrunk)
         check_pass(
             site.project,
             settings,
             held,
             turn.state,
             deletes=lost,
-            after=scanned + turn.rest,
-            left=lambda: counted_now(site, strategy.cut.row_count()),
+            after=scanned + turn.rows_not_due,
+            left=lambda: counted_now(site, strategy.partitioning.row_count()),
         )
     told = leaf_checksums.parse_leaf_sums(now, texts) if texts else {}
     found = FetchPlan(tuple(dirty), (), (), tuple(old for old, _ in partition.pairs(known, dirty)), scanned, told)
@@ -87,7 +89,7 @@ def _by_leaves(
         return found
     known = leaf_checksums.read(site.files, held.row.checkpoint)
     standing = {r.range_id: known[r.range_id] for r in turn.known if r.range_id in known}
-    width = strategy.connector.whole_number_bytes(strategy.plan.key) if not strategy.cut.hashed else None
+    width = strategy.connector.whole_number_bytes(strategy.plan.key) if not strategy.partitioning.hashed else None
     return leaf_checksums.restrict_to_dirty_leaves(replace(found, leaves={**standing, **told}), known, width)
 
 
@@ -131,10 +133,10 @@ def merge_small(
 
     For a look of which a segment is made; else they wait to be joined until the replica is written anew.
     """
-    now, gone = {r.range_id: r for r in wanted.kept}, {r.range_id for r in wanted.parents}
+    now, gone = {r.range_id: r for r in wanted.unsplit}, {r.range_id for r in wanted.parents}
     due = [now.get(r.range_id, r) for r in turn.due if r.range_id not in gone]  # what is not asked for has not changed
-    size = settings.range_size(wanted.scanned + turn.rest)
-    groups = [g for run in partition.runs(due) for g in strategy.cut.joined(run, size)]
+    size = settings.range_size(wanted.scanned + turn.rows_not_due)
+    groups = [g for run in partition.runs(due) for g in strategy.partitioning.joined(run, size)]
     small = [g for g in groups if len(g) > 1 and any(r.range_id in now for r in g)]
     new = [replace(r, last_visited=0.0) for r in merge_ranges(small, held.row.next_range_id + len(wanted.children))]
     place = {r.range_id: one for one, group in zip(new, small, strict=True) for r in group}
@@ -163,13 +165,13 @@ def build_ranges(
     """Ranges over the table, of about `total` rows, or over one range of it."""
     site.progress("building key ranges")
     size = settings.range_size(total)
-    asked = strategy.cut.bounds(size, within)
+    asked = strategy.partitioning.bounds(size, within)
     found = snapshot.session.rows(asked) if asked else []
     if within is not None:
-        bare = strategy.cut.parts(found, size, first_id, within, total)
+        bare = strategy.partitioning.parts(found, size, first_id, within, total)
     else:
-        total = strategy.cut.counted(found, size)
-        bare = strategy.cut.ranges(found, settings.range_size(total), first_id, settings.most_ranges)
+        total = strategy.partitioning.counted(found, size)
+        bare = strategy.partitioning.ranges(found, settings.range_size(total), first_id, settings.most_ranges)
         size = total // len(bare)
     return [StoredRange(r.range_id, r.lo, r.hi, rows=size) for r in bare]
 

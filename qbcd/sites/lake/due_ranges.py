@@ -41,12 +41,12 @@ class DueRanges:
 
     due: Sequence[StoredRange]
     known: Sequence[StoredRange]
-    rest: int = 0
+    rows_not_due: int = 0
     state: Pass | None = None
     begins: bool = True
     now: float = 0.0
 
-    def seen(self, read: Iterable[StoredRange]) -> list[StoredRange]:
+    def mark_visited(self, read: Iterable[StoredRange]) -> list[StoredRange]:
         """Ranges as this poll leaves them behind."""
         return list(read) if self.state is None else [replace(r, last_visited=self.now) for r in read]
 
@@ -55,9 +55,9 @@ class DueRanges:
         moved = {r.range_id: r for r in (*(self.due if self.state else ()), *read)}
         for one in gone:
             moved.pop(one.range_id, None)
-        return self.seen(moved.values())
+        return self.mark_visited(moved.values())
 
-    def follow(self, held: LeasedStream, events: Mapping[int, int], deletes: int = 0) -> dict[str, Any]:
+    def checkpoint_entries(self, held: LeasedStream, events: Mapping[int, int], deletes: int = 0) -> dict[str, Any]:
         """What of the checkpoint moves with the visit, which found so many `events` by range; nothing without a pass.
 
         Asked before the step is committed, which uses up what the user has confirmed.
@@ -68,13 +68,15 @@ class DueRanges:
         seen = self.state.visited({r.range_id: events.get(r.range_id, 0) for r in self.due})
         return {"pass": replace(seen, deletes=seen.deletes + deletes, accepted=accepted).as_json()}
 
-    def found(self, site: LakeSite, plan: StreamPlan, held: LeasedStream, found: WrittenBatch) -> dict[str, Any]:
+    def entries_after_batch(
+        self, site: LakeSite, plan: StreamPlan, held: LeasedStream, found: WrittenBatch
+    ) -> dict[str, Any]:
         """As `follow`, of a batch."""
         events: Counter[int] = Counter()
         if self.state is not None and found.counts:
             for (_, range_id), number in diff.groups(site.replica.batch_rows(plan, found.part)).items():
                 events[range_id] += number
-        return self.follow(held, events, found.counts.get("d", 0))
+        return self.checkpoint_entries(held, events, found.counts.get("d", 0))
 
 
 def due_ranges(
@@ -85,7 +87,7 @@ def due_ranges(
     if per_poll is None:
         return DueRanges(known, known)
     visits = schedule.seen_by({r.range_id: r.last_visited for r in known}, now)
-    before = Pass.of(checkpoint.get("pass"))
+    before = Pass.from_checkpoint(checkpoint.get("pass"))
     state = schedule.begun(before, visits, now=now, rows=int(checkpoint["rows"]))
     late = schedule.overdue(plan.option("max_staleness"), settings.every)
     ids = set(schedule.chosen(visits, state, now=now, per_poll=per_poll, overdue=late))
@@ -96,7 +98,7 @@ def due_ranges(
 
 def all_ranges(turn: DueRanges) -> DueRanges:
     """The turn where all ranges have to be looked at."""
-    return replace(turn, due=turn.known, rest=0)
+    return replace(turn, due=turn.known, rows_not_due=0)
 
 
 def check_size(
@@ -109,6 +111,6 @@ def check_size(
     """
     if turn.state is None or not turn.begins or not turn.state.rows:
         return
-    count, before = int(session.one(strategy.cut.row_count()).n), turn.state.rows
+    count, before = int(session.one(strategy.partitioning.row_count()).n), turn.state.rows
     if count < before:
         check_guards(site.project, settings, held, deletes=before - count, before=before, after=count)

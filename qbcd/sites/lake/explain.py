@@ -46,8 +46,10 @@ def explain(site: LakeSite, plan: StreamPlan, settings: Settings, row: StreamRow
             )
         known = turn.due
     place = f"source {site.source.name}, read only"
-    asked = None if known else strategy.cut.bounds(settings.range_size(estimated(plan)))
-    steps = [ExplainedStatement(f"{_CUT[type(strategy.cut)]} (once, at prepare)", place, asked)] if asked else []
+    asked = None if known else strategy.partitioning.bounds(settings.range_size(estimated(plan)))
+    steps = (
+        [ExplainedStatement(f"{_CUT[type(strategy.partitioning)]} (once, at prepare)", place, asked)] if asked else []
+    )
     known = known or [KeyRange(1, None, None)]
     steps.append(
         ExplainedStatement(
@@ -68,9 +70,9 @@ def explain(site: LakeSite, plan: StreamPlan, settings: Settings, row: StreamRow
             title = "rows of all ranges (here: the first), by Spark, for an audit by their values"
             steps.append(ExplainedStatement(title, place, fetched))
         return steps
-    window = next_window(strategy.stamp, row if row and row.prepared else None)
+    window = next_window(strategy.watermarked, row if row and row.prepared else None)
     steps += [
-        ExplainedStatement("ask whether anything lies in the window", place, strategy.stamp.any_row(window)),
+        ExplainedStatement("ask whether anything lies in the window", place, strategy.watermarked.any_row(window)),
         ExplainedStatement(
             "rows of the window, by Spark", place, strategy.window_images(known, window, typed=settings.typed)
         ),
@@ -79,7 +81,7 @@ def explain(site: LakeSite, plan: StreamPlan, settings: Settings, row: StreamRow
         steps += [*_checksums(strategy, known, settings, place)]
         steps.append(_fetch(strategy, "keys", strategy.keys(known[:1]), place))
     if settings.audit:
-        steps += _checksums(strategy.by_rows(), known, settings, place)
+        steps += _checksums(strategy.row_checksums(), known, settings, place)
         images = strategy.settled_images(known[:1], Window(None, window.hi), typed=settings.typed)
         steps.append(_fetch(strategy, "rows, for an audit,", images, place))
     return steps
@@ -88,7 +90,7 @@ def explain(site: LakeSite, plan: StreamPlan, settings: Settings, row: StreamRow
 def _checksums(
     strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str, *, of_leaves: bool = False
 ) -> list[ExplainedStatement]:
-    shares = strategy.cut.passes(known, settings.connections, leaves=of_leaves)
+    shares = strategy.partitioning.passes(known, settings.connections, leaves=of_leaves)
     title = "key sums of a sweep" if isinstance(strategy, LakeTs) else "checksums"
     title += " of rows, for an audit" if not isinstance(strategy, LakeTs) and strategy.plan.strategy == "ts" else ""
     title += " of ranges and of their leaves" if of_leaves else ""
@@ -101,7 +103,7 @@ def _checksums(
 
 def _sum(strategy: IdRcs, settings: Settings, place: str) -> list[ExplainedStatement]:
     title = f"count and checksum of the whole table first, as the last {whole_table.POLLS} polls found nothing"
-    return _by_connection(title, place, strategy.cut.totals(settings.connections))
+    return _by_connection(title, place, strategy.partitioning.totals(settings.connections))
 
 
 def _by_connection(title: str, place: str, shares: Sequence[Sequence[Statement]]) -> list[ExplainedStatement]:

@@ -65,7 +65,7 @@ class FetchPlan:
         return sum(r.asked[0] for r in self.asked)
 
     @property
-    def is_cut(self) -> bool:
+    def is_split(self) -> bool:
         """Some range is asked for in parts."""
         return len(self.children) > len(self.joined)
 
@@ -85,20 +85,20 @@ class FetchPlan:
         return self.fetched + sum(r.rows for r in self.old)
 
     @property
-    def lost(self) -> int:
+    def rows_lost(self) -> int:
         """By how many rows the ranges have shrunk."""
         now = {r.range_id: r.rows for r in (*self.asked, *self.parents)}
         return sum(max(0, r.rows - now.get(r.range_id, r.rows)) for r in self.old)
 
     @property
-    def kept(self) -> tuple[StoredRange, ...]:
+    def unsplit(self) -> tuple[StoredRange, ...]:
         """The ranges to fetch that stay as they are, with the source's counts and checksums of now."""
         new = {r.range_id for r in self.children}
         return tuple(r for r in self.asked if r.range_id not in new)
 
     def outgrown(self, rows_per_range: int) -> list[StoredRange]:
         """Those of the ranges to fetch that hold more than they should."""
-        return [r for r in self.kept if r.rows > SPLIT_AT * rows_per_range]
+        return [r for r in self.unsplit if r.rows > SPLIT_AT * rows_per_range]
 
 
 def total_of(held: LeasedStream, wanted: FetchPlan) -> int:
@@ -131,7 +131,7 @@ def check_torn(stream: str, asked: FetchPlan, rows: int, checksum: int | None) -
     Raises:
         TornRead: They are others, or one of them has no digest.
     """
-    counted = (*asked.kept, *asked.parents)
+    counted = (*asked.unsplit, *asked.parents)
     if (rows, checksum) != (sum(r.asked[0] for r in counted), sum(r.asked[1] for r in counted)):
         raise TornRead(
             f"{len(asked.asked)} ranges from {asked.asked[0].range_id} on brought {rows} rows where the checksums "

@@ -22,7 +22,7 @@ class RowChecksum:
     def __init__(self) -> None:
         self._observed = Observation()
 
-    def of(self, rows: DataFrame) -> DataFrame:
+    def observe(self, rows: DataFrame) -> DataFrame:
         """`rows`, to be evaluated once."""
         counted = ["count(1) AS n", "count(digest) AS d", "sum(CAST(digest AS DECIMAL(38,0))) AS s"]
         counted += [f"max({UNTRAVELLED}) AS u"] if UNTRAVELLED in rows.columns else []
@@ -55,7 +55,7 @@ class EventCounts:
     def __init__(self, unfit: Mapping[int, str] | None = None) -> None:
         self._observed, self._unfit = Observation(), dict(unfit or {})
 
-    def of(self, batch: DataFrame) -> DataFrame:
+    def observe(self, batch: DataFrame) -> DataFrame:
         """`batch`, to be evaluated once."""
         counted = {op: f"op = '{op}'" for op in OPS} | {f"u{i}": condition for i, condition in self._unfit.items()}
         told = (f"count(CASE WHEN {condition} THEN 1 END) AS {name}" for name, condition in counted.items())

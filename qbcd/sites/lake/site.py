@@ -84,13 +84,13 @@ class LakeSite(Site):
     def refuse_unfit(self, session: Session, plan: StreamPlan, place: Callable[[str], str]) -> None:
         strategy = self.strategy(plan)
         if isinstance(strategy, LakeTs):
-            eligibility.refuse_mark(self.source, session, strategy.stamp, place)
+            eligibility.refuse_mark(self.source, session, strategy.watermarked, place)
 
     def remarks(self, session: Session, plan: StreamPlan) -> list[str]:
         strategy = self.strategy(plan)
         if not isinstance(strategy, LakeTs):
             return eligibility.not_delta(strategy)
-        return eligibility.remarks(self.source, session, strategy.stamp)
+        return eligibility.remarks(self.source, session, strategy.watermarked)
 
     def prove_place(self) -> None:
         self.files.prove()
@@ -126,7 +126,7 @@ class LakeSite(Site):
         moves = window_poll.first_mark(self, strategy)  # before the rows (protocol 6)
         with self.reading() as conn:
             now = self.store.now(conn)
-        with snapshot_of(self.source, plan, None, one_state=strategy.cut.one_state) as snapshot:
+        with snapshot_of(self.source, plan, None, one_state=strategy.partitioning.one_state) as snapshot:
             self.check_key(snapshot.session, plan)
             bare = build_ranges(self, strategy, snapshot, settings, held.row.next_range_id, estimated(plan))
             fetched = self.fetch(strategy, snapshot, bare, settings, held)
@@ -142,7 +142,7 @@ class LakeSite(Site):
             part = self.files.write(batch, batch_fields(travels_of(plan)), "batch", held)
             header = new_batch(self, plan, settings, held, WrittenBatch(part, {"r": rows}), epoch, snapshot.ts_ms)
         hooks.reach("after_stage")
-        segment = self.kept(strategy, fetched, stage, held)
+        segment = self.segment_for(strategy, fetched, stage, held)
         checkpoint = {**self.checkpoint(plan, settings, snapshot, rows), **recent_writes.noted(snapshot), **moves}
         hooks.reach("before_commit")
         with self.writing() as conn:
@@ -180,7 +180,7 @@ class LakeSite(Site):
         """
         strategy, accept = self.strategy(plan), settings.accept_source
         with snapshot_of(
-            self.source, plan, held.row.checkpoint, one_state=strategy.cut.one_state, accept_source=accept
+            self.source, plan, held.row.checkpoint, one_state=strategy.partitioning.one_state, accept_source=accept
         ) as snapshot:
             other = bool(snapshot.change) or source_changes.is_remade(held.row.checkpoint, plan)
             snapshot = replace(snapshot, whole=other and isinstance(strategy, LakeTs))
@@ -215,7 +215,7 @@ class LakeSite(Site):
             settings.connections,
         )
         frame = diff.identified(frame, strategy.plan)
-        frame = totals.of(frame) if totals else frame
+        frame = totals.observe(frame) if totals else frame
         fields = row_fields(travels_of(strategy.plan), typed=settings.typed, extra=strategy.extra)
         return self.files.write(frame, fields, kind, held, source=self.source)
 
@@ -223,11 +223,11 @@ class LakeSite(Site):
         """The rows of a fetch."""
         return self.replica.part_rows(strategy.plan.captured, fetched, typed=settings.typed, extra=strategy.extra)
 
-    def kept(self, strategy: IdRcs, fetched: FileSet, stage: DataFrame, held: LeasedStream) -> FileSet:
+    def segment_for(self, strategy: IdRcs, fetched: FileSet, stage: DataFrame, held: LeasedStream) -> FileSet:
         """A segment of the rows of a stage: the stage itself, or what the replica keeps of it."""
         if strategy.keeps == "rows":
             return fetched
-        return self.files.write(stage, row_fields([c.travel for c in strategy.kept]), "segment", held)
+        return self.files.write(stage, row_fields([c.travel for c in strategy.stored_columns]), "segment", held)
 
     def check_null_keys(self, session: Session, strategy: IdRcs) -> None:
         """Refuses rows whose key is NULL: they lie in no range, so no checksum would ever show them."""
@@ -267,5 +267,5 @@ class LakeSite(Site):
 
     def checkpoint(self, plan: StreamPlan, settings: Settings, snapshot: Snapshot, rows: int) -> dict[str, Any]:
         """What the stream remembers beside its watermark."""
-        encoder, settled = self.source.connector.encoder_version, self.strategy(plan).settled()
+        encoder, settled = self.source.connector.encoder_version, self.strategy(plan).frozen_options()
         return {**checkpoint_of(plan, settings, snapshot.server, encoder, rows), FROZEN_OPTIONS: settled}

@@ -32,7 +32,7 @@ def range_frame(
     database from reading them all for each reader.
     """
     readers = partition.readers(asked, connections)
-    statements = strategy.cut.shared(query, asked, readers, rows_at_once(strategy))
+    statements = strategy.partitioning.shared(query, asked, readers, rows_at_once(strategy))
     return frame(source, spark, strategy.plan.stream, snapshot, statements, at_once=readers)
 
 

@@ -65,7 +65,7 @@ def poll(
         with site.remembered(plan, held, settings) as snapshot:
             snapshot = replace(snapshot, audited=audit)
             plan, turn = plan.on(snapshot.table), all_ranges(turn) if snapshot.anew else turn
-            strategy = strategy.beside(snapshot.was) if snapshot.anew and snapshot.was else strategy
+            strategy = strategy.with_old_digest(snapshot.was) if snapshot.anew and snapshot.was else strategy
             if turn.begins:
                 site.check_null_keys(snapshot.session, strategy)
             check_size(site, snapshot.session, strategy, settings, held, turn)
@@ -92,7 +92,7 @@ def poll(
         else:
             hooks.reach("after_fetch")
             header = _compare(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn, moves or {})
-    dirty, seconds = (*wanted.kept, *wanted.parents), time.monotonic() - started
+    dirty, seconds = (*wanted.unsplit, *wanted.parents), time.monotonic() - started
     # where all was read anew, the ranges of before say nothing of how much that was
     rows = int(held.row.checkpoint["rows"]) if snapshot.anew else sum(r.asked[0] for r in dirty)
     rows = fetched.rows if isinstance(fetched, Streamed) else rows
@@ -114,7 +114,11 @@ def _nothing_found(
     if not turn.state and not snapshot.change and not leaf_checksums.is_noted(held, wanted):
         return
     fresh = site.checkpoint(plan, settings, snapshot, int(held.row.checkpoint["rows"])) if snapshot.change else {}
-    checkpoint = {**leaf_checksums.remember_after_no_change(site.files, held, wanted), **fresh, **turn.follow(held, {})}
+    checkpoint = {
+        **leaf_checksums.remember_after_no_change(site.files, held, wanted),
+        **fresh,
+        **turn.checkpoint_entries(held, {}),
+    }
     commit_step(site, settings, held, None, checkpoint, turn.visited(()))
 
 
@@ -233,13 +237,13 @@ def _compare_stage(
     header, checkpoint = _staged(
         site, plan, strategy, settings, held, snapshot, found, wanted, turn, moves, by_key=False
     )
-    stay = [] if wanted.taken else [read[r.range_id] for r in wanted.kept]
+    stay = [] if wanted.taken else [read[r.range_id] for r in wanted.unsplit]
     left = [read[r.range_id] for r in (wanted.asked if wanted.taken else wanted.children)]
     taken = None
     if left:
         held_in = sum(r.asked[0] for r in read.values())
-        segment = site.kept(strategy, fetched, stage, held)
-        taken = NewSegment(segment, held_in, turn.seen(left), wanted.parents, alone=not stay)
+        segment = site.segment_for(strategy, fetched, stage, held)
+        taken = NewSegment(segment, held_in, turn.mark_visited(left), wanted.parents, alone=not stay)
     visited = turn.visited(stay, (*wanted.parents, *left))
     return header, checkpoint, list(visited), taken
 
@@ -259,7 +263,7 @@ def _keep_streamed(
     header, checkpoint = _staged(
         site, plan, strategy, settings, held, snapshot, streamed.found, wanted, turn, {}, by_key=streamed.by_key
     )
-    commit_step(site, settings, held, header, checkpoint, turn.visited(wanted.kept))
+    commit_step(site, settings, held, header, checkpoint, turn.visited(wanted.unsplit))
     return header
 
 
@@ -279,7 +283,7 @@ def _staged(
 ) -> tuple[BatchHeader | None, dict[str, Any]]:
     """Header and checkpoint of a batch that is written, of rows that were looked up by key or not."""
     noted = _noted(site, strategy, snapshot, turn, wanted, held, found, by_key=by_key)
-    moves = {**noted, **turn.found(site, plan, held, found), **moves}
+    moves = {**noted, **turn.entries_after_batch(site, plan, held, found), **moves}
     header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")
     rows = int(held.row.checkpoint["rows"]) + found.net
@@ -288,7 +292,7 @@ def _staged(
 
 def _is_taken(site: LakeSite, strategy: IdRcs, turn: DueRanges, wanted: FetchPlan) -> bool:
     """Whether what is fetched of `wanted` is to become the segment of its ranges: it holds all rows that they have."""
-    if strategy.cut.paged:  # a layer on other ranges would not know of rows that only moved
+    if strategy.partitioning.paged:  # a layer on other ranges would not know of rows that only moved
         return True
     if wanted.in_leaves or wanted.traced or strategy.keeps != "rows" or not strategy.deletes:
         return False
@@ -331,8 +335,8 @@ def _counted(
     site: LakeSite, strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, stage: DataFrame
 ) -> dict[int, StoredRange]:
     """Counts and checksums of the rows that were read; the source's own, where all of its state is one."""
-    if _is_whole(snapshot) and not wanted.is_cut:
-        return {r.range_id: r for r in (*wanted.kept, *wanted.joined)}
+    if _is_whole(snapshot) and not wanted.is_split:
+        return {r.range_id: r for r in (*wanted.unsplit, *wanted.joined)}
     counted = with_counts(site.stream, wanted.asked, diff.sums(stage, strategy.summed))
     # of a range of which some leaves were read, the source said what all of it is
     return {r.range_id: one if one.only else r for one, r in zip(wanted.asked, counted, strict=True)}
@@ -357,7 +361,7 @@ def _compare_moved(
         try:
             header, found, grown = stage_changes(site, plan, settings, held, snapshot, changes, moved.about, turn.state)
             noted = _noted(site, strategy, snapshot, turn, wanted, held, found, by_key=False)
-            moves = {**turn.found(site, plan, held, found), **noted}
+            moves = {**turn.entries_after_batch(site, plan, held, found), **noted}
         finally:
             changes.unpersist()
             site.files.discard(*moved.old, moved.rows)

@@ -67,7 +67,7 @@ def _compared(site: LakeSite, plan: StreamPlan, held: LeasedStream) -> Differenc
             fetched = site.fetch(strategy, snapshot, asked, settings, held)
             stages.callback(site.files.discard, fetched)
             with site.reading() as conn:
-                old = site.replica.rows(conn, plan, strategy.kept, asked)
+                old = site.replica.rows(conn, plan, strategy.stored_columns, asked)
             differ = diff.differences(old, site.stage(strategy, fetched, settings), plan, by_value=False)
             return differ if strategy.deletes else differ.where("op <> 'd'")
 
@@ -96,13 +96,13 @@ def _before_the_mark(
     stages: ExitStack,
 ) -> DataFrame | None:
     """What an audit would repair."""
-    before = strategy.stamp.window(None, held.row.checkpoint["mark"]["at"])
+    before = strategy.watermarked.window(None, held.row.checkpoint["mark"]["at"])
     if not dirty or before is None:
         return None
     fetched = audit.fetch(site, strategy, snapshot, dirty, settings, held, before)
     stages.callback(site.files.discard, fetched)
     with site.reading() as conn:
-        old = site.replica.rows(conn, plan, strategy.kept, dirty)
+        old = site.replica.rows(conn, plan, strategy.stored_columns, dirty)
     return audit.differing(old, audit.stage_of(site, strategy, fetched, settings), plan)
 
 

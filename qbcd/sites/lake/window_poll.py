@@ -46,7 +46,7 @@ def first_mark(site: LakeSite, strategy: IdRcs) -> dict[str, Any]:
     """What the checkpoint of a baseline that begins now says of time-stamps; nothing without one."""
     if not isinstance(strategy, LakeTs):
         return {}
-    mark = look_ahead(site.source, strategy.stamp, None)
+    mark = look_ahead(site.source, strategy.watermarked, None)
     mark.pop("remark", None)
     hooks.reach("after_horizon")
     with site.reading() as conn:
@@ -58,9 +58,9 @@ def poll(
 ) -> Iterator[Detection]:
     """Reads the window, and sweeps where that is due; all rows are compared where their meaning is another one."""
     remade = source_changes.is_remade(held.row.checkpoint, plan)
-    elsewhere = _changed_server(site, settings, held) or (remade and strategy.stamp.kind == "counter")
+    elsewhere = _changed_server(site, settings, held) or (remade and strategy.watermarked.kind == "counter")
     afresh = elsewhere or remade or bool(change_of(held.row.checkpoint, plan))
-    ahead = ahead_of(site, held, strategy.stamp, None if elsewhere else held.row.checkpoint["mark"])
+    ahead = ahead_of(site, held, strategy.watermarked, None if elsewhere else held.row.checkpoint["mark"])
     hooks.reach("after_horizon")
     remark, anew = ahead.pop("remark", ""), ahead.pop(ANEW, False)
     since = None if anew else held.row.checkpoint["mark"]["at"]
@@ -103,8 +103,8 @@ def _window(
     with site.remembered(plan, held, settings) as snapshot:
         plan = plan.on(snapshot.table)
         site.check_key(snapshot.session, plan)
-        window = strategy.stamp.window(since, ahead["at"])
-        rows = bool(window and snapshot.session.rows(strategy.stamp.any_row(window)))
+        window = strategy.watermarked.window(since, ahead["at"])
+        rows = bool(window and snapshot.session.rows(strategy.watermarked.any_row(window)))
         fetched = _fetch(site, strategy, snapshot, known, window, settings, held) if window and rows else None
     hooks.reach("after_fetch")
     if fetched is None:
@@ -159,7 +159,7 @@ def _compare(
         return None, 0
     asked = [r for r in known if r.range_id in touched]
     with site.reading() as conn:
-        old = site.replica.rows(conn, plan, strategy.kept, asked)
+        old = site.replica.rows(conn, plan, strategy.stored_columns, asked)
     read = sum(n for n, _ in touched.values())
     changes = diff.window_differences(old, stage, plan, read).persist()
     try:

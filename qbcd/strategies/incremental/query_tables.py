@@ -114,7 +114,7 @@ def _skeleton(
             raise NotIncremental(f"reads view {table.label}, which {problem}")
         views[table.schema, table.name] = check_view(table, columns, views, dialect, plain, written)
     every = {((one.table.schema, one.table.name), c.name): c for one in known for c in one.table.columns}
-    alike = {name: connector.alike(column) for name, column in every.items()}
+    alike = {name: connector.equality_class(column) for name, column in every.items()}
     prepared = prepare_query(tree, dialect, columns, views)
     kinds = Kinds(prepared, lambda table, column: every[table, column])
     made = Skeleton(prepared, key, plain, lambda table, column: alike[table, column], connector.texts_alike, kinds)

@@ -43,7 +43,7 @@ class _Held(Mds):
 class VbdDelta(VbdCompare):
     """Statements of variant delta for one stream."""
 
-    way: PollMode = "delta"
+    poll_mode: PollMode = "delta"
     consistency: Consistency = "snapshot"
     steady = True
     needs = (

@@ -55,7 +55,7 @@ class LeafNote:
     at_once: bool = True
 
     @classmethod
-    def of(cls, checkpoint: Mapping[str, Any]) -> LeafNote:
+    def from_checkpoint(cls, checkpoint: Mapping[str, Any]) -> LeafNote:
         """That of a checkpoint; a blank one where it says nothing."""
         return cls(**checkpoint.get(NOTED, {}))
 
@@ -80,7 +80,9 @@ class Remembered:
 def may_be_asked(strategy: IdRcs, snapshot: Snapshot, turn: DueRanges) -> bool:
     """Whether leaves can be asked for: all is read of one state, all ranges are looked at, sums are those of rows."""
     whole = snapshot.name is not None and not snapshot.anew and turn.state is None
-    rows = bool(strategy.plan.key) and strategy.deletes and strategy.summed == "digest" and not strategy.cut.paged
+    rows = (
+        bool(strategy.plan.key) and strategy.deletes and strategy.summed == "digest" and not strategy.partitioning.paged
+    )
     return whole and rows and strategy.connector.has_leaves
 
 
@@ -91,13 +93,13 @@ def are_asked(strategy: IdRcs, snapshot: Snapshot, turn: DueRanges, held: Leased
 
 def asks_for_all(checkpoint: Mapping[str, Any]) -> bool:
     """Whether the next pass over all ranges adds them up, if it can."""
-    note = LeafNote.of(checkpoint)
+    note = LeafNote.from_checkpoint(checkpoint)
     return note.left > 0 and note.at_once
 
 
 def are_wanted(strategy: IdRcs, snapshot: Snapshot, turn: DueRanges, held: LeasedStream, differing: FetchPlan) -> bool:
     """Whether those of ranges that differ are asked for, where those of all were not."""
-    note = LeafNote.of(held.row.checkpoint)
+    note = LeafNote.from_checkpoint(held.row.checkpoint)
     known = note.left > 0 and not note.at_once and bool(note.part)
     return known and not _are_few(differing, differing.fetched) and may_be_asked(strategy, snapshot, turn)
 
@@ -151,7 +153,7 @@ def remember_after_changes(
 
     There is no use for them where the look was `spared` the rows of whole ranges without them.
     """
-    note = LeafNote.of(held.row.checkpoint)
+    note = LeafNote.from_checkpoint(held.row.checkpoint)
     if note.pause:
         return LeafNote(pause=note.pause - 1).moves()
     likely = _likely_share(wanted, events)
@@ -170,14 +172,16 @@ def remember_after_no_change(files: Files, held: LeasedStream, wanted: FetchPlan
     """The checkpoint after a look that found nothing; what it remembers is written, unless it is remembered already."""
     if not is_noted(held, wanted):
         return dict(held.row.checkpoint)
-    note = LeafNote.of(held.row.checkpoint)
+    note = LeafNote.from_checkpoint(held.row.checkpoint)
     part = note.part or _write(files, held, wanted.leaves)
     return {**held.row.checkpoint, **replace(note, part=part, at_once=False).moves()}
 
 
 def is_noted(held: LeasedStream, wanted: FetchPlan) -> bool:
     """Whether a poll that finds nothing has anything to note of leaves."""
-    return asks_for_all(held.row.checkpoint) and bool(LeafNote.of(held.row.checkpoint).part or wanted.leaves)
+    return asks_for_all(held.row.checkpoint) and bool(
+        LeafNote.from_checkpoint(held.row.checkpoint).part or wanted.leaves
+    )
 
 
 def _likely_share(wanted: FetchPlan, events: int) -> float:
@@ -185,7 +189,7 @@ def _likely_share(wanted: FetchPlan, events: int) -> float:
 
     It is reckoned as if keys ended with any byte.
     """
-    dirty = [*wanted.kept, *wanted.parents]
+    dirty = [*wanted.unsplit, *wanted.parents]
     rows = sum(r.rows for r in dirty)
     in_leaf = rows / len(dirty) / leaves.NUMBER
     if (
@@ -206,7 +210,7 @@ def _are_few(wanted: FetchPlan, rows: int) -> bool:
 def _write(files: Files, held: LeasedStream, known: Mapping[int, Remembered]) -> str:
     """Remembers what leaves add up to; no commit names it yet."""
     lines = [f"{range_id} {one.rows} {one.checksum} {one.text}" for range_id, one in known.items()]
-    return files.keep(NOTED, sealed("\n".join(lines).encode()), held)
+    return files.write_blob(NOTED, sealed("\n".join(lines).encode()), held)
 
 
 def sealed(content: bytes) -> bytes:
@@ -216,8 +220,8 @@ def sealed(content: bytes) -> bytes:
 
 def read(files: Files, checkpoint: Mapping[str, Any]) -> dict[int, Remembered]:
     """What is remembered, by range: nothing of a file that is not there or not as it was, since nothing hangs on it."""
-    part = LeafNote.of(checkpoint).part
-    remember_after_changes = files.kept(part) if part else b""
+    part = LeafNote.from_checkpoint(checkpoint).part
+    remember_after_changes = files.read_blob(part) if part else b""
     content = remember_after_changes.partition(b"\n")[2]
     if remember_after_changes != sealed(content):
         return {}

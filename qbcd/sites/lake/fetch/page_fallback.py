@@ -32,7 +32,7 @@ FEW = 0.05  # of the rows that were read, up to which changes are few
 
 def note_unselective_poll(strategy: IdRcs, wanted: FetchPlan, held: LeasedStream, events: int) -> dict[str, Any]:
     """What the checkpoint says of a look that found `events`."""
-    if not strategy.cut.paged:
+    if not strategy.partitioning.paged:
         return {}
     useless = wanted.fetched >= leaf_checksums.LEAST_ROWS and wanted.fetched > MOST_READ * wanted.scanned
     useless = useless and events <= FEW * wanted.fetched  # none at all: rows moved, and nothing that is captured did
@@ -50,7 +50,7 @@ def switch_to_hash(
     wanted: FetchPlan,
 ) -> tuple[StreamPlan, FetchPlan] | None:
     """The plan by buckets, and a look at all rows under their ranges; None where ranges of pages stay."""
-    if not strategy.cut.paged or snapshot.anew:
+    if not strategy.partitioning.paged or snapshot.anew:
         return None
     of_no_use = int(held.row.checkpoint.get(SPREAD, 0)) >= PATIENCE and not plan.option(FIXED)
     is_most = wanted.fetched > MOST_READ * wanted.scanned

@@ -50,7 +50,7 @@ class RecentNote:
     pause: int = 0
 
     @classmethod
-    def of(cls, checkpoint: Mapping[str, Any]) -> RecentNote:
+    def from_checkpoint(cls, checkpoint: Mapping[str, Any]) -> RecentNote:
         """That of a checkpoint; a blank one where it says nothing."""
         return cls(**checkpoint.get(NOTED, {}))
 
@@ -70,7 +70,7 @@ def traced(
     wanted: FetchPlan,
 ) -> FetchPlan:
     """The same look, which may be made at fewer rows, looked up by keys that the source names; else as it is."""
-    note = RecentNote.of(held.row.checkpoint)
+    note = RecentNote.from_checkpoint(held.row.checkpoint)
     if not _is_open(strategy, snapshot, turn, wanted, note):
         return wanted
     wanted, most = replace(wanted, tried=True), int(min(MOST_SHARE * wanted.fetched, MOST_KEYS))
@@ -80,7 +80,7 @@ def traced(
         strategy,
         snapshot,
         wanted.asked,
-        lambda some, part: strategy.recent(some, part, since=note.since, most=most + 1),
+        lambda some, part: strategy.recent_keys(some, part, since=note.since, most=most + 1),
         settings.connections,
         most,
     )
@@ -118,8 +118,10 @@ def _only(wanted: FetchPlan, found: Mapping[int, Sequence[NamedKey]]) -> dict[in
 
 def statement(strategy: IdRcs, checkpoint: Mapping[str, Any], asked: Sequence[KeyRange]) -> Statement | None:
     """What the next poll may ask of `asked` ranges; None where there is no mark."""
-    since = RecentNote.of(checkpoint).since
-    return None if not since or strategy.cut.paged else strategy.recent(asked, since=since, most=MOST_KEYS)
+    since = RecentNote.from_checkpoint(checkpoint).since
+    return (
+        None if not since or strategy.partitioning.paged else strategy.recent_keys(asked, since=since, most=MOST_KEYS)
+    )
 
 
 def _is_open(strategy: IdRcs, snapshot: Snapshot, turn: DueRanges, wanted: FetchPlan, note: RecentNote) -> bool:
@@ -131,7 +133,7 @@ def _is_open(strategy: IdRcs, snapshot: Snapshot, turn: DueRanges, wanted: Fetch
 
 def after(snapshot: Snapshot, held: LeasedStream, wanted: FetchPlan, events: int, *, by_key: bool) -> dict[str, Any]:
     """What goes into the checkpoint after a look that found `events`, by rows that were looked up or otherwise."""
-    note, rows = RecentNote.of(held.row.checkpoint), sum(r.rows for r in wanted.kept)
+    note, rows = RecentNote.from_checkpoint(held.row.checkpoint), sum(r.rows for r in wanted.unsplit)
     if rows >= LEAST_ROWS:
         note = replace(note, share=round(min(1.0, events / rows), 4))
     in_vain = wanted.tried and not by_key

@@ -84,11 +84,11 @@ def compared(
         settings.connections,
     )
     came, known = RowChecksum(), RowChecksum()
-    new = came.of(frame.selectExpr(*casts(row_fields(travels_of(plan), typed=settings.typed))))
+    new = came.observe(frame.selectExpr(*casts(row_fields(travels_of(plan), typed=settings.typed))))
     rows = new.repartition(1).hint("shuffle_hash")  # readers work at the same time, and hand all to one task
     with site.reading() as conn:
-        old = site.replica.rows(conn, plan, strategy.kept, wanted.old)
-    old = known.of(old) if wanted.is_traced else old
+        old = site.replica.rows(conn, plan, strategy.stored_columns, wanted.old)
+    old = known.observe(old) if wanted.is_traced else old
 
     def check() -> None:
         if wanted.is_traced:

@@ -67,8 +67,8 @@ def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan) -> bool:
     """Whether two rounds can be made, and would ship much less than whole ranges if nothing had changed."""
     shared = snapshot.name is not None and not snapshot.anew and bool(strategy.plan.key)
     shared = shared and strategy.plan.on(snapshot.table).key_is_proven  # marks of rows with one key are not counted
-    shared = shared and not strategy.cut.paged  # what moved there unchanged becomes the replica's, too
-    plain = shared and strategy.deletes and strategy.summed == "digest" and not wanted.is_cut
+    shared = shared and not strategy.partitioning.paged  # what moved there unchanged becomes the replica's, too
+    plain = shared and strategy.deletes and strategy.summed == "digest" and not wanted.is_split
     plain = plain and all(r.rows <= LARGEST_RANGE for r in wanted.asked)
     return plain and bytes_saved(strategy.plan, wanted.fetched, 0) >= SAVED_BYTES
 
@@ -120,7 +120,7 @@ def fetch(
         if len(asked) <= MOST_KEYS:
             rows = _rows(site, strategy, snapshot, asked, settings, held)
             size = mark_bytes(strategy.plan) * wanted.fetched + rows.size
-            moved = ChangedRows(old, rows, 2 * len(asked) + wanted.lost, size)
+            moved = ChangedRows(old, rows, 2 * len(asked) + wanted.rows_lost, size)
         return moved
     finally:
         site.files.discard(*old, unless=moved is not None)
@@ -131,7 +131,7 @@ def _texts(strategy: IdRcs) -> list[tuple[str, str]]:
 
 
 def _moved_fields(strategy: IdRcs) -> list[tuple[str, str]]:
-    return [*row_fields([c.travel for c in strategy.kept]), *_texts(strategy)]
+    return [*row_fields([c.travel for c in strategy.stored_columns]), *_texts(strategy)]
 
 
 def _differing(
@@ -154,7 +154,7 @@ def _differing(
                 for some in at_once:
                     totals.append(RowChecksum())
                     old = _replica_rows(site, strategy, [before[r.range_id] for r in some])
-                    load_pairs.append(diff.moved_marks(old, totals[-1].of(marks(some)).coalesce(1)))
+                    load_pairs.append(diff.moved_marks(old, totals[-1].observe(marks(some)).coalesce(1)))
                 found = reduce(lambda one, other: one.unionByName(other), load_pairs)
                 parts.append(site.files.write(found, _moved_fields(strategy), PASSING, held, source=site.source))
             check_torn(site.stream, wanted, *total(totals))
@@ -170,7 +170,7 @@ def _batches(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
 
 def _replica_rows(site: LakeSite, strategy: IdRcs, some: Sequence[StoredRange]) -> DataFrame:
     with site.reading() as conn:
-        return site.replica.rows(conn, strategy.plan, strategy.kept, some, alone=True)
+        return site.replica.rows(conn, strategy.plan, strategy.stored_columns, some, alone=True)
 
 
 @contextmanager
@@ -185,9 +185,9 @@ def _marks(
     spark = site.spark.get()
 
     def read(some: Sequence[StoredRange], connections: int) -> DataFrame:
-        return range_frame(site.source, spark, strategy, snapshot, some, strategy.marks, connections)
+        return range_frame(site.source, spark, strategy, snapshot, some, strategy.row_fingerprints, connections)
 
-    if not strategy.cut.hashed:
+    if not strategy.partitioning.hashed:
         yield lambda some: read(some, 1)
         return
     fields = [*MARK_FIELDS, *_texts(strategy)]
@@ -226,7 +226,7 @@ def _rows(
     at_once = min(settings.connections, len(asked))
     read = frame(site.source, spark, site.stream, snapshot, statements, at_once=at_once)
     totals = RowChecksum()
-    part = site.files.write(totals.of(read), fields, PASSING, held, source=site.source)
+    part = site.files.write(totals.observe(read), fields, PASSING, held, source=site.source)
     came, _ = totals.read()
     if came != len(keys):
         site.files.discard(part)

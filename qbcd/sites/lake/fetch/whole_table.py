@@ -28,7 +28,7 @@ def is_likely(site: Site, strategy: IdRcs) -> bool:
     Of a stream every poll of which compares all ranges: polls between two sweeps say nothing of the next one. And where
     connections can share one scan, and nothing wants ranges to be asked for some at a time.
     """
-    if strategy.summed != "digest" or not strategy.cut.is_parted:
+    if strategy.summed != "digest" or not strategy.partitioning.is_parted:
         return False
     if any(strategy.plan.option(name) for name in ("per_poll", "target")):
         return False

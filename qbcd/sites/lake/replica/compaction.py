@@ -50,7 +50,7 @@ def collect(site: LakeSite, plan: StreamPlan, held: LeasedStream, settings: Sett
         store.expire_pins(conn, stream)
         pins = store.pins(conn, stream)
         named = {s.segment_id for s in store.segments(conn, stream)}
-        named |= {leaf_checksums.LeafNote.of(held.row.checkpoint).part}
+        named |= {leaf_checksums.LeafNote.from_checkpoint(held.row.checkpoint).part}
         named |= {FileSet.of_location(h.location).part_id for h in store.batches(conn, stream)}
     if not pins:
         site.files.sweep(named, held)
@@ -91,7 +91,7 @@ def compact(site: LakeSite, plan: StreamPlan, held: LeasedStream, settings: Sett
         pending = store.batches(conn, stream, folded) if folded else []
         rows, grown = int(row.checkpoint["rows"]), sum(h.size for h in pending)
         large = grown > max(1000, COMPACT_FRACTION * rows) or len(pending) >= COMPACT_BATCHES
-        unread = site.strategy(plan).cut.paged and _rows(segments) > WITH_UNREAD * max(1, rows)
+        unread = site.strategy(plan).partitioning.paged and _rows(segments) > WITH_UNREAD * max(1, rows)
         if not large and not unread and len(segments) <= COMPACT_SEGMENTS:
             return False
         known = store.ranges(conn, stream)
@@ -99,7 +99,7 @@ def compact(site: LakeSite, plan: StreamPlan, held: LeasedStream, settings: Sett
     anew = known if many else _written_anew(site, plan, pending, known, segments)
     chosen = {r.range_id for r in anew}
     small = partition.ANY if many else partition.SMALL
-    groups = _groups(site.strategy(plan).cut, known, chosen, settings.range_size(rows), small)
+    groups = _groups(site.strategy(plan).partitioning, known, chosen, settings.range_size(rows), small)
     after = merge_ranges(groups, row.next_range_id)
     ids = {r.range_id: one.range_id for one, group in zip(after, groups, strict=True) for r in group if r != one}
     with site.spark.for_rows(sum(r.rows for r in anew) + grown):
@@ -163,7 +163,7 @@ def _write(
     site: LakeSite, plan: StreamPlan, held: LeasedStream, anew: Sequence[StoredRange], ids: Mapping[int, int]
 ) -> FileSet:
     """The rows of ranges, as they are after all batches, under other `ids` where they have them."""
-    kept = site.strategy(plan).kept
+    kept = site.strategy(plan).stored_columns
     with site.reading() as conn:
         rows = site.replica.rows(conn, plan, kept, anew)
     return site.files.write(layers.moved_to(rows, ids), row_fields([c.travel for c in kept]), "segment", held)

@@ -201,7 +201,7 @@ class Files:
                     f"it, or qbcd reset {self.stream} --discard",
                 )
 
-    def keep(self, kind: str, content: bytes, held: LeasedStream) -> str:
+    def write_blob(self, kind: str, content: bytes, held: LeasedStream) -> str:
         """Writes bytes that are no rows into a folder of their own, durably, and returns its name."""
         self.create()
         folder = self.root / f"{kind}-{held.row.fencing_token}-{uuid.uuid4().hex}"
@@ -214,7 +214,7 @@ class Files:
         _fsync(self.root)
         return folder.name
 
-    def kept(self, name: str) -> bytes:
+    def read_blob(self, name: str) -> bytes:
         """What `keep` wrote; nothing where that cannot be read any more."""
         try:
             return (self.root / name / name.partition("-")[0]).read_bytes()
