@@ -14,10 +14,27 @@ from qbcd.config import GuardsConfig, JdbcConfig, ProjectConfig, SourceConfig, S
 from qbcd.config.fields import Section
 from qbcd.config.options import BUILT_SINKS, BUILT_STRATEGIES, PLANNED_STRATEGIES
 from qbcd.connectors import PostgreSQL
+from qbcd.hooks import POINTS
+from qbcd.state.database import META
+from qbcd.state.project_tables import METADATA
+from qbcd.state.tables import SiteTables
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [*ROOT.glob("docs/**/*.md"), ROOT / "examples/README.md", *ROOT.glob("*.md")]
+PAGES = [*ROOT.glob("docs/**/*.md"), ROOT / "examples/README.md", ROOT / "benchmarks/README.md", *ROOT.glob("*.md")]
+DESIGN = [*ROOT.glob("docs/design/*.md"), ROOT / "docs/paper.md"]
+FOLDERS = ("qbcd", "tests", "benchmarks", "examples", "docker")
+KINDS = {".py", ".md", ".j2", ".sql", ".yaml", ".toml"}
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+# A citation in code or text: a path from the root, perhaps with anchors: `<page>.md#rule-1, #rule-2 to #rule-4`.
+ANCHORS = r"(?:#[\w-]+(?:(?:,|;| and| to| or) #[\w-]+)*)?"
+CITED = re.compile(rf"(?<![\w./-])((?:docs|benchmarks|examples)/[\w./-]+\.md)({ANCHORS})")
+# What citations looked like when these pages were outside the repository: without a path, or without a page.
+BARE = re.compile(r"(?<![\w./-])(?<!\]\()(?:protocol|architecture|interface|algorithms|pitfalls|glossary)\.md")
+OLD = re.compile(
+    r"\b(?:protocol|architecture) (?:rule )?\d|\b(?:errors?|references?) C\d|\(C\d+\b|\b[Pp]itfalls? [A-Z]\d"
+)
+RULE = re.compile(r"\b[Rr]ules? (\d+(?:(?:,| and| to) \d+)*)")
+PROTOCOL = "docs/design/protocol.md"
 
 
 def text_of(page: str) -> str:
@@ -43,6 +60,57 @@ def test_links_lead_somewhere(page: Path) -> None:
         there = (page.parent / path).resolve() if path else page
         assert there.exists(), target
         assert not anchor or anchor in anchors(there), target
+
+
+def citing() -> list[tuple[Path, str]]:
+    """Every file that may cite a page, and its text without the line breaks of docstrings and comments."""
+    found = {*PAGES, *(path for folder in FOLDERS for path in ROOT.glob(f"{folder}/**/*") if path.suffix in KINDS)}
+    return [(path, re.sub(r"\s*\n\s*(?:#\s+)?", " ", path.read_text(encoding="utf-8"))) for path in sorted(found)]
+
+
+def test_cited_pages_exist_with_their_anchors() -> None:
+    missing, known = [], {page: anchors(ROOT / page) for page in (str(p.relative_to(ROOT)) for p in PAGES)}
+    for path, text in citing():
+        for page, cited in CITED.findall(text):
+            lacking = {anchor for anchor in re.findall(r"#([\w-]+)", cited) if anchor not in known.get(page, ())}
+            if lacking or page not in known:
+                missing.append(f"{path.relative_to(ROOT)}: {page} {', '.join(sorted(lacking))}")
+    assert not missing
+
+
+def test_no_page_is_cited_without_its_path() -> None:
+    found = [f"{path.relative_to(ROOT)}: {m.group()}" for path, text in citing() for m in BARE.finditer(text)]
+    found += [f"{path.relative_to(ROOT)}: {m.group()}" for path, text in citing() for m in OLD.finditer(text)]
+    assert not found
+
+
+def test_rules_cited_by_number_exist() -> None:
+    wrong, known = [], anchors(ROOT / PROTOCOL)
+    for path, text in citing():
+        if path.suffix != ".py":
+            continue
+        numbers = {number for m in RULE.finditer(text) for number in re.findall(r"\d+", m.group(1))}
+        if numbers and (PROTOCOL not in text or not {f"rule-{number}" for number in numbers} <= known):
+            wrong.append(f"{path.relative_to(ROOT)}: {', '.join(sorted(numbers))}")
+    assert not wrong
+
+
+def test_the_protocol_has_25_rules() -> None:
+    assert {f"rule-{number}" for number in range(1, 26)} <= anchors(ROOT / PROTOCOL)
+    assert {f"c{number}" for number in range(1, 33)} <= anchors(ROOT / "docs/paper.md")
+
+
+@pytest.mark.parametrize("page", DESIGN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_design_pages_link_to_nothing_outside(page: Path) -> None:
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        assert "://" not in target
+        assert (page.parent / target.partition("#")[0]).resolve().is_relative_to(ROOT), target
+
+
+def test_the_glossary_lists_what_is_persisted() -> None:
+    page = text_of("docs/design/glossary.md").partition("## Persisted words")[2]
+    tables = {table.name for metadata in (SiteTables("qbcd").metadata, METADATA) for table in metadata.tables.values()}
+    assert all(f"`{name}`" in page for name in {*POINTS, *tables, META.name})
 
 
 def test_every_page_is_listed() -> None:
