@@ -52,7 +52,7 @@ class Batch:
 
     @cached_property
     def events(self) -> DataFrame:
-        """The events as a Spark DataFrame (interface.md, Event).
+        """The events as a Spark DataFrame (docs/design/interface.md#event).
 
         Raises:
             UnsupportedType: The batch is from before this consumer, and holds a value that no such DataFrame can.

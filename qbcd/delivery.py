@@ -1,4 +1,6 @@
-"""Deliveries: which batches a sink lacks, and how each gets there once; sinks that come and go (protocol.md 20 to 22).
+"""Deliveries: which batches a sink lacks, and how each gets there once; sinks that come and go.
+
+See docs/design/protocol.md#rule-20 to #rule-22.
 
 A sink that is down delays its own deliveries and nothing else.
 """
@@ -21,7 +23,10 @@ log = logging.getLogger("qbcd")
 
 
 def enroll(stream: Stream, row: StreamRow) -> None:
-    """Lets new sinks begin with the next batch; under the lease, before anything is staged (protocol.md 22)."""
+    """Lets new sinks begin with the next batch; under the lease, before anything is staged.
+
+    See docs/design/protocol.md#rule-22.
+    """
     known = stream.project.acknowledged(stream.name)
     for name in stream.settings.sinks:
         if name not in known:

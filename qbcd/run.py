@@ -162,7 +162,7 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
 
 
 def refuse_change(stream: Stream, session: Session, plan: StreamPlan, change: Change) -> None:
-    """Refuses a change of what is captured that no poll can take up (protocol.md 16).
+    """Refuses a change of what is captured that no poll can take up (docs/design/protocol.md#rule-16).
 
     Raises:
         SchemaChanged: The replica keeps too little to go on from.

@@ -192,7 +192,10 @@ def _last_lines(stream: Stream, header: BatchHeader, n: int) -> list[str] | None
 
 @contextmanager
 def _pinned(stream: Stream) -> Iterator[None]:
-    """Keeps the collector from files that are being read (protocol.md 23); a table's reader sees one state."""
+    """Keeps the collector from files that are being read; a table's reader sees one state.
+
+    See docs/design/protocol.md#rule-23.
+    """
     site = stream.site
     if site.kind != "spark":
         yield

@@ -1,7 +1,8 @@
 """Watermarks: how far a column that grows over the whole table was read, and how far it may be read now.
 
 A watermark is text of the source: an instant in UTC, the value of a counter, or a version that the server gives its
-rows. Python only shifts instants of the source's own clock; it reads no clock (protocol.md 6 and 7).
+rows. Python only shifts instants of the source's own clock; it reads no clock (docs/design/protocol.md#rule-6 and
+#rule-7).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a configuration captures otherwise than a stream did so far, and what of the old meaning can still be had.
 
-A changed set of columns or another restriction is a poll, not a new baseline (protocol.md 16).
+A changed set of columns or another restriction is a poll, not a new baseline (docs/design/protocol.md#rule-16).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Holds today's source against what a stream remembers: captured columns, server, encoder (protocol.md 9 and 16)."""
+"""Holds today's source against what a stream remembers: captured columns, server, encoder.
+
+See docs/design/protocol.md#rule-9 and #rule-16.
+"""
 
 from __future__ import annotations
 
@@ -193,7 +196,7 @@ def check_server(
     Raises:
         SourceChanged: Another server or database, an older state of it, or a clock that was seen to be set back; not
             with `accept`. What it means by equality may change, and so may the encoder: values are compared then, and
-            nobody has to be asked (protocol.md 16).
+            nobody has to be asked (docs/design/protocol.md#rule-16).
     """
     now, then = source.connector.server_identity(session.connection), checkpoint["server"]
     encoder = source.connector.encoder_version

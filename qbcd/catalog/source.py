@@ -148,7 +148,8 @@ class Source:
             steady: It sees one state of the source in all its statements, that of the first that reads.
 
         Raises:
-            QbcdError: As `read`; an error of the commit itself means that its outcome is unknown (protocol.md 4).
+            QbcdError: As `read`; an error of the commit itself means that its outcome is unknown
+                (docs/design/protocol.md#rule-4).
         """
         with self._session(stream, read_only=False, snapshot=None, steady=steady) as session:
             yield session

@@ -37,7 +37,8 @@ class Connector(OptionalPrimitives, ABC):
     driver: JdbcDriver
     other_drivers: tuple[JdbcDriver, ...] = ()  # that serve where the user brings their jar
     sqlalchemy_driver: str  # "postgresql+psycopg2"
-    encoder_version: int  # of row_digest and key_identity; a change is a change of meaning (protocol.md 16)
+    # of row_digest and key_identity; a change is a change of meaning (docs/design/protocol.md#rule-16)
+    encoder_version: int
     identifier_limit: int
     column_limit: int  # columns of one table
     session_reset_sql = (
@@ -183,7 +184,10 @@ class Connector(OptionalPrimitives, ABC):
 
     @abstractmethod
     def row_digest(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
-        """Signed 64-bit digest of a row over `columns`; never NULL, sound under SUM (architecture.md, rule 4)."""
+        """Signed 64-bit digest of a row over `columns`; never NULL, sound under SUM.
+
+        See docs/design/architecture.md#reading-4.
+        """
 
     @abstractmethod
     def key_identity(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:

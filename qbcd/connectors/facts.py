@@ -76,7 +76,9 @@ class Privileges:
 
 @dataclass(frozen=True)
 class HighWater:
-    """How far time-stamps that the source itself wrote are complete (protocol.md 6), read before the rows.
+    """How far time-stamps that the source itself wrote are complete, read before the rows.
+
+    See docs/design/protocol.md#rule-6.
 
     Both times are texts ``YYYY-MM-DD HH:MM:SS.ffffff`` in UTC.
 
@@ -95,7 +97,9 @@ class HighWater:
 
 @dataclass(frozen=True)
 class Counter:
-    """What the catalog says of a column whose numbers are to grow over the whole table (protocol.md 7).
+    """What the catalog says of a column whose numbers are to grow over the whole table.
+
+    See docs/design/protocol.md#rule-7.
 
     Attributes:
         vouched: The server itself gives its numbers, each larger than all before it.

@@ -29,7 +29,7 @@ TravelKind = Literal[
 
 @dataclass(frozen=True)
 class Travel:
-    """How a column's values travel from the source to a sink (interface.md, Types).
+    """How a column's values travel from the source to a sink (docs/design/interface.md#types).
 
     On the wire (JDBC and stage) booleans, integers, floats and binary are themselves, `uint64` (unsigned 64-bit) is a
     decimal(20,0); `decimal`, `text`, dates and times are text; an `array` is a JSON fragment: a JSON array for

@@ -29,7 +29,7 @@ class Pass:
 
     Attributes:
         began: Seconds of the store's clock; a range visited since belongs to the past of this round.
-        rows: Rows of the replica when it began, against which deletes are held (protocol.md 17).
+        rows: Rows of the replica when it began, against which deletes are held (docs/design/protocol.md#rule-17).
         deletes: Deletes found in it so far.
         accepted: Deletes that the user let pass in it.
         heat: By range id, of those that are not quiet.

@@ -1,8 +1,9 @@
 """What a sink is: a place that takes sealed batches, each exactly once.
 
 Rows come to a sink from the stage, through Spark; a sink decides whether it takes them as JSON lines or typed. What
-"exactly once" asks for is protocol.md, rule 20: an incomplete attempt is removed and written anew, a complete one with
-equal fingerprint is left as it is, another fingerprint is an error, and no step takes a complete attempt away.
+"exactly once" asks for is docs/design/protocol.md#rule-20: an incomplete attempt is removed and written anew, a
+complete one with equal fingerprint is left as it is, another fingerprint is an error, and no step takes a complete
+attempt away.
 """
 
 from __future__ import annotations

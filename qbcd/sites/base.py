@@ -1,7 +1,7 @@
 """What a site is: the place that keeps a stream's replica, batches and checkpoint, and moves them in one step.
 
 `DatabaseSite` keeps them in the source, `SparkSite` in the state database and Parquet files. Both hold the truth of a
-stream in one row that changes only by compare-and-set (protocol.md A).
+stream in one row that changes only by compare-and-set (docs/design/protocol.md#section-a).
 """
 
 from __future__ import annotations

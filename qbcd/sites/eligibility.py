@@ -100,7 +100,10 @@ def refuse_mark(source: Source, session: Session, strategy: Watermarked, place: 
 
 
 def _refuse_counter(source: Source, session: Session, strategy: Watermarked, place: Place) -> None:
-    """Refuses numbers that come out of order, and those that look like a version of each row (protocol.md 7, 8)."""
+    """Refuses numbers that come out of order, and those that look like a version of each row.
+
+    See docs/design/protocol.md#rule-7, #rule-8.
+    """
     plan, column = strategy.plan, strategy.marks[0]
     told = source.connector.counter_problem(session.connection, plan.table, column)
     if told.refused:

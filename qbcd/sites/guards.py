@@ -24,7 +24,9 @@ ACCEPTED_DELETES = "the deletes were accepted"
 
 @dataclass(frozen=True)
 class Deletes:
-    """Deletes that two steps of one comparison count together; in between they are in the checkpoint (protocol.md 17).
+    """Deletes that two steps of one comparison count together; in between they are in the checkpoint.
+
+    See docs/design/protocol.md#rule-17.
 
     Attributes:
         deletes: Found so far.
@@ -63,7 +65,7 @@ def check_guards(
     after: int,
     left: Callable[[], int] | None = None,
 ) -> None:
-    """Stops a poll that would deliver more deletes than the guards allow (protocol.md 17).
+    """Stops a poll that would deliver more deletes than the guards allow (docs/design/protocol.md#rule-17).
 
     Args:
         deletes: Deletes found, or known from range counts to come.

@@ -1,6 +1,7 @@
 """Whether what polls rest on is another one than remembered: the server, what it means by equality, the table.
 
-Then what a time-stamp says of the rows, or a digest, is no answer: all of them are compared (protocol.md 16).
+Then what a time-stamp says of the rows, or a digest, is no answer: all of them are compared
+(docs/design/protocol.md#rule-16).
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ def server_changed(site: DatabaseSite, strategy: InSource, settings: Settings, h
     """Whether the server is another one, or what it means by equality: then every value has to be compared.
 
     Raises:
-        SourceChanged: It is another one, unasked; or no values are kept to compare with (protocol.md 16).
+        SourceChanged: It is another one, unasked; or no values are kept to compare with
+            (docs/design/protocol.md#rule-16).
     """
     with site.source.read(site.stream) as session:
         _, changed = check_server(site.source, session, site.stream, held.row.checkpoint, accept=settings.accept_source)

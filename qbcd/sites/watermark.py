@@ -1,6 +1,6 @@
 """How far a source's time-stamps may be read now: looked at in a transaction of its own, before the rows.
 
-What bounds it are the source's clock and its open transactions (protocol.md 6 to 8).
+What bounds it are the source's clock and its open transactions (docs/design/protocol.md#rule-6 to #rule-8).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def look_ahead(source: Source, strategy: Watermarked, mark: Mark | None) -> dict
     Returns:
         ``remark``, what the user should know; ``anew``, that no row counts as read. For the checkpoint: ``at``, how
         far rows are read; of a counter also ``next`` and ``seen``, the value that is read up to as soon as every
-        transaction that was open at that time has ended (protocol.md 7).
+        transaction that was open at that time has ended (docs/design/protocol.md#rule-7).
 
     Raises:
         UnsafeWatermark: The source does not show how far its time-stamps are complete, and no `lag` is set.
@@ -143,7 +143,7 @@ def _behind(look: HighWater, reached: str, plan: StreamPlan) -> str:
 
 
 def _refuse_late(plan: StreamPlan, clock: str, known: str | None) -> None:
-    """Refuses a poll so late that the application may have removed flagged rows unseen (pitfalls A7)."""
+    """Refuses a poll so late that the application may have removed flagged rows unseen (docs/design/pitfalls.md#a7)."""
     retention: timedelta | None = plan.option("retention")
     if retention is None or known is None or clock <= watermark.shifted(known, retention):
         return
@@ -212,7 +212,9 @@ def _spans(plan: StreamPlan) -> tuple[timedelta, timedelta | None]:
 
 
 def refuse_blind(source: Source, session: Session, plan: StreamPlan, blind: str) -> None:
-    """Refuses a source whose open transactions cannot all be seen, unless the user bounds them by `lag` (rule 8).
+    """Refuses a source whose open transactions cannot all be seen, unless the user bounds them by `lag`.
+
+    See docs/design/protocol.md#rule-8.
 
     Raises:
         UnsafeWatermark: It cannot.

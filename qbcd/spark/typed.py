@@ -1,4 +1,4 @@
-"""Wire values as typed Spark values (interface.md, Types, last column).
+"""Wire values as typed Spark values (docs/design/interface.md#types, last column).
 
 A value that its type cannot hold raises an error inside the job, whatever the session's ANSI setting: it never
 becomes NULL. Detection has refused such values before, so this is the second lock on that door.

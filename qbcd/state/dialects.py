@@ -59,7 +59,8 @@ class StoreFacts:
         write_isolation: Isolation level in which each statement sees what was committed before it, None where no other
             session can commit meanwhile.
         begin_sql: Statement with which every transaction on a state database begins, or empty.
-        undurable_sql: SQL of what of the server's settings lets a commit be lost (protocol.md 5), or of an empty text.
+        undurable_sql: SQL of what of the server's settings lets a commit be lost (docs/design/protocol.md#rule-5), or
+            of an empty text.
         lists_any_schema: Asked for the tables of a schema that is not there, the database says that there are none.
         needs_database: A URL must name the database, since a session can begin without one.
         connect_args: Arguments of the driver's connect(): durability, time-outs.

@@ -1,7 +1,7 @@
 """The lease of a stream: one owner at a time, timed by the store's clock, fenced by a token that only grows.
 
-A lease alone stops nobody who was paused (protocol.md 1, 2): every step therefore commits with the token, and taking a
-lease raises it. What the lease saves is work done twice.
+A lease alone stops nobody who was paused (docs/design/protocol.md#rule-1, #rule-2): every step therefore commits with
+the token, and taking a lease raises it. What the lease saves is work done twice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The manifest of a replica: ranges, base segments and the pins of its readers (protocol.md 11, 15, 23)."""
+"""The manifest of a replica: ranges, base segments and the pins of its readers.
+
+See docs/design/protocol.md#rule-11, #rule-15, #rule-23.
+"""
 
 from __future__ import annotations
 

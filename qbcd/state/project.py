@@ -1,7 +1,7 @@
 """What a project remembers outside its sites: acknowledgements, failed deliveries, refusals, the history of its runs.
 
 Everything but the acknowledgements could be rebuilt; they only move forward and show when a site has gone back
-(protocol.md 1, 21).
+(docs/design/protocol.md#rule-1, #rule-21).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stream rows: made once, locked first, changed only by compare-and-set (protocol.md 1 to 4)."""
+"""Stream rows: made once, locked first, changed only by compare-and-set (docs/design/protocol.md#rule-1 to #rule-4)."""
 
 from __future__ import annotations
 

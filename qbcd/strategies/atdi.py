@@ -21,7 +21,10 @@ class Atdi(Tdi):
     name = "atdi"
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """I*delta + delta*W + K = .014 N by the covering index (paper, figures 5 and 6; error C13), else as TDI."""
+        """I*delta + delta*W + K = .014 N by the covering index (paper, figures 5 and 6), else as TDI.
+
+        See docs/paper.md#c13.
+        """
         if not self.has_index(indexes):
             return super().estimate(indexes)
         table = self.plan.table

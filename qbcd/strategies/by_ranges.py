@@ -25,7 +25,7 @@ class ByRanges(InSource):
     def bounds(self, within: KeyRange | None = None) -> Statement:
         """The first key of every range but the first, by pages touched in key order or by rows, picked by the source.
 
-        A range never splits equal keys, since a bound is a key (errors C16 to C18).
+        A range never splits equal keys, since a bound is a key (docs/paper.md#c16 to #c18).
         """
         pages, rows = self.plan.option("pages_per_range"), self.plan.option("rows_per_range")
         if pages and not rows and self.plan.table.kind in self.paged:

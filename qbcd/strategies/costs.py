@@ -1,8 +1,8 @@
 """The papers' cost formulas: pages that a poll touches, from sizes in pages (Carnes & Hanson 3.1 to 3.4, table 3).
 
-Symbols are the paper's, under names of their own where it uses one letter twice (error C12): N pages of the table, S of
-the table with time-stamp and flag, M and W of the copy, I of an index, `delta` the share of rows that changed, `height`
-that of an index (the paper's second K). Results are fractions; a caller rounds.
+Symbols are the paper's, under names of their own where it uses one letter twice (docs/paper.md#c12): N pages of the
+table, S of the table with time-stamp and flag, M and W of the copy, I of an index, `delta` the share of rows that
+changed, `height` that of an index (the paper's second K). Results are fractions; a caller rounds.
 """
 
 from __future__ import annotations
@@ -48,12 +48,15 @@ def tdi(s: float, copy: float, index: float, delta: float, height: float) -> flo
 
 
 def atdi(index: float, copy: float, delta: float, height: float) -> float:
-    """I*delta + delta*W + K: from the covering index, without a visit to the table (figures 5 and 6; error C13)."""
+    """I*delta + delta*W + K: from the covering index, without a visit to the table (figures 5 and 6).
+
+    See docs/paper.md#c13.
+    """
     return index * delta + copy * delta + height
 
 
 def tlcs(n: float, digests: float, delta: float) -> float:
-    """N + delta*W: a scan that computes digests, and those that are written (3.3; error C15)."""
+    """N + delta*W: a scan that computes digests, and those that are written (3.3; docs/paper.md#c15)."""
     return n + delta * digests
 
 
@@ -68,5 +71,5 @@ def covering_entry(stamp_bytes: int, key_bytes: int, field_bytes: int) -> int:
 
 
 def range_table(n: float, pages_per_range: int, key_bytes: int, page_bytes: int) -> float:
-    """Pages of the table of ranges, each row two keys and a counter (3.4; error C18: a real one is larger)."""
+    """Pages of the table of ranges, each row two keys and a counter (3.4; docs/paper.md#c18: a real one is larger)."""
     return pages(n / pages_per_range, 2 * key_bytes + POINTER_BYTES, page_bytes)

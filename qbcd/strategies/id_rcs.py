@@ -1,7 +1,7 @@
 """ID/RCS, incremental differencing with range checksums (Carnes & Hanson 3.6, figure 8): SELECT is all it needs.
 
 The source answers with count and checksum of every range in one statement; only ranges that differ from what the
-replica holds are shipped. Range checksums are sums of sound 64-bit row digests (algorithms.md C20). Ranges are of the
+replica holds are shipped. Range checksums are sums of sound 64-bit row digests (docs/paper.md#c20). Ranges are of the
 key (`qbcd.strategies.partitions.base`), of its hash (`qbcd.strategies.partitions.hash`) or of the table's pages
 (`qbcd.strategies.partitions.page`), settled at prepare.
 """

@@ -1,7 +1,7 @@
 """MDS, modified database schema (Carnes & Hanson 3.1, figure 1): a replica in the source, compared there.
 
 One FULL JOIN on the keys (a LEFT JOIN and an anti-join where there is none) finds inserts, updates and deletes of one
-statement's snapshot. The paper's three branches are one pass here (errors C1 to C5).
+statement's snapshot. The paper's three branches are one pass here (docs/paper.md#c1 to #c5).
 """
 
 from __future__ import annotations

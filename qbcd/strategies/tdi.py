@@ -1,8 +1,9 @@
 """TDI, time-stamp and delete flag with an index (Carnes & Hanson 3.2.2, figures 2 to 4).
 
 The application flags a row instead of deleting it, so its time-stamp tells of the delete. What an event becomes is
-decided from flag and replica (error C7); a row that came and went between two polls gives none (C6). `purge` removes
-flagged rows by key, flag and time-stamp once their batch is durable, never a row that was revived (C8).
+decided from flag and replica (docs/paper.md#c7); a row that came and went between two polls gives none
+(docs/paper.md#c6). `purge` removes flagged rows by key, flag and time-stamp once their batch is durable, never a row
+that was revived (docs/paper.md#c8).
 """
 
 from __future__ import annotations

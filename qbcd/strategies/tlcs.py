@@ -2,8 +2,9 @@
 
 Variant (b), the default, keeps key and digest in a table of qbcd's own; variant (a) keeps the digest in a column of the
 captured table itself. Stored is the digest that was last *reported*: staging and write-back are one transaction, so a
-row that changes in between differs from its digest at the next visit (protocol.md 12). Inserts and deletes are decided
-by keys, never by a digest that is missing. Variant (d) leaves deletes out and saves the look at the keys that are gone.
+row that changes in between differs from its digest at the next visit (docs/design/protocol.md#rule-12). Inserts and
+deletes are decided by keys, never by a digest that is missing. Variant (d) leaves deletes out and saves the look at the
+keys that are gone.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Tlcs(ByRanges):
         return told if columns else ""
 
     def estimate(self) -> Estimate:
-        """N + delta*W = 1.001 N (paper, 3.3; error C15), and the table of digests beside it."""
+        """N + delta*W = 1.001 N (paper, 3.3; docs/paper.md#c15), and the table of digests beside it."""
         return self._scan_and_copy("N + W, W the pages of key and digest" if self.keeps != "nothing" else "N")
 
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:

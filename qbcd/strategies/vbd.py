@@ -1,7 +1,7 @@
 """VBD, view-based differencing (Carnes & Hanson 4): the result of a query is captured, and only its changes travel.
 
 The query is a derived table wherever a statement names a table, so that the result is compared by the strategies for
-tables: variant `compare` is MDS over it (the paper's sixth, algorithms.md 2.8), `checksum` is ID/RCS over it (the
+tables: variant `compare` is MDS over it (the paper's sixth, docs/paper.md#vbd), `checksum` is ID/RCS over it (the
 fifth). Both compute the whole result at each poll, in the source.
 """
 

@@ -1,8 +1,8 @@
 """What TS, TDI and ATDI share: a poll reads the rows whose time-stamp lies in a window, and compares them by key.
 
-The restriction is selected as a column and never filters, so that a row that leaves it is seen (architecture rule 7).
-What "time-stamp" may be: a column that grows over the whole table (an instant, a counter), several that stand for their
-coalesce, or the version that the server itself gives each row.
+The restriction is selected as a column and never filters, so that a row that leaves it is seen
+(docs/design/architecture.md#reading-7). What "time-stamp" may be: a column that grows over the whole table (an instant,
+a counter), several that stand for their coalesce, or the version that the server itself gives each row.
 """
 
 from __future__ import annotations

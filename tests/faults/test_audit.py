@@ -1,4 +1,7 @@
-"""Audits repair what a time-stamp did not tell, and nothing else; guards count them (protocol.md 2, 14, 17, 19)."""
+"""Audits repair what a time-stamp did not tell, and nothing else; guards count them.
+
+See docs/design/protocol.md#rule-2, #rule-14, #rule-17, #rule-19.
+"""
 
 from __future__ import annotations
 

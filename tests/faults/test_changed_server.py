@@ -1,4 +1,7 @@
-"""Another server under a stream that keeps its replica in the source: refused, or compared in full (protocol.md 16)."""
+"""Another server under a stream that keeps its replica in the source: refused, or compared in full.
+
+See docs/design/protocol.md#rule-16.
+"""
 
 from __future__ import annotations
 

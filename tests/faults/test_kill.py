@@ -1,7 +1,8 @@
 """kill -9 at every step between lease and acknowledgement: nothing is lost, nothing gets another meaning.
 
 Before the restart the source is put back to its old state in half of the cases: what was staged is then delivered all
-the same, and the way back is a batch of its own (protocol.md C and D; rules 1, 4, 15, 20, 21).
+the same, and the way back is a batch of its own (docs/design/protocol.md#section-c and #section-d; #rule-1, #rule-4,
+#rule-15, #rule-20, #rule-21).
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def killed_and_restarted(scene: Scene, point: str, reverted: bool, *, own_spark:
         scene.put(old)
 
     started = time.monotonic()
-    scene.poll()  # rule A4: the dead one's lease is nobody's, long before it ends
+    scene.poll()  # rule 4: the dead one's lease is nobody's, long before it ends
     assert time.monotonic() - started < 30
 
     now = scene.check()
@@ -120,7 +121,7 @@ def killed_and_restarted(scene: Scene, point: str, reverted: bool, *, own_spark:
 
 @over("strategy", STRATEGIES, elsewhere=[], new=False)
 def test_reset_after_a_kill_begins_a_new_epoch(kind: str, strategy: str, stage: Stage) -> None:
-    """Rule A3: numbers go on, and no event of the new epoch has an id of the old one."""
+    """Rule 3: numbers go on, and no event of the new epoch has an id of the old one."""
     scene = stage.scene(kind, strategy, "jsonl")
     scene.change()
     kill_at("after_commit", scene.data, scene.folder, scene.spark)
@@ -154,7 +155,7 @@ def test_reset_after_a_kill_begins_a_new_epoch(kind: str, strategy: str, stage: 
 def test_a_baseline_killed_half_way(
     point: str, strategy: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:
-    """Rule C18: before its commit there is no baseline and no poll; after it the baseline is delivered as it was."""
+    """Rule 18: before its commit there is no baseline and no poll; after it the baseline is delivered as it was."""
     with Scene(database, workspace, strategy, spark, baseline="events") as scene:
         scene.make_table()
         kill_at(point, scene.data, scene.folder, spark, task="prepare")

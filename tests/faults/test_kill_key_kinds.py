@@ -1,7 +1,7 @@
 """kill -9 at every step of ID/RCS under keys of every kind, by ranges of the key, its hash, or pages: exact on restart.
 
 Ranges are small, so that polls cut them, and every poll folds its batch into the replica and joins what has become
-small (protocol.md 11, 23): the second visit to a commit is that of the folding.
+small (docs/design/protocol.md#rule-11, #rule-23): the second visit to a commit is that of the folding.
 """
 
 from __future__ import annotations

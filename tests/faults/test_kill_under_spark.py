@@ -1,8 +1,9 @@
 """kill -9 at every step of ID/RCS in its other ways: by buckets, with digests alone, without a key, or under one of
 several columns and types; exact on restart.
 
-And of all its ways while ranges are cut anew, and while batches are folded into the replica (protocol.md 11, 23). TLCS
-with its checksums under Spark is the way of digests alone by another name, and is killed around its commits.
+And of all its ways while ranges are cut anew, and while batches are folded into the replica
+(docs/design/protocol.md#rule-11, #rule-23). TLCS with its checksums under Spark is the way of digests alone by another
+name, and is killed around its commits.
 """
 
 from __future__ import annotations

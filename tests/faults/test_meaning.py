@@ -1,6 +1,9 @@
-"""What a stream captures changes in its configuration: events for the rows that differ, and no others (protocol.md 16).
+"""What a stream captures changes in its configuration: events for the rows that differ, and no others.
 
-The user's request is the edited file. Guards count (17), and rows past a watermark are left to the window (19).
+See docs/design/protocol.md#rule-16.
+
+The user's request is the edited file. Guards count (docs/design/protocol.md#rule-17), and rows past a watermark are
+left to the window (docs/design/protocol.md#rule-19).
 """
 
 from __future__ import annotations

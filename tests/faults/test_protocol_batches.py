@@ -1,4 +1,7 @@
-"""protocol.md C: batches and the files they consist of, guards, and what is shared with other readers."""
+"""Batches and the files they consist of, guards, and what is shared with other readers.
+
+See docs/design/protocol.md#section-c.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""protocol.md 12: a stored checksum is that of the row as it was last reported, whatever the row became meanwhile."""
+"""A stored checksum is that of the row as it was last reported, whatever the row became meanwhile.
+
+See docs/design/protocol.md#rule-12.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""protocol.md D: sinks that fail, publishers that are late, sites that went back, consumers that stop half-way."""
+"""Sinks that fail, publishers that are late, sites that went back, consumers that stop half-way.
+
+See docs/design/protocol.md#section-d.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""protocol.md 15 for what is in a file: whatever bit of it is turned, no other rows are read than were written."""
+"""docs/design/protocol.md#rule-15 for what is in a file: whatever bit of it is turned, no other rows are read than were
+written.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""protocol.md 6, 7 and 8: how far a watermark may go, with transactions open around the look that decides it."""
+"""How far a watermark may go, with transactions open around the look that decides it.
+
+See docs/design/protocol.md#rule-6, #rule-7 and #rule-8.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""protocol.md 13: a flagged row goes only when it was reported, as it was seen, and by every stream that reads it."""
+"""A flagged row goes only when it was reported, as it was seen, and by every stream that reads it.
+
+See docs/design/protocol.md#rule-13.
+"""
 
 from __future__ import annotations
 

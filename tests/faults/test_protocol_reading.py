@@ -1,4 +1,7 @@
-"""protocol.md B: reading the source. DDL, writers and other servers between the steps of a poll."""
+"""Reading the source. DDL, writers and other servers between the steps of a poll.
+
+See docs/design/protocol.md#section-b.
+"""
 
 from __future__ import annotations
 

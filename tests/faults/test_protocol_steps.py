@@ -1,4 +1,7 @@
-"""protocol.md A: one store, one owner, one step. Each test forces the trace that its rule closes."""
+"""One store, one owner, one step. Each test forces the trace that its rule closes.
+
+See docs/design/protocol.md#section-a.
+"""
 
 from __future__ import annotations
 

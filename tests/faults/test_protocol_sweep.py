@@ -1,4 +1,7 @@
-"""protocol.md 2 and 14: time-stamps find rows, a sweep finds deletes, and nothing of the two gets into disorder."""
+"""Time-stamps find rows, a sweep finds deletes, and nothing of the two gets into disorder.
+
+See docs/design/protocol.md#rule-2 and #rule-14.
+"""
 
 from __future__ import annotations
 

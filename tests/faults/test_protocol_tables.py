@@ -1,4 +1,6 @@
-"""protocol.md 1 and 2 for qbcd's own tables in the source: who makes or drops them holds the lease, and the row."""
+"""docs/design/protocol.md#rule-1 and #rule-2 for qbcd's own tables in the source: who makes or drops them holds the
+lease, and the row.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""protocol.md 10 and 23 where the replica is under Spark: a digest is that of its values, a folding of what it read."""
+"""docs/design/protocol.md#rule-10 and #rule-23 where the replica is under Spark: a digest is that of its values, a
+folding of what it read.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""protocol.md 13: whoever reads a table by a time-stamp, by whatever path and column, has read a row before it goes."""
+"""Whoever reads a table by a time-stamp, by whatever path and column, has read a row before it goes.
+
+See docs/design/protocol.md#rule-13.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""protocol.md 9, 10 and 19 where no snapshot can be exported: each range is read by one statement, in its own state.
+"""docs/design/protocol.md#rule-9, #rule-10 and #rule-19 where no snapshot can be exported: each range is read by one
+statement, in its own state.
 
 The server is PostgreSQL, whose connector is told that it exports none; every reader then sees its statement's state, as
 on databases that know no better. What is torn between ranges must heal, and nothing may be remembered that was not
@@ -49,7 +50,8 @@ def gated(database: str) -> str:
     return database
 
 
-# Rule 10 and pitfall B3: what is written between checksum and fetch is in the batch, and in what is remembered.
+# Rule 10 and docs/design/pitfalls.md#b3: what is written between checksum and fetch is in the batch, and in what is
+# remembered.
 @pytest.mark.parametrize(
     "points",
     [
@@ -101,7 +103,7 @@ def test_what_is_remembered_is_what_was_fetched(database: str, workspace: Path, 
         assert len(scene.check()) == 1
 
 
-# Pitfall B2: between the reads of two ranges, one key moves ahead of the reader and one behind it.
+# docs/design/pitfalls.md#b2: between the reads of two ranges, one key moves ahead of the reader and one behind it.
 def test_keys_that_move_between_ranges_mid_read(
     gated: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

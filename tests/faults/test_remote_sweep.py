@@ -1,4 +1,6 @@
-"""protocol.md 2 and 14, where the replica is under Spark: window and sweep do not get in each other's way."""
+"""docs/design/protocol.md#rule-2 and #rule-14, where the replica is under Spark: window and sweep do not get in each
+other's way.
+"""
 
 from __future__ import annotations
 

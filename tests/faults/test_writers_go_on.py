@@ -45,7 +45,10 @@ def test_an_update_of_captured_rows_does_not_wait(
 
 @over("strategy", ["mds", pytest.param("id_rcs", marks=pytest.mark.campaign)])
 def test_ddl_waits_until_the_table_was_read(place: Place, workspace: Path, spark: SparkSession, strategy: str) -> None:
-    """TRUNCATE cannot slip between the look at the catalog and the look at the rows (protocol.md 9)."""
+    """TRUNCATE cannot slip between the look at the catalog and the look at the rows.
+
+    See docs/design/protocol.md#rule-9.
+    """
     with Scene(place.url, workspace, strategy, spark) as scene:
         scene.begin()
         scene.change()

@@ -2,7 +2,7 @@
 
 Ranges are small, so that growth cuts them; batches are folded in all the time, by which small ranges are joined; and
 a reader with a pin holds the first batch and all rows of the replica over later polls, which may not take its files
-away although every sink has what it wants and nothing names them any more (protocol.md 11, 23).
+away although every sink has what it wants and nothing names them any more (docs/design/protocol.md#rule-11, #rule-23).
 """
 
 from __future__ import annotations

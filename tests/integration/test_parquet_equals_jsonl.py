@@ -1,4 +1,6 @@
-"""The same batch in both file sinks has equal values, typed as interface.md says; what no type can hold is refused."""
+"""The same batch in both file sinks has equal values, typed as docs/design/interface.md#types says; what no type can
+hold is refused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ID/RCS cuts ranges anew that have outgrown their size, and joins those that have become small (protocol.md 11)."""
+"""ID/RCS cuts ranges anew that have outgrown their size, and joins those that have become small.
+
+See docs/design/protocol.md#rule-11.
+"""
 
 from __future__ import annotations
 

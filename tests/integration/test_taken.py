@@ -1,6 +1,6 @@
 """What a poll fetched of whole ranges becomes their segment: no batch then lies on them, and nothing is written twice.
 
-Small ranges beside what is fetched are fetched along with it, as one (protocol.md 11 and 23).
+Small ranges beside what is fetched are fetched along with it, as one (docs/design/protocol.md#rule-11 and #rule-23).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A digest of eight bits, or of none: what counts tell all the same, what sums then miss, and what finds it again.
 
 No row is lost or made up by it: what is missed stays as the replica had it, until its digest differs or values are
-compared (pitfalls D1). `verify` of ID/RCS compares digests as its polls do, so that it cannot see a change which these
-miss; nor can an audit of time-stamps under Spark. Audits of ID/RCS and in the source compare values.
+compared (docs/design/pitfalls.md#d1). `verify` of ID/RCS compares digests as its polls do, so that it cannot see a
+change which these miss; nor can an audit of time-stamps under Spark. Audits of ID/RCS and in the source compare values.
 """
 
 from __future__ import annotations

@@ -208,7 +208,8 @@ def replay(
 ) -> dict[Any, tuple[Any, ...]]:
     """The rows that batches of events make of `base`, each batch applied as a set.
 
-    Every old row must be there, as its image says, and a key stands at most once in a batch (protocol.md 14).
+    Every old row must be there, as its image says, and a key stands at most once in a batch
+    (docs/design/protocol.md#rule-14).
     """
     rows = {row[0]: row for row in base}
     for events in found:

@@ -31,7 +31,9 @@ def test_the_costs_at_the_defaults() -> None:
 
 
 def test_atdi_with_and_without_the_height() -> None:
-    assert costs.atdi(418, N, DELTA, 0) == pytest.approx(14.18), "the paper's .014 N leaves the height out (C13)"
+    assert costs.atdi(418, N, DELTA, 0) == pytest.approx(14.18), (
+        "the paper's .014 N leaves the height out (docs/paper.md#c13)"
+    )
     assert costs.atdi(418, N, DELTA, HEIGHT) == pytest.approx(17.18)
     assert costs.atdi(418, M, DELTA, HEIGHT) == pytest.approx(10.18), "projected copy"
     without_key = costs.pages(X, costs.covering_entry(A, 0, FIELDS), P)

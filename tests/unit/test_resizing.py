@@ -1,4 +1,7 @@
-"""Who had a look at a range that was cut or joined, and when: a pass may leave out nothing (protocol.md 11)."""
+"""Who had a look at a range that was cut or joined, and when: a pass may leave out nothing.
+
+See docs/design/protocol.md#rule-11.
+"""
 
 from __future__ import annotations
 

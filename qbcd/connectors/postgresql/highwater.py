@@ -1,7 +1,7 @@
 """How far time-stamps that PostgreSQL wrote are complete: its clock first, then open transactions, then prepared ones.
 
-Each is a statement of its own, in this order (protocol.md 6): a transaction that begins after the clock was read can
-only write later times, and one that is prepared between the looks is seen by the second of them.
+Each is a statement of its own, in this order (docs/design/protocol.md#rule-6): a transaction that begins after the
+clock was read can only write later times, and one that is prepared between the looks is seen by the second of them.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ OID_ALIASES = frozenset(
         "regtype",
     }
 )
-# Types whose own equality is what users see: rule 5 of the architecture.
+# Types whose own equality is what users see: docs/design/architecture.md#reading-5.
 TYPED = frozenset({*PLAIN, *STRINGS, *OID_ALIASES, "numeric", "timetz", "uuid", "inet", "cidr", "oid"})
 # Types whose equality hides bytes that users see.
 HIDING = frozenset({"citext", "bpchar", "char"})

@@ -1,8 +1,9 @@
 """Audits: replica and source compared in full at an interval; what a strategy missed is told with reason `audit`.
 
 An audit follows a poll and looks at what lies before its watermark, which no later window would bring: what is newer is
-pending (protocol.md 19). Rows that are there and keys that are gone are two steps and two batches (protocol.md 14); the
-guards count both together (protocol.md 17). Here for a replica in the source; `settled` does it under Spark.
+pending (docs/design/protocol.md#rule-19). Rows that are there and keys that are gone are two steps and two batches
+(docs/design/protocol.md#rule-14); the guards count both together (docs/design/protocol.md#rule-17). Here for a replica
+in the source; `settled` does it under Spark.
 """
 
 from __future__ import annotations

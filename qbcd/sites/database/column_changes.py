@@ -1,4 +1,6 @@
-"""A change of what a stream captures, taken up by a site in the source (protocol.md 16): one step, and DDL around it.
+"""A change of what a stream captures, taken up by a site in the source: one step, and DDL around it.
+
+See docs/design/protocol.md#rule-16.
 
 Tables get new columns before the step, in a transaction of their own, since DDL may commit by itself. The step fills
 them in the replica without an event, and only then compares, so that whatever is written in between is told. Columns

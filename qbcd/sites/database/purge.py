@@ -1,7 +1,7 @@
 """Flagged rows that go once they were told (TDI, ATDI): which are listed for it, and which of the list may go.
 
 A row is listed in the step that tells it, and goes before a later look, where it is still as it was seen and everybody
-who reads the table by a time-stamp has passed it (protocol.md 13).
+who reads the table by a time-stamp has passed it (docs/design/protocol.md#rule-13).
 """
 
 from __future__ import annotations

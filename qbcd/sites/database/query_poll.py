@@ -36,7 +36,7 @@ Marks = Mapping[str, Any]  # by base table: its watermark, as `look_ahead_of` gi
 
 
 def marks_before(site: DatabaseSite, strategy: VbdDelta) -> dict[str, Any]:
-    """Entries of the checkpoint for a baseline that is read after this look (protocol.md 6)."""
+    """Entries of the checkpoint for a baseline that is read after this look (docs/design/protocol.md#rule-6)."""
     return {"marks": _ahead(site, strategy, {})[0], "bases": _bases(strategy)}
 
 

@@ -3,7 +3,7 @@
     choose ranges -> steps of about `target` each -> cut and join ranges -> seal
 
 A pass is one round over all ranges; it resumes where it was stopped or killed, because each step commits which ranges
-it visited (paper, figure 7; errors C16 to C19).
+it visited (paper, figure 7; docs/paper.md#c16 to #c19).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The key ranges of a site in the source: cut at prepare, cut anew where they outgrow their size, joined where small.
 
 Bounds come from the source, ids are never used again, and a pass goes on by key bounds: the parts of a range inherit
-its last visit, a joined one takes the older (protocol.md 11).
+its last visit, a joined one takes the older (docs/design/protocol.md#rule-11).
 """
 
 from __future__ import annotations

@@ -112,7 +112,8 @@ class DatabaseSite(Site):
         own_tables.make_tables(self, plan, held)
         part = OutboxSlice(new_epoch(held.row), held.row.last_batch_seq + 1)
         moves: dict[str, Any] = {}
-        if isinstance(strategy, Watermarked) and strategy.poll_mode == "window":  # before the rows (protocol 6)
+        # before the rows (docs/design/protocol.md#rule-6)
+        if isinstance(strategy, Watermarked) and strategy.poll_mode == "window":
             moves = {"mark": look_ahead(self.source, strategy, None), "swept": 0.0}
             moves["mark"].pop("remark", None)
             hooks.reach("after_horizon")
@@ -237,7 +238,10 @@ class DatabaseSite(Site):
         return Detection(header, cost, (*held.notes, *((ACCEPTED_SOURCE,) if accepted else ())))
 
     def enter(self, session: Session, plan: StreamPlan, held: LeasedStream) -> None:
-        """Locks the stream's row, keeps DDL from the table, asks whether it can be compared here (protocol 1, 9)."""
+        """Locks the stream's row, keeps DDL from the table, asks whether it can be compared here.
+
+        See docs/design/protocol.md#rule-1, #rule-9.
+        """
         row, connector, steady = held.row, self.source.connector, self.strategy(plan).steady
         lock = connector.lock_against_rewrite(plan.table)
         if lock and steady:  # before the first statement that reads, whose state all others see

@@ -1,7 +1,7 @@
 """One atomic step of a site in the source: what is found goes into the outbox, the replica follows, the row advances.
 
 A poll by one statement is one step that seals its batch. A poll by ranges is many; their rows gather in the open batch,
-under no number, until :func:`seal` gives it one (architecture 2).
+under no number, until :func:`seal` gives it one (docs/design/architecture.md#data-flow).
 """
 
 from __future__ import annotations

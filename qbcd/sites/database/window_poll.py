@@ -2,8 +2,9 @@
 
     purge what was reported -> look at the clock and at open transactions -> read the window -> sweep, where it is due
 
-The horizon is read in a transaction of its own that ends before the rows are read (protocol.md 6). Where the table or
-the server is another one, all rows are the window; keys that are gone are a step and a batch of their own (14).
+The horizon is read in a transaction of its own that ends before the rows are read (docs/design/protocol.md#rule-6).
+Where the table or the server is another one, all rows are the window; keys that are gone are a step and a batch of
+their own (docs/design/protocol.md#rule-14).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A replica under Spark against all that its source has before the watermark: what an audit repairs and `verify` lists.
 
 Ranges whose digests are not those of the replica's own rows are fetched, with the rows that lie past the watermark,
-whatever the restriction says of them: of those nothing can be told yet (protocol.md 19).
+whatever the restriction says of them: of those nothing can be told yet (docs/design/protocol.md#rule-19).
 """
 
 from __future__ import annotations

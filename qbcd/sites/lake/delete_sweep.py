@@ -1,4 +1,6 @@
-"""A sweep under Spark: which keys of the replica are gone from the source (paper 3.2.1; protocol.md 14).
+"""A sweep under Spark: which keys of the replica are gone from the source (paper 3.2.1).
+
+See docs/design/protocol.md#rule-14.
 
 Counts and key sums of the ranges say which of them moved; keys of those are fetched, and nothing else. Rows that are
 new in a range are none of a sweep's business: the window tells them.

@@ -123,7 +123,7 @@ class LakeSite(Site):
         started = time.monotonic()
         strategy = self.strategy(plan)
         epoch, seq = new_epoch(held.row), held.row.last_batch_seq + 1
-        moves = window_poll.first_mark(self, strategy)  # before the rows (protocol 6)
+        moves = window_poll.first_mark(self, strategy)  # before the rows (docs/design/protocol.md#rule-6)
         with self.reading() as conn:
             now = self.store.now(conn)
         with snapshot_of(self.source, plan, None, one_state=strategy.partitioning.one_state) as snapshot:

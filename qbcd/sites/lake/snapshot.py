@@ -2,7 +2,7 @@
 
 Where the database exports snapshots, everything comes from one. Elsewhere every statement sees a state of its own, and
 what holds is that a range is read whole by one of them: checksums then only say which ranges to read, and what is kept
-of a range is what its rows were when they were read (protocol.md 10).
+of a range is what its rows were when they were read (docs/design/protocol.md#rule-10).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Snapshot:
 
     @property
     def by_value(self) -> bool:
-        """Nor can the source compute the old ones: values are compared (protocol.md 16)."""
+        """Nor can the source compute the old ones: values are compared (docs/design/protocol.md#rule-16)."""
         return self.anew and self.was is None
 
 
@@ -72,7 +72,9 @@ def snapshot_of(
     one_state: bool,
     accept_source: bool = False,
 ) -> Iterator[Snapshot]:
-    """One read-only transaction: the lock first, then the snapshot, then catalog and server in it (protocol.md 9).
+    """One read-only transaction: the lock first, then the snapshot, then catalog and server in it.
+
+    See docs/design/protocol.md#rule-9.
 
     Args:
         source: Where the table is.

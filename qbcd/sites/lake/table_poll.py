@@ -311,7 +311,7 @@ def _differences(
     stage: DataFrame,
     wanted: FetchPlan,
 ) -> DataFrame:
-    """What the replica's rows, perhaps of other columns, and the stage differ in (protocol.md 16).
+    """What the replica's rows, perhaps of other columns, and the stage differ in (docs/design/protocol.md#rule-16).
 
     Rows whose old digest is another one now differ, and of those without columns that are captured no more, only where
     a value does that is still captured. Where there is no old digest, values are compared, and say so by their reason.

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def verify(site: LakeSite, plan: StreamPlan, held: LeasedStream) -> Differences:
     """Compares every range with the replica's own rows, and the rows of those that differ.
 
-    Where every statement sees a state of its own, what differs is read again, and must differ then too (protocol.md
-    19): the lease keeps the replica as it is, while rows may have moved between the reads of two ranges. Rows past a
-    watermark are pending, and no differences.
+    Where every statement sees a state of its own, what differs is read again, and must differ then too
+    (docs/design/protocol.md#rule-19): the lease keeps the replica as it is, while rows may have moved between the reads
+    of two ranges. Rows past a watermark are pending, and no differences.
 
     Raises:
         StateConflict: Another process went on with the stream meanwhile: this one was paused beyond its lease.

@@ -3,7 +3,8 @@
     look at the clock and at open transactions -> fetch the window -> compare with the replica -> sweep
 
 The source is only read. A range's checksum is the sum over the keys that the replica has in it, so that a sweep fetches
-keys of ranges that moved, and none of the others (architecture rule 2, protocol.md 14).
+keys of ranges that moved, and none of the others (docs/design/architecture.md#reading-2,
+docs/design/protocol.md#rule-14).
 """
 
 from __future__ import annotations

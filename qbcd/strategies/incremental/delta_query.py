@@ -1,9 +1,9 @@
 """A query relaxed: what rows of it may have been touched by changed rows of one mention of a base table.
 
 The rows are told by what single rows of the base tables decide; what aggregates, HAVING and other mentions' subqueries
-decide is let go, so that more rows come than changed, never less (reference C27). With D the old and D' the new state,
-let a relaxation "find" rows of a relation. For every relation E of the query, each row that is in one of E(D) and E(D')
-only is found by the relaxation for some mention, evaluated in D or in D':
+decide is let go, so that more rows come than changed, never less (docs/paper.md#c27). With D the old and D' the new
+state, let a relaxation "find" rows of a relation. For every relation E of the query, each row that is in one of E(D)
+and E(D') only is found by the relaxation for some mention, evaluated in D or in D':
 
 * A row of a join, present in one state only, has a changed row of the base in it, and is found in that very state.
 * A row whose outer join found no partner appears when the last partner goes. It is found as a *crossed* arm: where the

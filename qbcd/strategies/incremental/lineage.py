@@ -2,7 +2,7 @@
 
 Of each row it has the key, the columns by which the row is joined, filtered and grouped, and a digest over all of it
 that the query uses and over its time-stamp. What differs from it is changed, and is set down beside it until the step
-ends (reference C27, C28).
+ends (docs/paper.md#c27, #c28).
 
 The time-stamp is in the digest so that a row that was deleted unseen, and came back as it was, is changed: the result
 may have been computed without it in between.

@@ -1,4 +1,6 @@
-"""The narrow path: keys and digests of ranges that differ travel first, then the rows that changed (protocol.md 10).
+"""The narrow path: keys and digests of ranges that differ travel first, then the rows that changed.
+
+See docs/design/protocol.md#rule-10.
 
 For wide rows and changes that are spread thin it saves most of the bytes. Both rounds read one snapshot, so a key that
 does not come again is an error; ranges are reckoned by what the batch adds to them.

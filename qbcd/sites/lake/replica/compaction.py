@@ -82,7 +82,8 @@ def compact(site: LakeSite, plan: StreamPlan, held: LeasedStream, settings: Sett
 
     Where changes keep to a part of the ranges, only these are written anew; their rows of before stay, unread, beside
     those of the others, until there is too much of that. Ranges that are written anew and have become small are joined
-    in the same step: count and checksum of one are the sums of theirs, and no source is asked (protocol.md 11).
+    in the same step: count and checksum of one are the sums of theirs, and no source is asked
+    (docs/design/protocol.md#rule-11).
     """
     store, stream, row = site.store, site.stream, held.row
     with site.reading() as conn:

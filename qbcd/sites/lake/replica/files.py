@@ -2,8 +2,9 @@
 
 A part becomes visible only by the commit that names its files; until then, and after a crash, it is rubbish that
 `sweep` removes. Reads take the files that the commit named: one that is missing or was changed is an error, never fewer
-or other rows (protocol.md 15). To hash whole files at each read would cost more than most reads do. So the commit names
-the hash of a file's end, by which Parquet finds and skips pages, and Spark verifies the checksum of each page it reads.
+or other rows (docs/design/protocol.md#rule-15). To hash whole files at each read would cost more than most reads do. So
+the commit names the hash of a file's end, by which Parquet finds and skips pages, and Spark verifies the checksum of
+each page it reads.
 """
 
 from __future__ import annotations
@@ -127,7 +128,9 @@ class Files:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def prove(self) -> None:
-        """Proves that this host sees the folder that `prepare` made: its path holds the project's own id (protocol 24).
+        """Proves that this host sees the folder that `prepare` made: its path holds the project's own id.
+
+        See docs/design/protocol.md#rule-24.
 
         Raises:
             StateConflict: It is not there.
@@ -227,7 +230,10 @@ class Files:
             shutil.rmtree(self.root / part.part_id, ignore_errors=True)
 
     def sweep(self, named: set[str], held: LeasedStream) -> None:
-        """Removes parts that are not `named` and whose token is not above the holder's own (protocol.md 23)."""
+        """Removes parts that are not `named` and whose token is not above the holder's own.
+
+        See docs/design/protocol.md#rule-23.
+        """
         if not self.root.is_dir():
             return
         for folder in self.root.iterdir():

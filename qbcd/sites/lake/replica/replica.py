@@ -1,7 +1,7 @@
 """The Parquet replica of a stream: base segments, each holding the rows of some ranges, with later batches on top.
 
 A range's rows are those of its own segment under its own id, plus the changes of that range in batches after the
-segment's `folded_through`, latest per key (protocol.md 11 and 23).
+segment's `folded_through`, latest per key (docs/design/protocol.md#rule-11 and #rule-23).
 """
 
 from __future__ import annotations
