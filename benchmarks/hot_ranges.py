@@ -90,8 +90,8 @@ def _project(place: Place, folder: Path, options: dict[str, Any]) -> Iterator[Pr
 def _bounds(project: Project, rows: int) -> list[tuple[int, int]]:
     """(first, last) id of every range."""
     site = project.open_stream("orders").site
-    with site.reading() as conn:
-        known = site.store.ranges(conn, "orders")
+    with site.context.reading() as conn:
+        known = site.context.store.ranges(conn, "orders")
     return [(int(r.lo[0]) if r.lo else 1, int(r.hi[0]) - 1 if r.hi else rows) for r in known]
 
 

@@ -143,13 +143,13 @@ class StreamHandle:
         """The stream as resolved against today's catalog."""
         with self._project.read_only():
             stream = self._project.open_stream(self.name)
-            return plan_of(stream, stream.site.row())[0]
+            return plan_of(stream, stream.site.context.row())[0]
 
     def explain(self) -> list[ExplainedStatement]:
         """The statements of a poll; runs none."""
         with self._project.read_only():
             stream = self._project.open_stream(self.name)
-            row = stream.site.row()
+            row = stream.site.context.row()
             plan, _ = plan_of(stream, row)
             return stream.site.explain(plan, stream.settings, row)
 
@@ -157,7 +157,7 @@ class StreamHandle:
         """What a poll of the unchanged table costs the source, from its catalog's statistics."""
         with self._project.read_only():
             stream = self._project.open_stream(self.name)
-            plan, _ = plan_of(stream, stream.site.row())
+            plan, _ = plan_of(stream, stream.site.context.row())
             return stream.site.estimate(plan)
 
     def ddl(self) -> list[str]:

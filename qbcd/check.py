@@ -29,7 +29,8 @@ from qbcd.model import Consistency, StreamPlan, Table
 from qbcd.orphans import Parts, left_streams
 from qbcd.run import option_place, plan_of, probe_restriction
 from qbcd.sites.context import refuse_moved
-from qbcd.sites.database.own_tables import own_names, reads_alone
+from qbcd.sites.database.context import DatabaseContext
+from qbcd.sites.database.own_tables import reads_alone
 from qbcd.spark.drivers import Wanted, find_driver, user_cache
 from qbcd.spark.java import Surroundings, require_java
 from qbcd.spark.provider import SparkProvider
@@ -67,7 +68,7 @@ def check_stream(stream: Stream) -> list[Finding]:
     except QbcdError as error:
         error.stream = error.stream or stream.name
         found.append(_failed("stream", error, stream.name))
-    if (folder := stream.site.folder) is not None:
+    if (folder := stream.site.context.folder) is not None:
         own = _tried("workdir", lambda: _writable(folder), "", stream.name)
         found += [own] if own.error else []
     for name, sink in stream.sinks.items():
@@ -84,7 +85,7 @@ _SEEN: Mapping[Consistency, str] = {
 
 
 def _stream_findings(stream: Stream) -> _Found:
-    row = stream.site.row()
+    row = stream.site.context.row()
     with stream.source.read(stream.name) as session:
         server = stream.source.connector.server_identity(session.connection)
     yield "source", "ok", f"{stream.source.label}: {server.product}"
@@ -99,8 +100,8 @@ def _stream_findings(stream: Stream) -> _Found:
             probe_restriction(stream, session, plan)
             yield "restriction", "ok", "is accepted by the source"
         yield "key", "ok", _key(stream, session, plan)
-        if stream.site.kind == "database":
-            own = own_names(stream.site, plan)
+        if isinstance(context := stream.site.context, DatabaseContext):
+            own = context.own_names(plan)
             stream.source.connector.check_in_source(session.connection, plan.table, stream=stream.name, own=own)
         yield "privileges", "ok", _privileges(stream, session, plan, row)
         stream.site.refuse_unfit(session, plan, option_place(stream))
@@ -111,13 +112,13 @@ def _stream_findings(stream: Stream) -> _Found:
             check_requested(stream.name, stream.settings.requested, row.checkpoint)
             check_shape(stream.source, session, stream.name, row.checkpoint, plan)
             check_server(stream.source, session, stream.name, row.checkpoint, accept=False)
-            stream.site.prove_whole()
+            stream.site.context.prove_whole()
             if change := change_of(row.checkpoint, plan):
                 yield "state", "warning", f"{change.told()}: the next poll takes that up"
             found = "1 batch" if row.last_batch_seq == 1 else f"{row.last_batch_seq} batches"
             yield "state", "ok", f"prepared, epoch {row.epoch}, {found}"
         else:
-            refuse_moved(stream.site)
+            refuse_moved(stream.site.context)
             yield "state", "ok", f"not prepared yet: qbcd prepare {stream.name}"
     for warning in strategy.warnings():
         yield "strategy", "warning", f"{strategy.label}: {warning}"
@@ -161,7 +162,7 @@ def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamR
     """What the role may do; `resolve` has proven SELECT, an in-source strategy needs a place for its tables too."""
     conn, schema = session.connection, stream.source.schema
     rights = rights_of(stream.source.connector, conn, plan.table, [c.name for c in plan.captured], schema)
-    if stream.site.kind != "database":
+    if stream.site.context.kind != "database":
         return f"role {rights.role} may SELECT; the source is only read"
     if row is not None or stream.site.stands(plan):
         return f"role {rights.role} may SELECT; qbcd's tables are in schema {schema}"

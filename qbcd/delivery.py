@@ -41,7 +41,7 @@ def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
         # numbers go on over epochs, so the last one tells that nothing waits
         waiting = acknowledged.seq < held.row.last_batch_seq
         for header in waiting_batches(stream.site, name, acknowledged, held.row) if waiting else ():
-            stream.site.progress(f"delivering {header.size:,} events to {name}")
+            stream.site.context.progress(f"delivering {header.size:,} events to {name}")
             try:
                 _publish(stream, held, sink, name, header)
                 report.delivered += 1
@@ -58,16 +58,16 @@ def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -
     Raises:
         StateConflict: Some are gone.
     """
-    waiting = site.batches((done.epoch, done.seq))
+    waiting = site.context.batches((done.epoch, done.seq))
     there = {header.seq for header in waiting}
     missing = [number for number in range(done.seq + 1, row.last_batch_seq + 1) if number not in there]
     if missing and done.epoch == row.epoch:  # else those of before a reset, which was killed half-way
         raise StateConflict(
             f"batches {missing[0]} to {missing[-1]} are gone, and sink {sink} has them not by this state: a copy of "
             "the project polls the stream too, and delivered them elsewhere, or the state was restored",
-            stream=site.stream,
+            stream=site.context.stream,
             remedy="bring the newer state back, or let one of the two poll it; "
-            f"qbcd reset {site.stream} --discard begins anew, and consumers reload",
+            f"qbcd reset {site.context.stream} --discard begins anew, and consumers reload",
         )
     return waiting
 
@@ -78,7 +78,7 @@ def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: 
     hooks.reach("before_publish")
     try:
         batch = SinkBatch(header, lambda: stream.site.staged(header))
-        with stream.site.spark.for_rows(header.size):
+        with stream.site.context.spark.for_rows(header.size):
             explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
     except QbcdError:
         raise
@@ -97,10 +97,10 @@ def pending(site: Site) -> dict[str, int]:
 
     Counts for every enrolled sink, also one that is configured no more: for each of them the site keeps its batches.
     """
-    acks = {sink: (ack.epoch, ack.seq) for sink, ack in site.project.acknowledged(site.stream).items()}
+    acks = {sink: (ack.epoch, ack.seq) for sink, ack in site.context.project.acknowledged(site.context.stream).items()}
     if not acks:
         return {}
-    numbers = [(h.epoch, h.seq) for h in site.batches(min(acks.values()))]
+    numbers = [(h.epoch, h.seq) for h in site.context.batches(min(acks.values()))]
     counts = {sink: sum(number > done for number in numbers) for sink, done in acks.items()}
     return {sink: count for sink, count in counts.items() if count}
 
@@ -148,7 +148,7 @@ def retire_sink(stream: Stream, sink: str) -> int:
     Raises:
         ConfigError: See :func:`waiting_for`.
     """
-    with stream.site.hold():
+    with stream.site.context.hold():
         waited = waiting_for(stream, sink)
         stream.project.retire_sink(stream.name, sink)
     return waited
@@ -167,10 +167,10 @@ def enroll_python(stream: Stream) -> None:
     if PYTHON_SINK in stream.project.acknowledged(stream.name):
         return
     try:
-        row = stream.site.row()
+        row = stream.site.context.row()
         if row is None or not row.prepared or row.project_id != stream.project.project_id:
             return
-        first = next((h.seq for h in stream.site.batches() if h.epoch == row.epoch), row.last_batch_seq + 1)
+        first = next((h.seq for h in stream.site.context.batches() if h.epoch == row.epoch), row.last_batch_seq + 1)
     except QbcdError as error:
         log.debug("stream %s: its Python consumer is not enrolled yet: %s", stream.name, error)
         return
@@ -185,7 +185,7 @@ def waiting(stream: Stream, failed: QbcdError | None) -> list[BatchHeader]:
     """
     done = stream.project.acknowledged(stream.name).get(PYTHON_SINK)
     try:
-        row = stream.site.row() if done else None
+        row = stream.site.context.row() if done else None
         return waiting_batches(stream.site, PYTHON_SINK, done, row) if done and row else []
     except QbcdError as error:
         raise failed or error from error

@@ -25,7 +25,7 @@ def one_message(stream: Stream) -> Iterator[None]:
 
 def explain(error: Exception, stream: Stream) -> QbcdError:
     """What to say of an error that is not qbcd's own."""
-    died = stream.site.spark.failure() if is_of_java(error) else None
+    died = stream.site.context.spark.failure() if is_of_java(error) else None
     if died is not None:
         return died
     said = spark_failure(error)

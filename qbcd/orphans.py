@@ -97,8 +97,12 @@ def left_streams(project: Parts, names: Collection[str] = ()) -> list[LeftStream
 
 
 def _kept(project: Parts, name: str, site: Site) -> list[LeftStream]:
-    row = kept_row(site)
+    row = kept_row(site.context)
     if row is None or not row.prepared or row.project_id != project.state.project_id:
         return []
-    place = "the workdir" if site.kind == "spark" else f"{site.store.place} of source {site.source.name}"
-    return [LeftStream(name, place, len(site.batches()), site, project.refuse_closed)]
+    place = (
+        "the workdir"
+        if site.context.kind == "spark"
+        else f"{site.context.store.place} of source {site.context.source.name}"
+    )
+    return [LeftStream(name, place, len(site.context.batches()), site, project.refuse_closed)]

@@ -19,6 +19,8 @@ from qbcd.delivery import PYTHON_SINK
 from qbcd.errors import ConfigError, Refused, StateMissing
 from qbcd.sinks import Sink, make_sink
 from qbcd.sites import DatabaseSite, Files, LakeSite, Settings, Site, with_variant
+from qbcd.sites.database.context import DatabaseContext
+from qbcd.sites.lake.context import LakeContext
 from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
 from qbcd.spark.java import Surroundings
 from qbcd.spark.provider import SparkProvider
@@ -144,8 +146,8 @@ class Assembly:
             accept_source=accept_source,
         )
         site = self._site(config)
-        site.progress = lambda what: self.progress(name, what)
-        site.stopping = self.stopping
+        site.context.progress = lambda what: self.progress(name, what)
+        site.context.stopping = self.stopping
         stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed)
         return self._with_consumer(stream, python)
 
@@ -206,25 +208,25 @@ class Assembly:
     def all_sites(self, name: str) -> Iterator[Site]:
         """Everywhere that a stream called `name` could be kept: in each source, and under Spark."""
         for source in (sources := [self.source(one) for one in self.config.sources]):
-            yield DatabaseSite(name, source, self.state, self._spark)
-        yield self._spark_site(name, sources[0])  # only reading its table would ask whose it is
+            yield DatabaseSite(DatabaseContext(name, source, self.state, self._spark))
+        yield self._lake_site(name, sources[0])  # only reading its table would ask whose it is
 
     def _site(self, config: StreamConfig) -> Site:
         source = self.source(config.source)
         if strategy_class(config.strategy, config.options).site == "database":
-            site = DatabaseSite(config.name, source, self.state, self._spark)
-            site.others = lambda: self._others(config.source)
-            return site
-        return self._spark_site(config.name, source)
+            context = DatabaseContext(config.name, source, self.state, self._spark)
+            context.others = lambda: self._others(config.source)
+            return DatabaseSite(context)
+        return self._lake_site(config.name, source)
 
     def _others(self, name: str) -> list[Source]:
         """The sources beside `name` that may be on the same server: each one's schema of qbcd's is a store."""
         mine = self.source(name)
         return [self.source(n) for n in self.config.sources if self.source(n).beside(mine)]
 
-    def _spark_site(self, name: str, source: Source) -> Site:
+    def _lake_site(self, name: str, source: Source) -> Site:
         files = Files(self.config.workdir, self.state.project_id, name)
-        return LakeSite(name, source, self.state, self._spark, files)
+        return LakeSite(LakeContext(name, source, self.state, self._spark, files))
 
     def _connector(self, source: str) -> Connector:
         """The source's connector, with the JDBC driver whose jar the user brought for it."""

@@ -24,6 +24,7 @@ from qbcd.errors import ConfigError, QbcdError, Refused, SchemaChanged, SinkConf
 from qbcd.model import StreamPlan
 from qbcd.sites import Differences, LeasedStream, Site, not_prepared
 from qbcd.sites.context import refuse_moved
+from qbcd.sites.refusals import check_key
 from qbcd.sql import check_chance, check_operators, check_restriction, restriction_probe, restriction_remedy
 from qbcd.state import StreamRow
 from qbcd.stream import Report, Stream
@@ -38,7 +39,7 @@ def run_stream(stream: Stream, report: Report) -> None:
         Refused: qbcd will not go on; source and state are as they were (earlier batches may have been delivered).
         SourceError: The source failed; the next poll starts from what was committed.
     """
-    with stream.source.pooled(stream.name), stream.site.hold() as held:
+    with stream.source.pooled(stream.name), stream.site.context.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
         enroll(stream, held.row)
         deliver(stream, held, report)
@@ -73,20 +74,20 @@ def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) 
 def prepare_stream(stream: Stream) -> Report:
     """Creates what the site needs and takes the baseline; a stream that is prepared already is left as it is."""
     report = Report(stream.name)
-    row = stream.site.row()
+    row = stream.site.context.row()
     if row and row.prepared and row.project_id == stream.project.project_id:  # another project's: `create` refuses it
         check_requested(stream.name, stream.settings.requested, row.checkpoint)
         report.warnings.append("is prepared already")
         return report
     if row is None or not row.prepared:
-        refuse_moved(stream.site)
+        refuse_moved(stream.site.context)
     plan, report.warnings = plan_of(stream, None)
     with stream.source.read(stream.name) as session:  # looked at again under the baseline's lock; here nothing is made
-        stream.site.check_key(session, plan)
+        check_key(session, stream.site.strategy(plan))
         stream.site.refuse_unfit(session, plan, option_place(stream))
         report.warnings += stream.site.remarks(session, plan) + stream.site.strategy(plan).warnings()
     stream.site.create(plan)
-    with stream.site.hold(register=True) as held:
+    with stream.site.context.hold(register=True) as held:
         if held.row.prepared:
             raise Refused("another process has just prepared it", stream=stream.name, remedy="qbcd status")
         enroll(stream, held.row)
@@ -98,7 +99,7 @@ def prepare_stream(stream: Stream) -> Report:
 
 def verify_stream(stream: Stream) -> Differences:
     """Compares replica and source in full, under the lease; changes nothing."""
-    with stream.site.hold() as held:
+    with stream.site.context.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
         plan, _ = plan_of(stream, held.row)
         if change := change_of(held.row.checkpoint, plan):
@@ -116,16 +117,17 @@ def reset_stream(site: Site, *, discard: bool) -> None:
     Raises:
         Refused: Batches wait for a sink and `discard` is not set.
     """
-    with site.hold(reset=True) as held:
+    stream = site.context.stream
+    with site.context.hold(reset=True) as held:
         waiting = max(pending(site).values(), default=0) + (1 if site.open_events(held.row) else 0)
         if waiting and not discard:
             raise Refused(
                 f"{'1 batch is' if waiting == 1 else f'{waiting} batches are'} not delivered to every sink",
-                stream=site.stream,
-                remedy=f"qbcd run {site.stream} --once delivers them; qbcd reset {site.stream} --discard drops them",
+                stream=stream,
+                remedy=f"qbcd run {stream} --once delivers them; qbcd reset {stream} --discard drops them",
             )
         site.forget(held)
-        site.project.forget(site.stream)
+        site.context.project.forget(stream)
 
 
 def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str]]:

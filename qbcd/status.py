@@ -96,11 +96,11 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
     if runs and runs[0].outcome in ("failed", "refused"):
         status.error = runs[0].message
     try:
-        row = stream.site.row()
+        row = stream.site.context.row()
         if row is None or row.project_id != stream.project.project_id or not row.prepared:
             return status
         status.prepared, status.epoch, status.batches = True, row.epoch, row.last_batch_seq
-        held = stream.site.batches()
+        held = stream.site.context.batches()
         status.last_batch = held[-1] if held else None
         status.pending = pending(stream.site)
         _look_at_progress(stream, row, status)
@@ -125,13 +125,13 @@ def _look_at_progress(stream: Stream, row: StreamRow, status: StreamStatus) -> N
     if at is not None:
         status.watermark = Watermark(str(at), _behind(stream, watermarks.seconds(str(at))))
     if stream.settings.audit is not None:
-        with site.reading() as conn:
-            status.audited_ago = max(0.0, site.store.now(conn) - last_audit(row.checkpoint, row.epoch))
-    if site.kind != "database" and "pass" not in row.checkpoint:  # each poll looks at every range
+        with site.context.reading() as conn:
+            status.audited_ago = max(0.0, site.context.store.now(conn) - last_audit(row.checkpoint, row.epoch))
+    if site.context.kind != "database" and "pass" not in row.checkpoint:  # each poll looks at every range
         return
-    with site.reading() as conn:
-        now = site.store.now(conn)
-        visits = site.store.visits(conn, stream.name, Pass.from_checkpoint(row.checkpoint.get("pass")).began)
+    with site.context.reading() as conn:
+        now = site.context.store.now(conn)
+        visits = site.context.store.visits(conn, stream.name, Pass.from_checkpoint(row.checkpoint.get("pass")).began)
     if visits.ranges:
         status.visits = visits
         status.visited_ago = max(0.0, now - visits.oldest) if visits.oldest else None
@@ -151,13 +151,13 @@ def latest_events(stream: Stream, n: int) -> list[tuple[BatchHeader, list[str]]]
         Refused: The stream is not prepared.
         StateConflict: Reading took so long that the batch may be gone, or rows of a batch that is there are not.
     """
-    row = stream.site.row()
+    row = stream.site.context.row()
     if row is None or not row.prepared:
         raise Refused("is not prepared", stream=stream.name, remedy=f"qbcd prepare {stream.name}")
     with _pinned(stream):
         found: list[tuple[BatchHeader, list[str]]] = []
         missing = n
-        for header in reversed(stream.site.batches()):
+        for header in reversed(stream.site.context.batches()):
             if missing <= 0:
                 break
             lines = _last_lines(stream, header, missing)
@@ -181,7 +181,7 @@ def _last_lines(stream: Stream, header: BatchHeader, n: int) -> list[str] | None
     rows = batch.lines.where(f"ordinal >= {first}").orderBy("ordinal").collect()
     if len(rows) == header.size - first:
         return [str(row["line"]) for row in rows]
-    if (header.epoch, header.seq) not in {(h.epoch, h.seq) for h in stream.site.batches()}:
+    if (header.epoch, header.seq) not in {(h.epoch, h.seq) for h in stream.site.context.batches()}:
         return None
     raise StateConflict(
         f"batch {header.epoch}/{header.seq} has lost events: {len(rows):,} of {header.size - first:,} were found",
@@ -197,20 +197,20 @@ def _pinned(stream: Stream) -> Iterator[None]:
     See docs/design/protocol.md#rule-23.
     """
     site = stream.site
-    if site.kind != "spark":
+    if site.context.kind != "spark":
         yield
         return
-    with site.writing() as conn:
-        pin = site.store.add_pin(conn, stream.name, PIN_SECONDS)
+    with site.context.writing() as conn:
+        pin = site.context.store.add_pin(conn, stream.name, PIN_SECONDS)
     try:
         try:
             yield
         finally:  # also after an error: files that are missing since the pin ended are nothing to restore
-            with site.reading() as conn:
-                site.store.check_pin(conn, pin)
+            with site.context.reading() as conn:
+                site.context.store.check_pin(conn, pin)
     finally:
-        with site.writing() as conn:
-            site.store.drop_pin(conn, pin)
+        with site.context.writing() as conn:
+            site.context.store.drop_pin(conn, pin)
 
 
 def status_data(status: StreamStatus) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from qbcd.sites.values import LeasedStream, Settings
 from qbcd.state import StreamRow
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Site
+    from qbcd.sites.context import StreamContext
     from qbcd.sites.values import LeasedStream, Settings
 
 
@@ -25,12 +25,12 @@ AUDIT = "audit"  # the reason
 AUDITED, AUDITING = "audited", "auditing"  # in a checkpoint: when the last one began; what one that is begun has found
 
 
-def due(site: Site, settings: Settings, held: LeasedStream) -> float:
+def due(context: StreamContext, settings: Settings, held: LeasedStream) -> float:
     """The store's clock, where an audit is due; else 0. The first one comes an interval after `prepare`."""
-    if settings.audit is None or site.stopping():
+    if settings.audit is None or context.stopping():
         return 0.0
-    with site.reading() as conn:
-        now = site.store.now(conn)
+    with context.reading() as conn:
+        now = context.store.now(conn)
     return now if schedule.is_due(last(held.row.checkpoint, held.row.epoch), settings.audit, now) else 0.0
 
 

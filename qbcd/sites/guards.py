@@ -14,7 +14,7 @@ from qbcd.ranges.schedule import Pass
 from qbcd.state import ProjectState, Refusal
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Site
+    from qbcd.sites.context import StreamContext
     from qbcd.sites.values import LeasedStream, Settings
 
 DELETES = "deletes"
@@ -136,9 +136,9 @@ def check_pass(
         check_guards(project, settings, held, deletes=deletes, before=state.rows, after=after, left=left)
 
 
-def counted_now(site: Site, statement: Statement) -> int:
+def counted_now(context: StreamContext, statement: Statement) -> int:
     """The source's rows by `statement`, counted in a transaction of its own."""
-    with site.source.read(site.stream) as session:
+    with context.source.read(context.stream) as session:
         return int(session.one(statement).n)
 
 

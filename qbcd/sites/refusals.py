@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from qbcd.catalog.source import Session
 from qbcd.errors import QbcdError, Refused, UnsafeKey, UnsupportedType
-from qbcd.model import StreamPlan
+from qbcd.model import KeyRange, StreamPlan
+from qbcd.strategies import Strategy
 
 if TYPE_CHECKING:
     from qbcd.sites.values import Settings
@@ -42,3 +44,31 @@ def key_error(plan: StreamPlan) -> UnsafeKey:
 def not_prepared(stream: str) -> Refused:
     """The refusal of what needs a baseline."""
     return Refused("is not prepared", stream=stream, remedy=f"qbcd prepare {stream}")
+
+
+def check_key(
+    session: Session, strategy: Strategy, within: KeyRange | None = None, keyed: StreamPlan | None = None
+) -> None:
+    """Count duplicate and NULL keys of the table or of one range, unless the catalog proves that there are none.
+
+    Args:
+        keyed: The plan by today's catalog; the strategy's own where it is missing.
+
+    Raises:
+        UnsafeKey: There are some.
+    """
+    if (keyed or strategy.plan).key_is_proven:
+        return
+    found = session.one(strategy.key_problems(within))
+    if int(found.keys_more_than_once) or int(found.keys_null):
+        raise key_error(strategy.plan)
+
+
+def check_null_keys(session: Session, strategy: Strategy, plan: StreamPlan) -> None:
+    """Refuse rows whose key is NULL: they are in no range, so no poll of a range would find them.
+
+    Raises:
+        UnsafeKey: There are some.
+    """
+    if any(c.nullable for c in plan.key) and int(session.one(strategy.null_keys()).keys_null):
+        raise key_error(plan)

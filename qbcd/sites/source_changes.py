@@ -15,29 +15,31 @@ from qbcd.model import StreamPlan
 from qbcd.strategies import InSource
 
 if TYPE_CHECKING:
-    from qbcd.sites.database.site import DatabaseSite
+    from qbcd.sites.database.context import DatabaseContext
     from qbcd.sites.values import LeasedStream, Settings
 
 
-def server_changed(site: DatabaseSite, strategy: InSource, settings: Settings, held: LeasedStream) -> bool:
+def server_changed(context: DatabaseContext, strategy: InSource, settings: Settings, held: LeasedStream) -> bool:
     """Whether the server is another one, or what it means by equality: then every value has to be compared.
 
     Raises:
         SourceChanged: It is another one, unasked; or no values are kept to compare with
             (docs/design/protocol.md#rule-16).
     """
-    with site.source.read(site.stream) as session:
-        _, changed = check_server(site.source, session, site.stream, held.row.checkpoint, accept=settings.accept_source)
+    with context.source.read(context.stream) as session:
+        _, changed = check_server(
+            context.source, session, context.stream, held.row.checkpoint, accept=settings.accept_source
+        )
     if changed and strategy.keeps != "rows":
         raise SourceChanged(
             "the server changed, and this stream keeps no old values by which its rows could be compared",
-            stream=site.stream,
-            remedy=f"qbcd reset {site.stream}, then prepare it again; consumers must reload",
+            stream=context.stream,
+            remedy=f"qbcd reset {context.stream}, then prepare it again; consumers must reload",
         )
     return changed
 
 
-def table_changed(site: DatabaseSite, plan: StreamPlan, strategy: InSource, held: LeasedStream) -> bool:
+def table_changed(context: DatabaseContext, plan: StreamPlan, strategy: InSource, held: LeasedStream) -> bool:
     """Whether the table, or a column that polls read, is or may be another one of the same name.
 
     Raises:
@@ -48,8 +50,8 @@ def table_changed(site: DatabaseSite, plan: StreamPlan, strategy: InSource, held
         raise SchemaChanged(
             f"{plan.table.label}, or a column of it, is another one of the same name now, and this stream keeps no old "
             "values by which its rows could be compared",
-            stream=site.stream,
-            remedy=f"undo it at the source, or qbcd reset {site.stream} and prepare it again; consumers must reload",
+            stream=context.stream,
+            remedy=f"undo it at the source, or qbcd reset {context.stream} and prepare it again; consumers must reload",
         )
     return surely or (strategy.keeps == "rows" and is_remade(held.row.checkpoint, plan, surely=False))
 

@@ -21,7 +21,7 @@ from qbcd.strategies import Watermarked
 from qbcd.watermark import Window
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Site
+    from qbcd.sites.context import StreamContext
     from qbcd.sites.values import LeasedStream
 
 
@@ -64,26 +64,26 @@ def look_ahead(source: Source, strategy: Watermarked, mark: Mark | None) -> dict
     return look_ahead_of(source, [(strategy, mark)])[0]
 
 
-def ahead_of(site: Site, held: LeasedStream, strategy: Watermarked, mark: Mark | None) -> dict[str, Any]:
+def ahead_of(context: StreamContext, held: LeasedStream, strategy: Watermarked, mark: Mark | None) -> dict[str, Any]:
     """`look_ahead` of a poll, which remembers that the clock was set back: later it may pass the watermark again.
 
     Raises:
         UnsafeWatermark: As `look_ahead`.
     """
-    with doubting(site, held):
-        return look_ahead(site.source, strategy, mark)
+    with doubting(context, held):
+        return look_ahead(context.source, strategy, mark)
 
 
 @contextmanager
-def doubting(site: Site, held: LeasedStream) -> Iterator[None]:
+def doubting(context: StreamContext, held: LeasedStream) -> Iterator[None]:
     """Keeps in the checkpoint, beside the server, that its clock was set back, until every row has been compared."""
     try:
         yield
     except ClockSetBack as error:
         checkpoint = held.row.checkpoint
         server = {**checkpoint["server"], "doubt": error.what}
-        with site.writing() as conn:
-            held.row = site.commit(conn, held.row, held, None, {**checkpoint, "server": server})
+        with context.writing() as conn:
+            held.row = context.commit(conn, held.row, held, None, {**checkpoint, "server": server})
         raise
 
 

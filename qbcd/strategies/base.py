@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from qbcd.connectors.base import Connector
 from qbcd.errors import ConfigError
-from qbcd.model import Consistency, Statement, StreamPlan
+from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
 
 ReplicaContent = Literal["rows", "keys", "digests", "nothing"]  # what a replica has of a row
 
@@ -95,8 +95,16 @@ class Strategy(ABC):
         """The cost of a poll of the unchanged table."""
 
     @abstractmethod
-    def key_problems(self) -> Statement:
-        """One row (keys_more_than_once, keys_null) of the table; for keys that the catalog does not vouch for."""
+    def null_keys(self) -> Statement:
+        """One row (keys_null) of the table."""
+
+    @abstractmethod
+    def key_problems(self, within: KeyRange | None = None) -> Statement:
+        """One row (keys_more_than_once, keys_null), for keys that the catalog does not prove.
+
+        Args:
+            within: Of one range; a lake strategy looks at the whole table always.
+        """
 
     def warnings(self) -> list[str]:
         """What makes this strategy dearer than it needs to be on this table."""

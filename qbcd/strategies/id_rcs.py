@@ -187,7 +187,7 @@ class IdRcs(Strategy):
         extra = [f"t.qbcd_{name} AS {name}" for name, _ in self.extra]
         return [*identity, "t.qbcd_digest AS digest", *columns, *untravelled, *extra]
 
-    def key_problems(self) -> Statement:
+    def key_problems(self, within: KeyRange | None = None) -> Statement:
         """(keys_more_than_once, keys_null) of the table; for keys that the catalog does not vouch for."""
         return compile_sql(self._canonical("key_problems"), self.connector, self.plan)
 

@@ -42,7 +42,7 @@ class LakeTs(IdRcs):
         self.watermarked = Ts(connector, plan, "")
         self.sees, self.misses = self.watermarked.sees, self.watermarked.misses
 
-    def key_problems(self) -> Statement:
+    def key_problems(self, within: KeyRange | None = None) -> Statement:
         """As TS: rows outside of the restriction may share no key with one within it."""
         return compile_sql(self._canonical("key_problems", beyond=bool(self.plan.where)), self.connector, self.plan)
 

@@ -44,8 +44,8 @@ class Stage:
 def lease_of(scene: Scene) -> int:
     """Process id of whoever the store says holds the lease."""
     site = scene.site
-    with site.reading() as conn:
-        table = site.store.tables.lease
+    with site.context.reading() as conn:
+        table = site.context.store.tables.lease
         owner = conn.execute(table.select().where(table.c.stream == STREAM)).one().owner
     return Owner.parse(owner).pid
 
@@ -53,8 +53,8 @@ def lease_of(scene: Scene) -> int:
 def range_ids(scene: Scene) -> set[int]:
     """Ids of the stream's key ranges; none for a strategy without."""
     site = scene.site
-    with site.reading() as conn:
-        return {r.range_id for r in site.store.ranges(conn, STREAM)}
+    with site.context.reading() as conn:
+        return {r.range_id for r in site.context.store.ranges(conn, STREAM)}
 
 
 def rubbish(scene: Scene) -> list[str]:
@@ -66,11 +66,11 @@ def left_behind(site: Site, folder: Path) -> list[str]:
     """Parts in the workdir that no commit names, and attempts in the sinks of a project in `folder`."""
     left = [str(p) for p in (folder / "out").rglob("*") if p.name.startswith("_tmp") or p.name.endswith(".tmp")]
     if isinstance(site, LakeSite):
-        with site.reading() as conn:
-            named = {s.segment_id for s in site.store.segments(conn, site.stream)}
-        named |= {h.location["part"] for h in site.batches()}
-        row = site.row()
+        with site.context.reading() as conn:
+            named = {s.segment_id for s in site.context.store.segments(conn, site.context.stream)}
+        named |= {h.location["part"] for h in site.context.batches()}
+        row = site.context.row()
         named |= {leaf_checksums.LeafNote.from_checkpoint(row.checkpoint).part} if row else set()
-        files: Files = site.files
+        files: Files = site.context.files
         left += [p.name for p in files.root.iterdir() if p.name not in named]
     return left

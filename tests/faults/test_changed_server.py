@@ -96,7 +96,7 @@ def test_an_open_batch_keeps_a_stream_from_being_forgotten(place: Place, workspa
                 scene.poll()
         finally:
             hooks.register("before_seal", None)
-        row = scene.site.row()
+        row = scene.site.context.row()
         assert row is not None
         assert row.checkpoint["open"]["counts"] == {"c": 1, "u": 2, "d": 1}
         with pytest.raises(Refused, match="1 batch is not delivered"):

@@ -19,6 +19,7 @@ from qbcd.run import plan_of
 from qbcd.sites import LakeSite
 from qbcd.sites.lake.checksums import checksums
 from qbcd.sites.lake.snapshot import snapshot_of
+from qbcd.sites.lake.stage import fetch_rows, staged_rows
 from tests.support.oracle import batches, copy_of
 from tests.support.places import Place, over, server_of
 from tests.support.project import config, opened, poll
@@ -198,23 +199,23 @@ class Bank:
         site = stream.site
         assert isinstance(site, LakeSite)
         found = []
-        with site.hold() as held:
+        with site.context.hold() as held:
             plan, _ = plan_of(stream, held.row)
-            with site.reading() as conn:
-                known = site.store.ranges(conn, "b")
-            strategy = site.strategy(plan)
+            with site.context.reading() as conn:
+                known = site.context.store.ranges(conn, "b")
+            strategy = site.context.strategy(plan)
             for _ in range(reads):
                 with snapshot_of(stream.source, plan, held.row.checkpoint, one_state=True) as snapshot:
                     now = checksums(stream.source, strategy, snapshot, known, 4)
-                    fetched = site.fetch(strategy, snapshot, now, stream.settings, held)
+                    fetched = fetch_rows(site.context, strategy, snapshot, now, stream.settings, held)
                 rows = (
-                    site.stage(strategy, fetched, stream.settings)
+                    staged_rows(site.context, strategy, fetched, stream.settings)
                     .groupBy(*by)
                     .agg({"*": "count", "c1": "sum"})
                     .collect()
                 )
                 found += [(int(row["count(1)"]), int(row["sum(c1)"])) for row in rows]
-                site.files.discard(fetched)
+                site.context.files.discard(fetched)
         return found
 
 
@@ -256,10 +257,10 @@ def test_control_reads_without_the_pin_tear(
     monkeypatch.setattr(PostgreSQL, "snapshot_pins", lambda self, name: self.session_pins())
     with bank.project, writers(server, place, Work(TRANSFER, within), workspace):
         assert any(bank.sums(1) != [(ACCOUNTS, 1000 * ACCOUNTS)] for _ in range(READS))
-        mark = bank.project.open_stream("b").site.row()
+        mark = bank.project.open_stream("b").site.context.row()
         with pytest.raises(TornRead):
             poll(bank.project, "b")
-        after = bank.project.open_stream("b").site.row()
+        after = bank.project.open_stream("b").site.context.row()
         assert mark is not None
         assert after is not None
         assert (after.version, after.checkpoint) == (mark.version, mark.checkpoint)

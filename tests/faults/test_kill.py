@@ -127,14 +127,14 @@ def test_reset_after_a_kill_begins_a_new_epoch(kind: str, strategy: str, stage: 
     kill_at("after_commit", scene.data, scene.folder, scene.spark)
     with pytest.raises(Refused, match="1 batch is not delivered"):
         scene.project.stream(STREAM).reset()
-    seen, before, ids = scene.seen(), scene.site.row(), range_ids(scene)
+    seen, before, ids = scene.seen(), scene.site.context.row(), range_ids(scene)
     scene.project.stream(STREAM).reset(discard=True)
     scene.change()
     scene.prepare()
     scene.change()
     scene.poll()
     same_events(seen, scene.check())
-    row = scene.site.row()
+    row = scene.site.context.row()
     assert row is not None
     assert before is not None
     assert row.epoch > before.epoch
@@ -159,7 +159,7 @@ def test_a_baseline_killed_half_way(
     with Scene(database, workspace, strategy, spark, baseline="events") as scene:
         scene.make_table()
         kill_at(point, scene.data, scene.folder, spark, task="prepare")
-        row = scene.site.row()
+        row = scene.site.context.row()
         assert row is not None
         assert row.prepared is (point == "after_commit")
         scene.change()

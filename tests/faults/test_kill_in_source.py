@@ -154,7 +154,7 @@ def killed_and_restarted(scene: Scene, strategy: str, spot: Spot, reverted: bool
 
 def checkpoint(scene: Scene) -> dict[str, object]:
     """What the stream remembers."""
-    row = scene.site.row()
+    row = scene.site.context.row()
     assert row is not None
     return dict(row.checkpoint)
 
@@ -195,8 +195,8 @@ def test_kill_while_ranges_are_cut(
 
 def ranges(scene: Scene) -> list[object]:
     """The stream's ranges: ids and bounds."""
-    with scene.site.reading() as conn:
-        return [(r.range_id, r.lo, r.hi) for r in scene.site.store.ranges(conn, STREAM)]
+    with scene.site.context.reading() as conn:
+        return [(r.range_id, r.lo, r.hi) for r in scene.site.context.store.ranges(conn, STREAM)]
 
 
 BASELINES = [(s, p) for s in STAMPED for p in ("after_lease", "before_commit", "after_commit")]
@@ -214,7 +214,7 @@ def test_a_baseline_killed_half_way(
     with StampedScene(database, workspace, strategy, spark, baseline="events") as scene:
         scene.make_table()
         kill_at(point, scene.data, scene.folder, spark, task="prepare")
-        row = scene.site.row()
+        row = scene.site.context.row()
         assert row is not None
         assert row.prepared is (point == "after_commit")
         old = scene.source()

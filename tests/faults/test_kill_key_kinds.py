@@ -124,5 +124,5 @@ def _made_good(project: qbcd.Project, table: Keyed) -> None:
 
 def _ranges(project: qbcd.Project) -> set[int]:
     site = project.open_stream("s").site
-    with site.reading() as conn:
-        return {r.range_id for r in site.store.ranges(conn, "s")}
+    with site.context.reading() as conn:
+        return {r.range_id for r in site.context.store.ranges(conn, "s")}

@@ -14,6 +14,7 @@ import pytest
 from qbcd import job, status
 from qbcd.errors import DeliveryError, GuardTripped, StateConflict
 from qbcd.sites import DatabaseSite, Files, LakeSite
+from qbcd.sites.context import StreamContext
 from qbcd.sites.lake.replica import compaction
 from qbcd.strategies.outbox import outbox_name
 from qbcd.stream import Stream
@@ -36,14 +37,14 @@ TWO_SINKS = {"changes": {"type": "jsonl", "path": "out/changes"}, "lake": {"type
 def files_of(scene: Scene) -> Files:
     site = scene.site
     assert isinstance(site, LakeSite)
-    return site.files
+    return site.context.files
 
 
 def parts(scene: Scene) -> tuple[Path, Path]:
     """Folders of the segment and of the last batch of an ID/RCS stream."""
     site, root = scene.site, files_of(scene).root
-    with site.reading() as conn:
-        (segment,) = site.store.segments(conn, STREAM)
+    with site.context.reading() as conn:
+        (segment,) = site.context.store.segments(conn, STREAM)
     return root / segment.segment_id, root / scene.sealed()[-1].location["part"]
 
 
@@ -81,12 +82,12 @@ def test_a_host_without_the_workdir(database: str, workspace: Path, spark: Spark
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
         root = files_of(scene).root
-        token = scene.site.row().fencing_token  # type: ignore[union-attr]
+        token = scene.site.context.row().fencing_token  # type: ignore[union-attr]
         away = root.rename(root.with_name("away"))
         for work in (scene.poll, scene.project.stream(STREAM).verify):
             with pytest.raises(StateConflict, match="does not hold this stream's files"):
                 work()
-        assert scene.site.row().fencing_token == token  # type: ignore[union-attr]
+        assert scene.site.context.row().fencing_token == token  # type: ignore[union-attr]
         away.rename(root)
         scene.poll()
         scene.check()
@@ -257,14 +258,14 @@ def test_a_pin_keeps_files(
         scene.make_table()
         scene.prepare()
         site, root = scene.site, files_of(scene).root
-        with site.writing() as conn:
-            pin = site.store.add_pin(conn, STREAM, 600.0)
+        with site.context.writing() as conn:
+            pin = site.context.store.add_pin(conn, STREAM, 600.0)
         pinned = {path.name for path in root.iterdir()}
         scene.change()
         scene.poll()
         assert pinned < {path.name for path in root.iterdir()}
-        with site.writing() as conn:
-            site.store.drop_pin(conn, pin)
+        with site.context.writing() as conn:
+            site.context.store.drop_pin(conn, pin)
         scene.poll()
         assert len(list(root.iterdir())) == 1
         assert not pinned & {path.name for path in root.iterdir()}
@@ -306,10 +307,10 @@ def test_a_batch_goes_while_it_is_read(
         monkeypatch.setattr(DatabaseSite, "staged", going)
         with pytest.raises(StateConflict, match="has lost events"):
             scene.project.stream(STREAM).latest()
-        with site.writing() as conn:
-            site.store.delete_batch(conn, STREAM, first.epoch, first.seq)
+        with site.context.writing() as conn:
+            site.context.store.delete_batch(conn, STREAM, first.epoch, first.seq)
         looks = [[second], [first, second]]  # the last one is before it has gone
-        monkeypatch.setattr(DatabaseSite, "batches", lambda of, after=None: looks.pop())
+        monkeypatch.setattr(StreamContext, "batches", lambda of, after=None: looks.pop())
         assert scene.project.stream(STREAM).latest() == whole[1:]
 
 
@@ -330,14 +331,14 @@ def test_what_is_let_go_under_a_pin_is_swept_without_it(
         stream = scene.work()
         polled(stream)  # which sweeps, as the first poll of a process does
         pinned = {path.name for path in files_of(scene).root.iterdir()}
-        with stream.site.writing() as conn:
-            pin = stream.site.store.add_pin(conn, STREAM, 600.0)
+        with stream.site.context.writing() as conn:
+            pin = stream.site.context.store.add_pin(conn, STREAM, 600.0)
         scene.change()
         polled(stream)
         polled(stream)
         assert pinned < set(rubbish(scene)), "its files, and the batch that was folded in"
-        with stream.site.writing() as conn:
-            stream.site.store.drop_pin(conn, pin)
+        with stream.site.context.writing() as conn:
+            stream.site.context.store.drop_pin(conn, pin)
         polled(stream)
         assert rubbish(scene) == []
         scene.change()

@@ -16,7 +16,7 @@ import pytest
 
 from qbcd import hooks
 from qbcd.errors import DeliveryError, QbcdError, StateConflict
-from qbcd.sites import base
+from qbcd.sites import context as site_context
 from qbcd.state import LeaseKeeper
 from tests.faults.test_protocol_batches import TWO_SINKS, block, unblock
 from tests.support.pausing import at, paused
@@ -113,12 +113,12 @@ def test_a_stale_publisher(
         scene.change()
         with monkeypatch.context() as patched:
             patched.setattr(LeaseKeeper, "_beat", lambda self: self._stop.wait())
-            patched.setattr(base, "LEASE_SECONDS", 20.0)
+            patched.setattr(site_context, "LEASE_SECONDS", 20.0)
             late = paused(scene, point)
             first = late.__enter__()
         site = scene.site
-        with site.writing() as conn:  # its lease ends, and its own clock does not tell it
-            conn.execute(site.store.tables.lease.update().values(until=0.0))
+        with site.context.writing() as conn:  # its lease ends, and its own clock does not tell it
+            conn.execute(site.context.store.tables.lease.update().values(until=0.0))
         scene.poll()
         scene.change()
         scene.poll()

@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 
 from qbcd import hooks
 from qbcd.errors import LeaseHeld, Refused, SourceError, StateConflict
-from qbcd.sites import base
+from qbcd.sites import context as site_context
 from qbcd.state import LeaseKeeper, LeaseLost, StreamStore, lease
 from tests.support import sql
 from tests.support.pausing import AFTER_PLAN, paused
@@ -61,7 +61,7 @@ def test_two_pollers(strategy: str, point: str, database: str, workspace: Path, 
 @pytest.fixture
 def faint(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Leases of half a second whose holder does not renew them, as a paused process would not; undone by `undo`."""
-    monkeypatch.setattr(base, "LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(site_context, "LEASE_SECONDS", 0.5)
     monkeypatch.setattr(LeaseKeeper, "_beat", lambda self: self._stop.wait())
     return monkeypatch
 
@@ -100,11 +100,11 @@ def test_a_paused_holder_cannot_commit(
     faint: pytest.MonkeyPatch,
 ) -> None:
     with Scene(database, workspace, strategy, spark) as scene:
-        faint.setattr(base, "LEASE_SECONDS", 60.0)
+        faint.setattr(site_context, "LEASE_SECONDS", 60.0)
         scene.begin()
         old = scene.source()
         scene.change()
-        faint.setattr(base, "LEASE_SECONDS", 0.5)
+        faint.setattr(site_context, "LEASE_SECONDS", 0.5)
         with paused(scene, point) as first:
             faint.undo()
             if blind:
@@ -128,10 +128,10 @@ def test_a_paused_step_in_the_source(
     database: str, workspace: Path, spark: SparkSession, faint: pytest.MonkeyPatch
 ) -> None:
     with Scene(database, workspace, "mds", spark) as scene:
-        faint.setattr(base, "LEASE_SECONDS", 60.0)
+        faint.setattr(site_context, "LEASE_SECONDS", 60.0)
         scene.begin()
         scene.change()
-        faint.setattr(base, "LEASE_SECONDS", 0.5)
+        faint.setattr(site_context, "LEASE_SECONDS", 0.5)
         with paused(scene, "before_commit") as first:
             faint.undo()
             faint.setattr(lease, "LOCK_WAIT_MS", 300)
@@ -241,7 +241,7 @@ def test_a_lost_baseline(cut: Cut, place: Place, workspace: Path, spark: SparkSe
         with pytest.raises(SourceError):
             scene.prepare()
         hooks.register("before_commit", None)
-        row = scene.site.row()
+        row = scene.site.context.row()
         assert row is not None
         assert row.prepared is (cut == "reply")
         if cut == "request":

@@ -87,13 +87,13 @@ def test_nobody_takes_over_between_two_statements_of_ddl(
     outcomes: list[str] = []
     with Scene(database, workspace, strategy, spark) as scene:
         scene.begin()
-        store, site, run = scene.site.store, scene.site, Session.run
+        store, site, run = scene.site.context.store, scene.site, Session.run
 
         def take_over() -> str:
-            with site.writing() as conn:  # as if the holder had been paused past its lease
+            with site.context.writing() as conn:  # as if the holder had been paused past its lease
                 conn.execute(update(store.tables.lease).values(until=0.0))
             try:
-                with site.writing() as conn:
+                with site.context.writing() as conn:
                     acquire(conn, store, STREAM, Owner.mine(), 30.0)
             except LeaseHeld as error:
                 return error.what

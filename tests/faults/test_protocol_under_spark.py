@@ -143,8 +143,8 @@ def test_a_compaction_that_was_overtaken(
             patched.setattr(LeaseKeeper, "_beat", lambda self: self._stop.wait())
             late.start()
             site = scene.site
-            with site.writing() as conn:  # its lease ends, and its own clock does not tell it
-                conn.execute(site.store.tables.lease.update().values(until=0.0))
+            with site.context.writing() as conn:  # its lease ends, and its own clock does not tell it
+                conn.execute(site.context.store.tables.lease.update().values(until=0.0))
             monkeypatch.setattr(compaction, "COMPACT_BATCHES", folds)
             scene.change()
             scene.poll()
@@ -166,8 +166,8 @@ def test_a_look_that_was_overtaken(database: str, workspace: Path, spark: SparkS
 
         def overtaken() -> None:
             site = scene.site
-            with site.writing() as conn:
-                conn.execute(site.store.tables.lease.update().values(until=0.0))
+            with site.context.writing() as conn:
+                conn.execute(site.context.store.tables.lease.update().values(until=0.0))
             scene.change()
             poll(project, STREAM)
 

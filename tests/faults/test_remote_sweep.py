@@ -70,9 +70,9 @@ def test_ranges_are_those_of_the_replica(database: str, workspace: Path, spark: 
 
 def counted(scene: StampedScene) -> int:
     """Rows of all ranges, which are those of the replica."""
-    site, row = scene.site, scene.site.row()
+    site, row = scene.site, scene.site.context.row()
     assert row is not None
-    with site.reading() as conn:
-        rows = sum(r.rows for r in site.store.ranges(conn, row.stream))
+    with site.context.reading() as conn:
+        rows = sum(r.rows for r in site.context.store.ranges(conn, row.stream))
     assert rows == row.checkpoint["rows"]
     return rows

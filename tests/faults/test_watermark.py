@@ -49,7 +49,7 @@ class Watch:
         for name in self.polls:
             project.stream(name).prepare()
             stream = project.open_stream(name)
-            held = stack.enter_context(stream.site.hold())
+            held = stack.enter_context(stream.site.context.hold())
             self.work[name] = (stream, held, plan_of(stream, held.row)[0])
 
     def _table(self, name: str) -> dict[str, Any]:

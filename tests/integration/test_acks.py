@@ -95,7 +95,7 @@ def acks(project: qbcd.Project) -> dict[str, tuple[int, bool]]:
 
 
 def kept(project: qbcd.Project) -> list[int]:
-    return [header.seq for header in project.open_stream("s").site.batches()]
+    return [header.seq for header in project.open_stream("s").site.context.batches()]
 
 
 def pending(project: qbcd.Project) -> dict[str, int]:

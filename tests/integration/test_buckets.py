@@ -52,9 +52,9 @@ KEYS: dict[str, tuple[list[str], list[str], list[str]]] = {
 def known(project: qbcd.Project, stream: str) -> list[StoredRange]:
     """The ranges of a stream; buckets cover every hash once."""
     site = project.open_stream(stream).site
-    with site.reading() as conn:
-        found = site.store.ranges(conn, stream)
-    row = site.row()
+    with site.context.reading() as conn:
+        found = site.context.store.ranges(conn, stream)
+    row = site.context.row()
     if row is not None and row.checkpoint["settled"] != {"buckets": "hash"}:
         return found
     deep = hash_buckets.depth_of(found)
@@ -140,7 +140,7 @@ def test_what_prepare_chose_stays(
         with opened(data(strategy), workspace, spark) as project:
             poll(project, "s")
             known(project, "s")
-            row = project.open_stream("s").site.row()
+            row = project.open_stream("s").site.context.row()
             assert row is not None
             assert row.checkpoint["settled"] == {"buckets": chosen}
             assert project.stream("s").verify() == []

@@ -14,7 +14,7 @@ import pytest
 
 from qbcd import hooks
 from qbcd.api import Project
-from qbcd.sites.base import Site
+from qbcd.sites.context import StreamContext
 from qbcd.sites.database import range_poll
 from qbcd.sites.database.range_poll import RangePoll
 from qbcd.state import StoredRange, StreamStore
@@ -46,8 +46,8 @@ def unseen(project: Project) -> set[int]:
 
 def ranges_of(project: Project) -> list[StoredRange]:
     site = project.open_stream("s").site
-    with site.reading() as conn:
-        return site.store.ranges(conn, "s")
+    with site.context.reading() as conn:
+        return site.context.store.ranges(conn, "s")
 
 
 def change(place: Place, keys: Iterable[int]) -> None:
@@ -143,7 +143,7 @@ def test_rests_are_multiples_of_the_steps_before_them(
 
     monkeypatch.setattr(range_poll, "FIRST_ROWS", ROWS)
     monkeypatch.setattr(RangePoll, "_step", timed)
-    monkeypatch.setattr(Site, "rest", lambda site, seconds: rests.append(seconds))
+    monkeypatch.setattr(StreamContext, "rest", lambda site, seconds: rests.append(seconds))
     with opened(config(place.url, table), workspace) as project:
         project.stream("s").prepare()
         poll(project, "s")

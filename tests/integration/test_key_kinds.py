@@ -43,29 +43,31 @@ class Reader:
         stream = project.open_stream("s")
         assert isinstance(stream.site, LakeSite)
         self.site = stream.site
-        self.plan, _ = plan_of(stream, self.site.row())
+        self.plan, _ = plan_of(stream, self.site.context.row())
 
     def begin(self) -> None:
         """Registers a pin, and reads the manifest after it."""
         site = self.site
-        with site.writing() as conn:
-            self.pin = site.store.add_pin(conn, "s", 600.0)
-        with site.reading() as conn:
-            known = site.store.ranges(conn, "s")
-            self._rows = site.replica.rows(conn, self.plan, site.strategy(self.plan).stored_columns, known)
-        self._batch = SinkBatch(site.batches()[0], lambda: site.staged(site.batches()[0]))
+        with site.context.writing() as conn:
+            self.pin = site.context.store.add_pin(conn, "s", 600.0)
+        with site.context.reading() as conn:
+            known = site.context.store.ranges(conn, "s")
+            self._rows = site.context.replica.rows(
+                conn, self.plan, site.context.strategy(self.plan).stored_columns, known
+            )
+        self._batch = SinkBatch(site.context.batches()[0], lambda: site.staged(site.context.batches()[0]))
         assert self._batch.events.columns, "its files are known from here on"
         self.parts = self.named()
 
     def named(self) -> set[str]:
         """The parts that the manifest names now."""
-        with self.site.reading() as conn:
-            segments = {s.segment_id for s in self.site.store.segments(conn, "s")}
-        return segments | {str(h.location["part"]) for h in self.site.batches()}
+        with self.site.context.reading() as conn:
+            segments = {s.segment_id for s in self.site.context.store.segments(conn, "s")}
+        return segments | {str(h.location["part"]) for h in self.site.context.batches()}
 
     def standing(self) -> set[str]:
         """The parts that stand in the stream's folder."""
-        return {path.name for path in self.site.files.root.iterdir()}
+        return {path.name for path in self.site.context.files.root.iterdir()}
 
     def values(self) -> set[int]:
         """The replica's rows by their value, which none shares with another."""
@@ -78,16 +80,16 @@ class Reader:
 
     def end(self) -> None:
         """Gives the pin back, which must not have ended before."""
-        with self.site.writing() as conn:
-            self.site.store.check_pin(conn, self.pin)
-            self.site.store.drop_pin(conn, self.pin)
+        with self.site.context.writing() as conn:
+            self.site.context.store.check_pin(conn, self.pin)
+            self.site.context.store.drop_pin(conn, self.pin)
 
 
 def range_ids(project: qbcd.Project) -> set[int]:
     """Ids of the stream's ranges; the store refuses gaps and overlaps itself."""
     site = project.open_stream("s").site
-    with site.reading() as conn:
-        return {r.range_id for r in site.store.ranges(conn, "s")}
+    with site.context.reading() as conn:
+        return {r.range_id for r in site.context.store.ranges(conn, "s")}
 
 
 @over(
@@ -139,7 +141,7 @@ def run(
             seen += table.replay()
             now = len(range_ids(project))
             seen["cut"], seen["joined"], before = seen["cut"] + (now > before), seen["joined"] + (now < before), now
-        assert reader.site.batches() == [], "all are delivered, folded in and let go"
+        assert reader.site.context.batches() == [], "all are delivered, folded in and let go"
         assert not reader.parts & reader.named(), "the replica's files are others by now"
         assert reader.parts <= reader.standing()
         assert reader.values() == found

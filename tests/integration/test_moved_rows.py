@@ -62,12 +62,12 @@ def _asked(project: Project, *, of_leaves: bool) -> tuple[list[str], dict[int, t
     site = project.open_stream("s").site
     strategy = site.strategy(project.stream("s").plan())
     assert isinstance(strategy, IdRcs)
-    with site.reading() as conn:
-        known: list[KeyRange] = [*site.store.ranges(conn, "s")]
+    with site.context.reading() as conn:
+        known: list[KeyRange] = [*site.context.store.ranges(conn, "s")]
     assert len(known) >= ROWS // RANGE
     found: dict[int, tuple[int, int, set[str]]] = {}
     statements = [one.sql for own in strategy.partitioning.passes(known, 2, leaves=of_leaves) for one in own]
-    with site.source.read("s") as session:
+    with site.context.source.read("s") as session:
         for row in (row for statement in statements for row in session.rows(statement)):
             assert row.n == row.digests
             count, checksum, texts = found.get(row.range_id, (0, 0, set()))

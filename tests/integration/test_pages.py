@@ -44,17 +44,17 @@ def site_of(project: qbcd.Project) -> LakeSite:
 
 
 def settled(project: qbcd.Project) -> str:
-    row = site_of(project).row()
+    row = site_of(project).context.row()
     assert row is not None
     return str(row.checkpoint["settled"]["buckets"])
 
 
 def ranges(project: qbcd.Project) -> set[int]:
     site = site_of(project)
-    with site.reading() as conn:
-        segments = {s.segment_id: s.folded_through for s in site.store.segments(conn, "s")}
-        found = site.store.ranges(conn, "s")
-        row = site.row()
+    with site.context.reading() as conn:
+        segments = {s.segment_id: s.folded_through for s in site.context.store.segments(conn, "s")}
+        found = site.context.store.ranges(conn, "s")
+        row = site.context.row()
     assert row is not None
     assert set(segments.values()) == {row.last_batch_seq}, "no batch may lie on ranges that rows move among"
     assert {r.segment for r in found} == set(segments)
@@ -170,8 +170,8 @@ def test_files_hold_few_rows_that_are_read_no_more(database: str, workspace: Pat
             copy.replay(batches(workspace / "out/changes", "s"))
             assert copy.differences() == []
             ranges(project)
-            with site_of(project).reading() as conn:
-                stored = [s.rows for s in site_of(project).store.segments(conn, "s")]
+            with site_of(project).context.reading() as conn:
+                stored = [s.rows for s in site_of(project).context.store.segments(conn, "s")]
             assert sum(stored) <= compaction.WITH_UNREAD * 400
             most = max(most, len(stored))
         assert most > 1

@@ -164,13 +164,13 @@ def test_values_that_no_type_can_hold_are_refused(
     with opened(data, workspace, spark) as project:
         for name in (*STREAMS, *as_text):
             project.stream(name).prepare()
-        before = {n: project.open_stream(n).site.row() for n in STREAMS}
+        before = {n: project.open_stream(n).site.context.row() for n in STREAMS}
         for number, (column, value) in enumerate(TOO_FAR):
             sql(table, f"UPDATE t SET {column} = %s::{COLUMNS[column][0]} WHERE id = 2", [value])
             for name in (*STREAMS, *STREAMS)[number % 2 :][:at_once]:
                 with pytest.raises(Refused, match=f"column '{column}'.*types: {{{column}: text}}"):
                     poll(project, name)
-                now, then = project.open_stream(name).site.row(), before[name]
+                now, then = project.open_stream(name).site.context.row(), before[name]
                 assert now is not None
                 assert then is not None
                 assert (now.version, now.last_batch_seq, now.checkpoint) == (then.version, 0, then.checkpoint)

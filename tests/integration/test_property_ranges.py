@@ -41,13 +41,13 @@ class Ranges:
         self.seen: Counter[str] = Counter()
 
     def _known(self) -> list[StoredRange]:
-        with self.site.reading() as conn:
-            return self.site.store.ranges(conn, self.site.stream)
+        with self.site.context.reading() as conn:
+            return self.site.context.store.ranges(conn, self.site.context.stream)
 
     @property
     def is_open(self) -> bool:
         """Whether events wait for a number."""
-        row = self.site.row()
+        row = self.site.context.row()
         return row is not None and bool(row.checkpoint.get("open"))
 
     def check(self) -> None:
@@ -78,7 +78,7 @@ def stopped(project: qbcd.Project, ranges: Ranges, nth: int) -> bool:
 
     hooks.register("after_commit", stop)
     try:
-        poll(project, ranges.site.stream)
+        poll(project, ranges.site.context.stream)
     except Refused:
         ranges.seen["stopped"] += 1
         ranges.seen["open"] += ranges.is_open

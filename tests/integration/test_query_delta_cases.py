@@ -172,8 +172,8 @@ def _poll_telling(project: qbcd.Project, told: Any) -> None:
     from qbcd.run import plan_of
 
     work = project.open_stream("q")
-    work.site.progress = lambda what: told("q", what)
-    with work.site.hold() as held:
+    work.site.context.progress = lambda what: told("q", what)
+    with work.site.context.hold() as held:
         plan, _ = plan_of(work, held.row)
         list(work.site.detect(plan, work.settings, held))
 
@@ -414,7 +414,7 @@ def _label(project: qbcd.Project, stream: str) -> str:
     from qbcd.run import plan_of
 
     work = project.open_stream(stream)
-    return work.site.strategy(plan_of(work, work.site.row())[0]).label
+    return work.site.strategy(plan_of(work, work.site.context.row())[0]).label
 
 
 def test_a_reset_leaves_no_table_behind(tables: Place, workspace: Path) -> None:

@@ -124,7 +124,7 @@ def test_a_replaced_view_stops_the_stream(views: Place, workspace: Path, variant
         for name in ("deep", "plain"):
             project.stream(name).prepare()
         work = project.open_stream("deep")
-        with work.site.hold() as held:
+        with work.site.context.hold() as held:
             plan, _ = plan_of(work, held.row)
             views.sql(other)
             with pytest.raises(SchemaChanged, match="which the query reads, was changed a moment"):
@@ -161,8 +161,8 @@ def test_ddl_waits_for_a_poll_at_views_and_behind_them(views: Place, workspace: 
         project.stream("deep").prepare()
         views.sql(CHANGES[0])
         work = project.open_stream("deep")
-        work.site.progress = told
-        with work.site.hold() as held:
+        work.site.context.progress = told
+        with work.site.context.hold() as held:
             list(work.site.detect(plan_of(work, held.row)[0], work.settings, held))
     assert len(barred) == 3
 
@@ -277,7 +277,7 @@ def test_a_replaced_view_stops_a_stream_under_spark(views: Place, workspace: Pat
     with opened(configured(views, "plain", variant="checksum"), workspace, spark) as project:
         project.stream("plain").prepare()
         work = project.open_stream("plain")
-        with work.site.hold() as held:
+        with work.site.context.hold() as held:
             plan, _ = plan_of(work, held.row)
             views.sql("CREATE OR REPLACE VIEW big AS SELECT id, customer, region, amount FROM kept.orders")
             with pytest.raises(SchemaChanged, match="was changed a moment ago"):

@@ -143,7 +143,7 @@ def test_polls_that_read_ranges_for_nothing_are_no_quiet_time(
             sql(database, f"UPDATE t SET n = {turn} WHERE id = 1; UPDATE t SET n = 1 WHERE id = 1")
             assert not _cost(project).dirty
         assert asked == ["ranges"] * POLLS + ["sum"]
-        state = project.open_stream("s").site.project
+        state = project.open_stream("s").site.context.project
         assert [run.outcome for run in state.runs("s", POLLS)] == ["empty"] * POLLS
         last = state.runs("s", 1)[0]
         for doubt in ({"outcome": "failed"}, {"outcome": "ok"}, {"cost": {"dirty": 1}}):
@@ -158,7 +158,7 @@ def _is_likely(project: qbcd.Project) -> bool:
     site = project.open_stream("s").site
     strategy = site.strategy(project.stream("s").plan())
     assert isinstance(strategy, IdRcs)
-    return whole_table.is_likely(site, strategy)
+    return whole_table.is_likely(site.context, strategy)
 
 
 def test_explain_shows_the_sum(database: str, workspace: Path, spark: SparkSession, asked: list[str]) -> None:

@@ -145,7 +145,7 @@ def test_small_ranges_are_joined_when_batches_are_folded(
 ) -> None:
     monkeypatch.setattr(compaction, "COMPACT_BATCHES", 2)
     layered.always(monkeypatch)
-    monkeypatch.setattr(table_poll, "join_small", lambda *args: args[-1])  # as where leaves or keys are fetched
+    monkeypatch.setattr(table_poll, "merge_small", lambda *args: args[-1])  # as where leaves or keys are fetched
     kinds = {name: KINDS[name] for name in names}
     tables = [{**TABLE, "name": name, "strategy": {**TABLE["strategy"], **kind}} for name, kind in kinds.items()]
     sql(database, "CREATE TABLE log (id bigint PRIMARY KEY, line text)")

@@ -90,7 +90,7 @@ def _polled(database: str, project: qbcd.Project, *changes: str) -> Outcome:
 
 
 def _noted(project: qbcd.Project) -> recent_writes.RecentNote:
-    row = project.open_stream("s").site.row()
+    row = project.open_stream("s").site.context.row()
     assert row is not None
     return recent_writes.RecentNote.from_checkpoint(row.checkpoint)
 

@@ -139,7 +139,7 @@ def test_a_folder_of_one_stream_that_cannot_be_written(place: Place) -> None:
     """What lies below a workdir that can be: somebody else has made a file there."""
     with opened(place, None) as project:
         (stream,) = (one for one in project.streams if one.name == "id_rcs")
-        folder = project.open_stream(stream.name).site.folder
+        folder = project.open_stream(stream.name).site.context.folder
         assert folder is not None
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.write_text("")

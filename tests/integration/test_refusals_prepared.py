@@ -216,7 +216,7 @@ def test_a_configuration_that_changed_since_prepare(
 def test_a_second_poller(place: Place, project: qbcd.Project, stream: str) -> None:
     with (
         qbcd.Project.from_dict(written(place), base_dir=place.folder) as second,
-        project.open_stream(stream).site.hold(),
+        project.open_stream(stream).site.context.hold(),
     ):
         message = place.refused(lambda: polled(second, stream), LeaseHeld, 3)
     before, _, after = message.partition("process ")

@@ -44,4 +44,4 @@ def test_digests_take_a_tenth(database: str, workspace: Path, spark: SparkSessio
 def _size(project: Project, stream: str) -> int:
     site = project.open_stream(stream).site
     assert isinstance(site, LakeSite)
-    return sum(path.stat().st_size for path in site.files.root.rglob("*.parquet"))
+    return sum(path.stat().st_size for path in site.context.files.root.rglob("*.parquet"))

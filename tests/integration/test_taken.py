@@ -68,9 +68,9 @@ def test_prepare_leaves_the_replica_alone(
         project.stream(STREAM).prepare()
         site = project.open_stream(STREAM).site
         assert isinstance(site, LakeSite)
-        with site.reading() as conn:
-            [segment] = site.store.segments(conn, STREAM)
-        assert [path.name for path in site.files.root.iterdir()] == [segment.segment_id]
+        with site.context.reading() as conn:
+            [segment] = site.context.store.segments(conn, STREAM)
+        assert [path.name for path in site.context.files.root.iterdir()] == [segment.segment_id]
 
 
 def test_no_batch_lies_on_what_was_fetched(database: str, spark: SparkSession, workspace: Path) -> None:

@@ -133,7 +133,7 @@ def test_rows_that_were_traced_wrongly(
         _polled(database, project, 3)
         site = project.open_stream("s").site
         assert isinstance(site, LakeSite)
-        assert len(list(site.files.root.glob("batch-*"))) == 3, "what was compared wrongly is gone"
+        assert len(list(site.context.files.root.glob("batch-*"))) == 3, "what was compared wrongly is gone"
     assert [look.is_traced for look in looks] == [True, False]
 
 
@@ -150,7 +150,7 @@ def test_what_the_source_is_asked(
         asked = [r for r in look.asked if key_recovery.is_traced(r)]
         site = project.open_stream("s").site
         assert isinstance(site, LakeSite)
-        text = site.strategy(project.stream("s").plan()).images(asked, typed=False).sql
+        text = site.context.strategy(project.stream("s").plan()).images(asked, typed=False).sql
     plan = "\n".join(row[0] for row in sql(database, f"EXPLAIN {text}"))
     assert re.search(r"Index Scan using t_pkey on t\b.*\n\s+Index Cond: \(k = r\.k\)", plan)
     assert "Seq Scan on t" not in plan

@@ -12,7 +12,7 @@ import pytest
 import qbcd
 from qbcd.errors import ConfigError, GuardTripped
 from qbcd.model import Cost, KeyRange, Statement
-from qbcd.sites.base import Site
+from qbcd.sites.context import StreamContext
 from qbcd.sites.lake import checksums as range_checksums
 from qbcd.state import StoredRange
 from qbcd.strategies.partitions.key import KeyPartitioning
@@ -43,12 +43,12 @@ def data(place: Place, **strategy: Any) -> dict[str, Any]:
 
 def ranges_of(project: qbcd.Project) -> list[StoredRange]:
     site = project.open_stream("s").site
-    with site.reading() as conn:
-        return site.store.ranges(conn, "s")
+    with site.context.reading() as conn:
+        return site.context.store.ranges(conn, "s")
 
 
 def version(project: qbcd.Project) -> int:
-    row = project.open_stream("s").site.row()
+    row = project.open_stream("s").site.context.row()
     assert row is not None
     return row.version
 
@@ -138,7 +138,7 @@ def test_short_statements_and_no_state_kept(
     with opened(data(place, per_poll=None, consistency="range", pace=pace), workspace, spark) as project:
         project.stream("s").prepare()
         monkeypatch.setattr(KeyPartitioning, "checksums", counted)
-        monkeypatch.setattr(Site, "rest", lambda site, seconds: rests.append(seconds))
+        monkeypatch.setattr(StreamContext, "rest", lambda site, seconds: rests.append(seconds))
         place.sql("UPDATE t SET n = 1 WHERE id IN (3, 58)")
         if place.kind == "postgresql":
             state = "SELECT backend_xmin FROM pg_stat_activity WHERE application_name LIKE 'qbcd%'"

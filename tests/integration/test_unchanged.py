@@ -46,7 +46,7 @@ def files(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def row(project: qbcd.Project, name: str) -> StreamRow:
-    found = project.open_stream(name).site.row()
+    found = project.open_stream(name).site.context.row()
     assert found is not None
     return found
 

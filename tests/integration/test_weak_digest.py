@@ -196,8 +196,8 @@ def test_counts_alone_tell_inserts_and_deletes(
 
 def ranges_of(project: qbcd.Project) -> list[StoredRange]:
     site = project.open_stream("s").site
-    with site.reading() as conn:
-        return site.store.ranges(conn, "s")
+    with site.context.reading() as conn:
+        return site.context.store.ranges(conn, "s")
 
 
 OLD = "'2001-01-01 00:00:00'"  # before every watermark

@@ -38,6 +38,6 @@ def force(monkeypatch: pytest.MonkeyPatch, *, traced: bool = True) -> list[bool]
 
 def remembered(project: qbcd.Project, stream: str) -> dict[str, Any] | None:
     """What the checkpoint says of leaves."""
-    row = project.open_stream(stream).site.row()
+    row = project.open_stream(stream).site.context.row()
     assert row is not None
     return row.checkpoint.get(leaf_checksums.NOTED)

@@ -40,14 +40,14 @@ def stream(name: str, drawn: DrawnQuery, strategy: dict[str, Any]) -> dict[str, 
 def detect(project: qbcd.Project, name: str) -> list[Detection]:
     """One poll that finds and keeps, and delivers nothing."""
     work = project.open_stream(name)
-    with work.site.hold() as held:
+    with work.site.context.hold() as held:
         plan, _ = plan_of(work, held.row)
         return list(work.site.detect(plan, work.settings, held))
 
 
 def checkpoint(project: qbcd.Project, name: str) -> Mapping[str, Any]:
     """What a stream remembers."""
-    row = project.open_stream(name).site.row()
+    row = project.open_stream(name).site.context.row()
     assert row is not None
     return row.checkpoint
 

@@ -150,7 +150,7 @@ class Scene:
 
     def sealed(self) -> list[BatchHeader]:
         """The batches that the site has, oldest first."""
-        return self.site.batches()
+        return self.site.context.batches()
 
     def acks(self) -> dict[str, tuple[int, int]]:
         """By sink, the (epoch, batch_seq) that it acknowledged."""
@@ -158,7 +158,7 @@ class Scene:
 
     def mark(self) -> Any:
         """Everything that a refused poll may not change, comparable."""
-        row = self.site.row()
+        row = self.site.context.row()
         assert row is not None
         return row.version, row.epoch, row.last_batch_seq, dict(row.checkpoint), self.sealed()
 

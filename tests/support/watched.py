@@ -193,7 +193,7 @@ class Watched:
 
     def mark(self, name: str = "s") -> dict[str, Any]:
         """The stream's watermark, as its checkpoint has it."""
-        row = self.project.open_stream(name).site.row()
+        row = self.project.open_stream(name).site.context.row()
         assert row is not None
         return dict(row.checkpoint["mark"])
 

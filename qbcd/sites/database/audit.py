@@ -21,28 +21,28 @@ from qbcd.strategies import InSource, OutboxSlice, Watermarked
 from qbcd.watermark import Window
 
 if TYPE_CHECKING:
-    from qbcd.sites.database.site import DatabaseSite
+    from qbcd.sites.database.context import DatabaseContext
     from qbcd.sites.values import LeasedStream, Settings
 from qbcd.sites.checkpoint import AUDIT, AUDITED, AUDITING
 
 
 def audit(
-    site: DatabaseSite, plan: StreamPlan, settings: Settings, held: LeasedStream, began: float
+    context: DatabaseContext, plan: StreamPlan, settings: Settings, held: LeasedStream, began: float
 ) -> Iterator[StepResult]:
     """One audit, which began at `began` by the store's clock: rows before the watermark, then keys that are gone."""
-    strategy = _stamped(site.strategy(plan))
+    strategy = _stamped(context.strategy(plan))
     window = strategy.window(None, held.row.checkpoint["mark"]["at"])
     if window is not None:
-        site.progress("audit: comparing rows with the replica")
-        yield wing_step.run_step(site, plan, settings, held, _rows(strategy, window, held))
-    if not site.stopping():
-        site.progress("audit: looking for keys that are gone")
+        context.progress("audit: comparing rows with the replica")
+        yield wing_step.run_step(context, plan, settings, held, _rows(strategy, window, held))
+    if not context.stopping():
+        context.progress("audit: looking for keys that are gone")
         end = StepRequest(
             [lambda s, part: _stamped(s).sweep(part, reason=AUDIT)],
             follow=lambda *step: {AUDITED: began},
             guarded=Deletes.from_checkpoint(held, AUDITING).guarded,
         )
-        yield wing_step.run_step(site, plan, settings, held, end, drop=(AUDITING,))
+        yield wing_step.run_step(context, plan, settings, held, end, drop=(AUDITING,))
 
 
 def _rows(strategy: Watermarked, window: Window, held: LeasedStream) -> StepRequest:

@@ -23,31 +23,31 @@ from qbcd.strategies.in_source import OwnTable, sql_name
 from qbcd.watermark import Window
 
 if TYPE_CHECKING:
-    from qbcd.sites.database.site import DatabaseSite
+    from qbcd.sites.database.context import DatabaseContext
     from qbcd.sites.values import LeasedStream, Settings
 
 Find = Callable[[InSource, OutboxSlice], Statement]
 
 
 def apply_change(
-    site: DatabaseSite, plan: StreamPlan, settings: Settings, held: LeasedStream, change: Change
+    context: DatabaseContext, plan: StreamPlan, settings: Settings, held: LeasedStream, change: Change
 ) -> StepResult:
     """The step that takes up a change: rows that differ by the columns that both meanings have, or by restriction."""
-    strategy = site.strategy(plan)
+    strategy = context.strategy(plan)
     if change.columns:
-        widen(site, plan, held, change)
-    site.progress("comparing table and replica, since what is captured changed")
+        widen(context, plan, held, change)
+    context.progress("comparing table and replica, since what is captured changed")
     fills = bool(change.added) and strategy.keeps == "rows"
     look = StepRequest(
         _comparison(strategy, held, change),
         before=[strategy.fill(change.added)] if fills else [],
         after=[lambda s, part: s.unknown(change.added, part)] if fills else [],
     )
-    taken = wing_step.run_step(site, plan, settings, held, look)
+    taken = wing_step.run_step(context, plan, settings, held, look)
     if change.dropped and strategy.keeps == "rows":
-        narrow(site, plan, held)
+        narrow(context, plan, held)
     if isinstance(strategy, ByRanges) and strategy.poll_mode == "ranges":
-        range_sizes.recut(site, strategy, held)
+        range_sizes.recut(context, strategy, held)
     return taken
 
 
@@ -67,37 +67,37 @@ def _look(strategy: InSource, part: OutboxSlice, window: Window) -> Statement:
 
 
 # -- qbcd's own tables -------------------------------------------------------------------------------------------------
-def widen(site: DatabaseSite, plan: StreamPlan, held: LeasedStream, change: Change) -> None:
+def widen(context: DatabaseContext, plan: StreamPlan, held: LeasedStream, change: Change) -> None:
     """Adds to the stream's tables the columns that they lack.
 
     Raises:
         MissingPrivilege: The tables are a DBA's; the remedy has the statements.
         SchemaChanged: The outbox has such a column, of another type, in batches that are kept.
     """
-    connector, statements = site.source.connector, []
-    with site.reading() as conn:
-        for table in site.strategy(plan).tables():
+    connector, statements = context.source.connector, []
+    with context.reading() as conn:
+        for table in context.strategy(plan).tables():
             standing = connector.probe_table(conn, *table.name)
             if standing is None:
-                raise open_batch.missing_table_error(site, "table", table.name)
-            statements += _missing(site, plan, table, standing, change)
-    _altered(site, held, statements)
+                raise open_batch.missing_table_error(context, "table", table.name)
+            statements += _missing(context, plan, table, standing, change)
+    _altered(context, held, statements)
 
 
-def _missing(site: DatabaseSite, plan: StreamPlan, table: OwnTable, standing: Table, change: Change) -> list[str]:
+def _missing(context: DatabaseContext, plan: StreamPlan, table: OwnTable, standing: Table, change: Change) -> list[str]:
     """ALTER TABLE for each column that `table` lacks, or has from an earlier time with another type."""
-    connector, name = site.source.connector, sql_name(site.source.connector, table.name)
-    images = {} if table.name == site.strategy(plan).replica else site.strategy(plan).image_names(change.added)
+    connector, name = context.source.connector, sql_name(context.source.connector, table.name)
+    images = {} if table.name == context.strategy(plan).replica else context.strategy(plan).image_names(change.added)
     stale = []
     for column, kind in table.columns:
         there, captured = standing.column(column), images.get(column, column)
         if there is None or captured not in change.added or connector.column_type(there) == kind:
             continue
-        if images and any(captured in [c for c, _ in header.columns] for header in site.batches()):
+        if images and any(captured in [c for c, _ in header.columns] for header in context.batches()):
             raise SchemaChanged(
                 f"column {captured} was captured before, with another type, and batches that have it are kept",
-                stream=site.stream,
-                remedy=f"wait until they are gone (`retain`), or qbcd reset {site.stream}",
+                stream=context.stream,
+                remedy=f"wait until they are gone (`retain`), or qbcd reset {context.stream}",
             )
         stale.append(column)
     wanted = [(c, kind) for c, kind in table.columns if standing.column(c) is None or c in stale]
@@ -107,28 +107,28 @@ def _missing(site: DatabaseSite, plan: StreamPlan, table: OwnTable, standing: Ta
     ]
 
 
-def narrow(site: DatabaseSite, plan: StreamPlan, held: LeasedStream) -> None:
+def narrow(context: DatabaseContext, plan: StreamPlan, held: LeasedStream) -> None:
     """Takes columns that are captured no more out of the replica; where a DBA owns it, they stay and mean nothing."""
-    connector, (replica, *_) = site.source.connector, site.strategy(plan).tables()
+    connector, (replica, *_) = context.source.connector, context.strategy(plan).tables()
     wanted = {name for name, _ in replica.columns}
-    with site.reading() as conn:
+    with context.reading() as conn:
         standing = connector.probe_table(conn, *replica.name)
     name = sql_name(connector, replica.name)
     gone = [c.name for c in (standing.columns if standing else ()) if c.name not in wanted]
     try:
-        _altered(site, held, [f"ALTER TABLE {name} DROP COLUMN {connector.quote(c)}" for c in gone])
+        _altered(context, held, [f"ALTER TABLE {name} DROP COLUMN {connector.quote(c)}" for c in gone])
     except MissingPrivilege:
         return
 
 
-def _altered(site: DatabaseSite, held: LeasedStream, statements: list[str]) -> None:
+def _altered(context: DatabaseContext, held: LeasedStream, statements: list[str]) -> None:
     if not statements:
         return
     try:
-        own_tables.run_alone(site, statements, held)
+        own_tables.run_alone(context, statements, held)
     except MissingPrivilege as error:
         raise MissingPrivilege(
             f"no right to alter qbcd's own tables ({error.what})",
-            stream=site.stream,
+            stream=context.stream,
             remedy=f"let their owner run: {'; '.join(statements)}",
         ) from error

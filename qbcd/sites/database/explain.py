@@ -15,13 +15,13 @@ from qbcd.strategies.outbox import OPEN
 from qbcd.watermark import Window
 
 if TYPE_CHECKING:
-    from qbcd.sites.database.site import DatabaseSite
+    from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.watermark import next_window
 
 
-def explain(site: DatabaseSite, plan: StreamPlan, row: StreamRow | None) -> list[ExplainedStatement]:
+def explain(context: DatabaseContext, plan: StreamPlan, row: StreamRow | None) -> list[ExplainedStatement]:
     """The statements of a poll, in order."""
-    strategy, place = site.strategy(plan), f"source {site.source.name}, one transaction"
+    strategy, place = context.strategy(plan), f"source {context.source.name}, one transaction"
     prepared = row if row and row.prepared else None
     number = (prepared.epoch, prepared.last_batch_seq + 1) if prepared else (0, 1)
     steps: list[ExplainedStatement] = []
@@ -35,10 +35,10 @@ def explain(site: DatabaseSite, plan: StreamPlan, row: StreamRow | None) -> list
     if isinstance(strategy, VbdDelta):
         steps += _delta(strategy, OutboxSlice(*number), prepared, place)
     if strategy.poll_mode == "ranges" or (strategy.poll_mode == "window" and plan.option("deletes")):
-        within, of = _some_range(site, prepared)
+        within, of = _some_range(context, prepared)
         part = OutboxSlice(number[0], OPEN)
         title = "look for keys that are gone" if isinstance(strategy, Watermarked) else "find the changes"
-        each = f"source {site.source.name}, a transaction for each step ({of})"
+        each = f"source {context.source.name}, a transaction for each step ({of})"
         steps.append(
             ExplainedStatement(f"{title} in one range, into the outbox", each, strategy.differences(part, within))
         )
@@ -46,9 +46,9 @@ def explain(site: DatabaseSite, plan: StreamPlan, row: StreamRow | None) -> list
     return steps
 
 
-def audits(site: DatabaseSite, plan: StreamPlan, row: StreamRow | None) -> list[ExplainedStatement]:
+def audits(context: DatabaseContext, plan: StreamPlan, row: StreamRow | None) -> list[ExplainedStatement]:
     """The statements of an audit, each in a step of its own."""
-    strategy, place = site.strategy(plan), f"source {site.source.name}, a transaction of its own"
+    strategy, place = context.strategy(plan), f"source {context.source.name}, a transaction of its own"
     prepared = row if row and row.prepared else None
     part = OutboxSlice(prepared.epoch, prepared.last_batch_seq + 1) if prepared else OutboxSlice(0, 1)
     if isinstance(strategy, VbdDelta):
@@ -126,11 +126,11 @@ def _apply(
     ]
 
 
-def _some_range(site: DatabaseSite, row: StreamRow | None) -> tuple[KeyRange, str]:
+def _some_range(context: DatabaseContext, row: StreamRow | None) -> tuple[KeyRange, str]:
     known: list[StoredRange] = []
     if row:
-        with site.reading() as conn:
-            known = site.store.ranges(conn, site.stream)
+        with context.reading() as conn:
+            known = context.store.ranges(conn, context.stream)
     if not known:
         return KeyRange(1, None, None), "ranges are cut at prepare"
     return known[len(known) // 2], f"{len(known):,} ranges"

@@ -13,7 +13,7 @@ from qbcd.state.rows import batch_from_json, batch_to_json
 from qbcd.strategies.outbox import OPEN, StagedBatch, outbox_name
 
 if TYPE_CHECKING:
-    from qbcd.sites.database.site import DatabaseSite
+    from qbcd.sites.database.context import DatabaseContext
     from qbcd.sites.values import LeasedStream, Settings
 
 
@@ -33,50 +33,52 @@ def open_batch(held: LeasedStream) -> BatchHeader | None:
     return batch_from_json(found) if found else None
 
 
-def seal(site: DatabaseSite, settings: Settings, held: LeasedStream) -> BatchHeader | None:
+def seal(context: DatabaseContext, settings: Settings, held: LeasedStream) -> BatchHeader | None:
     """Numbers the open batch, so that it is published; None where nothing is open."""
     batch = open_batch(held)
     if batch is None:
         return None
-    with site.source.write(site.stream) as session:
+    with context.source.write(context.stream) as session:
         row = held.row
-        site.store.lock(session.connection, site.stream, site.project.project_id, row.version, row.fencing_token)
+        context.store.lock(
+            session.connection, context.stream, context.project.project_id, row.version, row.fencing_token
+        )
         header = replace(batch, seq=row.last_batch_seq + 1)
-        for statement in staged_batch(site, session, batch).seal(header.seq):
+        for statement in staged_batch(context, session, batch).seal(header.seq):
             session.run(statement)
-        pair(site, session, settings, header)
+        pair(context, session, settings, header)
         hooks.reach("before_seal")
         checkpoint = {name: value for name, value in row.checkpoint.items() if name != "open"}
-        advanced = site.commit(session.connection, row, held, header, checkpoint)
+        advanced = context.commit(session.connection, row, held, header, checkpoint)
     held.row = advanced
     hooks.reach("after_seal")
     return header
 
 
-def pair(site: DatabaseSite, session: Session, settings: Settings, header: BatchHeader) -> None:
+def pair(context: DatabaseContext, session: Session, settings: Settings, header: BatchHeader) -> None:
     """Marks changes of key in a batch, where the user asks for it."""
     if settings.key_change and header.counts.get("d") and header.counts.get("c"):
-        for statement in staged_batch(site, session, header).pair_keys(header.seq):
+        for statement in staged_batch(context, session, header).pair_keys(header.seq):
             session.run(statement)
 
 
-def staged_batch(site: DatabaseSite, session: Session, header: BatchHeader) -> StagedBatch:
+def staged_batch(context: DatabaseContext, session: Session, header: BatchHeader) -> StagedBatch:
     """The batch's rows as the outbox holds them, with the outbox's own columns.
 
     Raises:
         StateConflict: The outbox is gone.
     """
-    connector, schema, name = site.source.connector, site.source.schema, outbox_name(site.stream)
+    connector, schema, name = (context.source.connector, context.source.schema, outbox_name(context.stream))
     table = connector.probe_table(session.connection, schema, name)
     if table is None:
-        raise missing_table_error(site, "outbox", (schema, name))
+        raise missing_table_error(context, "outbox", (schema, name))
     return StagedBatch(connector, schema, header, table)
 
 
-def missing_table_error(site: DatabaseSite, what: str, name: tuple[str, str]) -> StateConflict:
+def missing_table_error(context: DatabaseContext, what: str, name: tuple[str, str]) -> StateConflict:
     """The error for a table of the stream's own that somebody has dropped."""
     return StateConflict(
         f"its {what} {'.'.join(name)} is gone",
-        stream=site.stream,
-        remedy=f"restore it, or qbcd reset {site.stream} --discard and prepare it again",
+        stream=context.stream,
+        remedy=f"restore it, or qbcd reset {context.stream} --discard and prepare it again",
     )

@@ -20,61 +20,52 @@ from qbcd.strategies.in_source import own_tables, sql_name
 from qbcd.strategies.incremental.lineage import lineage_tables
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Site
-    from qbcd.sites.database.site import DatabaseSite
+    from qbcd.sites.database.context import DatabaseContext
     from qbcd.sites.values import LeasedStream
 
 
-def create(site: DatabaseSite, plan: StreamPlan) -> None:
+def create(context: DatabaseContext, plan: StreamPlan) -> None:
     """Makes schema and store, and the index that the user asks for; repeatable."""
-    with site.reading() as conn:  # looked at again by each poll; here nothing is made
-        site.source.connector.check_in_source(conn, plan.table, stream=site.stream, own=own_names(site, plan))
-    with _told(site, plan), site.writing() as conn:
-        site.store.create(conn)
-        site.store.foreign_project(conn, site.project.project_id, site.stream)
+    with context.reading() as conn:  # looked at again by each poll; here nothing is made
+        context.source.connector.check_in_source(conn, plan.table, stream=context.stream, own=context.own_names(plan))
+    with _told(context, plan), context.writing() as conn:
+        context.store.create(conn)
+        context.store.foreign_project(conn, context.project.project_id, context.stream)
     if plan.option("create_index"):
-        _make_index(site, plan)
+        _make_index(context, plan)
 
 
-def make_tables(site: DatabaseSite, plan: StreamPlan, held: LeasedStream) -> None:
+def make_tables(context: DatabaseContext, plan: StreamPlan, held: LeasedStream) -> None:
     """Makes the stream's tables; those of an earlier prepare that was never finished go, if their columns differ.
 
     Under the lease, and not before: what looks unfinished may belong to a prepare that is about to commit.
     """
-    strategy, connector = site.strategy(plan), site.source.connector
+    strategy, connector = context.strategy(plan), context.source.connector
     tables, statements = list(zip(strategy.tables(), strategy.ddl(), strict=True)), []
-    with site.reading() as conn:
+    with context.reading() as conn:
         own = [table.name for table, _ in tables]
         standing = dict(zip(own, connector.probe_tables(conn, own), strict=True))
-        _refuse_left(site, conn, [name for name, found in standing.items() if found])
+        _refuse_left(context, conn, [name for name, found in standing.items() if found])
     if any((found := standing[table.name]) and _layout(found) != table.layout for table, _ in tables):
-        names = {*own_tables(site.source.schema, site.stream), *standing}
+        names = {*own_tables(context.source.schema, context.stream), *standing}
         statements, standing = [_drop(connector, name) for name in sorted(names)], {}
     # IF NOT EXISTS asks for the right to create even where a DBA has made the table
     statements += [statement for table, statement in tables if not standing.get(table.name)]
     if isinstance(strategy, VbdDelta):
         statements += strategy.indexes()
-    with _told(site, plan):
-        run_alone(site, statements, held)
+    with _told(context, plan):
+        run_alone(context, statements, held)
 
 
-def _refuse_left(site: DatabaseSite, conn: Connection, standing: Sequence[tuple[str, str]]) -> None:
+def _refuse_left(context: DatabaseContext, conn: Connection, standing: Sequence[tuple[str, str]]) -> None:
     """Refuses a stream without baseline whose tables hold rows: its row has gone, and with it what they rest on."""
-    if site.store.holds(conn, site.stream) or holds_rows(conn, [lightweight(n, schema=s) for s, n in standing]):
+    if context.store.holds(conn, context.stream) or holds_rows(conn, [lightweight(n, schema=s) for s, n in standing]):
         raise StateConflict(
-            f"its own tables in schema {site.source.schema} hold rows, though it was never prepared: its row in table "
-            "stream has been deleted",
-            stream=site.stream,
-            remedy=f"restore it, or qbcd reset {site.stream} --discard and prepare it again; consumers must reload",
+            f"its own tables in schema {context.source.schema} hold rows, though it was never prepared: its row in "
+            "table stream has been deleted",
+            stream=context.stream,
+            remedy=f"restore it, or qbcd reset {context.stream} --discard and prepare it again; consumers must reload",
         )
-
-
-def own_names(site: Site, plan: StreamPlan) -> list[str]:
-    """The schema of qbcd, and the names of all tables in it that a step of the stream moves together."""
-    strategy = site.strategy(plan)
-    assert isinstance(strategy, InSource)
-    store = [table.name for table in site.store.tables.metadata.tables.values()]
-    return [site.source.schema, *store, *(table.name[1] for table in strategy.tables())]
 
 
 def reads_alone(plan: StreamPlan) -> str:
@@ -83,27 +74,27 @@ def reads_alone(plan: StreamPlan) -> str:
 
 
 @contextmanager
-def _told(site: DatabaseSite, plan: StreamPlan) -> Iterator[None]:
+def _told(context: DatabaseContext, plan: StreamPlan) -> Iterator[None]:
     """Says what a role without the right to create can do."""
-    source = site.source
+    source = context.source
     try:
         yield
     except MissingPrivilege as error:
         raise MissingPrivilege(
             f"no right to create tables in schema {source.schema} of source {source.name} ({error.what})",
-            stream=site.stream,
+            stream=context.stream,
             remedy=f"qbcd prepare --dry-run prints the DDL for a DBA; {reads_alone(plan)}",
         ) from error
 
 
-def ddl(site: DatabaseSite, plan: StreamPlan) -> list[str]:
+def ddl(context: DatabaseContext, plan: StreamPlan) -> list[str]:
     """All DDL that `create` runs or that a DBA may want to run: tables, rights, the index on the time-stamp."""
-    connector, schema = site.source.connector, site.source.schema
-    strategy = site.strategy(plan)
-    with site.reading() as conn:
+    connector, schema = context.source.connector, context.source.schema
+    strategy = context.strategy(plan)
+    with context.reading() as conn:
         role = rights_of(connector, conn, plan.table, [c.name for c in plan.captured], schema).role
         return [
-            *site.store.ddl(conn),
+            *context.store.ddl(conn),
             *strategy.ddl(),
             *connector.grants(schema, role),
             *eligibility.grants(connector, conn, strategy, role),
@@ -125,26 +116,26 @@ def _index_ddl(strategy: InSource, indexes: Callable[[Table], Sequence[Index]]) 
     return made
 
 
-def stands(site: DatabaseSite, plan: StreamPlan) -> bool:
+def stands(context: DatabaseContext, plan: StreamPlan) -> bool:
     """Whether all that `prepare` makes is there, whoever made it."""
-    connector = site.source.connector
-    with site.reading() as conn:
-        own = [table.name for table in site.strategy(plan).tables()]
-        return site.store.exists(conn) and all(connector.probe_tables(conn, own))
+    connector = context.source.connector
+    with context.reading() as conn:
+        own = [table.name for table in context.strategy(plan).tables()]
+        return context.store.exists(conn) and all(connector.probe_tables(conn, own))
 
 
-def forget(site: DatabaseSite, held: LeasedStream) -> None:
+def forget(context: DatabaseContext, held: LeasedStream) -> None:
     """Drops the stream's tables; those that a DBA made are emptied."""
-    connector, tables = site.source.connector, own_tables(site.source.schema, site.stream)
-    with site.reading() as conn:  # only variant delta has them, and a stream is forgotten without its plan
-        tables += _standing(connector, conn, lineage_tables(site.source.schema, site.stream))
+    connector, tables = context.source.connector, own_tables(context.source.schema, context.stream)
+    with context.reading() as conn:  # only variant delta has them, and a stream is forgotten without its plan
+        tables += _standing(connector, conn, lineage_tables(context.source.schema, context.stream))
     try:
-        run_alone(site, [_drop(connector, table) for table in tables], held)
+        run_alone(context, [_drop(connector, table) for table in tables], held)
     except MissingPrivilege:
         # A DBA made the tables, and they are the DBA's to drop; their rows are ours.
-        with site.reading() as conn:
+        with context.reading() as conn:
             standing = _standing(connector, conn, tables)
-        run_alone(site, [f"DELETE FROM {sql_name(connector, table)}" for table in standing], held)
+        run_alone(context, [f"DELETE FROM {sql_name(connector, table)}" for table in standing], held)
 
 
 def _standing(connector: Connector, conn: Connection, names: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -159,31 +150,31 @@ def _layout(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(c.name for c in table.columns), table.primary_key
 
 
-def _make_index(site: DatabaseSite, plan: StreamPlan) -> None:
-    strategy = site.strategy(plan)
+def _make_index(context: DatabaseContext, plan: StreamPlan) -> None:
+    strategy = context.strategy(plan)
     assert isinstance(strategy, Watermarked)
     try:
-        with site.source.write(site.stream) as session:
-            if not strategy.has_index(site.source.connector.indexes(session.connection, plan.table)):
+        with context.source.write(context.stream) as session:
+            if not strategy.has_index(context.source.connector.indexes(session.connection, plan.table)):
                 session.run(strategy.index())
     except MissingPrivilege as error:
         raise MissingPrivilege(
             f"no right to create the index ({error.what})",
-            stream=site.stream,
-            remedy=f"qbcd prepare {site.stream} --dry-run prints it for a DBA; once it is there, it is used",
+            stream=context.stream,
+            remedy=f"qbcd prepare {context.stream} --dry-run prints it for a DBA; once it is there, it is used",
         ) from error
 
 
-def run_alone(site: DatabaseSite, statements: Sequence[str], held: LeasedStream) -> None:
+def run_alone(context: DatabaseContext, statements: Sequence[str], held: LeasedStream) -> None:
     """Runs repeatable statements in a transaction of their own, while another session holds the stream's row.
 
     DDL may commit by itself, and would let the row go with the first statement: whoever had taken the stream over by
     then would meet the others.
     """
     row = held.row
-    with site.writing() as guard:
-        site.store.lock(guard, site.stream, site.project.project_id, row.version, row.fencing_token)
-        with site.source.write(site.stream) as session:
+    with context.writing() as guard:
+        context.store.lock(guard, context.stream, context.project.project_id, row.version, row.fencing_token)
+        with context.source.write(context.stream) as session:
             for statement in statements:
                 held.keeper.check()
                 session.run(statement)

@@ -18,6 +18,7 @@ from qbcd.catalog.drift import check_server, check_shape
 from qbcd.catalog.source import Session
 from qbcd.errors import MissingPrivilege, QbcdError
 from qbcd.model import Statement, StreamPlan
+from qbcd.sites.database.step import enter
 from qbcd.state import StreamRow, StreamStore, holder
 from qbcd.strategies import InSource, Tdi
 from qbcd.strategies.incremental.vbd_delta import fold
@@ -25,7 +26,7 @@ from qbcd.strategies.read_position import ReadPosition
 from qbcd.watermark import Window
 
 if TYPE_CHECKING:
-    from qbcd.sites.database.site import DatabaseSite
+    from qbcd.sites.database.context import DatabaseContext
     from qbcd.sites.values import LeasedStream
 
 
@@ -51,26 +52,26 @@ def noted(strategy: InSource, window: Window | None, told: Window | None = None)
     return notes
 
 
-def purge(site: DatabaseSite, plan: StreamPlan, held: LeasedStream) -> str:
+def purge(context: DatabaseContext, plan: StreamPlan, held: LeasedStream) -> str:
     """Removes the flagged rows that earlier batches reported, which are durable by now.
 
     Returns:
         What the user should know where rows stay: the source refuses to let them go, or not everybody's reading is
         known. Nothing has moved then.
     """
-    strategy = site.strategy(plan)
+    strategy = context.strategy(plan)
     if not isinstance(strategy, Tdi) or not strategy.purges:
         return ""
     trying = False
     try:
-        with site.source.write(site.stream) as session:
-            _enter(site, session, plan, held)
+        with context.source.write(context.stream) as session:
+            _enter(context, session, plan, held)
             hooks.reach("before_purge")
             readers = Readers()
             if session.rows(strategy.listed()):
-                readers = readers_of(site, session, plan, held.row.checkpoint["server"]["identity"])
+                readers = readers_of(context, session, plan, held.row.checkpoint["server"]["identity"])
             if readers.passed:
-                _check_right(site, session, plan)
+                _check_right(context, session, plan)
                 trying = True  # a constraint that is deferred speaks at the commit
                 session.run(strategy.purge_rows(readers.passed))
                 session.run(strategy.forget_unflagged())
@@ -78,7 +79,7 @@ def purge(site: DatabaseSite, plan: StreamPlan, held: LeasedStream) -> str:
         if not (
             trying
             and isinstance(error.__cause__, DBAPIError)
-            and site.source.connector.is_write_rejected(error.__cause__)
+            and context.source.connector.is_write_rejected(error.__cause__)
         ):
             raise
         return _stay(plan, f"they could not be removed: {error.what}")
@@ -90,17 +91,17 @@ def _stay(plan: StreamPlan, why: str) -> str:
     return f"flagged rows of {plan.table.schema}.{plan.table.name} stay, since {why} {ENDS}"
 
 
-def _enter(site: DatabaseSite, session: Session, plan: StreamPlan, held: LeasedStream) -> None:
+def _enter(context: DatabaseContext, session: Session, plan: StreamPlan, held: LeasedStream) -> None:
     """Locks the stream's row; nothing is removed from another server, or by another shape, than was seen."""
-    site.enter(session, plan, held)
-    check_shape(site.source, session, site.stream, held.row.checkpoint, plan)
-    check_server(site.source, session, site.stream, held.row.checkpoint, accept=False)
+    enter(context, session, plan, held)
+    check_shape(context.source, session, context.stream, held.row.checkpoint, plan)
+    check_server(context.source, session, context.stream, held.row.checkpoint, accept=False)
 
 
-def _check_right(site: DatabaseSite, session: Session, plan: StreamPlan) -> None:
-    if lacking := site.source.connector.write_rights(session.connection, plan.table, delete=True):
+def _check_right(context: DatabaseContext, session: Session, plan: StreamPlan) -> None:
+    if lacking := context.source.connector.write_rights(session.connection, plan.table, delete=True):
         raise MissingPrivilege(
-            f"{lacking}, which option purge needs", stream=site.stream, remedy="grant it, or take the option out"
+            f"{lacking}, which option purge needs", stream=context.stream, remedy="grant it, or take the option out"
         )
 
 
@@ -128,18 +129,18 @@ class _Read:
     passed: ReadPosition | None
 
 
-def readers_of(site: DatabaseSite, session: Session, plan: StreamPlan, server: str) -> Readers:
+def readers_of(context: DatabaseContext, session: Session, plan: StreamPlan, server: str) -> Readers:
     """Those who read the plan's table on `server` by a time-stamp, the plan's own stream among them."""
     rows: list[StreamRow] = []
     try:
-        for conn, store in _stores(site, session):
+        for conn, store in _stores(context, session):
             known = store.streams(conn)
             if any(holder(conn, store, row.stream) for row in known if not row.prepared):
                 return Readers(busy=True)
             rows += [row for row in known if row.prepared]
     except QbcdError as error:
         return Readers(doubt=f"not all streams of this project could be asked how far they have read it: {error.what}")
-    connector = site.source.connector
+    connector = context.source.connector
     here = [row for row in rows if connector.may_share(server, row.checkpoint["server"]["identity"])]
     reads = [read for row in here for read in _reads(row)]
     kin = connector.kin(session.connection, plan.table, sorted({read.relation for read in reads}))
@@ -150,15 +151,15 @@ def readers_of(site: DatabaseSite, session: Session, plan: StreamPlan, server: s
     return Readers([read.passed for read in reads if read.passed and kin[read.relation]])
 
 
-def _stores(site: DatabaseSite, session: Session) -> Iterator[tuple[Connection, StreamStore]]:
+def _stores(context: DatabaseContext, session: Session) -> Iterator[tuple[Connection, StreamStore]]:
     """The stores that exist, each while its connection is open."""
-    yield session.connection, site.store
-    with site.project.read() as conn:
-        if site.project.store.exists(conn):
-            yield conn, site.project.store
-    for other in site.others():
+    yield session.connection, context.store
+    with context.project.read() as conn:
+        if context.project.store.exists(conn):
+            yield conn, context.project.store
+    for other in context.others():
         store = StreamStore(other.schema)
-        with other.read(site.stream) as there:
+        with other.read(context.stream) as there:
             if store.exists(there.connection):
                 yield there.connection, store
 

@@ -29,27 +29,27 @@ from qbcd.strategies import InSource, OutboxSlice, VbdDelta
 from qbcd.strategies.incremental.lineage import Lineage
 
 if TYPE_CHECKING:
-    from qbcd.sites.database.site import DatabaseSite
+    from qbcd.sites.database.context import DatabaseContext
     from qbcd.sites.values import LeasedStream, Settings
 
 Marks = Mapping[str, Any]  # by base table: its watermark, as `look_ahead_of` gives it
 
 
-def marks_before(site: DatabaseSite, strategy: VbdDelta) -> dict[str, Any]:
+def marks_before(context: DatabaseContext, strategy: VbdDelta) -> dict[str, Any]:
     """Entries of the checkpoint for a baseline that is read after this look (docs/design/protocol.md#rule-6)."""
-    return {"marks": _ahead(site, strategy, {})[0], "bases": _bases(strategy)}
+    return {"marks": _ahead(context, strategy, {})[0], "bases": _bases(strategy)}
 
 
-def fill(site: DatabaseSite, session: Session, strategy: VbdDelta) -> float:
+def fill(context: DatabaseContext, session: Session, strategy: VbdDelta) -> float:
     """Takes the base tables into their lineages, in the transaction that fills the replica; the store's clock."""
     for lineage in strategy.lineages:
         session.run(lineage.fill())
         _refresh(session, strategy, lineage.lineage)
-    return site.store.now(session.connection)
+    return context.store.now(session.connection)
 
 
 def poll(
-    site: DatabaseSite,
+    context: DatabaseContext,
     plan: StreamPlan,
     settings: Settings,
     held: LeasedStream,
@@ -67,23 +67,25 @@ def poll(
         afresh: Compute the whole query and take the lineages anew, since digests may mean something else now.
         audit: The store's clock where that is an audit.
     """
-    strategy = site.strategy(plan)
+    strategy = context.strategy(plan)
     assert isinstance(strategy, VbdDelta)
     _check_meaning(plan, held.row.checkpoint.get("bases", {}), _bases(strategy))
     known: Marks = {} if afresh else held.row.checkpoint["marks"]
-    with doubting(site, held):
-        ahead, remark = _ahead(site, strategy, known)
+    with doubting(context, held):
+        ahead, remark = _ahead(context, strategy, known)
     hooks.reach("after_horizon")
     known = {name: mark for name, mark in known.items() if not ahead.get(name, {}).pop(ANEW, False)}
-    step = _Step(site, strategy, known, ahead, _sweep_due(site, strategy, held), audit)
+    step = _Step(context, strategy, known, ahead, _sweep_due(context, strategy, held), audit)
     step.shaped = held.row.checkpoint.get("bases") == _bases(strategy)
     if afresh or audit:
         reason = AUDIT if audit else ""
         find = [lambda s, part: strategy.all_differences(part, reason)]
-        taken = wing_step.run_step(site, plan, settings, held, StepRequest(find, follow=step.anew, afresh=afresh))
+        taken = wing_step.run_step(context, plan, settings, held, StepRequest(find, follow=step.anew, afresh=afresh))
     else:
         find = [lambda s, part: strategy.affected_differences(part)]
-        taken = wing_step.run_step(site, plan, settings, held, StepRequest(find, begin=step.begin, follow=step.follow))
+        taken = wing_step.run_step(
+            context, plan, settings, held, StepRequest(find, begin=step.begin, follow=step.follow)
+        )
     return replace(taken, remarks=(remark,) if remark else ())
 
 
@@ -97,16 +99,16 @@ class _Step:
     shaped = True
 
     def __init__(
-        self, site: DatabaseSite, strategy: VbdDelta, known: Marks, ahead: Marks, sweep: float, audit: float
+        self, context: DatabaseContext, strategy: VbdDelta, known: Marks, ahead: Marks, sweep: float, audit: float
     ) -> None:
-        self._site, self._strategy = site, strategy
+        self._context, self._strategy = context, strategy
         self._known, self._ahead, self._sweep, self._audit = known, ahead, sweep, audit
         self._changed: list[Lineage] = []
 
     def begin(self, session: Session) -> bool:
         """Sets down changed rows and the keys that they lead to; whether there are any keys."""
         strategy = self._strategy
-        self._site.progress("looking for changed rows of the query's tables")
+        self._context.progress("looking for changed rows of the query's tables")
         for lineage in strategy.lineages:
             if self._find(session, lineage):
                 self._changed.append(lineage)
@@ -114,7 +116,7 @@ class _Step:
         if not self._changed or not session.run(strategy.find_affected(self._changed)):
             return False
         _refresh(session, strategy, strategy.affected)
-        self._site.progress("computing the query for affected keys")
+        self._context.progress("computing the query for affected keys")
         if not strategy.plan.key_is_proven:
             nulls = session.one(strategy.affected_nulls()).nulls
             found = session.one(strategy.key_problems() if nulls else strategy.affected_key_problems())
@@ -153,10 +155,10 @@ class _Step:
         return {"marks": dict(self._ahead), **shape, **({"swept": self._sweep} if self._sweep else {})}
 
 
-def _ahead(site: DatabaseSite, strategy: VbdDelta, known: Marks) -> tuple[dict[str, Any], str]:
+def _ahead(context: DatabaseContext, strategy: VbdDelta, known: Marks) -> tuple[dict[str, Any], str]:
     """The watermarks after a step that begins now, and what the user should know of them."""
     marked = {lineage.name: lineage.marked for lineage in strategy.lineages if lineage.marked is not None}
-    marks = look_ahead_of(site.source, [(stamped, known.get(name)) for name, stamped in marked.items()])
+    marks = look_ahead_of(context.source, [(stamped, known.get(name)) for name, stamped in marked.items()])
     remarks = dict.fromkeys(str(mark.pop("remark", "")) for mark in marks)
     return dict(zip(marked, marks, strict=True)), "; ".join(filter(None, remarks))
 
@@ -184,12 +186,12 @@ def _check_meaning(plan: StreamPlan, then: Mapping[str, Any], now: Mapping[str, 
             )
 
 
-def _sweep_due(site: DatabaseSite, strategy: VbdDelta, held: LeasedStream) -> float:
+def _sweep_due(context: DatabaseContext, strategy: VbdDelta, held: LeasedStream) -> float:
     """The store's clock, where it is time to look for rows that are gone; else 0."""
     if strategy.deletes is None:
         return 0.0
-    with site.reading() as conn:
-        now = site.store.now(conn)
+    with context.reading() as conn:
+        now = context.store.now(conn)
     return now if schedule.is_due(float(held.row.checkpoint["swept"]), strategy.deletes, now) else 0.0
 
 

@@ -22,11 +22,12 @@ from qbcd.sites.database import open_batch, range_sizes
 from qbcd.sites.database import step as wing_step
 from qbcd.sites.database.step import Counts, StepRequest
 from qbcd.sites.guards import check_guards
+from qbcd.sites.refusals import check_null_keys
 from qbcd.state import StoredRange
 from qbcd.strategies import ByRanges, InSource, OutboxSlice, Watermarked
 
 if TYPE_CHECKING:
-    from qbcd.sites.database.site import DatabaseSite
+    from qbcd.sites.database.context import DatabaseContext
     from qbcd.sites.values import LeasedStream, Settings
 
 SEAL_AT = 100_000  # events
@@ -54,9 +55,9 @@ class RangePoll:
         held: The stream, under its lease.
     """
 
-    def __init__(self, site: DatabaseSite, plan: StreamPlan, settings: Settings, held: LeasedStream) -> None:
-        self.site, self.plan, self.settings, self.held = site, plan, settings, held
-        strategy = site.strategy(plan)
+    def __init__(self, context: DatabaseContext, plan: StreamPlan, settings: Settings, held: LeasedStream) -> None:
+        self.context, self.plan, self.settings, self.held = context, plan, settings, held
+        strategy = context.strategy(plan)
         assert isinstance(strategy, ByRanges)
         self.strategy = strategy
         self.state = Pass.from_checkpoint(held.row.checkpoint.get("pass"))
@@ -66,7 +67,7 @@ class RangePoll:
         """Visits the ranges whose turn it is; yields each batch when it is sealed."""
         known, now = self._known()
         if not known:  # a sweep that the user began after prepare
-            range_sizes.recut(self.site, self.strategy, self.held)
+            range_sizes.recut(self.context, self.strategy, self.held)
             known, now = self._known()
         self.state = self._begun(known, now)
         due = self._due(known, now)
@@ -78,16 +79,16 @@ class RangePoll:
                 began = time.monotonic()
                 yield from self._sealed()
         if due:
-            range_sizes.resize(self.site, self.strategy, self.held)
+            range_sizes.resize(self.context, self.strategy, self.held)
         yield from self._sealed()
 
     def _known(self) -> tuple[list[StoredRange], float]:
         """The stream's ranges, and the store's clock."""
-        with self.site.reading() as conn:
-            return self.site.store.ranges(conn, self.site.stream), self.site.store.now(conn)
+        with self.context.reading() as conn:
+            return self.context.store.ranges(conn, self.context.stream), self.context.store.now(conn)
 
     def _sealed(self) -> Iterator[BatchHeader]:
-        header = open_batch.seal(self.site, self.settings, self.held)
+        header = open_batch.seal(self.context, self.settings, self.held)
         if header:
             yield header
 
@@ -98,8 +99,8 @@ class RangePoll:
         fresh = schedule.begun(self.state, _visits(known, now), now=now, rows=rows)
         if fresh is self.state:
             return fresh
-        with self.site.source.read(self.site.stream) as session:
-            wing_step.check_null_keys(session, self.strategy, self.plan)
+        with self.context.source.read(self.context.stream) as session:
+            check_null_keys(session, self.strategy, self.plan)
             swept = (
                 isinstance(self.strategy, Watermarked) and self.plan.where
             )  # no row is swept for having left `where`
@@ -108,7 +109,7 @@ class RangePoll:
             count = int(session.one(self.strategy.row_count()).n)
         lost = max(0, rows - count)
         if lost:
-            check_guards(self.site.project, self.settings, self.held, deletes=lost, before=rows, after=count)
+            check_guards(self.context.project, self.settings, self.held, deletes=lost, before=rows, after=count)
         return fresh
 
     def _due(self, known: Sequence[StoredRange], now: float) -> list[StoredRange]:
@@ -124,19 +125,19 @@ class RangePoll:
         left, rows = list(due), FIRST_ROWS
         rate = self.plan.option("per_second")
         target: timedelta = self.plan.option("target") or TARGET
-        while left and not self.site.stopping():
+        while left and not self.context.stopping():
             step = left[:1] if rate else schedule.next_step(left, rows)
             left = left[len(step) :]
             began = time.monotonic()
-            self.site.progress(f"comparing ranges, {len(left):,} to go")
+            self.context.progress(f"comparing ranges, {len(left):,} to go")
             spent = self._step(step)
             if rate:
-                self.site.rest(1 / float(rate) - (time.monotonic() - began))
+                self.context.rest(1 / float(rate) - (time.monotonic() - began))
             else:
                 held = float(max(1, sum(r.rows for r in step)))
                 rows = schedule.paced(held, seconds=spent, target=target.total_seconds())
                 if left:
-                    self.site.rest(float(self.plan.option("nice_ratio") or 0) * (time.monotonic() - began))
+                    self.context.rest(float(self.plan.option("nice_ratio") or 0) * (time.monotonic() - began))
             yield
 
     def _step(self, step: Sequence[StoredRange]) -> float:
@@ -147,13 +148,13 @@ class RangePoll:
             events, grown = self._events(session, part, step) if counts else ({}, {})
             found = {r.range_id: events.get(r.range_id, 0) for r in step}
             self.done.dirty += sum(n > 0 for n in found.values())
-            now = max(self.site.store.now(session.connection), state.began)
+            now = max(self.context.store.now(session.connection), state.began)
             counted = self._counted(session, step) if look.adopt else {}
             visited = [
                 replace(r, rows=counted.get(r.range_id, max(0, r.rows + grown.get(r.range_id, 0))), last_visited=now)
                 for r in step
             ]
-            self.site.store.update_ranges(session.connection, self.site.stream, visited)
+            self.context.store.update_ranges(session.connection, self.context.stream, visited)
             accepted = max(state.accepted, self.held.confirmed.amount if self.held.confirmed else 0)
             after = replace(state.visited(found), deletes=state.deletes + counts.get("d", 0), accepted=accepted)
             return {"pass": after.as_json()}
@@ -166,7 +167,7 @@ class RangePoll:
             follow=follow,
             guarded=(state.deletes, state.accepted, state.rows),
         )
-        taken = wing_step.run_step(self.site, self.plan, self.settings, self.held, look)
+        taken = wing_step.run_step(self.context, self.plan, self.settings, self.held, look)
         self.state = Pass.from_checkpoint(self.held.row.checkpoint["pass"])
         self.done.rows += within.rows
         self.done.accepted_source |= taken.accepted_source

@@ -19,7 +19,7 @@ from qbcd.state import StoredRange, StreamRow
 from qbcd.strategies import ByRanges
 
 if TYPE_CHECKING:
-    from qbcd.sites.database.site import DatabaseSite
+    from qbcd.sites.database.context import DatabaseContext
     from qbcd.sites.values import LeasedStream
 from qbcd.state.rows import merge_ranges
 
@@ -27,61 +27,67 @@ SPLIT_AT = 2.0  # times the usual rows of a range
 COUNTED_AT_ONCE = 500
 
 
-def first_cut(session: Session, site: DatabaseSite, strategy: ByRanges, row: StreamRow) -> tuple[StreamRow, float]:
+def first_cut(
+    session: Session, context: DatabaseContext, strategy: ByRanges, row: StreamRow
+) -> tuple[StreamRow, float]:
     """Ranges over the whole table as it is now, counted in the replica; gives the row, and rows of a usual range."""
-    cut = _cut(session, site, strategy, row.next_range_id)
-    now = site.store.now(session.connection)  # the baseline has just been at each of them
-    found = [replace(r, last_visited=now) for r in ranges_counted(session, site, strategy, cut)]
-    row = site.store.replace_ranges(session.connection, row, found)
+    cut = _cut(session, context, strategy, row.next_range_id)
+    now = context.store.now(session.connection)  # the baseline has just been at each of them
+    found = [replace(r, last_visited=now) for r in ranges_counted(session, context, strategy, cut)]
+    row = context.store.replace_ranges(session.connection, row, found)
     return row, max(1.0, sum(r.rows for r in found) / len(found))
 
 
 def ranges_counted(
-    session: Session, site: DatabaseSite, strategy: ByRanges, cut: Sequence[StoredRange]
+    session: Session, context: DatabaseContext, strategy: ByRanges, cut: Sequence[StoredRange]
 ) -> list[StoredRange]:
     """`cut` with the rows that the replica has in each; where it has none, as the ranges were meant to be."""
     if strategy.keeps == "nothing":
         return [replace(r, rows=max(1, strategy.plan.table.rows // len(cut))) for r in cut]
     rows: dict[int, int] = {}
-    at_once = min(COUNTED_AT_ONCE, site.source.connector.ranges_per_statement)
+    at_once = min(COUNTED_AT_ONCE, context.source.connector.ranges_per_statement)
     for i in range(0, len(cut), at_once):
         rows |= {int(r.range_id): int(r.n) for r in session.rows(strategy.counted(cut[i : i + at_once]))}
     return [replace(r, rows=rows[r.range_id]) for r in cut]
 
 
-def recut(site: DatabaseSite, strategy: ByRanges, held: LeasedStream) -> None:
+def recut(context: DatabaseContext, strategy: ByRanges, held: LeasedStream) -> None:
     """Cuts all ranges anew, in a step of its own: after a change of collation the old bounds may be in no order."""
-    with site.source.write(site.stream) as session:
+    with context.source.write(context.stream) as session:
         row = held.row
-        site.store.lock(session.connection, site.stream, site.project.project_id, row.version, row.fencing_token)
-        row, usual = first_cut(session, site, strategy, row)
-        advanced = site.commit(session.connection, row, held, None, {**row.checkpoint, "usual": usual})
+        context.store.lock(
+            session.connection, context.stream, context.project.project_id, row.version, row.fencing_token
+        )
+        row, usual = first_cut(session, context, strategy, row)
+        advanced = context.commit(session.connection, row, held, None, {**row.checkpoint, "usual": usual})
     held.row = advanced
 
 
-def resize(site: DatabaseSite, strategy: ByRanges, held: LeasedStream) -> None:
+def resize(context: DatabaseContext, strategy: ByRanges, held: LeasedStream) -> None:
     """Cuts and joins what has left its size, in one step of its own that finds no change."""
     usual = float(held.row.checkpoint["usual"])
-    with site.reading() as conn:
-        known = site.store.ranges(conn, site.stream)
+    with context.reading() as conn:
+        known = context.store.ranges(conn, context.stream)
     if not _outgrown(known, usual) and len(_joined(known, usual, held.row.next_range_id)) == len(known):
         return
-    with site.source.write(site.stream) as session:
+    with context.source.write(context.stream) as session:
         row = held.row
-        site.store.lock(session.connection, site.stream, site.project.project_id, row.version, row.fencing_token)
-        after, next_id = _split(session, site, strategy, known, usual, row.next_range_id)
+        context.store.lock(
+            session.connection, context.stream, context.project.project_id, row.version, row.fencing_token
+        )
+        after, next_id = _split(session, context, strategy, known, usual, row.next_range_id)
         after = _joined(after, usual, next_id)
         if [r.range_id for r in after] == [r.range_id for r in known]:
             return
         hooks.reach("before_commit")
-        advanced = _switch(session.connection, site, held, after)
+        advanced = _switch(session.connection, context, held, after)
     held.row = advanced
     hooks.reach("after_commit")
 
 
-def _switch(conn: Connection, site: DatabaseSite, held: LeasedStream, after: Sequence[StoredRange]) -> StreamRow:
-    row = site.store.replace_ranges(conn, held.row, after)
-    return site.commit(conn, row, held, None, dict(row.checkpoint))
+def _switch(conn: Connection, context: DatabaseContext, held: LeasedStream, after: Sequence[StoredRange]) -> StreamRow:
+    row = context.store.replace_ranges(conn, held.row, after)
+    return context.commit(conn, row, held, None, dict(row.checkpoint))
 
 
 def _outgrown(known: Sequence[StoredRange], usual: float) -> list[StoredRange]:
@@ -89,16 +95,21 @@ def _outgrown(known: Sequence[StoredRange], usual: float) -> list[StoredRange]:
 
 
 def _split(
-    session: Session, site: DatabaseSite, strategy: ByRanges, known: Sequence[StoredRange], usual: float, next_id: int
+    session: Session,
+    context: DatabaseContext,
+    strategy: ByRanges,
+    known: Sequence[StoredRange],
+    usual: float,
+    next_id: int,
 ) -> tuple[list[StoredRange], int]:
     """`known` with outgrown ranges in parts, and the next free id."""
     after: list[StoredRange] = []
     large = {r.range_id for r in _outgrown(known, usual)}
     for one in known:
-        parts = _cut(session, site, strategy, next_id, within=one) if one.range_id in large else [one]
+        parts = _cut(session, context, strategy, next_id, within=one) if one.range_id in large else [one]
         if len(parts) > 1:
             next_id += len(parts)
-            after += ranges_counted(session, site, strategy, parts)
+            after += ranges_counted(session, context, strategy, parts)
         else:  # rows of one key only, or gone meanwhile
             after.append(one)
     return after, next_id
@@ -110,10 +121,10 @@ def _joined(known: Sequence[StoredRange], usual: float, next_id: int) -> list[St
 
 
 def _cut(
-    session: Session, site: DatabaseSite, strategy: ByRanges, first_id: int, within: StoredRange | None = None
+    session: Session, context: DatabaseContext, strategy: ByRanges, first_id: int, within: StoredRange | None = None
 ) -> list[StoredRange]:
     """Ranges over the table or one range of it, bounds picked by the source."""
-    site.progress("building key ranges")
+    context.progress("building key ranges")
     bounds = session.rows(strategy.bounds(within))
     bare = partition.build([tuple(str(v) for v in row) for row in bounds], first_id=first_id, within=within)
     visited = within.last_visited if within else 0.0

@@ -15,17 +15,18 @@ from qbcd import hooks
 from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.drift import MADE, check_server, check_shape
 from qbcd.catalog.source import Session
+from qbcd.catalog.views import check_views
 from qbcd.errors import Refused, UnsafeKey
-from qbcd.model import BatchHeader, KeyRange, Statement, StreamPlan
-from qbcd.sites.checkpoint import new_header
+from qbcd.model import BatchHeader, KeyRange, ServerIdentity, Statement, StreamPlan
+from qbcd.sites.checkpoint import checkpoint_of, new_header
 from qbcd.sites.guards import check_guards, confirm, counted_now
-from qbcd.sites.refusals import key_error, untravelled_error
+from qbcd.sites.refusals import check_key, untravelled_error
 from qbcd.sites.source_changes import is_remade
 from qbcd.strategies import ByRanges, InSource, OutboxSlice, Tlcs
 from qbcd.strategies.outbox import OPEN
 
 if TYPE_CHECKING:
-    from qbcd.sites.database.site import DatabaseSite
+    from qbcd.sites.database.context import DatabaseContext
     from qbcd.sites.values import LeasedStream, Settings
 from qbcd.sites.database.open_batch import extend_open_batch, pair
 
@@ -90,7 +91,7 @@ class StepResult:
 
 
 def run_step(
-    site: DatabaseSite,
+    context: DatabaseContext,
     plan: StreamPlan,
     settings: Settings,
     held: LeasedStream,
@@ -99,13 +100,13 @@ def run_step(
     drop: Sequence[str] = (),
 ) -> StepResult:
     """Takes one step; the row in `held` has advanced when it returns. The next checkpoint has no entries `drop`."""
-    strategy = site.strategy(plan)
-    with site.source.write(site.stream, steady=strategy.steady) as session:
-        site.enter(session, plan, held)
+    strategy = context.strategy(plan)
+    with context.source.write(context.stream, steady=strategy.steady) as session:
+        enter(context, session, plan, held)
         # Only what vouches for the key is taken over: the table is the one that is configured now.
-        keyed = plan.on(check_shape(site.source, session, site.stream, held.row.checkpoint, plan))
+        keyed = plan.on(check_shape(context.source, session, context.stream, held.row.checkpoint, plan))
         row, accept = held.row, settings.accept_source
-        server, changed = check_server(site.source, session, site.stream, row.checkpoint, accept=accept)
+        server, changed = check_server(context.source, session, context.stream, row.checkpoint, accept=accept)
         hooks.reach("after_snapshot")
         looking = True if look.begin is None else look.begin(session)
         if look.begin is None:
@@ -119,31 +120,31 @@ def run_step(
         hooks.reach("after_fetch")
         for make in look.after if found else ():
             session.run(make(strategy, part))
-        counts = apply_changes(site, session, strategy, settings, held, part, look) if found else {}
+        counts = apply_changes(context, session, strategy, settings, held, part, look) if found else {}
         spent = time.monotonic() - began
         moves = dict(look.follow(session, strategy, part, counts))
         anew = look.afresh and row.checkpoint.get(MADE) != plan.made()
         moving = moves or any(name in row.checkpoint for name in drop)
         if not found and not changed and not anew and not moving and not change_of(row.checkpoint, plan):
             return StepResult(seconds=spent)
-        header = _batch_of(site, session, plan, settings, held, look, counts) if found else None
+        header = _batch_of(context, session, plan, settings, held, look, counts) if found else None
         if header and look.keep_open:
             moves["open"], header = extend_open_batch(held, header), None
         rows = int(row.checkpoint["rows"]) + adopted + counts.get("c", 0) - counts.get("d", 0)
         kept = {name: value for name, value in carried_entries(held).items() if name not in drop}
-        checkpoint = {**kept, **site.checkpoint(plan, settings, server, rows), **moves}
+        checkpoint = {**kept, **checkpoint_entries(context, plan, settings, server, rows), **moves}
         if not look.afresh and is_remade(row.checkpoint, plan):
             checkpoint[MADE] = row.checkpoint[MADE]  # until all rows were compared
-        confirm(site.project, settings, held)
+        confirm(context.project, settings, held)
         hooks.reach("before_commit")
-        advanced = site.commit(session.connection, held.row, held, header, checkpoint)
+        advanced = context.commit(session.connection, held.row, held, header, checkpoint)
     held.row = advanced
     hooks.reach("after_commit")
     return StepResult(counts, header, changed, spent)
 
 
 def _batch_of(
-    site: DatabaseSite,
+    context: DatabaseContext,
     session: Session,
     plan: StreamPlan,
     settings: Settings,
@@ -152,27 +153,12 @@ def _batch_of(
     counts: Counts,
 ) -> BatchHeader:
     """The header of what a step found; a batch that is not left open is complete with it."""
-    header = site.header(session, plan, settings, held, held.row.epoch, counts)
+    header = first_header(context, session, plan, settings, held, held.row.epoch, counts)
     if look.within is not None:
         header = replace(header, consistency="range")
     if not look.keep_open:
-        pair(site, session, settings, header)
+        pair(context, session, settings, header)
     return header
-
-
-def check_key(session: Session, strategy: InSource, within: KeyRange | None, keyed: StreamPlan) -> None:
-    """Counts keys that stand twice or hold NULL, where the catalog, by `keyed`, does not vouch that there are none."""
-    if keyed.key_is_proven:
-        return
-    found = session.one(strategy.key_problems(within))
-    if int(found.keys_more_than_once) or int(found.keys_null):
-        raise key_error(strategy.plan)
-
-
-def check_null_keys(session: Session, strategy: InSource, plan: StreamPlan) -> None:
-    """Refuses rows whose key is NULL: they lie in no range, so no visit of one would ever show them."""
-    if any(c.nullable for c in plan.key) and int(session.one(strategy.null_keys()).keys_null):
-        raise key_error(plan)
 
 
 def check_unmoved(session: Session, strategy: Tlcs) -> None:
@@ -203,7 +189,7 @@ def _find(session: Session, strategy: InSource, part: OutboxSlice, look: StepReq
 
 
 def apply_changes(
-    site: DatabaseSite,
+    context: DatabaseContext,
     session: Session,
     strategy: InSource,
     settings: Settings,
@@ -218,8 +204,8 @@ def apply_changes(
     so_far, accepted, before = look.guarded or (0, 0, rows)
     if deletes and strategy.keeps != "nothing" and not 0 < so_far + deletes <= accepted:
         after = rows + counts.get("c", 0) - deletes
-        left = (lambda: counted_now(site, strategy.row_count())) if isinstance(strategy, ByRanges) else None
-        check_guards(site.project, settings, held, deletes=so_far + deletes, before=before, after=after, left=left)
+        left = (lambda: counted_now(context, strategy.row_count())) if isinstance(strategy, ByRanges) else None
+        check_guards(context.project, settings, held, deletes=so_far + deletes, before=before, after=after, left=left)
     check_travels(session, strategy, settings, part)
     moved = [session.run(s) for s in strategy.apply(part, look.within)]
     updates = counts.get("u", 0)
@@ -249,7 +235,7 @@ def carried_entries(held: LeasedStream) -> dict[str, Any]:
 
 
 def first_header(
-    site: DatabaseSite,
+    context: DatabaseContext,
     session: Session,
     plan: StreamPlan,
     settings: Settings,
@@ -258,8 +244,32 @@ def first_header(
     counts: Counts,
 ) -> BatchHeader:
     """The header of what was just found, by the source's clock."""
-    now, strategy = site.source.connector.clock_ms(session.connection), site.strategy(plan)
+    now, strategy = context.source.connector.clock_ms(session.connection), context.strategy(plan)
     header = new_header(
         plan, settings, held, epoch=epoch, ts_ms=now, counts=dict(counts), consistency=strategy.consistency
     )
     return replace(header, before=strategy.keeps == "rows")
+
+
+def enter(context: DatabaseContext, session: Session, plan: StreamPlan, held: LeasedStream) -> None:
+    """Locks the stream's row, keeps DDL from the table, asks whether it can be compared here.
+
+    See docs/design/protocol.md#rule-1, #rule-9.
+    """
+    row, connector, steady = held.row, context.source.connector, context.strategy(plan).steady
+    lock = connector.lock_against_rewrite(plan.table)
+    if lock and steady:  # before the first statement that reads, whose state all others see
+        session.run(lock)
+    context.store.lock(session.connection, context.stream, context.project.project_id, row.version, row.fencing_token)
+    if lock and not steady:
+        session.run(lock)
+    check_views(context.source, session, plan)
+    own = context.own_names(plan)
+    connector.check_in_source(session.connection, plan.table, stream=context.stream, own=own)
+
+
+def checkpoint_entries(
+    context: DatabaseContext, plan: StreamPlan, settings: Settings, server: ServerIdentity, rows: int
+) -> dict[str, Any]:
+    """What every strategy remembers; `rows` is the replica's size."""
+    return checkpoint_of(plan, settings, server, context.source.connector.encoder_version, rows)

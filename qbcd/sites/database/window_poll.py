@@ -28,14 +28,14 @@ from qbcd.strategies import InSource, OutboxSlice, Watermarked
 from qbcd.watermark import Window
 
 if TYPE_CHECKING:
-    from qbcd.sites.database.site import DatabaseSite
+    from qbcd.sites.database.context import DatabaseContext
     from qbcd.sites.values import LeasedStream, Settings
 
 GONE = "gone"  # in a checkpoint, while keys that are gone are yet to be looked for: what the comparison before found
 
 
 def poll(
-    site: DatabaseSite,
+    context: DatabaseContext,
     plan: StreamPlan,
     settings: Settings,
     held: LeasedStream,
@@ -55,11 +55,11 @@ def poll(
         gone: There also look for keys that are gone.
         elsewhere: The server is another one: its clock says nothing of what was read before.
     """
-    strategy = site.strategy(plan)
+    strategy = context.strategy(plan)
     assert isinstance(strategy, Watermarked)
     forgotten = elsewhere or (afresh and strategy.kind == "counter")
-    kept = "" if afresh else purge.purge(site, plan, held)
-    ahead = ahead_of(site, held, strategy, None if forgotten else held.row.checkpoint["mark"])
+    kept = "" if afresh else purge.purge(context, plan, held)
+    ahead = ahead_of(context, held, strategy, None if forgotten else held.row.checkpoint["mark"])
     hooks.reach("after_horizon")
     remark, anew = ahead.pop("remark", ""), ahead.pop(ANEW, False)
     known = held.row.checkpoint["mark"]["at"]
@@ -74,17 +74,19 @@ def poll(
 
     missing = Deletes.from_checkpoint(held, GONE)
     counted = missing.guarded if afresh and gone else None
-    taken = wing_step.run_step(site, plan, settings, held, replace(look, follow=follow, guarded=counted))
+    taken = wing_step.run_step(context, plan, settings, held, replace(look, follow=follow, guarded=counted))
     yield taken.header, replace(taken, remarks=tuple(filter(None, (kept, remark))))
-    if GONE in held.row.checkpoint and not site.stopping():
-        site.progress("looking for keys that are gone")
-        end = wing_step.run_step(site, plan, settings, held, _gone(Deletes.from_checkpoint(held, GONE)), drop=(GONE,))
+    if GONE in held.row.checkpoint and not context.stopping():
+        context.progress("looking for keys that are gone")
+        end = wing_step.run_step(
+            context, plan, settings, held, _gone(Deletes.from_checkpoint(held, GONE)), drop=(GONE,)
+        )
         yield end.header, end
-    if due := _sweep_due(site, plan, held):
-        visit = RangePoll(site, plan, settings, held)
+    if due := _sweep_due(context, plan, held):
+        visit = RangePoll(context, plan, settings, held)
         for header in visit.batches():
             yield header, StepResult(header.counts, header)
-        _swept(site, held, due)
+        _swept(context, held, due)
 
 
 def _look(strategy: Watermarked, window: Window | None, fresh: Window | None, *, afresh: bool) -> StepRequest:
@@ -105,22 +107,24 @@ def _stamped(strategy: InSource) -> Watermarked:
     return strategy
 
 
-def _sweep_due(site: DatabaseSite, plan: StreamPlan, held: LeasedStream) -> float:
+def _sweep_due(context: DatabaseContext, plan: StreamPlan, held: LeasedStream) -> float:
     """The store's clock, where a sweep is due or one was begun and not finished; else 0."""
     every = plan.option("deletes")
     if not isinstance(every, timedelta):
         return 0.0
-    with site.reading() as conn:
-        now = site.store.now(conn)
+    with context.reading() as conn:
+        now = context.store.now(conn)
     return now if schedule.is_due(float(held.row.checkpoint["swept"]), every, now) else 0.0
 
 
-def _swept(site: DatabaseSite, held: LeasedStream, began: float) -> None:
+def _swept(context: DatabaseContext, held: LeasedStream, began: float) -> None:
     """Remembers when the sweep began, so that the next one is due from then."""
-    if site.stopping():
+    if context.stopping():
         return
-    with site.source.write(site.stream) as session:
+    with context.source.write(context.stream) as session:
         row = held.row
-        site.store.lock(session.connection, site.stream, site.project.project_id, row.version, row.fencing_token)
-        advanced = site.commit(session.connection, row, held, None, {**row.checkpoint, "swept": began})
+        context.store.lock(
+            session.connection, context.stream, context.project.project_id, row.version, row.fencing_token
+        )
+        advanced = context.commit(session.connection, row, held, None, {**row.checkpoint, "swept": began})
     held.row = advanced

@@ -23,8 +23,9 @@ from qbcd.sites.lake.dirty_ranges import with_counts
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import row_fields
-from qbcd.sites.lake.snapshot import Snapshot
-from qbcd.sites.lake.stage import range_frame
+from qbcd.sites.lake.snapshot import Snapshot, checkpoint_entries, remembered
+from qbcd.sites.lake.stage import check_values, range_frame
+from qbcd.sites.refusals import check_key
 from qbcd.sites.values import Detection, LeasedStream, Settings
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs, LakeTs
@@ -33,14 +34,14 @@ from qbcd.watermark import Window
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from qbcd.sites.lake.site import LakeSite
+    from qbcd.sites.lake.context import LakeContext
 
 SETTLED = (("shown", "int"), ("settled", "int"))
 TOLD = "shown = 1 AND settled = 1"  # the rows that the replica should have
 
 
 def suspects(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     strategy: IdRcs,
     snapshot: Snapshot,
@@ -49,14 +50,16 @@ def suspects(
 ) -> list[StoredRange]:
     """The ranges, as the source has them, whose rows are not those that stand in the replica's own files."""
     whole = strategy.row_checksums()
-    now = checksums(site.source, whole, snapshot, known, settings.connections, site.rest)
-    with site.reading() as conn:
-        own = with_counts(site.stream, known, diff.sums(site.replica.rows(conn, plan, strategy.stored_columns, known)))
+    now = checksums(context.source, whole, snapshot, known, settings.connections, context.rest)
+    with context.reading() as conn:
+        own = with_counts(
+            context.stream, known, diff.sums(context.replica.rows(conn, plan, strategy.stored_columns, known))
+        )
     return partition.differing(own, now)
 
 
 def fetch(
-    site: LakeSite,
+    context: LakeContext,
     strategy: LakeTs,
     snapshot: Snapshot,
     asked: Sequence[StoredRange],
@@ -65,22 +68,22 @@ def fetch(
     before: Window,
 ) -> FileSet:
     """Rows of `asked`, each with its place before or past the watermark."""
-    site.progress(f"fetching {len(asked):,} ranges that differ")
+    context.progress(f"fetching {len(asked):,} ranges that differ")
     rows = range_frame(
-        site.source,
-        site.spark.get(),
+        context.source,
+        context.spark.get(),
         strategy,
         snapshot,
         asked,
         lambda some, part: strategy.settled_images(some, before, typed=settings.typed),
         settings.connections,
     )
-    return site.files.write(rows, _fields(strategy, settings), "fetch", held, source=site.source)
+    return context.files.write(rows, _fields(strategy, settings), "fetch", held, source=context.source)
 
 
-def stage_of(site: LakeSite, strategy: LakeTs, fetched: FileSet, settings: Settings) -> DataFrame:
+def stage_of(context: LakeContext, strategy: LakeTs, fetched: FileSet, settings: Settings) -> DataFrame:
     """The rows of a fetch."""
-    return site.files.read(site.spark.get(), _fields(strategy, settings), fetched)
+    return context.files.read(context.spark.get(), _fields(strategy, settings), fetched)
 
 
 def _fields(strategy: LakeTs, settings: Settings) -> list[tuple[str, str]]:
@@ -94,28 +97,28 @@ def differing(old: DataFrame, stage: DataFrame, plan: StreamPlan) -> DataFrame:
 
 
 def audit(
-    site: LakeSite, plan: StreamPlan, strategy: LakeTs, settings: Settings, held: LeasedStream, began: float
+    context: LakeContext, plan: StreamPlan, strategy: LakeTs, settings: Settings, held: LeasedStream, began: float
 ) -> Detection:
     """One audit in one step; `began` is the store's clock."""
     started = time.monotonic()
-    with site.reading() as conn:
-        known = site.store.ranges(conn, site.stream)
+    with context.reading() as conn:
+        known = context.store.ranges(conn, context.stream)
     before = sum(r.rows for r in known)
-    with site.remembered(plan, held, settings) as snapshot:
+    with remembered(context, plan, held, settings) as snapshot:
         plan = plan.on(snapshot.table)
-        site.check_key(snapshot.session, plan)
-        site.progress("audit: comparing digests with those of the replica")
+        check_key(snapshot.session, context.strategy(plan))
+        context.progress("audit: comparing digests with those of the replica")
         settled = strategy.watermarked.window(None, held.row.checkpoint["mark"]["at"])
-        dirty = suspects(site, plan, strategy, snapshot, known, settings) if settled else []
-        fetched = fetch(site, strategy, snapshot, dirty, settings, held, settled) if dirty and settled else None
+        dirty = suspects(context, plan, strategy, snapshot, known, settings) if settled else []
+        fetched = fetch(context, strategy, snapshot, dirty, settings, held, settled) if dirty and settled else None
     hooks.reach("after_fetch")
     if fetched is None:
-        commit_step(site, settings, held, None, {**held.row.checkpoint, AUDITED: began})
+        commit_step(context, settings, held, None, {**held.row.checkpoint, AUDITED: began})
         return Detection(None, Cost(before, 0, 0, len(known), 0, time.monotonic() - started, spark=True))
     try:
-        header = _repair(site, plan, strategy, settings, held, snapshot, fetched, dirty, began)
+        header = _repair(context, plan, strategy, settings, held, snapshot, fetched, dirty, began)
     finally:
-        site.files.discard(fetched)
+        context.files.discard(fetched)
     rows, seconds = sum(r.rows for r in dirty), time.monotonic() - started
     return Detection(
         header, Cost(before, rows, fetched.size, len(known), len(dirty), seconds, spark=True), tuple(held.notes)
@@ -123,7 +126,7 @@ def audit(
 
 
 def _repair(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     strategy: LakeTs,
     settings: Settings,
@@ -134,19 +137,19 @@ def _repair(
     began: float,
 ) -> BatchHeader | None:
     about = 2 * sum(r.rows for r in dirty)
-    stage = diff.gathered(stage_of(site, strategy, fetched, settings), about)
-    site.check_values(stage, plan, settings)
-    with site.reading() as conn:
-        old = site.replica.rows(conn, plan, strategy.stored_columns, dirty)
+    stage = diff.gathered(stage_of(context, strategy, fetched, settings), about)
+    check_values(stage, plan, settings)
+    with context.reading() as conn:
+        old = context.replica.rows(conn, plan, strategy.stored_columns, dirty)
     changes = differing(old, stage, plan).withColumn("reason", F.lit(AUDIT))
-    found = write_batch(site, plan, settings, held, changes, about)
-    header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
+    found = write_batch(context, plan, settings, held, changes, about)
+    header = new_batch(context, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")
     # A range's checksum is that of the keys which the replica has in it then.
     waiting = stage.where("settled = 0").join(old.select("key_id"), "key_id", "left_semi")
     keys = [rows.select("range_id", strategy.summed) for rows in (stage.where(TOLD), waiting)]
-    read = with_counts(site.stream, dirty, diff.sums(keys[0].unionByName(keys[1]), strategy.summed))
+    read = with_counts(context.stream, dirty, diff.sums(keys[0].unionByName(keys[1]), strategy.summed))
     rows = int(held.row.checkpoint["rows"]) + found.net
-    checkpoint = {**held.row.checkpoint, **site.checkpoint(plan, settings, snapshot, rows), AUDITED: began}
-    commit_step(site, settings, held, header, checkpoint, read)
+    checkpoint = {**held.row.checkpoint, **checkpoint_entries(context, plan, settings, snapshot, rows), AUDITED: began}
+    commit_step(context, settings, held, header, checkpoint, read)
     return header

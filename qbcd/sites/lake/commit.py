@@ -27,7 +27,7 @@ from qbcd.state import StoredRange
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from qbcd.sites.lake.site import LakeSite
+    from qbcd.sites.lake.context import LakeContext
     from qbcd.sites.values import LeasedStream, Settings
 
 
@@ -66,7 +66,7 @@ class NewSegment:
 
 
 def write_batch(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     settings: Settings,
     held: LeasedStream,
@@ -84,7 +84,7 @@ def write_batch(
         TornRead: `check` says so; the part is removed.
         UnsupportedType: An old value is none that a typed sink takes, or `check` says so of one that came.
     """
-    found = _written(site, plan, settings, held, changes, rows)
+    found = _written(context, plan, settings, held, changes, rows)
     # Without a key an update is a delete and an insert: gone are only the rows that none came for.
     deletes = max(0, -found.net) if plan.counted else found.counts.get("d", 0)
     after = int(held.row.checkpoint["rows"]) + found.net
@@ -92,22 +92,22 @@ def write_batch(
         if check:
             check()
         check_pass(
-            site.project,
+            context.project,
             settings,
             held,
             state,
             deletes=deletes,
             after=after,
-            left=lambda: counted_now(site, site.strategy(plan).partitioning.row_count()),
+            left=lambda: counted_now(context, context.strategy(plan).partitioning.row_count()),
         )
     except (GuardTripped, TornRead, UnsupportedType):
-        site.files.discard(found.part)
+        context.files.discard(found.part)
         raise
     return found
 
 
 def _written(
-    site: LakeSite, plan: StreamPlan, settings: Settings, held: LeasedStream, changes: DataFrame, rows: int
+    context: LakeContext, plan: StreamPlan, settings: Settings, held: LeasedStream, changes: DataFrame, rows: int
 ) -> WrittenBatch:
     """Numbers the changes, pairs them where asked, writes them and counts them on the way."""
     seq, fields = held.row.last_batch_seq + 1, batch_fields(travels_of(plan))
@@ -117,9 +117,9 @@ def _written(
         if settings.key_change:
             batch = paired(batch, keys=len(plan.key), width=len(plan.captured), epoch=held.row.epoch, seq=seq)
         counts = EventCounts(unfit)
-        part = site.files.write(counts.observe(batch), fields, "batch", held, source=site.source)
+        part = context.files.write(counts.observe(batch), fields, "batch", held, source=context.source)
         if counts.unfit():
-            site.files.discard(part)
+            context.files.discard(part)
             raise untravelled_error(plan, settings, counts.unfit())
         return WrittenBatch(part, counts.read())
 
@@ -141,7 +141,7 @@ def _unfit(plan: StreamPlan) -> dict[int, str]:
 
 
 def stage_changes(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     settings: Settings,
     held: LeasedStream,
@@ -151,15 +151,15 @@ def stage_changes(
     state: Pass | None = None,
 ) -> tuple[BatchHeader | None, WrittenBatch, dict[int, tuple[int, int]]]:
     """Writes `changes`, `about` so many and persisted, as the next batch; also what they add to their ranges."""
-    found = write_batch(site, plan, settings, held, changes, about, state)
+    found = write_batch(context, plan, settings, held, changes, about, state)
     moves = diff.moves(changes) if found.counts else {}
-    header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
+    header = new_batch(context, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")
     return header, found, moves
 
 
 def new_batch(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     settings: Settings,
     held: LeasedStream,
@@ -169,9 +169,9 @@ def new_batch(
 ) -> BatchHeader | None:
     """The header of the next batch, which `found` is; None where it is empty."""
     if not found.counts:
-        site.files.discard(found.part)
+        context.files.discard(found.part)
         return None
-    strategy = site.strategy(plan)
+    strategy = context.strategy(plan)
     made = new_header(
         plan, settings, held, epoch=epoch, ts_ms=ts_ms, counts=found.counts, consistency=strategy.consistency
     )
@@ -179,7 +179,7 @@ def new_batch(
 
 
 def commit_step(
-    site: LakeSite,
+    context: LakeContext,
     settings: Settings,
     held: LeasedStream,
     header: BatchHeader | None,
@@ -203,11 +203,11 @@ def commit_step(
         LeafNote.from_checkpoint(held.row.checkpoint).part,
     )
     hooks.reach("before_commit")
-    with site.writing() as conn:
+    with context.writing() as conn:
         row = held.row
-        site.store.update_ranges(conn, site.stream, moved)
+        context.store.update_ranges(conn, context.stream, moved)
         if taken:
-            row = site.replica.take(
+            row = context.replica.take(
                 conn,
                 row,
                 taken.segment,
@@ -217,9 +217,9 @@ def commit_step(
                 ranges=taken.ranges,
                 alone=taken.alone,
             )
-        confirm(site.project, settings, held, conn)
-        row = site.commit(conn, row, held, header, dict(checkpoint))
+        confirm(context.project, settings, held, conn)
+        row = context.commit(conn, row, held, header, dict(checkpoint))
     held.row = row
     remembered = LeafNote.from_checkpoint(row.checkpoint).part == before
-    site.swept = site.swept and not taken and remembered  # else segments, or what leaves added up to, were let go
+    context.swept = context.swept and not taken and remembered  # else segments, or what leaves added up to, were let go
     hooks.reach("after_commit")

@@ -21,7 +21,7 @@ from qbcd.sites.lake.due_ranges import DueRanges
 from qbcd.sites.lake.fetch_plan import FetchPlan
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.schema import row_fields
-from qbcd.sites.lake.snapshot import Snapshot
+from qbcd.sites.lake.snapshot import Snapshot, checkpoint_entries, remembered
 from qbcd.sites.lake.stage import range_frame
 from qbcd.sites.values import Detection, LeasedStream, Settings
 from qbcd.state import StoredRange
@@ -30,32 +30,32 @@ from qbcd.strategies import LakeTs
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from qbcd.sites.lake.site import LakeSite
+    from qbcd.sites.lake.context import LakeContext
 
 FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("key_digest", "bigint")]
 
 
 def sweep(
-    site: LakeSite, plan: StreamPlan, strategy: LakeTs, settings: Settings, held: LeasedStream, began: float
+    context: LakeContext, plan: StreamPlan, strategy: LakeTs, settings: Settings, held: LeasedStream, began: float
 ) -> Detection:
     """One sweep; `began` is the store's clock, from which the next one is reckoned."""
     started = time.monotonic()
-    with site.reading() as conn:
-        known = site.store.ranges(conn, site.stream)
-    with site.remembered(plan, held, settings) as snapshot:
-        wanted = find_dirty_ranges(site, strategy, snapshot, DueRanges(known, known), settings, held)
-        wanted = split_outgrown(site, strategy, snapshot, settings, held, wanted)
-        with site.spark.for_rows(wanted.rows):
-            fetched = _fetch(site, strategy, snapshot, wanted.asked, settings, held) if wanted.asked else None
+    with context.reading() as conn:
+        known = context.store.ranges(conn, context.stream)
+    with remembered(context, plan, held, settings) as snapshot:
+        wanted = find_dirty_ranges(context, strategy, snapshot, DueRanges(known, known), settings, held)
+        wanted = split_outgrown(context, strategy, snapshot, settings, held, wanted)
+        with context.spark.for_rows(wanted.rows):
+            fetched = _fetch(context, strategy, snapshot, wanted.asked, settings, held) if wanted.asked else None
     hooks.reach("after_fetch")
     if fetched is None:
-        commit_step(site, settings, held, None, {**held.row.checkpoint, "swept": began})
+        commit_step(context, settings, held, None, {**held.row.checkpoint, "swept": began})
         return Detection(None, Cost(wanted.scanned, 0, 0, len(known), 0, time.monotonic() - started))
     try:
-        with site.spark.for_rows(wanted.rows):
-            header = _compare(site, plan, strategy, settings, held, snapshot, fetched, wanted, began)
+        with context.spark.for_rows(wanted.rows):
+            header = _compare(context, plan, strategy, settings, held, snapshot, fetched, wanted, began)
     finally:
-        site.files.discard(fetched)
+        context.files.discard(fetched)
     dirty, seconds = (*wanted.unsplit, *wanted.parents), time.monotonic() - started
     rows = sum(r.rows for r in dirty)
     cost = Cost(wanted.scanned, rows, fetched.size, len(known), len(dirty), seconds, spark=True)
@@ -63,20 +63,22 @@ def sweep(
 
 
 def _fetch(
-    site: LakeSite,
+    context: LakeContext,
     strategy: LakeTs,
     snapshot: Snapshot,
     asked: Sequence[StoredRange],
     settings: Settings,
     held: LeasedStream,
 ) -> FileSet:
-    site.progress(f"fetching the keys of {len(asked):,} ranges")
-    rows = range_frame(site.source, site.spark.get(), strategy, snapshot, asked, strategy.keys, settings.connections)
-    return site.files.write(rows, FIELDS, "fetch", held, source=site.source)
+    context.progress(f"fetching the keys of {len(asked):,} ranges")
+    rows = range_frame(
+        context.source, context.spark.get(), strategy, snapshot, asked, strategy.keys, settings.connections
+    )
+    return context.files.write(rows, FIELDS, "fetch", held, source=context.source)
 
 
 def _compare(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     strategy: LakeTs,
     settings: Settings,
@@ -86,23 +88,23 @@ def _compare(
     wanted: FetchPlan,
     began: float,
 ) -> BatchHeader | None:
-    keys = diff.gathered(site.files.read(site.spark.get(), FIELDS, fetched), wanted.rows)
-    with site.reading() as conn:
-        old = site.replica.rows(conn, plan, strategy.stored_columns, wanted.old)
-    found = write_batch(site, plan, settings, held, diff.gone(old, keys), wanted.rows)
+    keys = diff.gathered(context.files.read(context.spark.get(), FIELDS, fetched), wanted.rows)
+    with context.reading() as conn:
+        old = context.replica.rows(conn, plan, strategy.stored_columns, wanted.old)
+    found = write_batch(context, plan, settings, held, diff.gone(old, keys), wanted.rows)
     standing = keys.join(old.select("key_id"), "key_id", "left_semi")
-    read = {r.range_id: r for r in with_counts(site.stream, wanted.asked, diff.sums(standing, strategy.summed))}
-    header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
+    read = {r.range_id: r for r in with_counts(context.stream, wanted.asked, diff.sums(standing, strategy.summed))}
+    header = new_batch(context, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")
-    taken = _recut(site, strategy, held, wanted, old, keys, read) if wanted.children else None
+    taken = _recut(context, strategy, held, wanted, old, keys, read) if wanted.children else None
     rows = int(held.row.checkpoint["rows"]) + found.net
-    checkpoint = {**held.row.checkpoint, **site.checkpoint(plan, settings, snapshot, rows), "swept": began}
-    commit_step(site, settings, held, header, checkpoint, [read[r.range_id] for r in wanted.unsplit], taken)
+    checkpoint = {**held.row.checkpoint, **checkpoint_entries(context, plan, settings, snapshot, rows), "swept": began}
+    commit_step(context, settings, held, header, checkpoint, [read[r.range_id] for r in wanted.unsplit], taken)
     return header
 
 
 def _recut(
-    site: LakeSite,
+    context: LakeContext,
     strategy: LakeTs,
     held: LeasedStream,
     wanted: FetchPlan,
@@ -114,6 +116,6 @@ def _recut(
     children = [r.range_id for r in wanted.children]
     ids = keys.where(keys.range_id.isin(children)).select("key_id", "range_id")
     rows = old.drop("range_id").join(ids, "key_id")
-    segment = site.files.write(rows, row_fields([c.travel for c in strategy.stored_columns]), "segment", held)
+    segment = context.files.write(rows, row_fields([c.travel for c in strategy.stored_columns]), "segment", held)
     cut = [read[i] for i in children]
     return NewSegment(segment, sum(r.rows for r in cut), cut, wanted.parents)

@@ -19,15 +19,15 @@ from qbcd.state.rows import merge_ranges
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Site
+    from qbcd.sites.context import StreamContext
+    from qbcd.sites.lake.context import LakeContext
     from qbcd.sites.lake.due_ranges import DueRanges
-    from qbcd.sites.lake.site import LakeSite
     from qbcd.sites.values import LeasedStream, Settings
 from qbcd.sites.lake.fetch_plan import NO_SNAPSHOT, FetchPlan, total_of
 
 
 def find_dirty_ranges(
-    site: LakeSite, strategy: IdRcs, snapshot: Snapshot, turn: DueRanges, settings: Settings, held: LeasedStream
+    context: LakeContext, strategy: IdRcs, snapshot: Snapshot, turn: DueRanges, settings: Settings, held: LeasedStream
 ) -> FetchPlan:
     """What has to be fetched of the ranges that are due: those that differ, as they are.
 
@@ -35,15 +35,15 @@ def find_dirty_ranges(
     """
     before, first_id, known = int(held.row.checkpoint["rows"]), held.row.next_range_id, turn.due
     if snapshot.anew:
-        new = tuple(build_ranges(site, strategy, snapshot, settings, first_id, before))
+        new = tuple(build_ranges(context, strategy, snapshot, settings, first_id, before))
         return FetchPlan(new, tuple(known), new, tuple(known), before)
-    if whole_table.is_likely(site, strategy):
-        rows = whole_table.rows_unchanged(site, strategy, snapshot, turn, settings)
+    if whole_table.is_likely(context, strategy):
+        rows = whole_table.rows_unchanged(context, strategy, snapshot, turn, settings)
         if rows is not None:
             return FetchPlan((), (), (), (), rows)
-    site.progress(f"checksums of {len(known):,} ranges")
+    context.progress(f"checksums of {len(known):,} ranges")
     texts: dict[int, str] | None = {} if leaf_checksums.are_asked(strategy, snapshot, turn, held) else None
-    now = checksums(site.source, strategy, snapshot, known, settings.connections, site.rest, texts)
+    now = checksums(context.source, strategy, snapshot, known, settings.connections, context.rest, texts)
     hooks.reach("after_checksums")
     dirty, scanned = partition.differing(known, now), sum(r.rows for r in now)
     swept = (
@@ -54,21 +54,21 @@ def find_dirty_ranges(
         shrunk = [old.rows - new.rows for old, new in partition.pairs(known, dirty)]
         lost = max(0, sum(shrunk)) if strategy.partitioning.paged else sum(max(0, by) for by in shrunk)
         check_pass(
-            site.project,
+            context.project,
             settings,
             held,
             turn.state,
             deletes=lost,
             after=scanned + turn.rows_not_due,
-            left=lambda: counted_now(site, strategy.partitioning.row_count()),
+            left=lambda: counted_now(context, strategy.partitioning.row_count()),
         )
     told = leaf_checksums.parse_leaf_sums(now, texts) if texts else {}
     found = FetchPlan(tuple(dirty), (), (), tuple(old for old, _ in partition.pairs(known, dirty)), scanned, told)
-    return _by_leaves(site, strategy, snapshot, turn, settings, held, found) if dirty else found
+    return _by_leaves(context, strategy, snapshot, turn, settings, held, found) if dirty else found
 
 
 def _by_leaves(
-    site: LakeSite,
+    context: LakeContext,
     strategy: IdRcs,
     snapshot: Snapshot,
     turn: DueRanges,
@@ -79,15 +79,15 @@ def _by_leaves(
     """The same look at leaves alone that differ, where they were asked for or are now, of the ranges that differ."""
     told = found.leaves
     if leaf_checksums.are_wanted(strategy, snapshot, turn, held, found):
-        site.progress(f"checksums of the leaves of {len(found.asked):,} ranges")
+        context.progress(f"checksums of the leaves of {len(found.asked):,} ranges")
         texts: dict[int, str] = {}
-        now = checksums(site.source, strategy, snapshot, found.asked, settings.connections, site.rest, texts)
+        now = checksums(context.source, strategy, snapshot, found.asked, settings.connections, context.rest, texts)
         if [(r.rows, r.checksum) for r in now] != [(r.rows, r.checksum) for r in found.asked]:
-            raise TornRead("two looks at the same ranges differ", stream=site.stream, remedy=NO_SNAPSHOT)
+            raise TornRead("two looks at the same ranges differ", stream=context.stream, remedy=NO_SNAPSHOT)
         told = leaf_checksums.parse_leaf_sums(now, texts)
     if not told:
         return found
-    known = leaf_checksums.read(site.files, held.row.checkpoint)
+    known = leaf_checksums.read(context.files, held.row.checkpoint)
     standing = {r.range_id: known[r.range_id] for r in turn.known if r.range_id in known}
     width = strategy.connector.whole_number_bytes(strategy.plan.key) if not strategy.partitioning.hashed else None
     return leaf_checksums.restrict_to_dirty_leaves(replace(found, leaves={**standing, **told}), known, width)
@@ -99,7 +99,12 @@ def estimated(plan: StreamPlan) -> int:
 
 
 def split_outgrown(
-    site: Site, strategy: IdRcs, snapshot: Snapshot, settings: Settings, held: LeasedStream, wanted: FetchPlan
+    context: StreamContext,
+    strategy: IdRcs,
+    snapshot: Snapshot,
+    settings: Settings,
+    held: LeasedStream,
+    wanted: FetchPlan,
 ) -> FetchPlan:
     """The same look, with the ranges that outgrew their size cut anew; each is asked for its bounds by itself."""
     total = total_of(held, wanted)
@@ -112,7 +117,7 @@ def split_outgrown(
         if one.range_id in outgrown:
             first_id = held.row.next_range_id + len(children)
             whole = replace(one, only=None)
-            own = build_ranges(site, strategy, snapshot, settings, first_id, total, within=whole)
+            own = build_ranges(context, strategy, snapshot, settings, first_id, total, within=whole)
         if len(own) <= 1:  # bounds may be of another state than counts, and rows of one hash stay together
             asked.append(one)
             continue
@@ -154,7 +159,7 @@ def merge_small(
 
 
 def build_ranges(
-    site: Site,
+    context: StreamContext,
     strategy: IdRcs,
     snapshot: Snapshot,
     settings: Settings,
@@ -163,7 +168,7 @@ def build_ranges(
     within: KeyRange | None = None,
 ) -> list[StoredRange]:
     """Ranges over the table, of about `total` rows, or over one range of it."""
-    site.progress("building key ranges")
+    context.progress("building key ranges")
     size = settings.range_size(total)
     asked = strategy.partitioning.bounds(size, within)
     found = snapshot.session.rows(asked) if asked else []

@@ -22,7 +22,7 @@ from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
     from qbcd.sites.lake.commit import WrittenBatch
-    from qbcd.sites.lake.site import LakeSite
+    from qbcd.sites.lake.context import LakeContext
     from qbcd.sites.values import LeasedStream, Settings
 
 
@@ -69,12 +69,12 @@ class DueRanges:
         return {"pass": replace(seen, deletes=seen.deletes + deletes, accepted=accepted).as_json()}
 
     def entries_after_batch(
-        self, site: LakeSite, plan: StreamPlan, held: LeasedStream, found: WrittenBatch
+        self, context: LakeContext, plan: StreamPlan, held: LeasedStream, found: WrittenBatch
     ) -> dict[str, Any]:
         """As `follow`, of a batch."""
         events: Counter[int] = Counter()
         if self.state is not None and found.counts:
-            for (_, range_id), number in diff.groups(site.replica.batch_rows(plan, found.part)).items():
+            for (_, range_id), number in diff.groups(context.replica.batch_rows(plan, found.part)).items():
                 events[range_id] += number
         return self.checkpoint_entries(held, events, found.counts.get("d", 0))
 
@@ -102,7 +102,7 @@ def all_ranges(turn: DueRanges) -> DueRanges:
 
 
 def check_size(
-    site: LakeSite, session: Session, strategy: IdRcs, settings: Settings, held: LeasedStream, turn: DueRanges
+    context: LakeContext, session: Session, strategy: IdRcs, settings: Settings, held: LeasedStream, turn: DueRanges
 ) -> None:
     """The guards' look at the table's size before a pass, whose first polls may see little of what is gone.
 
@@ -113,4 +113,4 @@ def check_size(
         return
     count, before = int(session.one(strategy.partitioning.row_count()).n), turn.state.rows
     if count < before:
-        check_guards(site.project, settings, held, deletes=before - count, before=before, after=count)
+        check_guards(context.project, settings, held, deletes=before - count, before=before, after=count)

@@ -21,7 +21,7 @@ from qbcd.strategies.partitions.page import PagePartitioning
 from qbcd.watermark import Window
 
 if TYPE_CHECKING:
-    from qbcd.sites.lake.site import LakeSite
+    from qbcd.sites.lake.context import LakeContext
 
 _READ: Mapping[Consistency, str] = {
     "snapshot": "pinned to the same snapshot",
@@ -35,17 +35,19 @@ _CUT: Mapping[type[Partitioning], str] = {
 }
 
 
-def explain(site: LakeSite, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
+def explain(
+    context: LakeContext, plan: StreamPlan, settings: Settings, row: StreamRow | None
+) -> list[ExplainedStatement]:
     """The statements of a poll, in order; runs none."""
-    strategy = site.strategy(plan)
+    strategy = context.strategy(plan)
     known: Sequence[KeyRange] = []
     if row and row.prepared:
-        with site.reading() as conn:
+        with context.reading() as conn:
             turn = due_ranges(
-                plan, settings, row.checkpoint, site.store.ranges(conn, site.stream), site.store.now(conn)
+                plan, settings, row.checkpoint, context.store.ranges(conn, context.stream), context.store.now(conn)
             )
         known = turn.due
-    place = f"source {site.source.name}, read only"
+    place = f"source {context.source.name}, read only"
     asked = None if known else strategy.partitioning.bounds(settings.range_size(estimated(plan)))
     steps = (
         [ExplainedStatement(f"{_CUT[type(strategy.partitioning)]} (once, at prepare)", place, asked)] if asked else []
@@ -53,13 +55,13 @@ def explain(site: LakeSite, plan: StreamPlan, settings: Settings, row: StreamRow
     known = known or [KeyRange(1, None, None)]
     steps.append(
         ExplainedStatement(
-            "settings of every session", place, Statement("; ".join(site.source.connector.session_pins()))
+            "settings of every session", place, Statement("; ".join(context.source.connector.session_pins()))
         )
     )
     if not isinstance(strategy, LakeTs):
         fetched = strategy.images(known[:1], typed=settings.typed)
         of_leaves = row is not None and asks_for_all(row.checkpoint)
-        steps += _sum(strategy, settings, place) if whole_table.is_likely(site, strategy) else []
+        steps += _sum(strategy, settings, place) if whole_table.is_likely(context, strategy) else []
         steps += _checksums(strategy, known, settings, place, of_leaves=of_leaves)
         written = recent_writes.statement(strategy, row.checkpoint, known[:1]) if row and row.prepared else None
         if written:

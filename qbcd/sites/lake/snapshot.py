@@ -14,10 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from qbcd import hooks
 from qbcd.catalog.capture_change import Change, change_of, columns_before
-from qbcd.catalog.drift import check_server, check_shape
+from qbcd.catalog.drift import FROZEN_OPTIONS, check_server, check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.catalog.views import check_views
+from qbcd.errors import SourceChanged
 from qbcd.model import Column, ServerIdentity, StreamPlan, Table
+from qbcd.sites import source_changes
+from qbcd.sites.checkpoint import checkpoint_of
+from qbcd.sites.lake.context import LakeContext
+from qbcd.sites.values import LeasedStream, Settings
+from qbcd.strategies import LakeTs
 
 if TYPE_CHECKING:
     pass
@@ -102,3 +108,34 @@ def snapshot_of(
         hooks.reach("after_snapshot")
         now = connector.clock_ms(session.connection)
         yield Snapshot(session, name, table, server, rebase, now, change, was, mark=mark)
+
+
+@contextmanager
+def remembered(context: LakeContext, plan: StreamPlan, held: LeasedStream, settings: Settings) -> Iterator[Snapshot]:
+    """The source as it is now, held against what the stream remembers.
+
+    Raises:
+        SourceChanged: Its digests mean something else now, and the replica has no values to compare instead.
+    """
+    strategy, accept = context.strategy(plan), settings.accept_source
+    with snapshot_of(
+        context.source, plan, held.row.checkpoint, one_state=strategy.partitioning.one_state, accept_source=accept
+    ) as snapshot:
+        other = bool(snapshot.change) or source_changes.is_remade(held.row.checkpoint, plan)
+        snapshot = replace(snapshot, whole=other and isinstance(strategy, LakeTs))
+        if snapshot.by_value and strategy.keeps != "rows":
+            what = "the server changed" if snapshot.rebase else snapshot.change.told()
+            raise SourceChanged(
+                f"{what}, and this stream keeps no old values by which its rows could be compared",
+                stream=context.stream,
+                remedy=f"qbcd reset {context.stream}, then prepare it again; consumers must reload",
+            )
+        yield snapshot
+
+
+def checkpoint_entries(
+    context: LakeContext, plan: StreamPlan, settings: Settings, snapshot: Snapshot, rows: int
+) -> dict[str, Any]:
+    """What the stream remembers beside its watermark."""
+    encoder, settled = context.source.connector.encoder_version, context.strategy(plan).frozen_options()
+    return {**checkpoint_of(plan, settings, snapshot.server, encoder, rows), FROZEN_OPTIONS: settled}

@@ -6,8 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qbcd.catalog.source import Source
-from qbcd.model import KeyRange, Statement
+from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.ranges import partition
+from qbcd.sites.lake import diff
+from qbcd.sites.lake.context import LakeContext
+from qbcd.sites.lake.observed import RowChecksum
+from qbcd.sites.lake.replica.files import FileSet
+from qbcd.sites.lake.replica.replica import travels_of
+from qbcd.sites.lake.replica.schema import row_fields
+from qbcd.sites.refusals import key_error, untravelled_error
+from qbcd.sites.values import LeasedStream, Settings
 from qbcd.spark.source import source_rows
 from qbcd.strategies import IdRcs, Query
 
@@ -49,3 +57,54 @@ def frame(
     connector = source.connector
     pins = connector.session_pins() if snapshot.name is None else connector.snapshot_pins(snapshot.name)
     return source_rows(spark, source, stream, [s.sql for s in statements], init=pins, at_once=at_once)
+
+
+def fetch_rows(
+    context: LakeContext,
+    strategy: IdRcs,
+    snapshot: Snapshot,
+    asked: Sequence[KeyRange],
+    settings: Settings,
+    held: LeasedStream,
+    totals: RowChecksum | None = None,
+    kind: str = "fetch",
+) -> FileSet:
+    """Reads `asked` once into the stage, a part of `kind`; `totals` are taken on the way."""
+    context.progress(f"fetching about {sum(r.asked[0] for r in asked):,} rows of {len(asked):,} ranges")
+    frame = range_frame(
+        context.source,
+        context.spark.get(),
+        strategy,
+        snapshot,
+        asked,
+        lambda some, part: strategy.images(some, part, typed=settings.typed),
+        settings.connections,
+    )
+    frame = diff.identified(frame, strategy.plan)
+    frame = totals.observe(frame) if totals else frame
+    fields = row_fields(travels_of(strategy.plan), typed=settings.typed, extra=strategy.extra)
+    return context.files.write(frame, fields, kind, held, source=context.source)
+
+
+def staged_rows(context: LakeContext, strategy: IdRcs, fetched: FileSet, settings: Settings) -> DataFrame:
+    """The rows of a fetch."""
+    return context.replica.part_rows(strategy.plan.captured, fetched, typed=settings.typed, extra=strategy.extra)
+
+
+def segment_for(
+    context: LakeContext, strategy: IdRcs, fetched: FileSet, stage: DataFrame, held: LeasedStream
+) -> FileSet:
+    """A segment of the rows of a stage: the stage itself, or what the replica keeps of it."""
+    if strategy.keeps == "rows":
+        return fetched
+    return context.files.write(stage, row_fields([c.travel for c in strategy.stored_columns]), "segment", held)
+
+
+def check_values(stage: DataFrame, plan: StreamPlan, settings: Settings) -> None:
+    """Refuses keys that stand twice, and values that a typed sink could never take."""
+    if not plan.key_is_proven and diff.has_duplicates(stage):
+        raise key_error(plan)
+    if settings.typed:
+        positions = diff.untravelled(stage)
+        if positions:
+            raise untravelled_error(plan, settings, positions)

@@ -30,7 +30,9 @@ from qbcd.sites.lake.fetch_plan import FetchPlan, check_torn, total_of
 from qbcd.sites.lake.observed import RowChecksum
 from qbcd.sites.lake.replica import compaction
 from qbcd.sites.lake.replica.files import PASSING, FileSet
-from qbcd.sites.lake.snapshot import Snapshot
+from qbcd.sites.lake.snapshot import Snapshot, checkpoint_entries, remembered
+from qbcd.sites.lake.stage import check_values, fetch_rows, segment_for, staged_rows
+from qbcd.sites.refusals import check_null_keys
 from qbcd.sites.values import Detection, LeasedStream, Settings
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
@@ -38,13 +40,13 @@ from qbcd.strategies import IdRcs
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from qbcd.sites.lake.site import LakeSite
+    from qbcd.sites.lake.context import LakeContext
 
 DENSITY = "density"  # in the checkpoint
 
 
 def poll(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     strategy: IdRcs,
     settings: Settings,
@@ -58,40 +60,40 @@ def poll(
     As an `audit` it reads all rows, and compares their values: two that have the same digest are told apart then.
     """
     started = time.monotonic()
-    with site.reading() as conn:
-        known, now = site.store.ranges(conn, site.stream), site.store.now(conn)
+    with context.reading() as conn:
+        known, now = context.store.ranges(conn, context.stream), context.store.now(conn)
     turn = due_ranges(plan, settings, held.row.checkpoint, known, now)
     with ExitStack() as jobs:
-        with site.remembered(plan, held, settings) as snapshot:
+        with remembered(context, plan, held, settings) as snapshot:
             snapshot = replace(snapshot, audited=audit)
             plan, turn = plan.on(snapshot.table), all_ranges(turn) if snapshot.anew else turn
             strategy = strategy.with_old_digest(snapshot.was) if snapshot.anew and snapshot.was else strategy
             if turn.begins:
-                site.check_null_keys(snapshot.session, strategy)
-            check_size(site, snapshot.session, strategy, settings, held, turn)
-            wanted = find_dirty_ranges(site, strategy, snapshot, turn, settings, held)
+                check_null_keys(snapshot.session, strategy, strategy.plan)
+            check_size(context, snapshot.session, strategy, settings, held, turn)
+            wanted = find_dirty_ranges(context, strategy, snapshot, turn, settings, held)
             if not wanted.asked:
-                _nothing_found(site, plan, settings, held, snapshot, turn, wanted)
+                _nothing_found(context, plan, settings, held, snapshot, turn, wanted)
                 return Detection(None, Cost(wanted.scanned, 0, 0, len(turn.due), 0, time.monotonic() - started))
-            wanted = recent_writes.traced(site, strategy, snapshot, turn, settings, held, wanted)
+            wanted = recent_writes.traced(context, strategy, snapshot, turn, settings, held, wanted)
             size = settings.range_size(total_of(held, wanted))
-            if by_hash := page_fallback.switch_to_hash(site, plan, strategy, snapshot, settings, held, turn, wanted):
+            if by_hash := page_fallback.switch_to_hash(context, plan, strategy, snapshot, settings, held, turn, wanted):
                 plan, wanted = by_hash
-                strategy = site.strategy(plan)
+                strategy = context.strategy(plan)
             elif not two_phase.defers_split(strategy, snapshot, wanted, _density(held), size):
-                wanted = split_outgrown(site, strategy, snapshot, settings, held, wanted)
-                if _is_taken(site, strategy, turn, wanted):
+                wanted = split_outgrown(context, strategy, snapshot, settings, held, wanted)
+                if _is_taken(context, strategy, turn, wanted):
                     wanted = merge_small(strategy, settings, held, turn, replace(wanted, taken=True))
-            jobs.enter_context(site.spark.for_rows(wanted.passed))
-            fetched = _fetch(site, plan, strategy, snapshot, wanted, settings, held)
+            jobs.enter_context(context.spark.for_rows(wanted.passed))
+            fetched = _fetch(context, plan, strategy, snapshot, wanted, settings, held)
         if isinstance(fetched, Streamed):
-            header = _keep_streamed(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn)
+            header = _keep_streamed(context, plan, strategy, settings, held, snapshot, fetched, wanted, turn)
         elif isinstance(fetched, two_phase.ChangedRows):
             hooks.reach("after_fetch")
-            header = _compare_moved(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn)
+            header = _compare_moved(context, plan, strategy, settings, held, snapshot, fetched, wanted, turn)
         else:
             hooks.reach("after_fetch")
-            header = _compare(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn, moves or {})
+            header = _compare(context, plan, strategy, settings, held, snapshot, fetched, wanted, turn, moves or {})
     dirty, seconds = (*wanted.unsplit, *wanted.parents), time.monotonic() - started
     # where all was read anew, the ranges of before say nothing of how much that was
     rows = int(held.row.checkpoint["rows"]) if snapshot.anew else sum(r.asked[0] for r in dirty)
@@ -102,7 +104,7 @@ def poll(
 
 
 def _nothing_found(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     settings: Settings,
     held: LeasedStream,
@@ -113,17 +115,21 @@ def _nothing_found(
     """Commits the visit of a pass, another meaning that changed no row, leaves that were of no use; or nothing."""
     if not turn.state and not snapshot.change and not leaf_checksums.is_noted(held, wanted):
         return
-    fresh = site.checkpoint(plan, settings, snapshot, int(held.row.checkpoint["rows"])) if snapshot.change else {}
+    fresh = (
+        checkpoint_entries(context, plan, settings, snapshot, int(held.row.checkpoint["rows"]))
+        if snapshot.change
+        else {}
+    )
     checkpoint = {
-        **leaf_checksums.remember_after_no_change(site.files, held, wanted),
+        **leaf_checksums.remember_after_no_change(context.files, held, wanted),
         **fresh,
         **turn.checkpoint_entries(held, {}),
     }
-    commit_step(site, settings, held, None, checkpoint, turn.visited(()))
+    commit_step(context, settings, held, None, checkpoint, turn.visited(()))
 
 
 def _fetch(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     strategy: IdRcs,
     snapshot: Snapshot,
@@ -133,24 +139,24 @@ def _fetch(
 ) -> FileSet | two_phase.ChangedRows | Streamed:
     if wanted.traced and streamed_fetch.is_open(strategy, snapshot, wanted.traced):
         try:
-            return streamed_fetch.compared(site, plan, strategy, snapshot, wanted.traced, settings, held)
+            return streamed_fetch.compared(context, plan, strategy, snapshot, wanted.traced, settings, held)
         except TornRead:  # several changes looked like one of another row, or rows are gone that nothing told of
-            site.progress("the rows that were looked up are not all that changed; more are read")
+            context.progress("the rows that were looked up are not all that changed; more are read")
     moved = None
     if not wanted.taken and two_phase.is_worth(strategy, snapshot, wanted, _density(held)):
-        moved = two_phase.fetch(site, strategy, snapshot, wanted, settings, held)
+        moved = two_phase.fetch(context, strategy, snapshot, wanted, settings, held)
     if moved:
         return moved
     if streamed_fetch.is_open(strategy, snapshot, wanted):
-        return streamed_fetch.compared(site, plan, strategy, snapshot, wanted, settings, held)
+        return streamed_fetch.compared(context, plan, strategy, snapshot, wanted, settings, held)
     totals = RowChecksum()
     kind = PASSING if wanted.in_leaves and not wanted.children else "fetch"
-    fetched = site.fetch(strategy, snapshot, wanted.asked, settings, held, totals, kind)
+    fetched = fetch_rows(context, strategy, snapshot, wanted.asked, settings, held, totals, kind)
     if _is_whole(snapshot):
         try:
-            check_torn(site.stream, wanted, *totals.read())
+            check_torn(context.stream, wanted, *totals.read())
         except TornRead:
-            site.files.discard(fetched)
+            context.files.discard(fetched)
             raise
     return fetched
 
@@ -165,7 +171,7 @@ def _is_whole(snapshot: Snapshot) -> bool:
 
 
 def _noted(
-    site: LakeSite,
+    context: LakeContext,
     strategy: IdRcs,
     snapshot: Snapshot,
     turn: DueRanges,
@@ -178,7 +184,7 @@ def _noted(
     """When the last audit was, how densely changes lay, and what leaves add up to: by these the next poll goes."""
     events, spared = sum(found.counts.values()), by_key and not wanted.leaves
     may = leaf_checksums.may_be_asked(strategy, snapshot, turn)
-    moves = leaf_checksums.remember_after_changes(site.files, held, wanted, events, spared=spared) if may else {}
+    moves = leaf_checksums.remember_after_changes(context.files, held, wanted, events, spared=spared) if may else {}
     if turn.state is None:
         moves |= recent_writes.after(snapshot, held, wanted, events, by_key=by_key)
     moves |= {name: held.row.checkpoint[name] for name in (AUDITED, DENSITY) if name in held.row.checkpoint}
@@ -190,7 +196,7 @@ def _noted(
 
 
 def _compare(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     strategy: IdRcs,
     settings: Settings,
@@ -203,19 +209,19 @@ def _compare(
 ) -> BatchHeader | None:
     """Compares stage and replica, stages the batch and commits; the source is not asked again."""
     try:
-        step = _compare_stage(site, plan, strategy, settings, held, snapshot, fetched, wanted, turn, moves)
+        step = _compare_stage(context, plan, strategy, settings, held, snapshot, fetched, wanted, turn, moves)
     except BaseException:
-        site.files.discard(fetched)
+        context.files.discard(fetched)
         raise
     try:  # from here on what was fetched may be the replica's, whether or not the commit's answer comes
-        commit_step(site, settings, held, *step)
+        commit_step(context, settings, held, *step)
     finally:
-        site.files.discard(fetched, unless=step[3] is not None and step[3].segment == fetched)
+        context.files.discard(fetched, unless=step[3] is not None and step[3].segment == fetched)
     return step[0]
 
 
 def _compare_stage(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     strategy: IdRcs,
     settings: Settings,
@@ -227,29 +233,29 @@ def _compare_stage(
     moves: Mapping[str, Any],
 ) -> tuple[BatchHeader | None, dict[str, Any], list[StoredRange], NewSegment | None]:
     """What `switch` commits: batch, checkpoint, ranges that stay where they are, those that do not."""
-    site.progress(f"comparing {len(wanted.asked):,} ranges with the replica")
-    stage = diff.gathered(site.stage(strategy, fetched, settings), wanted.rows)
-    site.check_values(stage, plan, settings)
-    read = _counted(site, strategy, snapshot, wanted, stage)
-    changes = _differences(site, plan, strategy, held, snapshot, stage, wanted)
+    context.progress(f"comparing {len(wanted.asked):,} ranges with the replica")
+    stage = diff.gathered(staged_rows(context, strategy, fetched, settings), wanted.rows)
+    check_values(stage, plan, settings)
+    read = _counted(context, strategy, snapshot, wanted, stage)
+    changes = _differences(context, plan, strategy, held, snapshot, stage, wanted)
     changes = changes if strategy.deletes else changes.where("op <> 'd'")
-    found = write_batch(site, plan, settings, held, changes, wanted.rows, turn.state)
+    found = write_batch(context, plan, settings, held, changes, wanted.rows, turn.state)
     header, checkpoint = _staged(
-        site, plan, strategy, settings, held, snapshot, found, wanted, turn, moves, by_key=False
+        context, plan, strategy, settings, held, snapshot, found, wanted, turn, moves, by_key=False
     )
     stay = [] if wanted.taken else [read[r.range_id] for r in wanted.unsplit]
     left = [read[r.range_id] for r in (wanted.asked if wanted.taken else wanted.children)]
     taken = None
     if left:
         held_in = sum(r.asked[0] for r in read.values())
-        segment = site.segment_for(strategy, fetched, stage, held)
+        segment = segment_for(context, strategy, fetched, stage, held)
         taken = NewSegment(segment, held_in, turn.mark_visited(left), wanted.parents, alone=not stay)
     visited = turn.visited(stay, (*wanted.parents, *left))
     return header, checkpoint, list(visited), taken
 
 
 def _keep_streamed(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     strategy: IdRcs,
     settings: Settings,
@@ -261,14 +267,14 @@ def _keep_streamed(
 ) -> BatchHeader | None:
     """Commits what was compared already; of the ranges the source said what all of each is."""
     header, checkpoint = _staged(
-        site, plan, strategy, settings, held, snapshot, streamed.found, wanted, turn, {}, by_key=streamed.by_key
+        context, plan, strategy, settings, held, snapshot, streamed.found, wanted, turn, {}, by_key=streamed.by_key
     )
-    commit_step(site, settings, held, header, checkpoint, turn.visited(wanted.unsplit))
+    commit_step(context, settings, held, header, checkpoint, turn.visited(wanted.unsplit))
     return header
 
 
 def _staged(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     strategy: IdRcs,
     settings: Settings,
@@ -282,28 +288,28 @@ def _staged(
     by_key: bool,
 ) -> tuple[BatchHeader | None, dict[str, Any]]:
     """Header and checkpoint of a batch that is written, of rows that were looked up by key or not."""
-    noted = _noted(site, strategy, snapshot, turn, wanted, held, found, by_key=by_key)
-    moves = {**noted, **turn.entries_after_batch(site, plan, held, found), **moves}
-    header = new_batch(site, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
+    noted = _noted(context, strategy, snapshot, turn, wanted, held, found, by_key=by_key)
+    moves = {**noted, **turn.entries_after_batch(context, plan, held, found), **moves}
+    header = new_batch(context, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")
     rows = int(held.row.checkpoint["rows"]) + found.net
-    return header, {**site.checkpoint(plan, settings, snapshot, rows), **moves}
+    return header, {**checkpoint_entries(context, plan, settings, snapshot, rows), **moves}
 
 
-def _is_taken(site: LakeSite, strategy: IdRcs, turn: DueRanges, wanted: FetchPlan) -> bool:
+def _is_taken(context: LakeContext, strategy: IdRcs, turn: DueRanges, wanted: FetchPlan) -> bool:
     """Whether what is fetched of `wanted` is to become the segment of its ranges: it holds all rows that they have."""
     if strategy.partitioning.paged:  # a layer on other ranges would not know of rows that only moved
         return True
     if wanted.in_leaves or wanted.traced or strategy.keeps != "rows" or not strategy.deletes:
         return False
     moved = {r.range_id for r in (*wanted.asked, *wanted.parents)}
-    with site.reading() as conn:
-        segments = site.store.segments(conn, site.stream)
+    with context.reading() as conn:
+        segments = context.store.segments(conn, context.stream)
     return compaction.may_take(segments, [r for r in turn.known if r.range_id not in moved], wanted.asked)
 
 
 def _differences(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     strategy: IdRcs,
     held: LeasedStream,
@@ -318,8 +324,8 @@ def _differences(
     """
     before = plan_before(held.row.checkpoint, plan) if snapshot.change.columns else plan
     kept = [c for c in before.captured if strategy.keeps == "rows" or c in before.key]
-    with site.reading() as conn:
-        old = site.replica.rows(conn, before, kept, wanted.old)
+    with context.reading() as conn:
+        old = context.replica.rows(conn, before, kept, wanted.old)
     if not snapshot.change.columns:
         found = diff.differences(old, stage, plan, by_value=snapshot.by_value)
     else:
@@ -332,18 +338,18 @@ def _differences(
 
 
 def _counted(
-    site: LakeSite, strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, stage: DataFrame
+    context: LakeContext, strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, stage: DataFrame
 ) -> dict[int, StoredRange]:
     """Counts and checksums of the rows that were read; the source's own, where all of its state is one."""
     if _is_whole(snapshot) and not wanted.is_split:
         return {r.range_id: r for r in (*wanted.unsplit, *wanted.joined)}
-    counted = with_counts(site.stream, wanted.asked, diff.sums(stage, strategy.summed))
+    counted = with_counts(context.stream, wanted.asked, diff.sums(stage, strategy.summed))
     # of a range of which some leaves were read, the source said what all of it is
     return {r.range_id: one if one.only else r for one, r in zip(wanted.asked, counted, strict=True)}
 
 
 def _compare_moved(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     strategy: IdRcs,
     settings: Settings,
@@ -354,18 +360,20 @@ def _compare_moved(
     turn: DueRanges,
 ) -> BatchHeader | None:
     """As `_compare`, of the rows that moved; ranges grow by what the batch adds to them."""
-    with site.spark.for_rows(moved.about):
-        stage, old = two_phase.load_pairs(site, strategy, moved, settings)
-        site.check_values(stage, plan, settings)
+    with context.spark.for_rows(moved.about):
+        stage, old = two_phase.load_pairs(context, strategy, moved, settings)
+        check_values(stage, plan, settings)
         changes = diff.differences(old, stage, plan, by_value=False).persist()
         try:
-            header, found, grown = stage_changes(site, plan, settings, held, snapshot, changes, moved.about, turn.state)
-            noted = _noted(site, strategy, snapshot, turn, wanted, held, found, by_key=False)
-            moves = {**turn.entries_after_batch(site, plan, held, found), **noted}
+            header, found, grown = stage_changes(
+                context, plan, settings, held, snapshot, changes, moved.about, turn.state
+            )
+            noted = _noted(context, strategy, snapshot, turn, wanted, held, found, by_key=False)
+            moves = {**turn.entries_after_batch(context, plan, held, found), **noted}
         finally:
             changes.unpersist()
-            site.files.discard(*moved.old, moved.rows)
+            context.files.discard(*moved.old, moved.rows)
     rows = int(held.row.checkpoint["rows"]) + found.net
-    checkpoint = {**site.checkpoint(plan, settings, snapshot, rows), **moves}
-    commit_step(site, settings, held, header, checkpoint, turn.visited(diff.grown(wanted.old, grown)))
+    checkpoint = {**checkpoint_entries(context, plan, settings, snapshot, rows), **moves}
+    commit_step(context, settings, held, header, checkpoint, turn.visited(diff.grown(wanted.old, grown)))
     return header

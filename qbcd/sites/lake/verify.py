@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from qbcd.errors import SourceChanged, StateConflict
 from qbcd.model import StreamPlan
 from qbcd.sites.lake import audit, diff
-from qbcd.sites.lake.snapshot import Snapshot
+from qbcd.sites.lake.snapshot import Snapshot, remembered
+from qbcd.sites.lake.stage import fetch_rows, staged_rows
+from qbcd.sites.refusals import check_key
 from qbcd.sites.values import LISTED, Difference, Differences, LeasedStream, Settings
 from qbcd.state import StoredRange
 from qbcd.strategies import LakeTs
@@ -17,10 +19,10 @@ from qbcd.strategies import LakeTs
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from qbcd.sites.lake.site import LakeSite
+    from qbcd.sites.lake.context import LakeContext
 
 
-def verify(site: LakeSite, plan: StreamPlan, held: LeasedStream) -> Differences:
+def verify(context: LakeContext, plan: StreamPlan, held: LeasedStream) -> Differences:
     """Compares every range with the replica's own rows, and the rows of those that differ.
 
     Where every statement sees a state of its own, what differs is read again, and must differ then too
@@ -31,50 +33,50 @@ def verify(site: LakeSite, plan: StreamPlan, held: LeasedStream) -> Differences:
         StateConflict: Another process went on with the stream meanwhile: this one was paused beyond its lease.
     """
     try:
-        found = _compared(site, plan, held)
+        found = _compared(context, plan, held)
     except Exception as error:  # what it looked for may have gone with that
-        _refuse_moved(site, held, error)
+        _refuse_moved(context, held, error)
         raise
-    _refuse_moved(site, held)
+    _refuse_moved(context, held)
     return found
 
 
-def _refuse_moved(site: LakeSite, held: LeasedStream, error: Exception | None = None) -> None:
-    with site.reading() as conn:
-        row = site.store.read(conn, site.stream)
+def _refuse_moved(context: LakeContext, held: LeasedStream, error: Exception | None = None) -> None:
+    with context.reading() as conn:
+        row = context.store.read(conn, context.stream)
     if row is None or (row.version, row.fencing_token) != (held.row.version, held.row.fencing_token):
         raise StateConflict(
             "another process has gone on with the stream while it was compared",
-            stream=site.stream,
+            stream=context.stream,
             remedy="verify it again",
         ) from error
 
 
-def _compared(site: LakeSite, plan: StreamPlan, held: LeasedStream) -> Differences:
-    strategy = site.strategy(plan)
+def _compared(context: LakeContext, plan: StreamPlan, held: LeasedStream) -> Differences:
+    strategy = context.strategy(plan)
     settings = Settings(sinks=(), requested={})
-    with site.reading() as conn:
-        known = site.store.ranges(conn, site.stream)
-    with ExitStack() as stages, site.remembered(plan, held, settings) as snapshot:
+    with context.reading() as conn:
+        known = context.store.ranges(conn, context.stream)
+    with ExitStack() as stages, remembered(context, plan, held, settings) as snapshot:
         if snapshot.rebase:
             raise SourceChanged(
                 "the server, or the way in which digests are computed, changed since the last poll",
-                stream=site.stream,
-                remedy=f"qbcd run {site.stream} --once compares every row by its values; verify it then",
+                stream=context.stream,
+                remedy=f"qbcd run {context.stream} --once compares every row by its values; verify it then",
             )
 
         def differing(asked: Sequence[StoredRange]) -> DataFrame:
-            fetched = site.fetch(strategy, snapshot, asked, settings, held)
-            stages.callback(site.files.discard, fetched)
-            with site.reading() as conn:
-                old = site.replica.rows(conn, plan, strategy.stored_columns, asked)
-            differ = diff.differences(old, site.stage(strategy, fetched, settings), plan, by_value=False)
+            fetched = fetch_rows(context, strategy, snapshot, asked, settings, held)
+            stages.callback(context.files.discard, fetched)
+            with context.reading() as conn:
+                old = context.replica.rows(conn, plan, strategy.stored_columns, asked)
+            differ = diff.differences(old, staged_rows(context, strategy, fetched, settings), plan, by_value=False)
             return differ if strategy.deletes else differ.where("op <> 'd'")
 
-        site.check_key(snapshot.session, plan)
-        dirty = audit.suspects(site, plan, strategy, snapshot, known, settings)
+        check_key(snapshot.session, context.strategy(plan))
+        dirty = audit.suspects(context, plan, strategy, snapshot, known, settings)
         if isinstance(strategy, LakeTs):
-            found = _before_the_mark(site, plan, strategy, settings, held, snapshot, dirty, stages)
+            found = _before_the_mark(context, plan, strategy, settings, held, snapshot, dirty, stages)
             return _listed(found, len(plan.key)) if found is not None else Differences()
         found = differing(dirty) if dirty else None
         if found is not None and snapshot.name is None:
@@ -86,7 +88,7 @@ def _compared(site: LakeSite, plan: StreamPlan, held: LeasedStream) -> Differenc
 
 
 def _before_the_mark(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     strategy: LakeTs,
     settings: Settings,
@@ -99,11 +101,11 @@ def _before_the_mark(
     before = strategy.watermarked.window(None, held.row.checkpoint["mark"]["at"])
     if not dirty or before is None:
         return None
-    fetched = audit.fetch(site, strategy, snapshot, dirty, settings, held, before)
-    stages.callback(site.files.discard, fetched)
-    with site.reading() as conn:
-        old = site.replica.rows(conn, plan, strategy.stored_columns, dirty)
-    return audit.differing(old, audit.stage_of(site, strategy, fetched, settings), plan)
+    fetched = audit.fetch(context, strategy, snapshot, dirty, settings, held, before)
+    stages.callback(context.files.discard, fetched)
+    with context.reading() as conn:
+        old = context.replica.rows(conn, plan, strategy.stored_columns, dirty)
+    return audit.differing(old, audit.stage_of(context, strategy, fetched, settings), plan)
 
 
 def _listed(changes: DataFrame, key: int) -> Differences:

@@ -28,8 +28,9 @@ from qbcd.sites.lake.delete_sweep import sweep
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import row_fields
-from qbcd.sites.lake.snapshot import Snapshot
-from qbcd.sites.lake.stage import frame
+from qbcd.sites.lake.snapshot import Snapshot, checkpoint_entries, remembered
+from qbcd.sites.lake.stage import check_values, frame
+from qbcd.sites.refusals import check_key
 from qbcd.sites.values import Detection, LeasedStream, Settings
 from qbcd.sites.watermark import ANEW, ahead_of, look_ahead
 from qbcd.state import StoredRange
@@ -37,59 +38,59 @@ from qbcd.strategies import IdRcs, LakeTs
 from qbcd.watermark import Window
 
 if TYPE_CHECKING:
-    from qbcd.sites.lake.site import LakeSite
+    from qbcd.sites.lake.context import LakeContext
 
 SHOWN = (("shown", "int"),)
 ROW_BYTES = 20  # of a fetched row, at least
 
 
-def first_mark(site: LakeSite, strategy: IdRcs) -> dict[str, Any]:
+def first_mark(context: LakeContext, strategy: IdRcs) -> dict[str, Any]:
     """What the checkpoint of a baseline that begins now says of time-stamps; nothing without one."""
     if not isinstance(strategy, LakeTs):
         return {}
-    mark = look_ahead(site.source, strategy.watermarked, None)
+    mark = look_ahead(context.source, strategy.watermarked, None)
     mark.pop("remark", None)
     hooks.reach("after_horizon")
-    with site.reading() as conn:
-        return {"mark": mark, "swept": site.store.now(conn)}
+    with context.reading() as conn:
+        return {"mark": mark, "swept": context.store.now(conn)}
 
 
 def poll(
-    site: LakeSite, plan: StreamPlan, strategy: LakeTs, settings: Settings, held: LeasedStream
+    context: LakeContext, plan: StreamPlan, strategy: LakeTs, settings: Settings, held: LeasedStream
 ) -> Iterator[Detection]:
     """Reads the window, and sweeps where that is due; all rows are compared where their meaning is another one."""
     remade = source_changes.is_remade(held.row.checkpoint, plan)
-    elsewhere = _changed_server(site, settings, held) or (remade and strategy.watermarked.kind == "counter")
+    elsewhere = _changed_server(context, settings, held) or (remade and strategy.watermarked.kind == "counter")
     afresh = elsewhere or remade or bool(change_of(held.row.checkpoint, plan))
-    ahead = ahead_of(site, held, strategy.watermarked, None if elsewhere else held.row.checkpoint["mark"])
+    ahead = ahead_of(context, held, strategy.watermarked, None if elsewhere else held.row.checkpoint["mark"])
     hooks.reach("after_horizon")
     remark, anew = ahead.pop("remark", ""), ahead.pop(ANEW, False)
     since = None if anew else held.row.checkpoint["mark"]["at"]
     if afresh:
         kept = {n: held.row.checkpoint[n] for n in ("swept", checkpoints.AUDITED) if n in held.row.checkpoint}
-        found = table_poll.poll(site, plan, strategy, settings, held, {**kept, "mark": ahead})
+        found = table_poll.poll(context, plan, strategy, settings, held, {**kept, "mark": ahead})
         yield replace(found, remarks=(source_changes.remark(plan),)) if remade else found
         return
-    found = _window(site, plan, strategy, settings, held, ahead, since)
+    found = _window(context, plan, strategy, settings, held, ahead, since)
     yield replace(found, remarks=(remark,) if remark else ())
     every = plan.option("deletes")
-    if isinstance(every, timedelta) and not site.stopping():
-        with site.reading() as conn:
-            now = site.store.now(conn)
+    if isinstance(every, timedelta) and not context.stopping():
+        with context.reading() as conn:
+            now = context.store.now(conn)
         if schedule.is_due(float(held.row.checkpoint["swept"]), every, now):
-            yield sweep(site, plan, strategy, settings, held, now)
-    if began := checkpoints.due(site, settings, held):
-        yield audit.audit(site, plan, strategy, settings, held, began)
+            yield sweep(context, plan, strategy, settings, held, now)
+    if began := checkpoints.due(context, settings, held):
+        yield audit.audit(context, plan, strategy, settings, held, began)
 
 
-def _changed_server(site: LakeSite, settings: Settings, held: LeasedStream) -> bool:
+def _changed_server(context: LakeContext, settings: Settings, held: LeasedStream) -> bool:
     accept = settings.accept_source
-    with site.source.read(site.stream) as session:
-        return check_server(site.source, session, site.stream, held.row.checkpoint, accept=accept)[1]
+    with context.source.read(context.stream) as session:
+        return check_server(context.source, session, context.stream, held.row.checkpoint, accept=accept)[1]
 
 
 def _window(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     strategy: LakeTs,
     settings: Settings,
@@ -99,30 +100,30 @@ def _window(
 ) -> Detection:
     """The one step that reads the window; where nothing lies in it, only the watermark moves, without Spark."""
     started, mark = time.monotonic(), held.row.checkpoint["mark"]
-    with site.reading() as conn:
-        known = site.store.ranges(conn, site.stream)
-    with site.remembered(plan, held, settings) as snapshot:
+    with context.reading() as conn:
+        known = context.store.ranges(conn, context.stream)
+    with remembered(context, plan, held, settings) as snapshot:
         plan = plan.on(snapshot.table)
-        site.check_key(snapshot.session, plan)
+        check_key(snapshot.session, context.strategy(plan))
         window = strategy.watermarked.window(since, ahead["at"])
         rows = bool(window and snapshot.session.rows(strategy.watermarked.any_row(window)))
-        fetched = _fetch(site, strategy, snapshot, known, window, settings, held) if window and rows else None
+        fetched = _fetch(context, strategy, snapshot, known, window, settings, held) if window and rows else None
     hooks.reach("after_fetch")
     if fetched is None:
         if ahead != mark:
-            commit_step(site, settings, held, None, {**held.row.checkpoint, "mark": ahead})
+            commit_step(context, settings, held, None, {**held.row.checkpoint, "mark": ahead})
         return Detection(None, Cost(seconds=time.monotonic() - started))
     try:
-        with site.spark.for_rows(fetched.size // ROW_BYTES):
-            header, read = _compare(site, plan, strategy, settings, held, snapshot, fetched, known, ahead)
+        with context.spark.for_rows(fetched.size // ROW_BYTES):
+            header, read = _compare(context, plan, strategy, settings, held, snapshot, fetched, known, ahead)
     finally:
-        site.files.discard(fetched)
+        context.files.discard(fetched)
     cost = Cost(read, read, fetched.size, seconds=time.monotonic() - started, spark=True)
     return Detection(header, cost, tuple(held.notes))
 
 
 def _fetch(
-    site: LakeSite,
+    context: LakeContext,
     strategy: LakeTs,
     snapshot: Snapshot,
     known: list[StoredRange],
@@ -130,10 +131,10 @@ def _fetch(
     settings: Settings,
     held: LeasedStream,
 ) -> FileSet:
-    site.progress("fetching the rows of the window")
+    context.progress("fetching the rows of the window")
     query = strategy.window_images(known, window, typed=settings.typed)
-    rows = frame(site.source, site.spark.get(), site.stream, snapshot, [query])
-    return site.files.write(rows, _fields(strategy, settings), "fetch", held, source=site.source)
+    rows = frame(context.source, context.spark.get(), context.stream, snapshot, [query])
+    return context.files.write(rows, _fields(strategy, settings), "fetch", held, source=context.source)
 
 
 def _fields(strategy: LakeTs, settings: Settings) -> list[tuple[str, str]]:
@@ -141,7 +142,7 @@ def _fields(strategy: LakeTs, settings: Settings) -> list[tuple[str, str]]:
 
 
 def _compare(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     strategy: LakeTs,
     settings: Settings,
@@ -152,22 +153,22 @@ def _compare(
     ahead: dict[str, Any],
 ) -> tuple[BatchHeader | None, int]:
     """Compares the window with the replica's rows of the same keys and commits; also gives the rows that were read."""
-    stage = site.files.read(site.spark.get(), _fields(strategy, settings), fetched)
-    site.check_values(stage, plan, settings)
+    stage = context.files.read(context.spark.get(), _fields(strategy, settings), fetched)
+    check_values(stage, plan, settings)
     touched = diff.sums(stage, "key_digest")
     if not touched:  # what stood in the window has left it since it was looked for
-        commit_step(site, settings, held, None, {**held.row.checkpoint, "mark": ahead})
+        commit_step(context, settings, held, None, {**held.row.checkpoint, "mark": ahead})
         return None, 0
     asked = [r for r in known if r.range_id in touched]
-    with site.reading() as conn:
-        old = site.replica.rows(conn, plan, strategy.stored_columns, asked)
+    with context.reading() as conn:
+        old = context.replica.rows(conn, plan, strategy.stored_columns, asked)
     read = sum(n for n, _ in touched.values())
     changes = diff.window_differences(old, stage, plan, read).persist()
     try:
-        header, found, moves = stage_changes(site, plan, settings, held, snapshot, changes, read)
+        header, found, moves = stage_changes(context, plan, settings, held, snapshot, changes, read)
     finally:
         changes.unpersist()
     rows = int(held.row.checkpoint["rows"]) + found.net
-    checkpoint = {**held.row.checkpoint, **site.checkpoint(plan, settings, snapshot, rows), "mark": ahead}
-    commit_step(site, settings, held, header, checkpoint, diff.grown(asked, moves))
+    checkpoint = {**held.row.checkpoint, **checkpoint_entries(context, plan, settings, snapshot, rows), "mark": ahead}
+    commit_step(context, settings, held, header, checkpoint, diff.grown(asked, moves))
     return header, read

@@ -18,8 +18,8 @@ from qbcd.sites.lake.fetch_plan import FetchPlan, total_of
 from qbcd.strategies.id_rcs import BUCKETS, FIXED
 
 if TYPE_CHECKING:
+    from qbcd.sites.lake.context import LakeContext
     from qbcd.sites.lake.due_ranges import DueRanges
-    from qbcd.sites.lake.site import LakeSite
     from qbcd.sites.lake.snapshot import Snapshot
     from qbcd.sites.values import LeasedStream, Settings
     from qbcd.strategies import IdRcs
@@ -40,7 +40,7 @@ def note_unselective_poll(strategy: IdRcs, wanted: FetchPlan, held: LeasedStream
 
 
 def switch_to_hash(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     strategy: IdRcs,
     snapshot: Snapshot,
@@ -54,11 +54,11 @@ def switch_to_hash(
         return None
     of_no_use = int(held.row.checkpoint.get(SPREAD, 0)) >= PATIENCE and not plan.option(FIXED)
     is_most = wanted.fetched > MOST_READ * wanted.scanned
-    if not (of_no_use and is_most) and site.strategy(plan.on(snapshot.table)).is_by_pages:
+    if not (of_no_use and is_most) and context.strategy(plan.on(snapshot.table)).is_by_pages:
         return None
     plan = plan.with_options(**{BUCKETS: "hash"})
     total = total_of(held, wanted)
-    new = tuple(build_ranges(site, site.strategy(plan), snapshot, settings, held.row.next_range_id, total))
+    new = tuple(build_ranges(context, context.strategy(plan), snapshot, settings, held.row.next_range_id, total))
     now = {r.range_id: r for r in wanted.asked}
     parents = tuple(now.get(r.range_id, r) for r in turn.known)
     return plan, replace(wanted, asked=new, parents=parents, children=new, old=tuple(turn.known))

@@ -23,7 +23,7 @@ from qbcd.sites.lake.snapshot import Snapshot
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
-    from qbcd.sites.lake.site import LakeSite
+    from qbcd.sites.lake.context import LakeContext
     from qbcd.sites.values import LeasedStream, Settings
 
 NOTED = "recent"  # in the checkpoint
@@ -61,7 +61,7 @@ def noted(snapshot: Snapshot, note: RecentNote | None = None) -> dict[str, Any]:
 
 
 def traced(
-    site: LakeSite,
+    context: LakeContext,
     strategy: IdRcs,
     snapshot: Snapshot,
     turn: DueRanges,
@@ -74,9 +74,9 @@ def traced(
     if not _is_open(strategy, snapshot, turn, wanted, note):
         return wanted
     wanted, most = replace(wanted, tried=True), int(min(MOST_SHARE * wanted.fetched, MOST_KEYS))
-    site.progress(f"rows written lately among about {wanted.fetched:,}")
+    context.progress(f"rows written lately among about {wanted.fetched:,}")
     rows = rows_of(
-        site.source,
+        context.source,
         strategy,
         snapshot,
         wanted.asked,

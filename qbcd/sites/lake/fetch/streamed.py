@@ -28,7 +28,7 @@ from qbcd.sites.values import LeasedStream, Settings
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
-    from qbcd.sites.lake.site import LakeSite
+    from qbcd.sites.lake.context import LakeContext
 
 FEW_BYTES = 64_000_000  # of the rows on both sides, about
 ROW_BYTES = 500  # of a row of which the source does not know the width
@@ -58,7 +58,7 @@ def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan) -> bool:
 
 
 def compared(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     strategy: IdRcs,
     snapshot: Snapshot,
@@ -73,10 +73,10 @@ def compared(
         GuardTripped: It deletes too much.
         UnsupportedType: A value is none that a typed sink takes.
     """
-    site.progress(f"comparing about {wanted.fetched:,} rows of {len(wanted.asked):,} ranges with the replica")
+    context.progress(f"comparing about {wanted.fetched:,} rows of {len(wanted.asked):,} ranges with the replica")
     frame = range_frame(
-        site.source,
-        site.spark.get(),
+        context.source,
+        context.spark.get(),
         strategy,
         snapshot,
         row_selection.of_source(wanted.asked),
@@ -86,21 +86,21 @@ def compared(
     came, known = RowChecksum(), RowChecksum()
     new = came.observe(frame.selectExpr(*casts(row_fields(travels_of(plan), typed=settings.typed))))
     rows = new.repartition(1).hint("shuffle_hash")  # readers work at the same time, and hand all to one task
-    with site.reading() as conn:
-        old = site.replica.rows(conn, plan, strategy.stored_columns, wanted.old)
+    with context.reading() as conn:
+        old = context.replica.rows(conn, plan, strategy.stored_columns, wanted.old)
     old = known.observe(old) if wanted.is_traced else old
 
     def check() -> None:
         if wanted.is_traced:
-            check_delta(site.stream, wanted, came.read(), known.read())
+            check_delta(context.stream, wanted, came.read(), known.read())
         else:
-            check_torn(site.stream, wanted, *came.read())
+            check_torn(context.stream, wanted, *came.read())
         if positions := came.untravelled():
             raise untravelled_error(plan, settings, positions)
         hooks.reach("after_fetch")
 
     changes = diff.differences(old, rows, plan, by_value=False)
-    found = write_batch(site, plan, settings, held, changes, wanted.rows, check=check)
+    found = write_batch(context, plan, settings, held, changes, wanted.rows, check=check)
     return Streamed(found, wanted.fetched, wanted.fetched * _row_bytes(plan), wanted.is_traced)
 
 

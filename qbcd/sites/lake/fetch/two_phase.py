@@ -34,7 +34,7 @@ from qbcd.strategies import IdRcs
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from qbcd.sites.lake.site import LakeSite
+    from qbcd.sites.lake.context import LakeContext
 
 MARK_BYTES = 24  # of a digest and what else comes with a mark, about; its key comes twice, one of them as text
 KEY_BYTES = 8  # of a key's column of which the source does not know the width
@@ -111,21 +111,21 @@ def density_of(wanted: FetchPlan, events: int) -> float:
 
 
 def fetch(
-    site: LakeSite, strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, settings: Settings, held: LeasedStream
+    context: LakeContext, strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, settings: Settings, held: LeasedStream
 ) -> ChangedRows | None:
     """Compares the marks of the ranges, then reads the rows that moved; None where these are too many for that."""
-    site.progress(f"fetching keys and digests of about {wanted.fetched:,} rows")
-    old = _differing(site, strategy, snapshot, wanted, settings, held)
+    context.progress(f"fetching keys and digests of about {wanted.fetched:,} rows")
+    old = _differing(context, strategy, snapshot, wanted, settings, held)
     moved = None
     try:
-        asked = _asked(site, strategy, old)
+        asked = _asked(context, strategy, old)
         if len(asked) <= MOST_KEYS:
-            rows = _rows(site, strategy, snapshot, asked, settings, held)
+            rows = _rows(context, strategy, snapshot, asked, settings, held)
             size = mark_bytes(strategy.plan) * wanted.fetched + rows.size
             moved = ChangedRows(old, rows, 2 * len(asked) + wanted.rows_lost, size)
         return moved
     finally:
-        site.files.discard(*old, unless=moved is not None)
+        context.files.discard(*old, unless=moved is not None)
 
 
 def _texts(strategy: IdRcs) -> list[tuple[str, str]]:
@@ -137,7 +137,7 @@ def _moved_fields(strategy: IdRcs) -> list[tuple[str, str]]:
 
 
 def _differing(
-    site: LakeSite, strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, settings: Settings, held: LeasedStream
+    context: LakeContext, strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, settings: Settings, held: LeasedStream
 ) -> list[FileSet]:
     """The rows that differ: each task has a share of the ranges, whose marks it holds while it reads the replica once.
 
@@ -149,19 +149,19 @@ def _differing(
     tasks = math.ceil(wanted.fetched * settings.connections / HELD_ROWS)
     shares = partition.shares(wanted.asked, max(tasks, partition.readers(wanted.asked, settings.connections)))
     before, parts, totals = {r.range_id: r for r in wanted.old}, list[FileSet](), list[RowChecksum]()
-    with _marks(site, strategy, snapshot, wanted, settings, held) as marks:
+    with _marks(context, strategy, snapshot, wanted, settings, held) as marks:
         try:
             for at_once in _batches(shares, settings.connections):
                 load_pairs = []
                 for some in at_once:
                     totals.append(RowChecksum())
-                    old = _replica_rows(site, strategy, [before[r.range_id] for r in some])
+                    old = _replica_rows(context, strategy, [before[r.range_id] for r in some])
                     load_pairs.append(diff.moved_marks(old, totals[-1].observe(marks(some)).coalesce(1)))
                 found = reduce(lambda one, other: one.unionByName(other), load_pairs)
-                parts.append(site.files.write(found, _moved_fields(strategy), PASSING, held, source=site.source))
-            check_torn(site.stream, wanted, *total(totals))
+                parts.append(context.files.write(found, _moved_fields(strategy), PASSING, held, source=context.source))
+            check_torn(context.stream, wanted, *total(totals))
         except BaseException:
-            site.files.discard(*parts)
+            context.files.discard(*parts)
             raise
     return parts
 
@@ -170,44 +170,44 @@ def _batches(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
     return [items[i : i + size] for i in range(0, len(items), size)]
 
 
-def _replica_rows(site: LakeSite, strategy: IdRcs, some: Sequence[StoredRange]) -> DataFrame:
-    with site.reading() as conn:
-        return site.replica.rows(conn, strategy.plan, strategy.stored_columns, some, alone=True)
+def _replica_rows(context: LakeContext, strategy: IdRcs, some: Sequence[StoredRange]) -> DataFrame:
+    with context.reading() as conn:
+        return context.replica.rows(conn, strategy.plan, strategy.stored_columns, some, alone=True)
 
 
 @contextmanager
 def _marks(
-    site: LakeSite, strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, settings: Settings, held: LeasedStream
+    context: LakeContext, strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, settings: Settings, held: LeasedStream
 ) -> Iterator[Callable[[Sequence[StoredRange]], DataFrame]]:
     """Gives the marks of some ranges, to one task, to be evaluated once.
 
     Those of the key's ranges are asked for as they are needed. Buckets lie anywhere in the table: one scan writes the
     marks of all.
     """
-    spark = site.spark.get()
+    spark = context.spark.get()
 
     def read(some: Sequence[StoredRange], connections: int) -> DataFrame:
-        return range_frame(site.source, spark, strategy, snapshot, some, strategy.row_fingerprints, connections)
+        return range_frame(context.source, spark, strategy, snapshot, some, strategy.row_fingerprints, connections)
 
     if not strategy.partitioning.hashed:
         yield lambda some: read(some, 1)
         return
     fields = [*MARK_FIELDS, *_texts(strategy)]
-    found = site.files.write(read(wanted.asked, settings.connections), fields, PASSING, held, source=site.source)
+    found = context.files.write(read(wanted.asked, settings.connections), fields, PASSING, held, source=context.source)
     try:
-        yield (lambda some: site.files.read(spark, fields, found).where(layers.one_of([r.range_id for r in some])))
+        yield (lambda some: context.files.read(spark, fields, found).where(layers.one_of([r.range_id for r in some])))
     finally:
-        site.files.discard(found)
+        context.files.discard(found)
 
 
-def _asked(site: LakeSite, strategy: IdRcs, old: Sequence[FileSet]) -> list[tuple[str, ...]]:
+def _asked(context: LakeContext, strategy: IdRcs, old: Sequence[FileSet]) -> list[tuple[str, ...]]:
     """Keys, as the source spells them, of the rows that stand there; one more than may be asked for at most."""
-    moved = site.files.read(site.spark.get(), _moved_fields(strategy), *old).where("k0 IS NOT NULL")
+    moved = context.files.read(context.spark.get(), _moved_fields(strategy), *old).where("k0 IS NOT NULL")
     return [tuple(row) for row in moved.select(*(name for name, _ in _texts(strategy))).limit(MOST_KEYS + 1).collect()]
 
 
 def _rows(
-    site: LakeSite,
+    context: LakeContext,
     strategy: IdRcs,
     snapshot: Snapshot,
     keys: list[tuple[str, ...]],
@@ -219,22 +219,22 @@ def _rows(
     Raises:
         TornRead: Another number of them came.
     """
-    site.progress(f"fetching {len(keys):,} rows that changed")
-    spark, fields = site.spark.get(), _fields(strategy, settings)
+    context.progress(f"fetching {len(keys):,} rows that changed")
+    spark, fields = context.spark.get(), _fields(strategy, settings)
     if not keys:
-        return site.files.write(spark.createDataFrame([], ddl(fields)), fields, PASSING, held)
+        return context.files.write(spark.createDataFrame([], ddl(fields)), fields, PASSING, held)
     asked = _batches(keys, KEYS_PER_STATEMENT)
     statements = [strategy.images_of(part, typed=settings.typed) for part in asked]
     at_once = min(settings.connections, len(asked))
-    read = frame(site.source, spark, site.stream, snapshot, statements, at_once=at_once)
+    read = frame(context.source, spark, context.stream, snapshot, statements, at_once=at_once)
     totals = RowChecksum()
-    part = site.files.write(totals.observe(read), fields, PASSING, held, source=site.source)
+    part = context.files.write(totals.observe(read), fields, PASSING, held, source=context.source)
     came, _ = totals.read()
     if came != len(keys):
-        site.files.discard(part)
+        context.files.discard(part)
         raise TornRead(
             f"{len(keys)} rows were asked for by their keys and {came} came, out of one snapshot",
-            stream=site.stream,
+            stream=context.stream,
             remedy="report this with the type of the key",
         )
     return part
@@ -244,11 +244,13 @@ def _fields(strategy: IdRcs, settings: Settings) -> list[tuple[str, str]]:
     return row_fields(travels_of(strategy.plan), typed=settings.typed)[1:]  # their range is known by the marks
 
 
-def load_pairs(site: LakeSite, strategy: IdRcs, moved: ChangedRows, settings: Settings) -> tuple[DataFrame, DataFrame]:
+def load_pairs(
+    context: LakeContext, strategy: IdRcs, moved: ChangedRows, settings: Settings
+) -> tuple[DataFrame, DataFrame]:
     """(stage, old rows) of what moved, to be compared as whole ranges are."""
-    spark = site.spark.get()
-    both = diff.gathered(site.files.read(spark, _moved_fields(strategy), *moved.old), moved.about)
-    rows = site.files.read(spark, _fields(strategy, settings), moved.rows)
+    spark = context.spark.get()
+    both = diff.gathered(context.files.read(spark, _moved_fields(strategy), *moved.old), moved.about)
+    rows = context.files.read(spark, _fields(strategy, settings), moved.rows)
     ids = diff.shared(both.select(*IDENTITY), moved.about)
     known = both.where("digest IS NOT NULL").drop(*(name for name, _ in _texts(strategy)))
     return diff.gathered(rows.join(ids, "key_id"), moved.about), known

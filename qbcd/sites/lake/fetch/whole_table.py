@@ -16,13 +16,13 @@ from qbcd.state import Run
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
-    from qbcd.sites.base import Site
+    from qbcd.sites.context import StreamContext
     from qbcd.sites.values import Settings
 
 POLLS = 8  # in a row, of which none found that a range differs
 
 
-def is_likely(site: Site, strategy: IdRcs) -> bool:
+def is_likely(context: StreamContext, strategy: IdRcs) -> bool:
     """Whether the last polls found nothing, and the next can be told so by one sum.
 
     Of a stream every poll of which compares all ranges: polls between two sweeps say nothing of the next one. And where
@@ -32,7 +32,7 @@ def is_likely(site: Site, strategy: IdRcs) -> bool:
         return False
     if any(strategy.plan.option(name) for name in ("per_poll", "target")):
         return False
-    runs = site.project.runs(site.stream, POLLS)
+    runs = context.project.runs(context.stream, POLLS)
     return len(runs) == POLLS and all(_found_nothing(run) for run in runs)
 
 
@@ -40,9 +40,11 @@ def _found_nothing(run: Run) -> bool:
     return run.outcome == "empty" and not run.cost.get("dirty")
 
 
-def rows_unchanged(site: Site, strategy: IdRcs, snapshot: Snapshot, turn: DueRanges, settings: Settings) -> int | None:
+def rows_unchanged(
+    context: StreamContext, strategy: IdRcs, snapshot: Snapshot, turn: DueRanges, settings: Settings
+) -> int | None:
     """How many rows the table has, if it adds up to what its ranges remember; None if it does not."""
-    site.progress("checksum of the whole table")
-    rows, checksum = total(site.source, strategy, snapshot, settings.connections)
+    context.progress("checksum of the whole table")
+    rows, checksum = total(context.source, strategy, snapshot, settings.connections)
     known = sum(r.rows for r in turn.due), sum(r.checksum for r in turn.due)
     return rows if (rows, checksum) == known else None

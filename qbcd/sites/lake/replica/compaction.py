@@ -17,7 +17,7 @@ from qbcd.state import Segment, StoredRange
 from qbcd.state.rows import merge_ranges
 
 if TYPE_CHECKING:
-    from qbcd.sites.lake.site import LakeSite
+    from qbcd.sites.lake.context import LakeContext
     from qbcd.sites.values import LeasedStream, Settings
     from qbcd.strategies.partitions.base import Partitioning
 
@@ -31,21 +31,21 @@ ANEW_AT_MOST = 0.5  # of the replica's rows, in ranges with changes, up to which
 WITH_UNREAD = 1.5  # times the replica's rows, up to which files may grow by rows that are read no more
 
 
-def collect(site: LakeSite, plan: StreamPlan, held: LeasedStream, settings: Settings) -> None:
+def collect(context: LakeContext, plan: StreamPlan, held: LeasedStream, settings: Settings) -> None:
     """Folds large batches into the replica, drops expired batches, sweeps files that nothing names."""
-    changed = compact(site, plan, held, settings)
-    store, stream = site.store, site.stream
-    with site.writing() as conn:
-        store.lock(conn, stream, site.project.project_id, held.row.version, held.row.fencing_token)
-        folded = site.replica.folded_through(conn)
+    changed = compact(context, plan, held, settings)
+    store, stream = context.store, context.stream
+    with context.writing() as conn:
+        store.lock(conn, stream, context.project.project_id, held.row.version, held.row.fencing_token)
+        folded = context.replica.folded_through(conn)
         if folded:
             store.mark_folded(conn, stream, folded)
-        through = site.delivered_through(conn, settings)
+        through = context.delivered_through(conn, settings)
         for header in store.expired_batches(conn, stream, through, settings.retain.total_seconds()):
             store.delete_batch(conn, stream, header.epoch, header.seq)
             changed = True
-        site.swept = site.swept and not changed
-        if site.swept:  # nothing was let go since the last sweep of this process
+        context.swept = context.swept and not changed
+        if context.swept:  # nothing was let go since the last sweep of this process
             return
         store.expire_pins(conn, stream)
         pins = store.pins(conn, stream)
@@ -53,8 +53,8 @@ def collect(site: LakeSite, plan: StreamPlan, held: LeasedStream, settings: Sett
         named |= {leaf_checksums.LeafNote.from_checkpoint(held.row.checkpoint).part}
         named |= {FileSet.of_location(h.location).part_id for h in store.batches(conn, stream)}
     if not pins:
-        site.files.sweep(named, held)
-        site.swept = True
+        context.files.sweep(named, held)
+        context.swept = True
 
 
 def may_take(segments: Sequence[Segment], others: Sequence[StoredRange], fetched: Sequence[StoredRange]) -> bool:
@@ -77,7 +77,7 @@ def _rows(pieces: Sequence[Segment] | Sequence[StoredRange]) -> int:
     return sum(one.rows for one in pieces)
 
 
-def compact(site: LakeSite, plan: StreamPlan, held: LeasedStream, settings: Settings) -> bool:
+def compact(context: LakeContext, plan: StreamPlan, held: LeasedStream, settings: Settings) -> bool:
     """Folds the batches into a new segment when they, or the segments, have become many; True when it did.
 
     Where changes keep to a part of the ranges, only these are written anew; their rows of before stay, unread, beside
@@ -85,38 +85,38 @@ def compact(site: LakeSite, plan: StreamPlan, held: LeasedStream, settings: Sett
     in the same step: count and checksum of one are the sums of theirs, and no source is asked
     (docs/design/protocol.md#rule-11).
     """
-    store, stream, row = site.store, site.stream, held.row
-    with site.reading() as conn:
+    store, stream, row = context.store, context.stream, held.row
+    with context.reading() as conn:
         segments = store.segments(conn, stream)
-        folded = site.replica.folded_through(conn)
+        folded = context.replica.folded_through(conn)
         pending = store.batches(conn, stream, folded) if folded else []
         rows, grown = int(row.checkpoint["rows"]), sum(h.size for h in pending)
         large = grown > max(1000, COMPACT_FRACTION * rows) or len(pending) >= COMPACT_BATCHES
-        unread = site.strategy(plan).partitioning.paged and _rows(segments) > WITH_UNREAD * max(1, rows)
+        unread = context.strategy(plan).partitioning.paged and _rows(segments) > WITH_UNREAD * max(1, rows)
         if not large and not unread and len(segments) <= COMPACT_SEGMENTS:
             return False
         known = store.ranges(conn, stream)
     many = settings.most_ranges is not None and len(known) > TOO_MANY * settings.most_ranges
-    anew = known if many else _written_anew(site, plan, pending, known, segments)
+    anew = known if many else _written_anew(context, plan, pending, known, segments)
     chosen = {r.range_id for r in anew}
     small = partition.ANY if many else partition.SMALL
-    groups = _groups(site.strategy(plan).partitioning, known, chosen, settings.range_size(rows), small)
+    groups = _groups(context.strategy(plan).partitioning, known, chosen, settings.range_size(rows), small)
     after = merge_ranges(groups, row.next_range_id)
     ids = {r.range_id: one.range_id for one, group in zip(after, groups, strict=True) for r in group if r != one}
-    with site.spark.for_rows(sum(r.rows for r in anew) + grown):
-        part = _write(site, plan, held, anew, ids)
+    with context.spark.for_rows(sum(r.rows for r in anew) + grown):
+        part = _write(context, plan, held, anew, ids)
     hooks.reach("before_commit")
-    with site.writing() as conn:
+    with context.writing() as conn:
         stay = {r.range_id for r in known} - chosen
-        switched = site.replica.refold(conn, row, part, folded=row.last_batch_seq, ranges=after, stay=stay)
-        advanced = site.commit(conn, switched, held, None, dict(row.checkpoint))
+        switched = context.replica.refold(conn, row, part, folded=row.last_batch_seq, ranges=after, stay=stay)
+        advanced = context.commit(conn, switched, held, None, dict(row.checkpoint))
     held.row = advanced
     hooks.reach("after_commit")
     return True
 
 
 def _written_anew(
-    site: LakeSite,
+    context: LakeContext,
     plan: StreamPlan,
     pending: Sequence[BatchHeader],
     known: Sequence[StoredRange],
@@ -126,7 +126,7 @@ def _written_anew(
 
     And those of the smaller segments, once there are many segments.
     """
-    last, small = _last_changes(site, plan, pending), set[str | None]()
+    last, small = _last_changes(context, plan, pending), set[str | None]()
     level = {s.segment_id: s.folded_through for s in segments}
     if len(segments) >= SOME_SEGMENTS:
         largest = max(segments, key=lambda s: s.rows)
@@ -139,12 +139,12 @@ def _written_anew(
     return moved if moved and few else known
 
 
-def _last_changes(site: LakeSite, plan: StreamPlan, pending: Sequence[BatchHeader]) -> dict[int, int]:
+def _last_changes(context: LakeContext, plan: StreamPlan, pending: Sequence[BatchHeader]) -> dict[int, int]:
     """The last batch that has changes of a range, by range."""
     if not pending:
         return {}
-    with site.spark.for_rows(sum(h.size for h in pending)):
-        batches = site.replica.batch_rows(plan, *(FileSet.of_location(h.location) for h in pending))
+    with context.spark.for_rows(sum(h.size for h in pending)):
+        batches = context.replica.batch_rows(plan, *(FileSet.of_location(h.location) for h in pending))
         found = batches.groupBy("range_id").agg({"batch_seq": "max"}).toDF("range_id", "last").collect()
         return {int(r["range_id"]): int(r["last"]) for r in found}
 
@@ -161,10 +161,10 @@ def _groups(
 
 
 def _write(
-    site: LakeSite, plan: StreamPlan, held: LeasedStream, anew: Sequence[StoredRange], ids: Mapping[int, int]
+    context: LakeContext, plan: StreamPlan, held: LeasedStream, anew: Sequence[StoredRange], ids: Mapping[int, int]
 ) -> FileSet:
     """The rows of ranges, as they are after all batches, under other `ids` where they have them."""
-    kept = site.strategy(plan).stored_columns
-    with site.reading() as conn:
-        rows = site.replica.rows(conn, plan, kept, anew)
-    return site.files.write(layers.moved_to(rows, ids), row_fields([c.travel for c in kept]), "segment", held)
+    kept = context.strategy(plan).stored_columns
+    with context.reading() as conn:
+        rows = context.replica.rows(conn, plan, kept, anew)
+    return context.files.write(layers.moved_to(rows, ids), row_fields([c.travel for c in kept]), "segment", held)

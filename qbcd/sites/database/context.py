@@ -1,0 +1,59 @@
+"""The context of a stream in the database wing: row, replica and outbox are in schema `qbcd` of the source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import cast
+
+from sqlalchemy.engine import Connection
+
+from qbcd.catalog.source import Source
+from qbcd.model import StreamPlan
+from qbcd.sites.context import StreamContext
+from qbcd.spark.provider import SparkProvider
+from qbcd.state import ProjectState, StreamStore
+from qbcd.strategies import InSource, strategy_class
+
+
+class DatabaseContext(StreamContext):
+    """A stream whose replica is in the source.
+
+    Args:
+        stream: The stream's name.
+        source: Where the table and schema `qbcd` are.
+        project: The project's state database.
+        spark: Starts Spark when rows must travel.
+    """
+
+    kind = "database"
+    folds_at_once = True
+
+    def __init__(self, stream: str, source: Source, project: ProjectState, spark: SparkProvider) -> None:
+        super().__init__(stream, source, project, StreamStore(source.schema), spark)
+        self.others: Callable[[], Sequence[Source]] = tuple  # the project's other sources
+        self._made: tuple[StreamPlan, InSource] | None = None
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction on the source."""
+        with self.source.write(self.stream) as session:
+            yield session.connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A read-only transaction on the source."""
+        with self.source.read(self.stream) as session:
+            yield session.connection
+
+    def strategy(self, plan: StreamPlan) -> InSource:
+        """Return the strategy of `plan`; it is made once for all steps of a poll, which share one plan."""
+        if self._made is None or self._made[0] is not plan:
+            make = cast(Callable[..., InSource], strategy_class(plan.strategy, dict(plan.options)))
+            self._made = plan, make(self.source.connector, plan, self.source.schema)
+        return self._made[1]
+
+    def own_names(self, plan: StreamPlan) -> list[str]:
+        """Return the schema of qbcd and the names of all its tables that one step of the stream changes."""
+        store = [table.name for table in self.store.tables.metadata.tables.values()]
+        return [self.source.schema, *store, *(table.name[1] for table in self.strategy(plan).tables())]

@@ -1,0 +1,76 @@
+"""The context of a stream in the lake wing: the stream's row in the state database, its files in the workdir."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.engine import Connection
+
+from qbcd.catalog.source import Source
+from qbcd.errors import StateConflict
+from qbcd.model import StreamPlan
+from qbcd.sites.context import StreamContext
+from qbcd.sites.lake.replica.files import Files, FileSet
+from qbcd.sites.lake.replica.replica import Replica
+from qbcd.spark.provider import SparkProvider
+from qbcd.state import ProjectState
+from qbcd.strategies import IdRcs, strategy_class
+
+
+class LakeContext(StreamContext):
+    """A stream whose replica is Parquet.
+
+    Args:
+        stream: The stream's name.
+        source: Where the table is.
+        project: The project's state database, which holds the stream's truth too.
+        spark: Starts Spark when rows must travel.
+        files: The stream's folder in the workdir.
+    """
+
+    kind = "spark"
+    folds_at_once = False
+
+    def __init__(self, stream: str, source: Source, project: ProjectState, spark: SparkProvider, files: Files) -> None:
+        super().__init__(stream, source, project, project.store, spark)
+        self.files, self.folder = files, files.root
+        self.replica = Replica(stream, self.store, files, spark)
+        self.swept = False  # by this process, since files were let go last
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction on the state database."""
+        with self.project.write() as conn:
+            yield conn
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A read-only transaction on the state database."""
+        with self.project.read() as conn:
+            yield conn
+
+    def strategy(self, plan: StreamPlan) -> IdRcs:
+        """Return the strategy of `plan`."""
+        made = strategy_class(plan.strategy, dict(plan.options))
+        assert issubclass(made, IdRcs)
+        return made(self.source.connector, plan)
+
+    def prove_place(self) -> None:
+        """Prove that this host sees the stream's folder."""
+        self.files.prove()
+
+    def prove_whole(self) -> None:
+        """Prove that the stream's files are there and readable, in addition to what every context proves."""
+        super().prove_whole()
+        for part in self._parts():
+            try:
+                self.files.prove_parts(part)
+            except StateConflict:
+                if part in self._parts():  # otherwise a poll has just removed it
+                    raise
+
+    def _parts(self) -> list[FileSet]:
+        with self.reading() as conn:
+            segments, batches = self.store.segments(conn, self.stream), self.store.batches(conn, self.stream)
+        return [*map(FileSet.of_segment, segments), *(FileSet.of_location(header.location) for header in batches)]
