@@ -14,10 +14,13 @@ from qbcd.catalog.query_table import probe_query
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import ConfigError, SchemaChanged, SourceChanged
 from qbcd.model import ServerIdentity, StreamPlan, Table
+from qbcd.model.checkpoint import Entry
 
 SHORT = 80  # characters of a setting that a message shows
-MADE = "made"  # in a checkpoint: what tells the table and its columns from others of their names
-FROZEN_OPTIONS = "settled"  # in a checkpoint: options that the strategy chose itself where the user gave none
+MADE = Entry.MADE  # in a checkpoint: what tells the table and its columns from others of their names
+FROZEN_OPTIONS = (
+    Entry.FROZEN_OPTIONS
+)  # in a checkpoint: options that the strategy chose itself where the user gave none
 
 
 def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:

@@ -8,8 +8,8 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from qbcd.catalog.drift import MADE
 from qbcd.model import BatchHeader, ServerIdentity, StreamPlan
+from qbcd.model.checkpoint import Entry
 from qbcd.ranges import schedule
 from qbcd.sites.values import LeasedStream, Settings
 from qbcd.state import StreamRow
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 AUDIT = "audit"  # the reason
 
 
-AUDITED, AUDITING = "audited", "auditing"  # in a checkpoint: when the last one began; what one that is begun has found
+AUDITED, AUDITING = Entry.AUDITED, Entry.AUDITING  # when the last one began; what one that is begun has found
 
 
 def due(context: StreamContext, settings: Settings, held: LeasedStream) -> float:
@@ -78,10 +78,10 @@ def checkpoint_of(
 ) -> dict[str, Any]:
     """What a stream must remember between polls; `rows` is the replica's size."""
     return {
-        "shape": json.loads(json.dumps(plan.shape())),
-        MADE: plan.made(),
-        "requested": settings.requested,
-        "server": {"identity": server.identity, "meaning": server.meaning, "position": server.position},
-        "encoder": encoder,
-        "rows": rows,
+        Entry.SHAPE: json.loads(json.dumps(plan.shape())),
+        Entry.MADE: plan.made(),
+        Entry.REQUESTED: settings.requested,
+        Entry.SERVER: {"identity": server.identity, "meaning": server.meaning, "position": server.position},
+        Entry.ENCODER: encoder,
+        Entry.ROWS: rows,
     }

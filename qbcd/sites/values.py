@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from qbcd.model import BatchHeader, Cost, Statement
+from qbcd.model.checkpoint import Checkpoint
 from qbcd.ranges import partition
 from qbcd.state import LeaseKeeper, Refusal, StreamRow
 
@@ -124,3 +125,8 @@ class LeasedStream:
 
     def __post_init__(self) -> None:
         self.first = self.row.version
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The row's checkpoint as it is now."""
+        return Checkpoint(self.row.checkpoint)

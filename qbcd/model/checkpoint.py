@@ -1,0 +1,139 @@
+"""The checkpoint of a stream: the one place that names its entries.
+
+A checkpoint is a JSON object in the stream's row. Names and shapes of its entries are persisted: a stream that an
+earlier version prepared polls on with this one. A new entry needs a line in :data:`ENTRIES`; an entry whose shape
+changes needs a new name or an upgrade of the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+Wing = Literal["both", "database", "lake"]
+
+
+class Entry:
+    """Names of entries, as they are stored."""
+
+    SHAPE: Final = "shape"
+    MADE: Final = "made"
+    REQUESTED: Final = "requested"
+    SERVER: Final = "server"
+    ENCODER: Final = "encoder"
+    ROWS: Final = "rows"
+    FROZEN_OPTIONS: Final = "settled"
+    WATERMARK: Final = "mark"
+    SWEPT: Final = "swept"
+    PASS: Final = "pass"
+    AUDITED: Final = "audited"
+    OPEN_BATCH: Final = "open"
+    TABLE_WATERMARKS: Final = "marks"
+    BASE_TABLES: Final = "bases"
+    USUAL_RANGE: Final = "usual"
+    AUDITING: Final = "auditing"
+    MISSING_KEYS: Final = "gone"
+    LEAVES: Final = "leaves"
+    RECENT: Final = "recent"
+    DENSITY: Final = "density"
+    UNSELECTIVE: Final = "spread"
+
+
+@dataclass(frozen=True)
+class EntrySpec:
+    """An entry of a checkpoint.
+
+    Attributes:
+        wing: The wing whose streams have it.
+        holds: Its content.
+        since: The version of qbcd that wrote it first.
+    """
+
+    name: str
+    wing: Wing
+    holds: str
+    since: str = "0.1"
+
+
+ENTRIES: tuple[EntrySpec, ...] = (
+    EntrySpec(Entry.SHAPE, "both", "table, key and captured columns with their types, restriction"),
+    EntrySpec(Entry.MADE, "both", "identity of the table and its columns, to recognise another table of the same name"),
+    EntrySpec(Entry.REQUESTED, "both", "the plan as the user wrote it; another one needs `qbcd reset`"),
+    EntrySpec(
+        Entry.SERVER, "both", "identity, meaning of digests and position of the server; `doubt` after a set-back"
+    ),
+    EntrySpec(Entry.ENCODER, "both", "version of the connector's row digest and key identity"),
+    EntrySpec(Entry.ROWS, "both", "rows of the replica"),
+    EntrySpec(Entry.FROZEN_OPTIONS, "lake", "options that the strategy chose at prepare, where the user gave none"),
+    EntrySpec(Entry.WATERMARK, "both", "`at`: the watermark; of a counter also `next`, `seen`, `read`"),
+    EntrySpec(Entry.SWEPT, "both", "seconds of the store's clock when the last sweep for deletes began"),
+    EntrySpec(Entry.PASS, "both", "the pass over all ranges that is in progress (`qbcd.ranges.schedule.Pass`)"),
+    EntrySpec(Entry.AUDITED, "both", "seconds of the store's clock when the last audit began"),
+    EntrySpec(Entry.OPEN_BATCH, "database", "header of the open batch, whose events have no number yet"),
+    EntrySpec(Entry.TABLE_WATERMARKS, "database", "variant delta: the watermark of each base table"),
+    EntrySpec(Entry.BASE_TABLES, "database", "variant delta: identity and columns of each base table"),
+    EntrySpec(Entry.USUAL_RANGE, "database", "rows of a range when ranges were last built"),
+    EntrySpec(Entry.AUDITING, "database", "deletes of an audit between its two steps"),
+    EntrySpec(Entry.MISSING_KEYS, "database", "deletes of a full comparison whose missing keys are still to be found"),
+    EntrySpec(Entry.LEAVES, "lake", "leaf checksums that are remembered, and their file"),
+    EntrySpec(Entry.RECENT, "lake", "the source's mark of the last poll, for rows written since"),
+    EntrySpec(Entry.DENSITY, "lake", "share of rows that had changed in the last dirty ranges"),
+    EntrySpec(Entry.UNSELECTIVE, "lake", "polls in a row that read most rows of page ranges for few changes"),
+)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A typed view of a checkpoint's entries; a stream that is not prepared has none."""
+
+    entries: Mapping[str, Any]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the entry `name`, or `default`."""
+        return self.entries.get(name, default)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.entries
+
+    def carried(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return those of the entries `names` that have a value, for the next checkpoint."""
+        return {name: self.entries[name] for name in names if self.entries.get(name) is not None}
+
+    @property
+    def rows(self) -> int:
+        """Number of rows in the replica."""
+        return int(self.entries[Entry.ROWS])
+
+    @property
+    def watermark(self) -> Mapping[str, Any]:
+        """The watermark's entry; its ``at`` is how far rows have been read, as the source's own text."""
+        found: Mapping[str, Any] = self.entries[Entry.WATERMARK]
+        return found
+
+    @property
+    def server(self) -> Mapping[str, Any]:
+        """The server that the last poll read."""
+        found: Mapping[str, Any] = self.entries[Entry.SERVER]
+        return found
+
+    @property
+    def requested(self) -> Mapping[str, Any]:
+        """The plan as the user wrote it; empty where an early version kept none."""
+        found: Mapping[str, Any] = self.entries.get(Entry.REQUESTED, {})
+        return found
+
+    @property
+    def swept(self) -> float:
+        """Seconds of the store's clock when the last sweep began."""
+        return float(self.entries[Entry.SWEPT])
+
+    @property
+    def open_pass(self) -> Mapping[str, Any] | None:
+        """The pass in progress, as `qbcd.ranges.schedule.Pass` reads it."""
+        found: Mapping[str, Any] | None = self.entries.get(Entry.PASS)
+        return found
+
+    def audited(self, epoch: int) -> float:
+        """Seconds of the store's clock when the last audit began; the baseline of `epoch` counts as one."""
+        return float(self.entries.get(Entry.AUDITED, epoch))

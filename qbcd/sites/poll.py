@@ -1,0 +1,29 @@
+"""The value that all steps of one poll share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qbcd.model import StreamPlan
+from qbcd.sites.context import StreamContext
+from qbcd.sites.values import LeasedStream, Settings
+from qbcd.strategies import Strategy
+
+
+@dataclass(frozen=True)
+class Poll:
+    """One poll of one stream; where plan or strategy change on the way, `dataclasses.replace` makes the next value.
+
+    Attributes:
+        context: Source, store, lease and progress of the stream.
+        plan: The stream by today's catalog.
+        strategy: It makes the statements of `plan`.
+        settings: The user's settings of polls.
+        leased: The stream under its lease; its row advances with each commit, so it is shared and never copied.
+    """
+
+    context: StreamContext
+    plan: StreamPlan
+    strategy: Strategy
+    settings: Settings
+    leased: LeasedStream
