@@ -23,7 +23,7 @@ import pytest
 COMMIT = "e72e4d7e31c418400e28b071f2ba96d458bd74b5"
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = Path(__file__).with_name("child.py")
-PATIENCE = 300.0  # seconds for one command on a busy machine
+PATIENCE = 600.0  # seconds for one command on a busy machine
 
 # Names of 0.1. With these values small tables get layers, compacted segments, leaves and recent rows.
 CONSTANTS: Mapping[str, float] = {
