@@ -16,20 +16,23 @@ from sqlalchemy import MetaData
 
 import qbcd
 from qbcd import hooks
-from qbcd.assembly import PYTHON_SINK
-from qbcd.catalog import remembered
+from qbcd.delivery import PYTHON_SINK
 from qbcd.model import BatchHeader, Column, ServerIdentity, StreamPlan, Table, Travel
-from qbcd.queries.relaxed import ONE
-from qbcd.rotation import Pass
+from qbcd.model.checkpoint import ENTRIES
+from qbcd.ranges.schedule import Pass
 from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.parquet import MARKER, ParquetSink
-from qbcd.sites import auditing, comparing, files, guards, horizon, leaves, paging, recent, shapes, stepping, windows
-from qbcd.sites.base import checkpoint_of
+from qbcd.sites import event_schema, guards, watermark
+from qbcd.sites.checkpoint import checkpoint_of
+from qbcd.sites.lake.fetch import leaf_checksums, recent_writes
+from qbcd.sites.lake.replica import files, schema
 from qbcd.state import rows, upgrades
 from qbcd.state.project_tables import METADATA
 from qbcd.state.tables import SiteTables
-from qbcd.strategies import in_source, lineage, outbox, tdi
+from qbcd.strategies import in_source, outbox, tdi
 from qbcd.strategies.base import images, prefixed, suffixed, table_name
+from qbcd.strategies.incremental import lineage
+from qbcd.strategies.incremental.delta_query import ONE
 
 PACKAGE = Path(qbcd.__file__).parent
 
@@ -51,27 +54,68 @@ OF_PROJECT = {
     "qbcd_refusal": "stream* kind version amount message at",
 }
 POINTS = (
-    "after_lease", "after_horizon", "after_snapshot", "after_checksums", "after_fetch", "after_stage", "before_commit",
-    "after_commit", "before_seal", "after_seal", "before_purge", "after_purge", "before_publish", "mid_publish",
-    "after_publish", "after_acknowledge",
-)  # fmt: skip
+    "after_lease",
+    "after_horizon",
+    "after_snapshot",
+    "after_checksums",
+    "after_fetch",
+    "after_stage",
+    "before_commit",
+    "after_commit",
+    "before_seal",
+    "after_seal",
+    "before_purge",
+    "after_purge",
+    "before_publish",
+    "mid_publish",
+    "after_publish",
+    "after_acknowledge",
+)
 OF_EVERY_CHECKPOINT = {"shape", "made", "requested", "server", "encoder", "rows"}
 # Keys that only some strategies write, or only for some time.
 OF_SOME_CHECKPOINTS = {
-    "open", "mark", "marks", "bases", "pass", "swept", "usual", "audited", "auditing", "gone", "leaves", "recent",
-    "density", "spread", "settled",
-}  # fmt: skip
+    "open",
+    "mark",
+    "marks",
+    "bases",
+    "pass",
+    "swept",
+    "usual",
+    "audited",
+    "auditing",
+    "gone",
+    "leaves",
+    "recent",
+    "density",
+    "spread",
+    "settled",
+}
 KINDS = {"fetch", "batch", "segment", "passing", "leaves"}
 
 PLAN = StreamPlan(
-    "s", "shop", Table("public", "t", "table", (), ("id",), ()),
+    "s",
+    "shop",
+    Table("public", "t", "table", (), ("id",), ()),
     (Column("id", "integer", "integer", False, "", "typed", Travel("int32")),),
-    (Column("v", "text", "text", True, "C", "bytes", Travel("text")),), "", "mds",
-)  # fmt: skip
+    (Column("v", "text", "text", True, "C", "bytes", Travel("text")),),
+    "",
+    "mds",
+)
 HEADER = BatchHeader(
-    "s", 1700000000, 12, 1, {"c": 1}, ("changes",), "f", "shop", "public.t", "mds", "statement", ("id",),
+    "s",
+    1700000000,
+    12,
+    1,
+    {"c": 1},
+    ("changes",),
+    "f",
+    "shop",
+    "public.t",
+    "mds",
+    "statement",
+    ("id",),
     (("id", Travel("int32")),),
-)  # fmt: skip
+)
 
 
 def written(metadata: MetaData) -> dict[str, str]:
@@ -97,11 +141,15 @@ def test_names_of_own_tables() -> None:
     assert table_name("replica", "My Orders!") == "replica_my_orders_f5056d54"
     assert outbox.outbox_name("orders") == "outbox_orders_1c168adb"
     assert [name for _, name in in_source.own_tables("qbcd", "orders")] == [
-        "replica_orders_1c168adb", "outbox_orders_1c168adb", "purge_orders_1c168adb",
-    ]  # fmt: skip
+        "replica_orders_1c168adb",
+        "outbox_orders_1c168adb",
+        "purge_orders_1c168adb",
+    ]
     assert [name for _, name in lineage.lineage_tables("qbcd", "orders")[:3]] == [
-        "affected_orders_1c168adb", "lineage0_orders_1c168adb", "changed0_orders_1c168adb",
-    ]  # fmt: skip
+        "affected_orders_1c168adb",
+        "lineage0_orders_1c168adb",
+        "changed0_orders_1c168adb",
+    ]
 
 
 def test_columns_of_own_tables() -> None:
@@ -122,51 +170,65 @@ def test_keys_of_a_checkpoint() -> None:
     assert made["server"].keys() == {"identity", "meaning", "position"}
     assert made["made"].keys() == {"numbers", "at"}
     assert made["shape"].keys() == {"table", "key", "columns", "encoding", "means", "where", "strategy"}
-    literal = set(literal_keys())
-    constants = {
-        remembered.MADE, remembered.SETTLED, comparing.DENSITY, windows.GONE, recent.NOTED, leaves.NOTED, paging.SPREAD,
-        auditing.AUDITED, auditing.AUDITING, *stepping.CARRIED,
-    }  # fmt: skip
-    assert constants == OF_SOME_CHECKPOINTS | {"made"}
-    assert literal <= OF_SOME_CHECKPOINTS | OF_EVERY_CHECKPOINT
-    assert {"rows", "mark", "marks", "pass", "open"} <= literal, "the search itself finds nothing"
+    assert {entry.name for entry in ENTRIES} == OF_SOME_CHECKPOINTS | OF_EVERY_CHECKPOINT
+    assert set(literal_keys()) <= OF_SOME_CHECKPOINTS | OF_EVERY_CHECKPOINT
 
 
 def test_what_checkpoints_hold() -> None:
     assert Pass(1.0, 2, 3, 4, {5: 0.5}).as_json() == {
-        "began": 1.0, "rows": 2, "deletes": 3, "accepted": 4, "heat": {"5": 0.5},
-    }  # fmt: skip
-    assert leaves.Note(1, 2, "part").moves() == {"leaves": {"left": 1, "pause": 2, "part": "part", "at_once": True}}
+        "began": 1.0,
+        "rows": 2,
+        "deletes": 3,
+        "accepted": 4,
+        "heat": {"5": 0.5},
+    }
+    assert leaf_checksums.LeafNote(1, 2, "part").moves() == {
+        "leaves": {"left": 1, "pause": 2, "part": "part", "at_once": True}
+    }
     snapshot: Any = SimpleNamespace(mark="7")
-    assert recent.noted(snapshot) == {"recent": {"since": "7", "share": 0.0, "pause": 0}}
+    assert recent_writes.noted(snapshot) == {"recent": {"since": "7", "share": 0.0, "pause": 0}}
     held: Any = SimpleNamespace(confirmed=None)
     assert guards.Deletes(1, 0, 9).after(held, {"d": 1}) == {"deletes": 2, "accepted": 0, "rows": 9}
-    assert (horizon.READ, horizon.ANEW) == ("read", "anew")  # next to `at`, `next` and `seen` of a mark
+    assert (watermark.READ, watermark.ANEW) == ("read", "anew")  # next to `at`, `next` and `seen` of a mark
 
 
 def test_rows_as_text() -> None:
     assert rows.batch_to_json(HEADER).keys() == {
-        "stream", "epoch", "seq", "ts_ms", "counts", "sinks", "fingerprint", "source", "table", "strategy",
-        "consistency", "key", "columns", "location", "before", "one_row",
-    }  # fmt: skip
+        "stream",
+        "epoch",
+        "seq",
+        "ts_ms",
+        "counts",
+        "sinks",
+        "fingerprint",
+        "source",
+        "table",
+        "strategy",
+        "consistency",
+        "key",
+        "columns",
+        "location",
+        "before",
+        "one_row",
+    }
     travel = [field.name for field in fields(Travel)]
     assert list(rows.batch_to_json(HEADER)["columns"][0][1]) == travel
     assert travel == ["kind", "precision", "scale", "element"]
-    part = files.Part("batch-3-a", (files.PartFile("p.parquet", 10, "e"),))
+    part = files.FileSet("batch-3-a", (files.PartFile("p.parquet", 10, "e"),))
     assert part.as_location() == {"part": "batch-3-a", "files": [["p.parquet", 10, "e"]]}
     assert part.as_files() == ({"path": "p.parquet", "size": 10, "end": "e"},)
 
 
 def test_files_of_the_workdir() -> None:
     literal = set(literal_kinds())
-    assert {files.PASSING, leaves.NOTED} | literal == KINDS, "or the search finds too little"
+    assert {files.PASSING, leaf_checksums.NOTED} | literal == KINDS, "or the search finds too little"
     assert files.Files(Path("w"), "project", "s").root == Path("w/project/s")
-    assert leaves.FORM == b"leaf:rows:checksum:weighted\n"
+    assert leaf_checksums.FORM == b"leaf:rows:checksum:weighted\n"
     row = ["range_id", "key_id", "digest", "c0"]
     event = ["op", "reason", "pair_id", "ordinal", "changed", "b_0", "a_0"]
-    assert [name for name, _ in shapes.row_fields([Travel("int32")])] == row
-    assert [name for name, _ in shapes.event_fields([Travel("int32")])] == event
-    assert [name for name, _ in shapes.batch_fields([Travel("int32")])] == [*event, *row[:3], "batch_seq"]
+    assert [name for name, _ in schema.row_fields([Travel("int32")])] == row
+    assert [name for name, _ in event_schema.event_fields([Travel("int32")])] == event
+    assert [name for name, _ in schema.batch_fields([Travel("int32")])] == [*event, *row[:3], "batch_seq"]
 
 
 def test_files_of_sinks() -> None:

@@ -71,9 +71,14 @@ class OldVersion:
         spec.write_text(json.dumps(content), "utf-8")
         with (folder / "old.log").open("ab") as log:
             child = subprocess.Popen(
-                [self.folder / "bin" / "python", "-I", SCRIPT, spec], cwd=folder, env=_environment(),
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
-            )  # fmt: skip
+                [self.folder / "bin" / "python", "-I", SCRIPT, spec],
+                cwd=folder,
+                env=_environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
         try:
             yield OldProcess(child, folder / "old.log")
             assert child.stdin is not None

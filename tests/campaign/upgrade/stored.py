@@ -61,9 +61,11 @@ def stored(place: Place, folder: Path, stream: dict[str, Any]) -> Stored:
     columns = ("epoch", "last_batch_seq", "prepared", "checkpoint")
     [row] = run("stream", *columns)
     return Stored(
-        dict(zip(columns, row, strict=True)), sorted(run("batch", "epoch", "batch_seq")),
-        sorted(run("segment", "segment_id", "folded_through")), [seen for (seen,) in run("range", "last_visited")],
-    )  # fmt: skip
+        dict(zip(columns, row, strict=True)),
+        sorted(run("batch", "epoch", "batch_seq")),
+        sorted(run("segment", "segment_id", "folded_through")),
+        [seen for (seen,) in run("range", "last_visited")],
+    )
 
 
 def folders(folder: Path, stream: str) -> set[str]:

@@ -43,11 +43,10 @@ OF_ROWS: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "stamp": ({"type": "ts", "timestamp": "updated", **_EVERY_POLL}, {"baseline": "silent", **_DAILY}),
     "stamp_keys": ({"type": "ts", "timestamp": "updated", "replica": "keys", **_EVERY_POLL}, {}),
     "digests": ({"type": "tlcs", "rows_per_range": 4}, {}),
-    "digests_in_row": (
-        {"type": "tlcs", "checksums": "column", "checksum_column": "row_sum", "rows_per_range": 7}, {}),
+    "digests_in_row": ({"type": "tlcs", "checksums": "column", "checksum_column": "row_sum", "rows_per_range": 7}, {}),
     "steps_turns": ({"type": "id", "rows_per_range": 3, "per_poll": 6}, {}),
     "steps_killed": ({"type": "id", "rows_per_range": 3, "pace": {"per_second": 1000}}, {}),
-}  # fmt: skip
+}
 ON_POSTGRESQL: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "ranges_pages": ({"type": "id_rcs", "rows_per_range": 5, "buckets": "page"}, {}),
     "stamp_system": ({"type": "ts", "timestamp": "xmin", **_EVERY_POLL}, {}),
@@ -142,33 +141,46 @@ def configuration(place: Place, tables: Tables) -> dict[str, Any]:
     stamps = {place.table("orders"): "at", place.table("parts"): "at"}
     query = {"query": tables.orders.query, "key": ["region"]}
     streams: list[dict[str, Any]] = [
-        *({"name": name, "table": place.table("t"), "exclude": list(SERVICES), "strategy": spanned(how), **more}
-          for name, (how, more) in of_rows.items()),
-        *({"name": name, "table": place.table("f"), "exclude": list(FLAGGED), "strategy": spanned(how)}
-          for name, how in WITH_FLAG.items()),
+        *(
+            {"name": name, "table": place.table("t"), "exclude": list(SERVICES), "strategy": spanned(how), **more}
+            for name, (how, more) in of_rows.items()
+        ),
+        *(
+            {"name": name, "table": place.table("f"), "exclude": list(FLAGGED), "strategy": spanned(how)}
+            for name, how in WITH_FLAG.items()
+        ),
         {"name": "counter", "table": place.table("log"), "exclude": list(NUMBERED), "strategy": spanned(COUNTER)},
-        {"name": "totals", **query, **_DAILY,
-         "strategy": spanned({"type": "vbd", "variant": "delta", "timestamps": stamps, **_EVERY_POLL})},
+        {
+            "name": "totals",
+            **query,
+            **_DAILY,
+            "strategy": spanned({"type": "vbd", "variant": "delta", "timestamps": stamps, **_EVERY_POLL}),
+        },
         {"name": "sums_checksum", **query, "strategy": {"type": "vbd", "variant": "checksum", "rows_per_range": 3}},
-    ]  # fmt: skip
+    ]
     return {
         "version": 1,
         "spark": {
             "master": "local[2]",
             "conf": {
-                "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false",
+                "spark.driver.memory": "1g",
+                "spark.sql.shuffle.partitions": "2",
+                "spark.ui.enabled": "false",
                 "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
             },
         },
         "sources": {"shop": place.source},
         "sinks": {
-            "changes": {"type": "jsonl", "path": "out/changes"}, "late": {"type": "jsonl", "path": "out/late/changes"},
+            "changes": {"type": "jsonl", "path": "out/changes"},
+            "late": {"type": "jsonl", "path": "out/late/changes"},
         },
         "defaults": {
-            "sinks": ["changes"], "baseline": "events", "guards": {"max_delete_fraction": 1.0, "allow_empty": True},
+            "sinks": ["changes"],
+            "baseline": "events",
+            "guards": {"max_delete_fraction": 1.0, "allow_empty": True},
         },
         "tables": [{"source": "shop", **stream} for stream in streams],
-    }  # fmt: skip
+    }
 
 
 class Consumer:

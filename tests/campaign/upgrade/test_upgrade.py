@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
-from qbcd.sites import upkeep
+from qbcd.sites.lake.replica import compaction
 from tests.campaign.upgrade.old import OldVersion, names
 from tests.campaign.upgrade.stored import KINDS, Stored, folders, stored
 from tests.campaign.upgrade.streams import EXACT, IN_TURNS, KILLED, LATE, Consumer, Tables, configuration
@@ -49,7 +49,7 @@ def test_this_version_goes_on(
         assert {s.stream: (s.epoch, s.batches) for s in project.status()} == {n: s.numbers for n, s in then.items()}
         scene.finds_what_is_missing(project)
         scene.goes_on_from(then)
-        monkeypatch.setattr(upkeep, "COMPACT_BATCHES", 2)
+        monkeypatch.setattr(compaction, "COMPACT_BATCHES", 2)
         scene.tables.change()
         scene.polled(project)
         scene.has_compacted(then)
