@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbcd.check import Finding, check_left, check_machine, check_stream
-from qbcd.config import StreamConfig, config_from_dict, load_config
+from qbcd.config import ProjectConfig, StreamConfig, config_from_dict, load_config
 from qbcd.delivery import PYTHON_SINK, doubts_batches, enroll_python, retire_sink, waiting, waiting_for
 from qbcd.error_messages import one_message
 from qbcd.errors import UnsupportedType
@@ -75,8 +75,8 @@ class Batch:
 class StreamHandle:
     """A stream of an open project."""
 
-    def __init__(self, project: Project, config: StreamConfig) -> None:
-        self._project = project
+    def __init__(self, assembly: Assembly, config: StreamConfig) -> None:
+        self._assembly = assembly
         self.config = config
 
     @property
@@ -86,7 +86,7 @@ class StreamHandle:
 
     def prepare(self) -> Report:
         """Creates qbcd's tables or folders and takes the baseline; nothing happens when that is done already."""
-        stream = self._project.open_stream(self.name)
+        stream = self._assembly.open_stream(self.name)
         with one_message(stream):
             return prepare_stream(stream)
 
@@ -99,17 +99,17 @@ class StreamHandle:
         Raises:
             QbcdError: The poll was refused or failed; raised after the batches that were found earlier.
         """
-        stream = self._project.open_stream(self.name, python=True)
+        stream = self._assembly.open_stream(self.name, python=True)
         enroll_python(stream)
         error = poll(stream).error
 
         def staged(header: BatchHeader) -> DataFrame:
-            self._project.refuse_closed()
+            self._assembly.refuse_closed()
             return stream.site.staged(header)
 
         for header in [] if error and doubts_batches(error) else waiting(stream, error):
             yield Batch(SinkBatch(header, partial(staged, header)))
-            self._project.refuse_closed()
+            self._assembly.refuse_closed()
             if PYTHON_SINK not in stream.project.acknowledged(self.name):
                 break  # it was retired meanwhile
             stream.project.acknowledge(self.name, PYTHON_SINK, header)
@@ -118,13 +118,13 @@ class StreamHandle:
 
     def verify(self) -> Differences:
         """Compares replica and source in full; the result is a list, `truncated` where it holds not all."""
-        stream = self._project.open_stream(self.name)
+        stream = self._assembly.open_stream(self.name)
         with one_message(stream):
             return verify_stream(stream)
 
     def reset(self, *, discard: bool = False) -> None:
         """Forgets replica and checkpoint; consumers must reload. Refuses while batches wait, unless `discard`."""
-        reset_stream(self._project.open_stream(self.name).site, discard=discard)
+        reset_stream(self._assembly.open_stream(self.name).site, discard=discard)
 
     def retire(self, sink: str) -> int:
         """Forgets a sink that is configured no more, or ``python``; returns how many batches waited for it.
@@ -132,38 +132,38 @@ class StreamHandle:
         Raises:
             ConfigError: The sink is configured for this stream, or unknown to it.
         """
-        return retire_sink(self._project.open_stream(self.name), sink)
+        return retire_sink(self._assembly.open_stream(self.name), sink)
 
     def waiting_for(self, sink: str) -> int:
         """How many batches wait for a sink that could be retired; refuses what :meth:`retire` refuses."""
-        with self._project.read_only():
-            return waiting_for(self._project.open_stream(self.name), sink)
+        with self._assembly.read_only():
+            return waiting_for(self._assembly.open_stream(self.name), sink)
 
     def plan(self) -> StreamPlan:
         """The stream as resolved against today's catalog."""
-        with self._project.read_only():
-            stream = self._project.open_stream(self.name)
+        with self._assembly.read_only():
+            stream = self._assembly.open_stream(self.name)
             return plan_of(stream, stream.site.context.row())[0]
 
     def explain(self) -> list[ExplainedStatement]:
         """The statements of a poll; runs none."""
-        with self._project.read_only():
-            stream = self._project.open_stream(self.name)
+        with self._assembly.read_only():
+            stream = self._assembly.open_stream(self.name)
             row = stream.site.context.row()
             plan, _ = plan_of(stream, row)
             return stream.site.explain(plan, stream.settings, row)
 
     def estimate(self) -> Estimate:
         """What a poll of the unchanged table costs the source, from its catalog's statistics."""
-        with self._project.read_only():
-            stream = self._project.open_stream(self.name)
+        with self._assembly.read_only():
+            stream = self._assembly.open_stream(self.name)
             plan, _ = plan_of(stream, stream.site.context.row())
             return stream.site.estimate(plan)
 
     def ddl(self) -> list[str]:
         """The DDL that `prepare` runs on the source, for a DBA; empty where the source is only read."""
-        with self._project.read_only():
-            stream = self._project.open_stream(self.name)
+        with self._assembly.read_only():
+            stream = self._assembly.open_stream(self.name)
             plan, _ = plan_of(stream, None)
             return stream.site.ddl(plan)
 
@@ -173,16 +173,19 @@ class StreamHandle:
         Raises:
             Refused: The stream is not prepared.
         """
-        return latest_events(self._project.open_stream(self.name), n)
+        return latest_events(self._assembly.open_stream(self.name), n)
 
 
-class Project(Assembly):
+class Project:
     """An open project. Use as a context manager, or call :meth:`close`, after which it refuses all work.
 
     Args:
         config: The validated configuration.
         spark: A session to use as it is; otherwise one is started when rows must travel.
     """
+
+    def __init__(self, config: ProjectConfig, spark: SparkSession | None = None) -> None:
+        self._assembly = Assembly(config, spark)
 
     @classmethod
     def from_dict(
@@ -192,16 +195,25 @@ class Project(Assembly):
         return cls(config_from_dict(data, base_dir), spark)
 
     def __enter__(self) -> Project:
-        self.refuse_closed()
+        self._assembly.refuse_closed()
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
 
+    def close(self) -> None:
+        """Close connections, and the Spark session if this project started it."""
+        self._assembly.close()
+
+    @property
+    def config(self) -> ProjectConfig:
+        """The validated configuration."""
+        return self._assembly.config
+
     @property
     def streams(self) -> list[StreamHandle]:
         """Every configured stream, in the file's order."""
-        return [StreamHandle(self, config) for config in self.config.streams]
+        return [StreamHandle(self._assembly, config) for config in self.config.streams]
 
     def stream(self, name: str) -> StreamHandle:
         """The stream called `name`.
@@ -209,13 +221,13 @@ class Project(Assembly):
         Raises:
             ConfigError: There is none.
         """
-        self.refuse_closed()
-        return StreamHandle(self, self.config.stream(name))
+        self._assembly.refuse_closed()
+        return StreamHandle(self._assembly, self.config.stream(name))
 
     def left(self) -> list[LeftStream]:
         """Streams that were prepared and are in the configuration no more; an error where a source cannot be asked."""
-        with self.read_only():
-            return left_streams(self)
+        with self._assembly.read_only():
+            return left_streams(self._assembly)
 
     def to_reset(self, name: str) -> StreamHandle | LeftStream:
         """The stream called `name`, or what one has left that is in the configuration no more.
@@ -224,8 +236,8 @@ class Project(Assembly):
             ConfigError: There is neither.
         """
         if name not in {config.name for config in self.config.streams}:
-            with self.read_only():
-                for left in left_streams(self, [name]):
+            with self._assembly.read_only():
+                for left in left_streams(self._assembly, [name]):
                     return left
         return self.stream(name)
 
@@ -237,17 +249,19 @@ class Project(Assembly):
         Args:
             streams: Names, or one name; none means all.
         """
-        self.refuse_closed()
-        found = check_machine(self.drivers(), self.config.workdir, self.config.spark, self._spark, self.check_settings)
-        with self.read_only():
-            for name in self.select_streams(streams):
-                found += check_stream(self.open_stream(name))
-            return found + check_left(self, state_is_new=self.state_is_new)
+        parts, config = self._assembly, self.config
+        parts.refuse_closed()
+        found = check_machine(parts.drivers(), config.workdir, config.spark, parts.spark, parts.check_settings)
+        with parts.read_only():
+            for name in parts.select_streams(streams):
+                found += check_stream(parts.open_stream(name))
+            return found + check_left(parts, state_is_new=parts.state_is_new)
 
     def status(self, streams: str | Iterable[str] = ()) -> list[StreamStatus]:
         """How the named streams stand, or all; creates nothing and starts no Spark."""
-        with self.read_only():
-            return [stream_status(self.open_stream(n)) for n in self.select_streams(streams)]
+        parts = self._assembly
+        with parts.read_only():
+            return [stream_status(parts.open_stream(name)) for name in parts.select_streams(streams)]
 
     def run(
         self,
@@ -269,14 +283,19 @@ class Project(Assembly):
             told: Called after every poll.
             stop: Set it to end after the step in hand.
         """
-        stop = stop or threading.Event()
-        self.stopping = stop.is_set
+        parts, stop = self._assembly, stop or threading.Event()
+        parts.stopping = stop.is_set
         lifted = {"accept_deletes": accept_deletes, "accept_source": accept_source}
-        work = [self.open_stream(name, **lifted) for name in self.select_streams(streams)]
+        work = [parts.open_stream(name, **lifted) for name in parts.select_streams(streams)]
         try:
-            return run_once(work, told, stop) if once else run_always(work, told, stop, self.refresh)
+            return run_once(work, told, stop) if once else run_always(work, told, stop, parts.refresh)
         finally:
-            self.stopping = lambda: False  # a later poll is another job
+            parts.stopping = lambda: False  # a later poll is another job
+
+
+def assembly_of(project: Project) -> Assembly:
+    """Return the parts of a project: for the command line, the demonstration and tests, not for users."""
+    return project._assembly
 
 
 def open(path: str | os.PathLike[str] = "qbcd.yaml", spark: SparkSession | None = None) -> Project:

@@ -26,7 +26,8 @@ from qbcd.catalog.source import Session
 from qbcd.config import SparkConfig
 from qbcd.errors import EnvironmentMissing, MissingPrivilege, QbcdError, Refused, UnsafeKey
 from qbcd.model import Consistency, StreamPlan, Table
-from qbcd.orphans import Parts, left_streams
+from qbcd.orphans import left_streams
+from qbcd.project import Assembly
 from qbcd.run import option_place, plan_of, probe_restriction
 from qbcd.sites.context import refuse_moved
 from qbcd.sites.database.context import DatabaseContext
@@ -178,7 +179,7 @@ def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamR
     return f"role {rights.role} may SELECT and {'use' if there else 'create'} schema {schema}"
 
 
-def check_left(project: Parts, *, state_is_new: bool) -> list[Finding]:
+def check_left(project: Assembly, *, state_is_new: bool) -> list[Finding]:
     """What streams have left that are in the configuration no more; and replicas that no state tells of.
 
     Args:

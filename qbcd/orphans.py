@@ -6,33 +6,14 @@ until somebody puts its name back or resets it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from qbcd.config import ProjectConfig
 from qbcd.errors import QbcdError, Refused
+from qbcd.project import Assembly
 from qbcd.run import reset_stream
 from qbcd.sites import Site, kept_row
-from qbcd.state import ProjectState
-
-
-class Parts(Protocol):
-    """What is asked of a project."""
-
-    @property
-    def config(self) -> ProjectConfig:
-        """The validated configuration."""
-
-    @property
-    def state(self) -> ProjectState:
-        """The state database."""
-
-    def refuse_closed(self) -> None:
-        """Refuses work on a project that is closed."""
-
-    def all_sites(self, name: str) -> Iterator[Site]:
-        """Everywhere that a stream called `name` could be kept."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +53,7 @@ class LeftStream:
         return {"stream": self.name, "place": self.place, "batches": self.batches}
 
 
-def left_streams(project: Parts, names: Collection[str] = ()) -> list[LeftStream]:
+def left_streams(project: Assembly, names: Collection[str] = ()) -> list[LeftStream]:
     """All of them that the state database has heard of, in the configured sources and under Spark.
 
     Args:
@@ -96,7 +77,7 @@ def left_streams(project: Parts, names: Collection[str] = ()) -> list[LeftStream
     return found
 
 
-def _kept(project: Parts, name: str, site: Site) -> list[LeftStream]:
+def _kept(project: Assembly, name: str, site: Site) -> list[LeftStream]:
     row = kept_row(site.context)
     if row is None or not row.prepared or row.project_id != project.state.project_id:
         return []

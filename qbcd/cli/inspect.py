@@ -12,7 +12,7 @@ from rich.table import Table
 
 from qbcd.cli import formatting
 from qbcd.cli.app import StreamName, StreamNames
-from qbcd.cli.output import Output, worst
+from qbcd.cli.output import Output, show_progress, worst
 from qbcd.errors import QbcdError
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def changes(output: Output, stream: StreamName, n: NumberOfEvents = 20) -> int:
 def verify(output: Output, stream: StreamName) -> int:
     """Compare replica and source in full and show what differs."""
     with output.project() as project, output.working(f"{stream}: comparing") as now:
-        project.progress = lambda name, what: now(f"{name}: {what}")
+        show_progress(project, now)
         found = project.stream(stream).verify()
     if output.as_json:
         listed = [{"op": d.op, "key": d.key, "what": d.what} for d in found]

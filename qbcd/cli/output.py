@@ -179,6 +179,13 @@ class Output:
         return True
 
 
+def show_progress(project: Project, now: Callable[[str], None]) -> None:
+    """Report by `now` what a long step of the project is working on."""
+    from qbcd.api import assembly_of
+
+    assembly_of(project).progress = lambda stream, what: now(f"{stream}: {what}")
+
+
 def problems(error: QbcdError) -> tuple[QbcdError, ...]:
     """The errors that an error stands for: a configuration may have several."""
     from qbcd.config import InvalidConfig

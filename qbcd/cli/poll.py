@@ -17,7 +17,7 @@ from rich.markup import escape
 
 from qbcd.cli import formatting
 from qbcd.cli.app import StreamNames
-from qbcd.cli.output import Output
+from qbcd.cli.output import Output, show_progress
 
 if TYPE_CHECKING:
     from qbcd.job import Outcome
@@ -40,7 +40,7 @@ def run(
     stop = threading.Event()
     idle = "waiting for the next poll"
     with output.project() as project, output.working("polling") as now, _signals(output, stop):
-        project.progress = lambda stream, what: now(f"{stream}: {what}")
+        show_progress(project, now)
 
         def told(outcome: Outcome) -> None:
             _tell(output, outcome, always=once)

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from qbcd.cli import formatting
 from qbcd.cli.app import StreamName, StreamNames
-from qbcd.cli.output import Output, worst
+from qbcd.cli.output import Output, show_progress, worst
 from qbcd.cli.plan import sql
 from qbcd.errors import ConfigError, QbcdError
 from qbcd.model import Statement
@@ -59,7 +59,7 @@ def _ddl(output: Output, project: Project, name: str) -> int:
 
 def _prepare(output: Output, project: Project, name: str) -> int:
     with output.working(f"{name}: preparing") as now:
-        project.progress = lambda stream, what: now(f"{stream}: {what}")
+        show_progress(project, now)
         report = project.stream(name).prepare()
     header, cost = report.header, report.cost
     for warning in report.warnings:

@@ -19,8 +19,9 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.syntax import Syntax
 
-from qbcd.api import Project, open
+from qbcd.api import Project, assembly_of, open
 from qbcd.cli import formatting
+from qbcd.cli.output import show_progress
 from qbcd.demo import delays, flights, tables
 from qbcd.demo.flights import TableChanges
 from qbcd.demo.folder import Folder
@@ -220,7 +221,7 @@ class Demo:
     @contextmanager
     def _working(self, project: Project, what: str) -> Iterator[None]:
         with self.output.working(what) as now:
-            project.progress = lambda stream, doing: now(f"{stream}: {doing}")
+            show_progress(project, now)
             yield
 
     def _show(self, thing: RenderableType) -> None:
@@ -264,7 +265,7 @@ def _terminable() -> Iterator[None]:
 
 def _spark_jobs(project: Project) -> int:
     """How many jobs this project's Spark session has run."""
-    return max(project.spark.get().sparkContext.statusTracker().getJobIdsForGroup(), default=-1) + 1
+    return max(assembly_of(project).spark.get().sparkContext.statusTracker().getJobIdsForGroup(), default=-1) + 1
 
 
 def _raise_failures(report: Report) -> None:
