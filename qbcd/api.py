@@ -17,8 +17,9 @@ from qbcd.errors import UnsupportedType
 from qbcd.job import JobReport, Outcome, poll, run_always, run_once
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.orphans import LeftStream, left_streams
+from qbcd.planning import plan_of
 from qbcd.project import Assembly
-from qbcd.run import plan_of, prepare_stream, reset_stream, verify_stream
+from qbcd.run import prepare_stream, reset_stream, verify_stream
 from qbcd.sinks import SinkBatch
 from qbcd.sites import Differences, ExplainedStatement
 from qbcd.status import StreamStatus, latest_events, stream_status

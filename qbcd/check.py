@@ -27,8 +27,8 @@ from qbcd.config import SparkConfig
 from qbcd.errors import EnvironmentMissing, MissingPrivilege, QbcdError, Refused, UnsafeKey
 from qbcd.model import Consistency, StreamPlan, Table
 from qbcd.orphans import left_streams
+from qbcd.planning import option_place, plan_of, probe_restriction
 from qbcd.project import Assembly
-from qbcd.run import option_place, plan_of, probe_restriction
 from qbcd.sites.context import refuse_moved
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.database.own_tables import reads_alone

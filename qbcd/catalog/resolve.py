@@ -52,13 +52,13 @@ class Frozen:
 
     Attributes:
         table: Schema and name of the table, whatever the search path of today would find by the name in the file.
-        anew: The user asks for other columns now; the key stays.
+        columns_changed: The user now requests other columns; the key stays.
     """
 
     key: tuple[str, ...]
     columns: tuple[str, ...]
     table: tuple[str, str]
-    anew: bool = False
+    columns_changed: bool = False
 
 
 def resolve(
@@ -167,7 +167,7 @@ def _check_excluded(config: StreamConfig, key: list[Column]) -> None:
 
 
 def _chosen(config: StreamConfig, table: Table, frozen: Frozen | None) -> tuple[list[Column], list[str]]:
-    if frozen and not frozen.anew:
+    if frozen and not frozen.columns_changed:
         chosen = [_column(config, table, name, "columns") for name in frozen.columns]
     elif config.columns:
         chosen = [_column(config, table, name, "columns") for name in config.columns]

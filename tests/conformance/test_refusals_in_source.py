@@ -11,7 +11,7 @@ import pytest
 import qbcd
 from qbcd.api import assembly_of
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, UnsafeWatermark
-from qbcd.run import plan_of
+from qbcd.planning import plan_of
 from tests.support.places import FIRST, Place, over
 from tests.support.project import config
 from tests.support.refusals import traces

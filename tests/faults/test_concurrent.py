@@ -15,8 +15,8 @@ from qbcd.api import assembly_of
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import TornRead
+from qbcd.planning import plan_of
 from qbcd.ranges import partition
-from qbcd.run import plan_of
 from qbcd.sites import LakeSite
 from qbcd.sites.lake.checksums import checksums
 from qbcd.sites.lake.snapshot import snapshot_of

@@ -20,7 +20,7 @@ import pytest
 from qbcd import watermark
 from qbcd.api import assembly_of
 from qbcd.connectors.base import HighWater
-from qbcd.run import plan_of
+from qbcd.planning import plan_of
 from qbcd.strategies.outbox import outbox_name
 from tests.support.late_writers import Load, Work, late_writers, set_up
 from tests.support.places import Place

@@ -17,7 +17,7 @@ import pytest
 
 import qbcd
 from qbcd.api import assembly_of
-from qbcd.run import plan_of
+from qbcd.planning import plan_of
 from qbcd.sinks import SinkBatch
 from qbcd.sites import LakeSite
 from qbcd.sites.lake.replica import compaction

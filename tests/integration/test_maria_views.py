@@ -8,7 +8,7 @@ import pytest
 
 from qbcd.api import assembly_of
 from qbcd.errors import QbcdError, Refused, SchemaChanged
-from qbcd.run import plan_of
+from qbcd.planning import plan_of
 from tests.integration.test_query_delta_cases import found
 from tests.integration.test_query_delta_maria import TABLES, stream
 from tests.support.places import Place

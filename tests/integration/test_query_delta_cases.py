@@ -170,7 +170,7 @@ def test_a_poll_sees_one_state(tables: Place, workspace: Path) -> None:
 
 
 def _poll_telling(project: qbcd.Project, told: Any) -> None:
-    from qbcd.run import plan_of
+    from qbcd.planning import plan_of
 
     work = assembly_of(project).open_stream("q")
     work.site.context.progress = lambda what: told("q", what)
@@ -412,7 +412,7 @@ def test_auto_takes_delta_where_time_stamps_are_named_and_says_why_not(tables: P
 
 
 def _label(project: qbcd.Project, stream: str) -> str:
-    from qbcd.run import plan_of
+    from qbcd.planning import plan_of
 
     work = assembly_of(project).open_stream(stream)
     return work.site.strategy(plan_of(work, work.site.context.row())[0]).label

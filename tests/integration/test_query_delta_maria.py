@@ -11,7 +11,7 @@ import pytest
 
 from qbcd.api import assembly_of
 from qbcd.errors import QbcdError
-from qbcd.run import plan_of
+from qbcd.planning import plan_of
 from qbcd.sites.database import query_poll
 from tests.integration.test_query_delta_cases import found
 from tests.support.places import Place

@@ -11,7 +11,7 @@ import pytest
 import qbcd
 from qbcd.api import assembly_of
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SchemaChanged
-from qbcd.run import plan_of
+from qbcd.planning import plan_of
 from tests.support.places import Place
 from tests.support.project import config, opened
 from tests.support.query_streams import detect, replica_differs

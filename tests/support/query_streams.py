@@ -9,7 +9,7 @@ from typing import Any
 
 import qbcd
 from qbcd.api import assembly_of
-from qbcd.run import plan_of
+from qbcd.planning import plan_of
 from qbcd.sites import Detection
 from qbcd.strategies.base import table_name
 from qbcd.strategies.incremental.delta_query import ONE
