@@ -1,32 +1,31 @@
-"""The tables of what a project remembers outside its sites, in its state database beside those of the Spark site."""
+"""The tables of a project's own memory, in its state database next to those of the lake wing."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger as Big
 from sqlalchemy import Column, Integer, MetaData
 
-from qbcd.state.dialects import COUNTER, KEY_TEXT, LONG_TEXT, SECONDS
-from qbcd.state.tables import PREFIX, make_table
+from qbcd.state.dialects import COUNTER, KEY_TEXT
+from qbcd.state.tables import PREFIX, big_column, make_table, seconds_column, text_column
 
 METADATA = MetaData()
 ACK = make_table(
     METADATA,
     PREFIX + "ack",
-    Column("stream", KEY_TEXT, primary_key=True),
-    Column("sink", KEY_TEXT, primary_key=True),
-    Column("epoch", Big, nullable=False),
-    Column("batch_seq", Big, nullable=False),
-    Column("fingerprint", LONG_TEXT, nullable=False),
-    Column("at", SECONDS, nullable=False),
+    text_column("stream", key=True),
+    text_column("sink", key=True),
+    big_column("epoch"),
+    big_column("batch_seq"),
+    text_column("fingerprint"),
+    seconds_column("at"),
     loose=("at",),
 )
 DELIVERY_ERROR = make_table(
     METADATA,
     PREFIX + "delivery_error",
-    Column("stream", KEY_TEXT, primary_key=True),
-    Column("sink", KEY_TEXT, primary_key=True),
-    Column("at", SECONDS, nullable=False),
-    Column("message", LONG_TEXT, nullable=False),
+    text_column("stream", key=True),
+    text_column("sink", key=True),
+    seconds_column("at"),
+    text_column("message"),
     Column("attempts", Integer, nullable=False),
 )
 HISTORY = make_table(
@@ -34,23 +33,23 @@ HISTORY = make_table(
     PREFIX + "history",
     Column("id", COUNTER, primary_key=True, autoincrement=True),
     Column("stream", KEY_TEXT, nullable=False),
-    Column("started_at", SECONDS, nullable=False),
-    Column("finished_at", SECONDS, nullable=False),
-    Column("outcome", LONG_TEXT, nullable=False),
-    Column("epoch", Big, nullable=False),
-    Column("batch_seq", Big, nullable=False),
-    Column("counts", LONG_TEXT, nullable=False),
-    Column("cost", LONG_TEXT, nullable=False),
-    Column("message", LONG_TEXT, nullable=False),
+    seconds_column("started_at"),
+    seconds_column("finished_at"),
+    text_column("outcome"),
+    big_column("epoch"),
+    big_column("batch_seq"),
+    text_column("counts"),
+    text_column("cost"),
+    text_column("message"),
     unique=("stream", "id"),
 )
 REFUSAL = make_table(
     METADATA,
     PREFIX + "refusal",
-    Column("stream", KEY_TEXT, primary_key=True),
-    Column("kind", LONG_TEXT, nullable=False),
-    Column("version", Big, nullable=False),
-    Column("amount", Big, nullable=False),
-    Column("message", LONG_TEXT, nullable=False),
-    Column("at", SECONDS, nullable=False),
+    text_column("stream", key=True),
+    text_column("kind"),
+    big_column("version"),
+    big_column("amount"),
+    text_column("message"),
+    seconds_column("at"),
 )
