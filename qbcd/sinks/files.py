@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from qbcd.durable import sync
 from qbcd.errors import DeliveryError
 from qbcd.spark.jdbc import is_of_files, jdbc_failure, spark_failure
 
@@ -32,15 +33,6 @@ def make_folder(folder: Path) -> None:
     for path in reversed(missing):
         path.mkdir(mode=0o700, exist_ok=True)
         sync(path.parent)
-
-
-def sync(path: Path) -> None:
-    """Flushes a file or a folder to the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def sync_tree(folder: Path) -> None:
