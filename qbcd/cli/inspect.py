@@ -157,7 +157,7 @@ def verify(output: Output, stream: StreamName) -> int:
         show_progress(project, now)
         found = project.stream(stream).verify()
     if output.as_json:
-        listed = [{"op": d.op, "key": d.key, "what": d.what} for d in found]
+        listed = [{"op": d.op, "key": d.key} for d in found]
         output.data({"stream": stream, "equal": not found, "truncated": found.truncated, "differences": listed})
     elif not found:
         output.show(f"[bold]{escape(stream)}[/]: replica and source are equal")
@@ -167,6 +167,6 @@ def verify(output: Output, stream: StreamName) -> int:
         table.add_column("key", style="bold", overflow="fold")
         table.add_column("difference", overflow="fold")
         for d in found:
-            table.add_row(escape(d.key or "()"), escape(d.what or _DIFFERENCES[d.op]))
+            table.add_row(escape(d.key or "()"), _DIFFERENCES[d.op])
         output.show(f"[bold]{escape(stream)}[/]: {'the first ' if found.truncated else ''}{number}", table)
     return 4 if found else 0

@@ -19,15 +19,15 @@ from qbcd.sinks.console import ConsoleSink
 from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.parquet import ParquetSink
 
-__all__ = ["ENTRY_POINTS", "SINKS", "Sink", "SinkBatch", "make_sink", "sink_class", "sink_types"]
+__all__ = ["GROUP", "SINKS", "Sink", "SinkBatch", "make_sink", "sink_class", "sink_types"]
 
-ENTRY_POINTS = "qbcd.sinks"
+GROUP = "qbcd.sinks"
 SINKS: dict[str, type[Sink]] = {"console": ConsoleSink, "jsonl": JsonlSink, "parquet": ParquetSink}
 
 
 def sink_types() -> list[str]:
     """The names that a configuration may give as a sink's `type`."""
-    return sorted({*SINKS, *(entry.name for entry in entry_points(group=ENTRY_POINTS))})
+    return sorted({*SINKS, *(entry.name for entry in entry_points(group=GROUP))})
 
 
 def sink_class(kind: str) -> type[Sink]:
@@ -38,7 +38,7 @@ def sink_class(kind: str) -> type[Sink]:
     """
     if kind in SINKS:
         return SINKS[kind]
-    for entry in entry_points(group=ENTRY_POINTS):
+    for entry in entry_points(group=GROUP):
         if entry.name == kind:
             return _brought(entry)
     raise ConfigError(f"there is no sink type {kind}", remedy=f"one of {', '.join(sink_types())}")

@@ -81,7 +81,6 @@ class Difference:
 
     op: str
     key: str
-    what: str = ""
 
 
 class Differences(list[Difference]):
