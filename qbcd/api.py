@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 class Batch:
-    """A sealed batch, handed out by :meth:`StreamHandle.poll`; valid until the next one is asked for."""
+    """A sealed batch from :meth:`StreamHandle.poll`; valid until the next one is requested."""
 
     def __init__(self, batch: SinkBatch) -> None:
         self._batch = batch
 
     @property
     def header(self) -> BatchHeader:
-        """All that is known of the batch without its rows."""
+        """The batch without its rows."""
         return self._batch.header
 
     @property
@@ -56,7 +56,7 @@ class Batch:
         """The events as a Spark DataFrame (docs/design/interface.md#event).
 
         Raises:
-            UnsupportedType: The batch is from before this consumer, and holds a value that no such DataFrame can.
+            UnsupportedType: The batch is older than this consumer and has a value that such a DataFrame cannot hold.
         """
         header = self.header
         if PYTHON_SINK not in header.sinks:
@@ -86,19 +86,19 @@ class StreamHandle:
         return self.config.name
 
     def prepare(self) -> Report:
-        """Creates qbcd's tables or folders and takes the baseline; nothing happens when that is done already."""
+        """Create qbcd's tables or folders and take the baseline; do nothing if the stream is prepared."""
         stream = self._assembly.open_stream(self.name)
         with one_message(stream):
             return prepare_stream(stream)
 
     def poll(self) -> Iterator[Batch]:
-        """Looks at the source once, then yields every batch that this consumer has not acknowledged, oldest first.
+        """Poll the source once, then yield every batch that this consumer has not acknowledged, oldest first.
 
-        A batch is acknowledged when the next one is asked for, and comes again otherwise. The first call begins with
-        the earliest batch of the epoch that is still there, such as a requested baseline.
+        A batch is acknowledged when the next one is requested; otherwise it is delivered again. The first call begins
+        with the earliest batch of the epoch that still exists, such as a requested baseline.
 
         Raises:
-            QbcdError: The poll was refused or failed; raised after the batches that were found earlier.
+            QbcdError: The poll was refused or failed; raised after the batches found earlier.
         """
         stream = self._assembly.open_stream(self.name, python=True)
         enroll_python(stream)
@@ -118,17 +118,17 @@ class StreamHandle:
             raise error
 
     def verify(self) -> Differences:
-        """Compares replica and source in full; the result is a list, `truncated` where it holds not all."""
+        """Compare replica and source in full. The list is `truncated` if there are more differences."""
         stream = self._assembly.open_stream(self.name)
         with one_message(stream):
             return verify_stream(stream)
 
     def reset(self, *, discard: bool = False) -> None:
-        """Forgets replica and checkpoint; consumers must reload. Refuses while batches wait, unless `discard`."""
+        """Delete replica and checkpoint; consumers must reload. Refuse while batches wait, unless `discard`."""
         reset_stream(self._assembly.open_stream(self.name).site, discard=discard)
 
     def retire(self, sink: str) -> int:
-        """Forgets a sink that is configured no more, or ``python``; returns how many batches waited for it.
+        """Forget a sink that is no longer configured, or ``python``; return the number of batches that waited for it.
 
         Raises:
             ConfigError: The sink is configured for this stream, or unknown to it.
@@ -136,18 +136,18 @@ class StreamHandle:
         return retire_sink(self._assembly.open_stream(self.name), sink)
 
     def waiting_for(self, sink: str) -> int:
-        """How many batches wait for a sink that could be retired; refuses what :meth:`retire` refuses."""
+        """Return the number of batches that wait for a sink; refuse the same sinks as :meth:`retire`."""
         with self._assembly.read_only():
             return waiting_for(self._assembly.open_stream(self.name), sink)
 
     def plan(self) -> StreamPlan:
-        """The stream as resolved against today's catalog."""
+        """Return the stream as resolved against today's catalog."""
         with self._assembly.read_only():
             stream = self._assembly.open_stream(self.name)
             return plan_of(stream, stream.site.context.row())[0]
 
     def explain(self) -> list[ExplainedStatement]:
-        """The statements of a poll; runs none."""
+        """Return the statements of a poll; run none."""
         with self._assembly.read_only():
             stream = self._assembly.open_stream(self.name)
             row = stream.site.context.row()
@@ -155,21 +155,21 @@ class StreamHandle:
             return stream.site.explain(plan, stream.settings, row)
 
     def estimate(self) -> Estimate:
-        """What a poll of the unchanged table costs the source, from its catalog's statistics."""
+        """Estimate the cost of a poll of the unchanged table for the source, from its catalog's statistics."""
         with self._assembly.read_only():
             stream = self._assembly.open_stream(self.name)
             plan, _ = plan_of(stream, stream.site.context.row())
             return stream.site.estimate(plan)
 
     def ddl(self) -> list[str]:
-        """The DDL that `prepare` runs on the source, for a DBA; empty where the source is only read."""
+        """Return the DDL that `prepare` runs on the source, for a DBA; empty if the source is only read."""
         with self._assembly.read_only():
             stream = self._assembly.open_stream(self.name)
             plan, _ = plan_of(stream, None)
             return stream.site.ddl(plan)
 
     def latest(self, n: int = 20) -> list[tuple[BatchHeader, list[str]]]:
-        """The latest `n` events as JSON lines, by batch, oldest first.
+        """Return the latest `n` events as JSON lines, by batch, oldest first.
 
         Raises:
             Refused: The stream is not prepared.
@@ -178,11 +178,11 @@ class StreamHandle:
 
 
 class Project:
-    """An open project. Use as a context manager, or call :meth:`close`, after which it refuses all work.
+    """An open project. Use it as a context manager, or call :meth:`close`; a closed project refuses all work.
 
     Args:
         config: The validated configuration.
-        spark: A session to use as it is; otherwise one is started when rows must travel.
+        spark: A session to use as it is; without it, one is started when rows must travel.
     """
 
     def __init__(self, config: ProjectConfig, spark: SparkSession | None = None) -> None:
@@ -192,7 +192,7 @@ class Project:
     def from_dict(
         cls, data: Mapping[str, Any], spark: SparkSession | None = None, base_dir: str | Path = "."
     ) -> Project:
-        """A project from data of the configuration's shape; relative paths start from `base_dir`."""
+        """Open a project from data of the configuration's shape; relative paths start from `base_dir`."""
         return cls(config_from_dict(data, base_dir), spark)
 
     def __enter__(self) -> Project:
@@ -213,11 +213,11 @@ class Project:
 
     @property
     def streams(self) -> list[StreamHandle]:
-        """Every configured stream, in the file's order."""
+        """All configured streams, in the order of the file."""
         return [StreamHandle(self._assembly, config) for config in self.config.streams]
 
     def stream(self, name: str) -> StreamHandle:
-        """The stream called `name`.
+        """Return the stream called `name`.
 
         Raises:
             ConfigError: There is none.
@@ -226,15 +226,15 @@ class Project:
         return StreamHandle(self._assembly, self.config.stream(name))
 
     def left(self) -> list[LeftStream]:
-        """Streams that were prepared and are in the configuration no more; an error where a source cannot be asked."""
+        """Return prepared streams that are no longer configured. Fail if a source cannot be reached."""
         with self._assembly.read_only():
             return left_streams(self._assembly)
 
     def to_reset(self, name: str) -> StreamHandle | LeftStream:
-        """The stream called `name`, or what one has left that is in the configuration no more.
+        """Return the stream called `name`, also if it is prepared but no longer configured.
 
         Raises:
-            ConfigError: There is neither.
+            ConfigError: There is none.
         """
         if name not in {config.name for config in self.config.streams}:
             with self._assembly.read_only():
@@ -243,9 +243,9 @@ class Project:
         return self.stream(name)
 
     def check(self, streams: str | Iterable[str] = ()) -> list[Finding]:
-        """What ``qbcd check`` does: looks at everything that polls rest on and changes nothing.
+        """Check what polls rest on and change nothing, as ``qbcd check``.
 
-        A JDBC driver that is not there yet may be fetched into the user's cache.
+        A missing JDBC driver may be fetched into the user's cache.
 
         Args:
             streams: Names, or one name; none means all.
@@ -259,7 +259,7 @@ class Project:
             return found + check_left(parts, state_is_new=parts.state_is_new)
 
     def status(self, streams: str | Iterable[str] = ()) -> list[StreamStatus]:
-        """How the named streams stand, or all; creates nothing and starts no Spark."""
+        """Return the state of the named streams, or of all; create nothing and start no Spark."""
         parts = self._assembly
         with parts.read_only():
             return [stream_status(parts.open_stream(name)) for name in parts.select_streams(streams)]
@@ -274,15 +274,15 @@ class Project:
         told: Callable[[Outcome], None] = lambda outcome: None,
         stop: threading.Event | None = None,
     ) -> JobReport:
-        """What ``qbcd run`` does: polls the named streams, or all, once or until `stop` is set.
+        """Poll the named streams, or all, once or until `stop` is set, as ``qbcd run``.
 
         Args:
             streams: Names, or one name; none means all.
             once: Poll each once and return.
             accept_deletes: Lift the delete guard once.
-            accept_source: Go on although a source is another server than remembered.
+            accept_source: Continue although a source is not the server that was prepared.
             told: Called after every poll.
-            stop: Set it to end after the step in hand.
+            stop: Set it to end after the current step.
         """
         parts, stop = self._assembly, stop or threading.Event()
         parts.stopping = stop.is_set
@@ -300,7 +300,7 @@ def assembly_of(project: Project) -> Assembly:
 
 
 def open(path: str | os.PathLike[str] = "qbcd.yaml", spark: SparkSession | None = None) -> Project:
-    """Opens the project of a configuration file.
+    """Open the project of a configuration file.
 
     Raises:
         ConfigError: The file is missing or wrong; the message names file, line and remedy.

@@ -1,4 +1,4 @@
-"""Commands at the start and the end of a life, a stream's or a sink's: ``prepare``, ``retire`` and ``reset``."""
+"""Commands that begin or end a stream or a sink: ``prepare``, ``retire`` and ``reset``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def prepare(output: Output, streams: StreamNames = None, dry_run: DryRun = False
     codes = []
     with output.project() as project:
         for name in streams or [s.name for s in project.streams]:
-            project.config.stream(name)  # a name that is not there stops the command before anything is made
+            project.config.stream(name)  # an unknown name stops the command before anything is created
         for name in streams or [s.name for s in project.streams]:
             try:
                 codes.append(_ddl(output, project, name) if dry_run else _prepare(output, project, name))
@@ -117,10 +117,10 @@ def retire(output: Output, stream: StreamName, sink: SinkName, yes: Yes = False)
 
 
 def _confirmed(output: Output, command: str, stream: str, question: str) -> bool:
-    """Asks on stderr, since stdout is for results.
+    """Ask on stderr, since stdout is for results.
 
     Raises:
-        ConfigError: Nobody answers.
+        ConfigError: There is no answer.
     """
     while True:
         output.ask(f"{question} [y/N]: ")

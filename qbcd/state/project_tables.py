@@ -5,27 +5,27 @@ from __future__ import annotations
 from sqlalchemy import Column, Integer, MetaData
 
 from qbcd.state.dialects import COUNTER, KEY_TEXT
-from qbcd.state.tables import PREFIX, big_column, make_table, seconds_column, text_column
+from qbcd.state.tables import PREFIX, big, make_table, seconds, text
 
 METADATA = MetaData()
 ACK = make_table(
     METADATA,
     PREFIX + "ack",
-    text_column("stream", key=True),
-    text_column("sink", key=True),
-    big_column("epoch"),
-    big_column("batch_seq"),
-    text_column("fingerprint"),
-    seconds_column("at"),
+    text("stream", key=True),
+    text("sink", key=True),
+    big("epoch"),
+    big("batch_seq"),
+    text("fingerprint"),
+    seconds("at"),
     loose=("at",),
 )
 DELIVERY_ERROR = make_table(
     METADATA,
     PREFIX + "delivery_error",
-    text_column("stream", key=True),
-    text_column("sink", key=True),
-    seconds_column("at"),
-    text_column("message"),
+    text("stream", key=True),
+    text("sink", key=True),
+    seconds("at"),
+    text("message"),
     Column("attempts", Integer, nullable=False),
 )
 HISTORY = make_table(
@@ -33,23 +33,23 @@ HISTORY = make_table(
     PREFIX + "history",
     Column("id", COUNTER, primary_key=True, autoincrement=True),
     Column("stream", KEY_TEXT, nullable=False),
-    seconds_column("started_at"),
-    seconds_column("finished_at"),
-    text_column("outcome"),
-    big_column("epoch"),
-    big_column("batch_seq"),
-    text_column("counts"),
-    text_column("cost"),
-    text_column("message"),
+    seconds("started_at"),
+    seconds("finished_at"),
+    text("outcome"),
+    big("epoch"),
+    big("batch_seq"),
+    text("counts"),
+    text("cost"),
+    text("message"),
     unique=("stream", "id"),
 )
 REFUSAL = make_table(
     METADATA,
     PREFIX + "refusal",
-    text_column("stream", key=True),
-    text_column("kind"),
-    big_column("version"),
-    big_column("amount"),
-    text_column("message"),
-    seconds_column("at"),
+    text("stream", key=True),
+    text("kind"),
+    big("version"),
+    big("amount"),
+    text("message"),
+    seconds("at"),
 )

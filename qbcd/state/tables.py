@@ -37,17 +37,17 @@ from qbcd.state.upgrades import FORMAT_VERSION, refuse_newer
 PREFIX = "qbcd_"
 
 
-def seconds_column(name: str) -> Column[float]:
+def seconds(name: str) -> Column[float]:
     """Return a column of seconds of the store's clock."""
     return Column(name, SECONDS, nullable=False)
 
 
-def big_column(name: str, *, key: bool = False) -> Column[int]:
+def big(name: str, *, key: bool = False) -> Column[int]:
     """Return a column of 64-bit integers."""
     return Column(name, BigInteger, primary_key=key, nullable=False, autoincrement=False)
 
 
-def text_column(name: str, *, key: bool = False, nullable: bool = False) -> Column[Any]:
+def text(name: str, *, key: bool = False, nullable: bool = False) -> Column[Any]:
     """Return a column of text; that of a key has a bounded length."""
     return Column(name, KEY_TEXT if key else LONG_TEXT, primary_key=key, nullable=nullable)
 
@@ -62,67 +62,59 @@ class SiteTables:
     def __init__(self, schema: str | None) -> None:
         self.schema = schema
         self.metadata = MetaData(schema=schema)
-        self.layout = self._table("layout", Column("one", Integer, primary_key=True), big_column("format_version"))
+        self.layout = self._table("layout", Column("one", Integer, primary_key=True), big("format_version"))
         self.stream = self._table(
             "stream",
-            text_column("project_id"),
-            text_column("stream", key=True),
-            big_column("epoch"),
-            big_column("version"),
-            big_column("fencing_token"),
-            big_column("last_batch_seq"),
-            big_column("next_range_id"),
-            big_column("advanced_by"),
+            text("project_id"),
+            text("stream", key=True),
+            big("epoch"),
+            big("version"),
+            big("fencing_token"),
+            big("last_batch_seq"),
+            big("next_range_id"),
+            big("advanced_by"),
             Column("prepared", Boolean, nullable=False),
-            text_column("checkpoint"),
+            text("checkpoint"),
             loose=(),
         )
-        self.lease = self._table(
-            "lease", text_column("stream", key=True), text_column("owner"), seconds_column("until"), big_column("token")
-        )
+        self.lease = self._table("lease", text("stream", key=True), text("owner"), seconds("until"), big("token"))
         self.batch = self._table(
             "batch",
-            text_column("stream", key=True),
-            big_column("epoch", key=True),
-            big_column("batch_seq", key=True),
-            big_column("token"),
-            big_column("ts_ms"),
-            text_column("fingerprint"),
-            text_column("header"),
+            text("stream", key=True),
+            big("epoch", key=True),
+            big("batch_seq", key=True),
+            big("token"),
+            big("ts_ms"),
+            text("fingerprint"),
+            text("header"),
             Column("folded", Boolean, nullable=False),
-            seconds_column("created_at"),
+            seconds("created_at"),
             loose=("folded", "created_at"),
         )
         self.range = self._table(
             "range",
-            text_column("stream", key=True),
-            big_column("range_id", key=True),
-            text_column("lo", nullable=True),
-            text_column("hi", nullable=True),
-            big_column("rows"),
-            text_column("checksum"),
-            text_column("segment", nullable=True),
-            seconds_column("last_visited"),
+            text("stream", key=True),
+            big("range_id", key=True),
+            text("lo", nullable=True),
+            text("hi", nullable=True),
+            big("rows"),
+            text("checksum"),
+            text("segment", nullable=True),
+            seconds("last_visited"),
             loose=("last_visited",),
         )
         self.segment = self._table(
             "segment",
-            text_column("stream", key=True),
-            text_column("segment_id", key=True),
-            big_column("epoch"),
-            text_column("files"),
-            big_column("rows"),
-            big_column("folded_through"),
-            big_column("token"),
+            text("stream", key=True),
+            text("segment_id", key=True),
+            big("epoch"),
+            text("files"),
+            big("rows"),
+            big("folded_through"),
+            big("token"),
             loose=(),
         )
-        self.pin = self._table(
-            "pin",
-            text_column("pin_id", key=True),
-            text_column("stream"),
-            big_column("version"),
-            seconds_column("until"),
-        )
+        self.pin = self._table("pin", text("pin_id", key=True), text("stream"), big("version"), seconds("until"))
 
     def _table(self, name: str, *columns: Column[Any], loose: tuple[str, ...] | None = None) -> Table:
         return make_table(self.metadata, name if self.schema else PREFIX + name, *columns, loose=loose)
@@ -209,7 +201,7 @@ def make_table(
     if loose is None:
         return Table(name, metadata, *parts, **TABLE_OPTIONS)
     sealed = tuple(c.name for c in columns if c.name not in loose)
-    return Table(name, metadata, *parts, text_column("seal"), info={"sealed": sealed}, **TABLE_OPTIONS)
+    return Table(name, metadata, *parts, text("seal"), info={"sealed": sealed}, **TABLE_OPTIONS)
 
 
 def seal(table: Table, values: Mapping[str, Any]) -> dict[str, Any]:
