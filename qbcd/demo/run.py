@@ -233,7 +233,7 @@ class Demo:
 
 
 def _by_stream(project: Project, applied: Mapping[str, TableChanges]) -> dict[str, TableChanges]:
-    """What was applied to each stream: to its table, or by its own name to the result of its query."""
+    """Return the changes of each stream: those of its table, or by its own name those of its query's result."""
     streams = [handle.config for handle in project.streams]
     return {one.name: applied[one.name if one.query else one.table_name] for one in streams}
 
@@ -264,7 +264,7 @@ def _terminable() -> Iterator[None]:
 
 
 def _spark_jobs(project: Project) -> int:
-    """How many jobs this project's Spark session has run."""
+    """Return the number of jobs that this project's Spark session has run."""
     return max(assembly_of(project).spark.get().sparkContext.statusTracker().getJobIdsForGroup(), default=-1) + 1
 
 

@@ -73,7 +73,7 @@ class StreamStore:
 
     # -- stream rows ---------------------------------------------------------------------------------------------------
     def read(self, conn: Connection, stream: str) -> StreamRow | None:
-        """The stream's row, or None where it was never registered.
+        """Return the stream's row, or None if it was never registered.
 
         Raises:
             Refused: The row is damaged.
@@ -81,7 +81,7 @@ class StreamStore:
         return self._select(conn, stream, lock=False)
 
     def streams(self, conn: Connection) -> list[StreamRow]:
-        """All stream rows, by name."""
+        """Return all stream rows, by name."""
         table = self.tables.stream
         rows = conn.execute(select(table).order_by(table.c.stream)).mappings().all()
         return [stream_row(unseal(table, dict(row))) for row in rows]
@@ -93,7 +93,7 @@ class StreamStore:
         return None if found is None else stream_row(unseal(table, dict(found)))
 
     def foreign_project(self, conn: Connection, project_id: str, asking: str) -> None:
-        """Refuses a store in which another project keeps a stream.
+        """Refuse a store in which another project keeps a stream.
 
         Raises:
             StateConflict: There is one.
@@ -112,11 +112,11 @@ class StreamStore:
         )
 
     def now(self, conn: Connection) -> float:
-        """The store's clock, in seconds."""
+        """Return the store's clock, in seconds."""
         return float(conn.execute(select(facts_of(conn).clock)).scalar_one())
 
     def register(self, conn: Connection, project_id: str, stream: str) -> StreamRow:
-        """The stream's row, made where there is none.
+        """Return the stream's row; create it if it is missing.
 
         Raises:
             StateConflict: The row belongs to another project.
@@ -127,23 +127,23 @@ class StreamStore:
             table = self.tables.stream
             if insert_once(conn, insert(table).values(**seal(table, stream_values(fresh)))):
                 return fresh
-            # unlocked: where a refused INSERT has locked the row for reading, two who want more are a deadlock
+            # unlocked: a refused INSERT may have locked the row for reading, and two that lock it further deadlock
             row = self.read(conn, stream)
         if row is None or row.project_id != project_id:
             raise self._foreign(stream, stream)
         return row
 
     def lock(self, conn: Connection, stream: str, project_id: str, version: int, token: int) -> StreamRow:
-        """Locks the stream's row until the transaction ends; the first statement of every step that writes.
+        """Lock the stream's row until the transaction ends; the first statement of every step that writes.
 
         A write transaction on a file locks the whole store when it begins, so there this only checks.
 
         Args:
-            version: As it was read before the first read of the source.
+            version: The version that was read before the first read of the source.
             token: The lease's fencing token.
 
         Raises:
-            StateConflict: Another project, another poller or another version, or the row cannot be had in time.
+            StateConflict: Another project, another poller or another version, or the lock was not granted in time.
         """
         row = self.locked(conn, stream)
         if row is None:
@@ -155,7 +155,7 @@ class StreamStore:
         return row
 
     def locked(self, conn: Connection, stream: str) -> StreamRow | None:
-        """The stream's row, locked, whoever owns it.
+        """Return the stream's row, locked, whoever owns it.
 
         Raises:
             StateConflict: Another transaction holds it too long.
@@ -179,13 +179,13 @@ class StreamStore:
         last_batch_seq: int | None = None,
         prepared: bool | None = None,
     ) -> StreamRow:
-        """Moves the stream one version on, in the transaction of everything else that moves.
+        """Advance the stream by one version, in the transaction of everything else that changes. None leaves a value.
 
         Args:
-            row: As :meth:`lock` (or an earlier step of this transaction) gave it; what is None stays.
+            row: The row from :meth:`lock`, or from an earlier step of this transaction.
 
         Raises:
-            StateConflict: Somebody else moved the stream, or a number would go back.
+            StateConflict: Another process advanced the stream, or a number would decrease.
         """
         wanted = {"checkpoint": checkpoint, "epoch": epoch, "last_batch_seq": last_batch_seq, "prepared": prepared}
         given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
@@ -195,10 +195,10 @@ class StreamStore:
         return self.rewrite(conn, row, moved)
 
     def rewrite(self, conn: Connection, row: StreamRow, changed: StreamRow) -> StreamRow:
-        """Puts `changed` in the place of `row`, if `row`'s version and token still stand.
+        """Replace `row` by `changed` if version and token in the store are still those of `row`.
 
         Raises:
-            StateConflict: They do not.
+            StateConflict: They are not.
         """
         table = self.tables.stream
         unmoved = (
@@ -214,14 +214,14 @@ class StreamStore:
 
     # -- batches -------------------------------------------------------------------------------------------------------
     def add_batch(self, conn: Connection, header: BatchHeader, token: int, *, folded: bool = False) -> None:
-        """Adds a sealed batch to the outbox.
+        """Add a sealed batch to the outbox.
 
         Args:
             token: Fencing token of its writer.
-            folded: The replica holds the batch's changes already, without resting on its rows.
+            folded: The replica holds the batch's changes already and does not need its rows.
 
         Raises:
-            StateConflict: The number is taken.
+            StateConflict: The number is used.
         """
         table = self.tables.batch
         values = {
@@ -242,7 +242,7 @@ class StreamStore:
             ) from error
 
     def batches(self, conn: Connection, stream: str, after: tuple[int, int] | None = None) -> list[BatchHeader]:
-        """The sealed batches of the stream with (epoch, number) past `after`, oldest first.
+        """Return the sealed batches of the stream with (epoch, number) above `after`, oldest first.
 
         Raises:
             Refused: A row is damaged.
@@ -255,7 +255,7 @@ class StreamStore:
         return [batch_from_json(json.loads(unseal(table, dict(row))["header"])) for row in rows]
 
     def mark_folded(self, conn: Connection, stream: str, through: tuple[int, int]) -> None:
-        """The replica no longer rests on the batches up to `through`, which every range has folded."""
+        """Mark the batches up to `through`, which the replica has compacted and no longer needs."""
         table = self.tables.batch
         upto = tuple_(table.c.epoch, table.c.batch_seq) <= tuple_(*through)
         conn.execute(update(table).where(table.c.stream == stream, upto, table.c.folded.is_(False)).values(folded=True))
@@ -263,11 +263,11 @@ class StreamStore:
     def expired_batches(
         self, conn: Connection, stream: str, through: tuple[int, int], retain_s: float
     ) -> list[BatchHeader]:
-        """The batches that may go, oldest first and without a hole.
+        """Return the batches that may be deleted, oldest first and without a gap.
 
         Args:
             through: The (epoch, number) that every sink has acknowledged.
-            retain_s: How long a batch is kept at least, seconds of the store's clock.
+            retain_s: Seconds, of the store's clock, that a batch is kept at least.
         """
         table = self.tables.batch
         mine = table.c.stream == stream
@@ -282,13 +282,13 @@ class StreamStore:
         return [batch_from_json(json.loads(unseal(table, dict(row))["header"])) for row in rows]
 
     def delete_batch(self, conn: Connection, stream: str, epoch: int, seq: int) -> None:
-        """Removes a batch from the outbox; its rows are the site's to remove."""
+        """Delete a batch from the outbox; the site deletes its rows."""
         table = self.tables.batch
         conn.execute(delete(table).where(table.c.stream == stream, table.c.epoch == epoch, table.c.batch_seq == seq))
 
     # -- ranges --------------------------------------------------------------------------------------------------------
     def ranges(self, conn: Connection, stream: str) -> list[StoredRange]:
-        """The stream's ranges, from the lowest key to the highest.
+        """Return the stream's ranges, from the lowest key to the highest.
 
         Raises:
             StateConflict: They leave a gap or overlap.
@@ -299,7 +299,7 @@ class StreamStore:
         return in_key_order(stream, [range_row(unseal(table, dict(row))) for row in rows])
 
     def visits(self, conn: Connection, stream: str, since: float) -> Visits:
-        """How many of the stream's ranges were visited `since` (seconds of the store's clock); reads no bounds."""
+        """Count the stream's ranges visited `since` (seconds of the store's clock); read no bounds."""
         table = self.tables.range
         seen, oldest = (
             func.count(case(((table.c.last_visited >= since) & (table.c.last_visited > 0), 1))),
@@ -309,10 +309,10 @@ class StreamStore:
         return Visits(int(found[0]), int(found[1]), float(found[2] or 0.0))
 
     def replace_ranges(self, conn: Connection, row: StreamRow, ranges: Sequence[StoredRange]) -> StreamRow:
-        """Makes `ranges` all the ranges that the stream has; an empty sequence forgets them.
+        """Replace all ranges of the stream by `ranges`, which may be empty.
 
-        A range that stays keeps its id and bounds. A new one takes its id from ``row.next_range_id`` upwards; an id
-        once used is never used again, not even after a reset.
+        A range that stays keeps its id and bounds. A new one gets its id from ``row.next_range_id`` upwards; an id is
+        never used again, not even after a reset.
 
         Returns:
             The row with its `next_range_id`, for :meth:`advance` in the same transaction.
@@ -332,10 +332,10 @@ class StreamStore:
         return self.rewrite(conn, row, replace(row, next_range_id=following))
 
     def update_ranges(self, conn: Connection, stream: str, changed: Sequence[StoredRange]) -> None:
-        """Sets rows, checksum, segment and last visit of ranges whose bounds stay.
+        """Set rows, checksum, segment and last visit of ranges whose bounds stay.
 
         Raises:
-            StateConflict: One of them is not there.
+            StateConflict: One of them does not exist.
         """
         table = self.tables.range
         for part in _chunks(changed):
@@ -351,14 +351,14 @@ class StreamStore:
             conn.execute(insert(table), [seal(table, range_values(stream, item)) for item in ranges])
 
     def named_segments(self, conn: Connection, stream: str) -> set[str]:
-        """The segments that ranges stand in."""
+        """Return the ids of the segments that hold ranges."""
         table = self.tables.range
         query = select(table.c.segment).where(table.c.stream == stream, table.c.segment.is_not(None)).distinct()
         return set(conn.execute(query).scalars())
 
     # -- segments ------------------------------------------------------------------------------------------------------
     def segments(self, conn: Connection, stream: str) -> list[Segment]:
-        """The base segments of the stream's replica, by id.
+        """Return the base segments of the stream's replica, by id.
 
         Raises:
             Refused: A row is damaged.
@@ -368,23 +368,23 @@ class StreamStore:
         return [segment_row(unseal(table, dict(row))) for row in conn.execute(query).mappings().all()]
 
     def add_segments(self, conn: Connection, stream: str, segments: Sequence[Segment]) -> None:
-        """Adds base segments; an id that is there already is an error of the driver."""
+        """Add base segments; an id that exists is an error of the driver."""
         table = self.tables.segment
         if segments:
             conn.execute(insert(table), [seal(table, segment_values(stream, item)) for item in segments])
 
     def delete_segments(self, conn: Connection, stream: str, ids: Sequence[str]) -> None:
-        """Takes base segments out of the manifest; their files are the collector's."""
+        """Delete base segments; the collector deletes their files."""
         table = self.tables.segment
         for part in _chunks(ids):
             conn.execute(delete(table).where(table.c.stream == stream, table.c.segment_id.in_(part)))
 
     # -- pins ----------------------------------------------------------------------------------------------------------
     def add_pin(self, conn: Connection, stream: str, ttl: float) -> Pin:
-        """Registers a reader for `ttl` seconds; it reads the manifest afterwards, in a later transaction.
+        """Register a reader for `ttl` seconds; it reads ranges and segments afterwards, in a later transaction.
 
-        The row is locked, as by every step: a collector that has it already saw no pin and may be letting files go, so
-        the reader waits and reads the manifest that it leaves; one that comes later sees the pin.
+        The row is locked, as by every step: a collector that holds it saw no pin and may be deleting files, so the
+        reader waits and reads the segments that it leaves; a later collector sees the pin.
 
         Raises:
             StateConflict: There is no such stream, or a step holds its row too long.
@@ -399,7 +399,7 @@ class StreamStore:
         return Pin(name, stream, row.version, ends)
 
     def check_pin(self, conn: Connection, pin: Pin) -> None:
-        """Fails a reader whose pin has ended.
+        """Refuse a reader whose pin has ended.
 
         Raises:
             StateConflict: It has.
@@ -410,55 +410,55 @@ class StreamStore:
             )
 
     def drop_pin(self, conn: Connection, pin: Pin) -> None:
-        """The reader is done."""
+        """Remove the pin of a reader that has finished."""
         conn.execute(delete(self.tables.pin).where(self.tables.pin.c.pin_id == pin.pin_id))
 
     def pins(self, conn: Connection, stream: str) -> list[Pin]:
-        """The pins that have not ended, oldest version first."""
+        """Return the pins that have not ended, oldest version first."""
         table = self.tables.pin
         alive = (table.c.stream == stream) & (table.c.until > facts_of(conn).clock)
         query = select(table).where(alive).order_by(table.c.version, table.c.pin_id)
         return [Pin(**dict(row)) for row in conn.execute(query).mappings()]
 
     def expire_pins(self, conn: Connection, stream: str) -> int:
-        """Removes the pins that have ended; returns how many."""
+        """Remove the pins that have ended; return their number."""
         table = self.tables.pin
         ended = (table.c.stream == stream) & (table.c.until <= facts_of(conn).clock)
         return conn.execute(delete(table).where(ended)).rowcount
 
     # -- the end of a stream, and damaged rows -------------------------------------------------------------------------
     def forget(self, conn: Connection, row: StreamRow) -> StreamRow:
-        """Forgets manifest, batches and checkpoint of a stream (`reset`) and moves it one version on.
+        """Delete ranges, segments, batches and checkpoint of a stream (`reset`) and advance its version.
 
-        The row stays: version, token, batch number and range ids go on from where they are, for ever.
+        The row stays: version, token, batch number and range ids always continue.
 
         Raises:
             StateConflict: The stream has moved.
         """
-        # Nothing is read: what stands there may be damaged, and goes.
+        # Nothing is read: rows may be damaged, and are deleted.
         for table in (self.tables.range, self.tables.segment, self.tables.batch):
             conn.execute(delete(table).where(table.c.stream == row.stream))
         return self.advance(conn, row, checkpoint={}, prepared=False)
 
     def holds(self, conn: Connection, stream: str) -> bool:
-        """Whether ranges, segments or batches of the stream stand there."""
+        """Return True if the store has ranges, segments or batches of the stream."""
         tables = (self.tables.range, self.tables.segment, self.tables.batch)
         return holds_rows(conn, [select(t.c.stream).where(t.c.stream == stream).subquery() for t in tables])
 
     def salvage(self, conn: Connection, stream: str, delivered: Callable[[], Iterable[tuple[int, int]]]) -> None:
-        """Makes a damaged row of a stream one that `forget` can read: not prepared, its numbers past all that were.
+        """Replace a damaged row by one that `forget` can read: not prepared, with numbers above all that were used.
 
-        So is a row that was never prepared: another one may have been there before, that somebody has deleted.
+        A row that was never prepared is replaced too: an earlier row may have been deleted by hand.
 
         Args:
-            delivered: Gives (epoch, batch_seq) that sinks have, as far as they told.
+            delivered: Gives (epoch, batch_seq) of batches that sinks are known to have.
         """
         try:
             row = self.read(conn, stream)
             if row is None or row.epoch:
                 return
         except Refused:
-            pass  # of what it holds only numbers are taken, none of which may come again
+            pass  # only its numbers are used, none of which may occur again
         tables = self.tables
         found = conn.execute(select(tables.stream).where(tables.stream.c.stream == stream)).mappings().one()
         epochs, seqs = [found["epoch"]], [found["last_batch_seq"]]
