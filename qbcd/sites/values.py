@@ -82,7 +82,6 @@ class Difference:
 
     op: str
     key: str
-    what: str = ""
 
 
 class Differences(list[Difference]):

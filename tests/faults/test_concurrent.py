@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from qbcd.api import assembly_of
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import TornRead
+from qbcd.planning import plan_of
 from qbcd.ranges import partition
-from qbcd.run import plan_of
 from qbcd.sites import LakeSite
 from qbcd.sites.lake.checksums import checksums
 from qbcd.sites.lake.snapshot import snapshot_of
@@ -195,7 +196,7 @@ class Bank:
 
     def sums(self, reads: int, by: Sequence[str] = ()) -> list[tuple[int, int]]:
         """(accounts, cents) of `reads` reads of all ranges, or of all groups `by` of it, each as a poll stages it."""
-        stream = self.project.open_stream("b")
+        stream = assembly_of(self.project).open_stream("b")
         site = stream.site
         assert isinstance(site, LakeSite)
         found = []
@@ -257,10 +258,10 @@ def test_control_reads_without_the_pin_tear(
     monkeypatch.setattr(PostgreSQL, "snapshot_pins", lambda self, name: self.session_pins())
     with bank.project, writers(server, place, Work(TRANSFER, within), workspace):
         assert any(bank.sums(1) != [(ACCOUNTS, 1000 * ACCOUNTS)] for _ in range(READS))
-        mark = bank.project.open_stream("b").site.context.row()
+        mark = assembly_of(bank.project).open_stream("b").site.context.row()
         with pytest.raises(TornRead):
             poll(bank.project, "b")
-        after = bank.project.open_stream("b").site.context.row()
+        after = assembly_of(bank.project).open_stream("b").site.context.row()
         assert mark is not None
         assert after is not None
         assert (after.version, after.checkpoint) == (mark.version, mark.checkpoint)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
+from qbcd.api import assembly_of
 from qbcd.catalog.source import Session
 from qbcd.job import Outcome
 from qbcd.model import Statement
@@ -90,7 +91,7 @@ def _polled(database: str, project: qbcd.Project, *changes: str) -> Outcome:
 
 
 def _noted(project: qbcd.Project) -> recent_writes.RecentNote:
-    row = project.open_stream("s").site.context.row()
+    row = assembly_of(project).open_stream("s").site.context.row()
     assert row is not None
     return recent_writes.RecentNote.from_checkpoint(row.checkpoint)
 

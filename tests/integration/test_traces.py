@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
+from qbcd.api import assembly_of
 from qbcd.job import Outcome
 from qbcd.ranges import key_recovery
 from qbcd.sites.lake.fetch import streamed
@@ -131,7 +132,7 @@ def test_rows_that_were_traced_wrongly(
     _table(database, "bigint", "i * 3")
     with _prepared(database, workspace, spark) as project:
         _polled(database, project, 3)
-        site = project.open_stream("s").site
+        site = assembly_of(project).open_stream("s").site
         assert isinstance(site, LakeSite)
         assert len(list(site.context.files.root.glob("batch-*"))) == 3, "what was compared wrongly is gone"
     assert [look.is_traced for look in looks] == [True, False]
@@ -148,7 +149,7 @@ def test_what_the_source_is_asked(
         _polled(database, project, 3)
         (look,) = looks
         asked = [r for r in look.asked if key_recovery.is_traced(r)]
-        site = project.open_stream("s").site
+        site = assembly_of(project).open_stream("s").site
         assert isinstance(site, LakeSite)
         text = site.context.strategy(project.stream("s").plan()).images(asked, typed=False).sql
     plan = "\n".join(row[0] for row in sql(database, f"EXPLAIN {text}"))
