@@ -19,6 +19,8 @@ from qbcd.planning import plan_of
 from qbcd.ranges import partition
 from qbcd.sites import LakeSite
 from qbcd.sites.lake.checksums import checksums
+from qbcd.sites.lake.due_ranges import DueRanges
+from qbcd.sites.lake.poll import LakePoll
 from qbcd.sites.lake.snapshot import snapshot_of
 from qbcd.sites.lake.stage import fetch_rows, staged_rows
 from tests.support.oracle import batches, copy_of
@@ -204,17 +206,12 @@ class Bank:
             plan, _ = plan_of(stream, held.row)
             with site.context.reading() as conn:
                 known = site.context.store.ranges(conn, "b")
-            strategy = site.context.strategy(plan)
+            lake = LakePoll(site.context, plan, site.context.strategy(plan), stream.settings, held)
             for _ in range(reads):
                 with snapshot_of(stream.source, plan, held.row.checkpoint, one_state=True) as snapshot:
-                    now = checksums(stream.source, strategy, snapshot, known, 4)
-                    fetched = fetch_rows(site.context, strategy, snapshot, now, stream.settings, held)
-                rows = (
-                    staged_rows(site.context, strategy, fetched, stream.settings)
-                    .groupBy(*by)
-                    .agg({"*": "count", "c1": "sum"})
-                    .collect()
-                )
+                    table = lake.at(snapshot, DueRanges.every(known))
+                    fetched = fetch_rows(table, checksums(table, known))
+                rows = staged_rows(lake, fetched).groupBy(*by).agg({"*": "count", "c1": "sum"}).collect()
                 found += [(int(row["count(1)"]), int(row["sum(c1)"])) for row in rows]
                 site.context.files.discard(fetched)
         return found

@@ -15,6 +15,7 @@ import qbcd
 from qbcd.api import assembly_of
 from qbcd.job import Outcome
 from qbcd.ranges import key_recovery
+from qbcd.sites.lake.commit import WrittenBatch
 from qbcd.sites.lake.fetch import streamed
 from qbcd.sites.lake.fetch_plan import FetchPlan
 from qbcd.sites.lake.site import LakeSite
@@ -56,13 +57,13 @@ def _table(database: str, kind: str, key: str) -> None:
 def _looks(monkeypatch: pytest.MonkeyPatch) -> list[FetchPlan]:
     """The looks whose rows are compared as they come."""
     looks: list[FetchPlan] = []
-    compared = streamed.compared
+    compare = streamed.compare
 
-    def watched(*args: Any) -> streamed.Streamed:
+    def watched(*args: Any) -> WrittenBatch:
         looks.extend(arg for arg in args if isinstance(arg, FetchPlan))
-        return compared(*args)
+        return compare(*args)
 
-    monkeypatch.setattr(streamed, "compared", watched)
+    monkeypatch.setattr(streamed, "compare", watched)
     return looks
 
 

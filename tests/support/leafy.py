@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import qbcd
 from qbcd.api import assembly_of
+from qbcd.model.checkpoint import Entry
 from qbcd.ranges import key_recovery
 from qbcd.sites.lake import fetch_plan
 from qbcd.sites.lake.fetch import leaf_checksums
@@ -41,4 +42,4 @@ def remembered(project: qbcd.Project, stream: str) -> dict[str, Any] | None:
     """What the checkpoint says of leaves."""
     row = assembly_of(project).open_stream(stream).site.context.row()
     assert row is not None
-    return row.checkpoint.get(leaf_checksums.NOTED)
+    return row.checkpoint.get(Entry.LEAVES)
