@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from qbcd.config import ProjectConfig
 from qbcd.errors import QbcdError, Refused
 from qbcd.run import reset_stream
-from qbcd.sites import Site, kept_row
+from qbcd.sites import Site, own_row
 from qbcd.state import ProjectState
 
 
@@ -97,7 +97,7 @@ def left_streams(project: Parts, names: Collection[str] = ()) -> list[LeftStream
 
 
 def _kept(project: Parts, name: str, site: Site) -> list[LeftStream]:
-    row = kept_row(site.context)
+    row = own_row(site.context)
     if row is None or not row.prepared or row.project_id != project.state.project_id:
         return []
     place = (

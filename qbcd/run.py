@@ -22,9 +22,7 @@ from qbcd.delivery import deliver, enroll, pending, removed_sinks
 from qbcd.error_messages import one_message
 from qbcd.errors import ConfigError, QbcdError, Refused, SchemaChanged, SinkConflict
 from qbcd.model import StreamPlan
-from qbcd.sites import Differences, LeasedStream, Site, not_prepared
-from qbcd.sites.context import refuse_moved
-from qbcd.sites.refusals import check_key
+from qbcd.sites import Differences, LeasedStream, Site, check_key, not_prepared, refuse_prepared_elsewhere
 from qbcd.sql import check_chance, check_operators, check_restriction, restriction_probe, restriction_remedy
 from qbcd.state import StreamRow
 from qbcd.stream import Report, Stream
@@ -80,7 +78,7 @@ def prepare_stream(stream: Stream) -> Report:
         report.warnings.append("is prepared already")
         return report
     if row is None or not row.prepared:
-        refuse_moved(stream.site.context)
+        refuse_prepared_elsewhere(stream.site.context)
     plan, report.warnings = plan_of(stream, None)
     with stream.source.read(stream.name) as session:  # looked at again under the baseline's lock; here nothing is made
         check_key(session, stream.site.strategy(plan))

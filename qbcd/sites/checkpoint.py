@@ -1,62 +1,41 @@
-"""The checkpoint of a stream: its entries, and the header of the next batch."""
+"""Headers of batches and the checkpoint entries that every stream has, in both wings."""
 
 from __future__ import annotations
 
 import json
 import time
 import uuid
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from qbcd.model import BatchHeader, ServerIdentity, StreamPlan
+from qbcd.model import BatchHeader, ServerIdentity
 from qbcd.model.checkpoint import Entry
 from qbcd.ranges import schedule
-from qbcd.sites.values import LeasedStream, Settings
+from qbcd.sites.poll import Poll
 from qbcd.state import StreamRow
 
-if TYPE_CHECKING:
-    from qbcd.sites.context import StreamContext
-    from qbcd.sites.values import LeasedStream, Settings
+AUDIT = "audit"  # the reason of events that only an audit found
 
 
-AUDIT = "audit"  # the reason
-
-
-AUDITED, AUDITING = Entry.AUDITED, Entry.AUDITING  # when the last one began; what one that is begun has found
-
-
-def due(context: StreamContext, settings: Settings, held: LeasedStream) -> float:
-    """The store's clock, where an audit is due; else 0. The first one comes an interval after `prepare`."""
-    if settings.audit is None or context.stopping():
+def due(poll: Poll) -> float:
+    """Return the store's clock if an audit is due, otherwise 0. The first one is due an interval after `prepare`."""
+    context, leased = poll.context, poll.leased
+    if poll.settings.audit is None or context.stopping():
         return 0.0
     with context.reading() as conn:
         now = context.store.now(conn)
-    return now if schedule.is_due(last(held.row.checkpoint, held.row.epoch), settings.audit, now) else 0.0
+    return now if schedule.is_due(leased.checkpoint.audited(leased.row.epoch), poll.settings.audit, now) else 0.0
 
 
-def last(checkpoint: Mapping[str, Any], epoch: int) -> float:
-    """When the last audit began; the baseline is as good as one."""
-    return float(checkpoint.get(AUDITED, epoch))
-
-
-def new_header(
-    plan: StreamPlan,
-    settings: Settings,
-    held: LeasedStream,
-    *,
-    epoch: int,
-    ts_ms: int,
-    counts: dict[str, int],
-    consistency: Any,
-) -> BatchHeader:
-    """The header of the next batch; its fingerprint is drawn once and never again."""
+def new_header(poll: Poll, *, epoch: int, ts_ms: int, counts: dict[str, int], consistency: Any) -> BatchHeader:
+    """Return the header of the next batch, with a new fingerprint that identifies it from now on."""
+    plan = poll.plan
     return BatchHeader(
         stream=plan.stream,
         epoch=epoch,
-        seq=held.row.last_batch_seq + 1,
+        seq=poll.leased.row.last_batch_seq + 1,
         ts_ms=ts_ms,
         counts=counts,
-        sinks=settings.sinks,
+        sinks=poll.settings.sinks,
         fingerprint=uuid.uuid4().hex,
         source=plan.source,
         table=plan.table.name if plan.table.query else plan.table.label,
@@ -69,18 +48,17 @@ def new_header(
 
 
 def new_epoch(row: StreamRow) -> int:
-    """The UTC second of this `prepare`, later than every earlier epoch of the stream."""
+    """Return the UTC second of this `prepare`; it is later than every earlier epoch of the stream."""
     return row.next_epoch(int(time.time()))
 
 
-def checkpoint_of(
-    plan: StreamPlan, settings: Settings, server: ServerIdentity, encoder: int, rows: int
-) -> dict[str, Any]:
-    """What a stream must remember between polls; `rows` is the replica's size."""
+def checkpoint_of(poll: Poll, server: ServerIdentity, encoder: int, rows: int) -> dict[str, Any]:
+    """Return the entries that every stream has; `rows` is the size of the replica."""
+    plan = poll.plan
     return {
         Entry.SHAPE: json.loads(json.dumps(plan.shape())),
         Entry.MADE: plan.made(),
-        Entry.REQUESTED: settings.requested,
+        Entry.REQUESTED: poll.settings.requested,
         Entry.SERVER: {"identity": server.identity, "meaning": server.meaning, "position": server.position},
         Entry.ENCODER: encoder,
         Entry.ROWS: rows,

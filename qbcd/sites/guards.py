@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sqlalchemy.engine import Connection
 
 from qbcd.errors import GuardTripped
 from qbcd.model import Statement
 from qbcd.ranges.schedule import Pass
-from qbcd.state import ProjectState, Refusal
-
-if TYPE_CHECKING:
-    from qbcd.sites.context import StreamContext
-    from qbcd.sites.values import LeasedStream, Settings
+from qbcd.sites.context import StreamContext
+from qbcd.sites.poll import Poll
+from qbcd.sites.values import LeasedStream
+from qbcd.state import Refusal
 
 DELETES = "deletes"
 ACCEPTED_SOURCE = "the server, or what it or qbcd means by equality, changed: every row was compared by its values"
@@ -44,27 +42,13 @@ class Deletes:
         kept = held.row.checkpoint.get(name)
         return cls(**kept) if kept else cls(0, 0, int(held.row.checkpoint["rows"]))
 
-    @property
-    def guarded(self) -> tuple[int, int, int]:
-        """For the guards of the next step."""
-        return self.deletes, self.accepted, self.rows
-
     def after(self, held: LeasedStream, counts: Mapping[str, int]) -> dict[str, int]:
         """With what a step has found, for the checkpoint."""
         accepted = max(self.accepted, held.confirmed.amount if held.confirmed else 0)
         return {"deletes": self.deletes + counts.get("d", 0), "accepted": accepted, "rows": self.rows}
 
 
-def check_guards(
-    project: ProjectState,
-    settings: Settings,
-    held: LeasedStream,
-    *,
-    deletes: int,
-    before: int,
-    after: int,
-    left: Callable[[], int] | None = None,
-) -> None:
+def check_guards(poll: Poll, *, deletes: int, before: int, after: int, left: Callable[[], int] | None = None) -> None:
     """Stops a poll that would deliver more deletes than the guards allow (docs/design/protocol.md#rule-17).
 
     Args:
@@ -76,6 +60,7 @@ def check_guards(
     Raises:
         GuardTripped: Unless a confirmation for this version and number of deletes was given.
     """
+    project, settings, held = poll.context.project, poll.settings, poll.leased
     stream = held.row.stream
     emptied = before > 0 and after == 0 and not settings.allow_empty
     if not emptied and deletes <= settings.max_delete_fraction * before:
@@ -113,27 +98,17 @@ def _not_accepted(refusal: Refusal | None, amount: int) -> str:
     return f"the stream has gone on since {refusal.amount} deletes were refused"
 
 
-def check_pass(
-    project: ProjectState,
-    settings: Settings,
-    held: LeasedStream,
-    state: Pass | None,
-    *,
-    deletes: int,
-    after: int,
-    left: Callable[[], int],
-) -> None:
+def check_pass(poll: Poll, state: Pass | None, *, deletes: int, after: int, left: Callable[[], int]) -> None:
     """As `check_guards` for a step that is a part of a pass, whose deletes count together; None: a poll of its own.
 
     Raises:
         GuardTripped: The pass deletes too much, and was not confirmed to that number.
     """
-    rows = int(held.row.checkpoint["rows"])
     if state is None:
-        check_guards(project, settings, held, deletes=deletes, before=rows, after=after)
+        check_guards(poll, deletes=deletes, before=poll.leased.checkpoint.rows, after=after)
     elif deletes and state.deletes + deletes > state.accepted:
         deletes += state.deletes
-        check_guards(project, settings, held, deletes=deletes, before=state.rows, after=after, left=left)
+        check_guards(poll, deletes=deletes, before=state.rows, after=after, left=left)
 
 
 def counted_now(context: StreamContext, statement: Statement) -> int:
@@ -142,14 +117,15 @@ def counted_now(context: StreamContext, statement: Statement) -> int:
         return int(session.one(statement).n)
 
 
-def confirm(project: ProjectState, settings: Settings, held: LeasedStream, conn: Connection | None = None) -> None:
+def confirm(poll: Poll, conn: Connection | None = None) -> None:
     """Uses up the confirmation that let this step through the guards, in the step's own transaction where it can be.
 
     Raises:
         GuardTripped: Another process used it first.
     """
+    held = poll.leased
     refusal, held.confirmed = held.confirmed, None
     if refusal is None:
         return
-    if not project.consume_refusal(held.row.stream, DELETES, refusal.version, refusal.amount, conn=conn):
+    if not poll.context.project.consume_refusal(held.row.stream, DELETES, refusal.version, refusal.amount, conn=conn):
         raise GuardTripped("the confirmation was used already", stream=held.row.stream, remedy="poll again")

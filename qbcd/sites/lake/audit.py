@@ -14,8 +14,9 @@ from pyspark.sql import functions as F
 
 from qbcd import hooks
 from qbcd.model import BatchHeader, Cost, StreamPlan
+from qbcd.model.checkpoint import Entry
 from qbcd.ranges import partition
-from qbcd.sites.checkpoint import AUDIT, AUDITED
+from qbcd.sites.checkpoint import AUDIT
 from qbcd.sites.lake import diff
 from qbcd.sites.lake.checksums import checksums
 from qbcd.sites.lake.commit import commit_step, new_batch, write_batch
@@ -25,6 +26,7 @@ from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import row_fields
 from qbcd.sites.lake.snapshot import Snapshot, checkpoint_entries, remembered
 from qbcd.sites.lake.stage import check_values, range_frame
+from qbcd.sites.poll import Poll
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import Detection, LeasedStream, Settings
 from qbcd.state import StoredRange
@@ -113,7 +115,9 @@ def audit(
         fetched = fetch(context, strategy, snapshot, dirty, settings, held, settled) if dirty and settled else None
     hooks.reach("after_fetch")
     if fetched is None:
-        commit_step(context, settings, held, None, {**held.row.checkpoint, AUDITED: began})
+        commit_step(
+            context, Poll(context, plan, strategy, settings, held), None, {**held.row.checkpoint, Entry.AUDITED: began}
+        )
         return Detection(None, Cost(before, 0, 0, len(known), 0, time.monotonic() - started, spark=True))
     try:
         header = _repair(context, plan, strategy, settings, held, snapshot, fetched, dirty, began)
@@ -150,6 +154,10 @@ def _repair(
     keys = [rows.select("range_id", strategy.summed) for rows in (stage.where(TOLD), waiting)]
     read = with_counts(context.stream, dirty, diff.sums(keys[0].unionByName(keys[1]), strategy.summed))
     rows = int(held.row.checkpoint["rows"]) + found.net
-    checkpoint = {**held.row.checkpoint, **checkpoint_entries(context, plan, settings, snapshot, rows), AUDITED: began}
-    commit_step(context, settings, held, header, checkpoint, read)
+    checkpoint = {
+        **held.row.checkpoint,
+        **checkpoint_entries(context, plan, settings, held, snapshot, rows),
+        Entry.AUDITED: began,
+    }
+    commit_step(context, Poll(context, plan, strategy, settings, held), header, checkpoint, read)
     return header

@@ -20,6 +20,7 @@ from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import batch_fields
 from qbcd.sites.lake.snapshot import Snapshot
+from qbcd.sites.poll import Poll
 from qbcd.sites.refusals import untravelled_error
 from qbcd.spark.typed import misfit
 from qbcd.state import StoredRange
@@ -92,9 +93,7 @@ def write_batch(
         if check:
             check()
         check_pass(
-            context.project,
-            settings,
-            held,
+            Poll(context, plan, context.strategy(plan), settings, held),
             state,
             deletes=deletes,
             after=after,
@@ -172,16 +171,14 @@ def new_batch(
         context.files.discard(found.part)
         return None
     strategy = context.strategy(plan)
-    made = new_header(
-        plan, settings, held, epoch=epoch, ts_ms=ts_ms, counts=found.counts, consistency=strategy.consistency
-    )
+    poll = Poll(context, plan, strategy, settings, held)
+    made = new_header(poll, epoch=epoch, ts_ms=ts_ms, counts=found.counts, consistency=strategy.consistency)
     return replace(made, location=found.part.as_location(), before=strategy.keeps == "rows")
 
 
 def commit_step(
     context: LakeContext,
-    settings: Settings,
-    held: LeasedStream,
+    poll: Poll,
     header: BatchHeader | None,
     checkpoint: Mapping[str, Any],
     moved: Sequence[StoredRange] = (),
@@ -190,14 +187,14 @@ def commit_step(
     """Commits batch, ranges and checkpoint, by compare-and-set; the row in `held` has advanced when it returns.
 
     Args:
-        site: The site.
-        settings: What the user says about polls.
-        held: The stream under its lease.
+        context: The stream's.
+        poll: The poll.
         header: The batch, if there is one.
         checkpoint: The next one.
         moved: Ranges that stay where they are, with their new counts and checksums.
         taken: Ranges that do not.
     """
+    held = poll.leased
     folded, before = (
         header.seq if header else held.row.last_batch_seq,
         LeafNote.from_checkpoint(held.row.checkpoint).part,
@@ -217,7 +214,7 @@ def commit_step(
                 ranges=taken.ranges,
                 alone=taken.alone,
             )
-        confirm(context.project, settings, held, conn)
+        confirm(poll, conn)
         row = context.commit(conn, row, held, header, dict(checkpoint))
     held.row = row
     remembered = LeafNote.from_checkpoint(row.checkpoint).part == before

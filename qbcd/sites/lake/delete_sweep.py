@@ -23,6 +23,7 @@ from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.schema import row_fields
 from qbcd.sites.lake.snapshot import Snapshot, checkpoint_entries, remembered
 from qbcd.sites.lake.stage import range_frame
+from qbcd.sites.poll import Poll
 from qbcd.sites.values import Detection, LeasedStream, Settings
 from qbcd.state import StoredRange
 from qbcd.strategies import LakeTs
@@ -49,7 +50,9 @@ def sweep(
             fetched = _fetch(context, strategy, snapshot, wanted.asked, settings, held) if wanted.asked else None
     hooks.reach("after_fetch")
     if fetched is None:
-        commit_step(context, settings, held, None, {**held.row.checkpoint, "swept": began})
+        commit_step(
+            context, Poll(context, plan, strategy, settings, held), None, {**held.row.checkpoint, "swept": began}
+        )
         return Detection(None, Cost(wanted.scanned, 0, 0, len(known), 0, time.monotonic() - started))
     try:
         with context.spark.for_rows(wanted.rows):
@@ -98,8 +101,19 @@ def _compare(
     hooks.reach("after_stage")
     taken = _recut(context, strategy, held, wanted, old, keys, read) if wanted.children else None
     rows = int(held.row.checkpoint["rows"]) + found.net
-    checkpoint = {**held.row.checkpoint, **checkpoint_entries(context, plan, settings, snapshot, rows), "swept": began}
-    commit_step(context, settings, held, header, checkpoint, [read[r.range_id] for r in wanted.unsplit], taken)
+    checkpoint = {
+        **held.row.checkpoint,
+        **checkpoint_entries(context, plan, settings, held, snapshot, rows),
+        "swept": began,
+    }
+    commit_step(
+        context,
+        Poll(context, plan, strategy, settings, held),
+        header,
+        checkpoint,
+        [read[r.range_id] for r in wanted.unsplit],
+        taken,
+    )
     return header
 
 

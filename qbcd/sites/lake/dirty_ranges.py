@@ -14,6 +14,7 @@ from qbcd.sites.guards import check_pass, counted_now
 from qbcd.sites.lake.checksums import checksums, without_digest
 from qbcd.sites.lake.fetch import leaf_checksums, whole_table
 from qbcd.sites.lake.snapshot import Snapshot
+from qbcd.sites.poll import Poll
 from qbcd.state import StoredRange
 from qbcd.state.rows import merge_ranges
 from qbcd.strategies import IdRcs
@@ -54,9 +55,7 @@ def find_dirty_ranges(
         shrunk = [old.rows - new.rows for old, new in partition.pairs(known, dirty)]
         lost = max(0, sum(shrunk)) if strategy.partitioning.paged else sum(max(0, by) for by in shrunk)
         check_pass(
-            context.project,
-            settings,
-            held,
+            Poll(context, strategy.plan, strategy, settings, held),
             turn.state,
             deletes=lost,
             after=scanned + turn.rows_not_due,

@@ -17,6 +17,7 @@ from qbcd.ranges import schedule
 from qbcd.ranges.schedule import Pass
 from qbcd.sites.guards import check_guards
 from qbcd.sites.lake import diff
+from qbcd.sites.poll import Poll
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
 
@@ -113,4 +114,6 @@ def check_size(
         return
     count, before = int(session.one(strategy.partitioning.row_count()).n), turn.state.rows
     if count < before:
-        check_guards(context.project, settings, held, deletes=before - count, before=before, after=count)
+        check_guards(
+            Poll(context, strategy.plan, strategy, settings, held), deletes=before - count, before=before, after=count
+        )

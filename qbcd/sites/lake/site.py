@@ -16,6 +16,7 @@ from qbcd import hooks
 from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.source import Session
 from qbcd.model import BatchHeader, Cost, StreamPlan
+from qbcd.model.checkpoint import Entry
 from qbcd.sites import checkpoint as checkpoints
 from qbcd.sites import eligibility
 from qbcd.sites.base import Site
@@ -31,6 +32,7 @@ from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import batch_fields
 from qbcd.sites.lake.snapshot import checkpoint_entries, snapshot_of
 from qbcd.sites.lake.stage import check_values, fetch_rows, segment_for, staged_rows
+from qbcd.sites.poll import Poll
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
 from qbcd.state import StreamRow
@@ -54,13 +56,13 @@ class LakeSite(Site):
     def refuse_unfit(self, session: Session, plan: StreamPlan, place: Callable[[str], str]) -> None:
         strategy = self.context.strategy(plan)
         if isinstance(strategy, LakeTs):
-            eligibility.refuse_mark(self.context.source, session, strategy.watermarked, place)
+            eligibility.refuse_unsafe_watermark(self.context.source, session, strategy.watermarked, place)
 
     def remarks(self, session: Session, plan: StreamPlan) -> list[str]:
         strategy = self.context.strategy(plan)
         if not isinstance(strategy, LakeTs):
-            return eligibility.not_delta(strategy)
-        return eligibility.remarks(self.context.source, session, strategy.watermarked)
+            return eligibility.why_not_incremental(strategy)
+        return eligibility.watermark_remarks(self.context.source, session, strategy.watermarked)
 
     def create(self, plan: StreamPlan) -> None:
         self.context.spark.get()  # the baseline needs it: without Java or driver nothing is made at all
@@ -99,7 +101,7 @@ class LakeSite(Site):
         hooks.reach("after_stage")
         segment = segment_for(self.context, strategy, fetched, stage, held)
         checkpoint = {
-            **checkpoint_entries(self.context, plan, settings, snapshot, rows),
+            **checkpoint_entries(self.context, plan, settings, held, snapshot, rows),
             **recent_writes.noted(snapshot),
             **moves,
         }
@@ -124,10 +126,10 @@ class LakeSite(Site):
             yield from window_poll.poll(self.context, plan, strategy, settings, held)
         else:
             yield table_poll.poll(self.context, plan, strategy, settings, held)
-            if strategy.keeps == "rows" and (began := checkpoints.due(self.context, settings, held)):
-                yield table_poll.poll(
-                    self.context, plan, strategy, settings, held, {checkpoints.AUDITED: began}, audit=True
-                )
+            if strategy.keeps == "rows" and (
+                began := checkpoints.due(Poll(self.context, plan, strategy, settings, held))
+            ):
+                yield table_poll.poll(self.context, plan, strategy, settings, held, {Entry.AUDITED: began}, audit=True)
         if change:
             yield Detection(None, Cost(), (change.told(),))
 

@@ -22,6 +22,7 @@ from qbcd.model import Column, ServerIdentity, StreamPlan, Table
 from qbcd.sites import source_changes
 from qbcd.sites.checkpoint import checkpoint_of
 from qbcd.sites.lake.context import LakeContext
+from qbcd.sites.poll import Poll
 from qbcd.sites.values import LeasedStream, Settings
 from qbcd.strategies import LakeTs
 
@@ -134,8 +135,9 @@ def remembered(context: LakeContext, plan: StreamPlan, held: LeasedStream, setti
 
 
 def checkpoint_entries(
-    context: LakeContext, plan: StreamPlan, settings: Settings, snapshot: Snapshot, rows: int
+    context: LakeContext, plan: StreamPlan, settings: Settings, held: LeasedStream, snapshot: Snapshot, rows: int
 ) -> dict[str, Any]:
     """What the stream remembers beside its watermark."""
     encoder, settled = context.source.connector.encoder_version, context.strategy(plan).frozen_options()
-    return {**checkpoint_of(plan, settings, snapshot.server, encoder, rows), FROZEN_OPTIONS: settled}
+    poll = Poll(context, plan, context.strategy(plan), settings, held)
+    return {**checkpoint_of(poll, snapshot.server, encoder, rows), FROZEN_OPTIONS: settled}

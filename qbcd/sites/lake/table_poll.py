@@ -17,7 +17,8 @@ from qbcd import hooks
 from qbcd.catalog.capture_change import plan_before
 from qbcd.errors import TornRead
 from qbcd.model import BatchHeader, Cost, StreamPlan
-from qbcd.sites.checkpoint import AUDIT, AUDITED
+from qbcd.model.checkpoint import Entry
+from qbcd.sites.checkpoint import AUDIT
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.lake import diff
 from qbcd.sites.lake.commit import NewSegment, WrittenBatch, commit_step, new_batch, stage_changes, write_batch
@@ -32,6 +33,7 @@ from qbcd.sites.lake.replica import compaction
 from qbcd.sites.lake.replica.files import PASSING, FileSet
 from qbcd.sites.lake.snapshot import Snapshot, checkpoint_entries, remembered
 from qbcd.sites.lake.stage import check_values, fetch_rows, segment_for, staged_rows
+from qbcd.sites.poll import Poll
 from qbcd.sites.refusals import check_null_keys
 from qbcd.sites.values import Detection, LeasedStream, Settings
 from qbcd.state import StoredRange
@@ -116,7 +118,7 @@ def _nothing_found(
     if not turn.state and not snapshot.change and not leaf_checksums.is_noted(held, wanted):
         return
     fresh = (
-        checkpoint_entries(context, plan, settings, snapshot, int(held.row.checkpoint["rows"]))
+        checkpoint_entries(context, plan, settings, held, snapshot, int(held.row.checkpoint["rows"]))
         if snapshot.change
         else {}
     )
@@ -125,7 +127,9 @@ def _nothing_found(
         **fresh,
         **turn.checkpoint_entries(held, {}),
     }
-    commit_step(context, settings, held, None, checkpoint, turn.visited(()))
+    commit_step(
+        context, Poll(context, plan, context.strategy(plan), settings, held), None, checkpoint, turn.visited(())
+    )
 
 
 def _fetch(
@@ -187,7 +191,7 @@ def _noted(
     moves = leaf_checksums.remember_after_changes(context.files, held, wanted, events, spared=spared) if may else {}
     if turn.state is None:
         moves |= recent_writes.after(snapshot, held, wanted, events, by_key=by_key)
-    moves |= {name: held.row.checkpoint[name] for name in (AUDITED, DENSITY) if name in held.row.checkpoint}
+    moves |= {name: held.row.checkpoint[name] for name in (Entry.AUDITED, DENSITY) if name in held.row.checkpoint}
     if not snapshot.anew:
         moves |= page_fallback.note_unselective_poll(strategy, wanted, held, events)
     if two_phase.is_open(strategy, snapshot, wanted):
@@ -214,7 +218,7 @@ def _compare(
         context.files.discard(fetched)
         raise
     try:  # from here on what was fetched may be the replica's, whether or not the commit's answer comes
-        commit_step(context, settings, held, *step)
+        commit_step(context, Poll(context, plan, strategy, settings, held), *step)
     finally:
         context.files.discard(fetched, unless=step[3] is not None and step[3].segment == fetched)
     return step[0]
@@ -269,7 +273,9 @@ def _keep_streamed(
     header, checkpoint = _staged(
         context, plan, strategy, settings, held, snapshot, streamed.found, wanted, turn, {}, by_key=streamed.by_key
     )
-    commit_step(context, settings, held, header, checkpoint, turn.visited(wanted.unsplit))
+    commit_step(
+        context, Poll(context, plan, strategy, settings, held), header, checkpoint, turn.visited(wanted.unsplit)
+    )
     return header
 
 
@@ -293,7 +299,7 @@ def _staged(
     header = new_batch(context, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
     hooks.reach("after_stage")
     rows = int(held.row.checkpoint["rows"]) + found.net
-    return header, {**checkpoint_entries(context, plan, settings, snapshot, rows), **moves}
+    return header, {**checkpoint_entries(context, plan, settings, held, snapshot, rows), **moves}
 
 
 def _is_taken(context: LakeContext, strategy: IdRcs, turn: DueRanges, wanted: FetchPlan) -> bool:
@@ -374,6 +380,12 @@ def _compare_moved(
             changes.unpersist()
             context.files.discard(*moved.old, moved.rows)
     rows = int(held.row.checkpoint["rows"]) + found.net
-    checkpoint = {**checkpoint_entries(context, plan, settings, snapshot, rows), **moves}
-    commit_step(context, settings, held, header, checkpoint, turn.visited(diff.grown(wanted.old, grown)))
+    checkpoint = {**checkpoint_entries(context, plan, settings, held, snapshot, rows), **moves}
+    commit_step(
+        context,
+        Poll(context, plan, strategy, settings, held),
+        header,
+        checkpoint,
+        turn.visited(diff.grown(wanted.old, grown)),
+    )
     return header

@@ -19,6 +19,7 @@ from qbcd import hooks
 from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.drift import check_server
 from qbcd.model import BatchHeader, Cost, StreamPlan
+from qbcd.model.checkpoint import Entry
 from qbcd.ranges import schedule
 from qbcd.sites import checkpoint as checkpoints
 from qbcd.sites import source_changes
@@ -30,9 +31,10 @@ from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import row_fields
 from qbcd.sites.lake.snapshot import Snapshot, checkpoint_entries, remembered
 from qbcd.sites.lake.stage import check_values, frame
+from qbcd.sites.poll import Poll
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import Detection, LeasedStream, Settings
-from qbcd.sites.watermark import ANEW, ahead_of, look_ahead
+from qbcd.sites.watermark import next_watermark, watermark_of_poll
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs, LakeTs
 from qbcd.watermark import Window
@@ -48,8 +50,7 @@ def first_mark(context: LakeContext, strategy: IdRcs) -> dict[str, Any]:
     """What the checkpoint of a baseline that begins now says of time-stamps; nothing without one."""
     if not isinstance(strategy, LakeTs):
         return {}
-    mark = look_ahead(context.source, strategy.watermarked, None)
-    mark.pop("remark", None)
+    mark = next_watermark(context.source, strategy.watermarked, None).entry
     hooks.reach("after_horizon")
     with context.reading() as conn:
         return {"mark": mark, "swept": context.store.now(conn)}
@@ -62,12 +63,13 @@ def poll(
     remade = source_changes.is_remade(held.row.checkpoint, plan)
     elsewhere = _changed_server(context, settings, held) or (remade and strategy.watermarked.kind == "counter")
     afresh = elsewhere or remade or bool(change_of(held.row.checkpoint, plan))
-    ahead = ahead_of(context, held, strategy.watermarked, None if elsewhere else held.row.checkpoint["mark"])
+    known = None if elsewhere else held.row.checkpoint["mark"]
+    found_watermark = watermark_of_poll(context, held, strategy.watermarked, known)
     hooks.reach("after_horizon")
-    remark, anew = ahead.pop("remark", ""), ahead.pop(ANEW, False)
-    since = None if anew else held.row.checkpoint["mark"]["at"]
+    ahead, remark = found_watermark.entry, found_watermark.remark
+    since = None if found_watermark.reread else held.row.checkpoint["mark"]["at"]
     if afresh:
-        kept = {n: held.row.checkpoint[n] for n in ("swept", checkpoints.AUDITED) if n in held.row.checkpoint}
+        kept = {n: held.row.checkpoint[n] for n in ("swept", Entry.AUDITED) if n in held.row.checkpoint}
         found = table_poll.poll(context, plan, strategy, settings, held, {**kept, "mark": ahead})
         yield replace(found, remarks=(source_changes.remark(plan),)) if remade else found
         return
@@ -79,7 +81,7 @@ def poll(
             now = context.store.now(conn)
         if schedule.is_due(float(held.row.checkpoint["swept"]), every, now):
             yield sweep(context, plan, strategy, settings, held, now)
-    if began := checkpoints.due(context, settings, held):
+    if began := checkpoints.due(Poll(context, plan, strategy, settings, held)):
         yield audit.audit(context, plan, strategy, settings, held, began)
 
 
@@ -111,7 +113,9 @@ def _window(
     hooks.reach("after_fetch")
     if fetched is None:
         if ahead != mark:
-            commit_step(context, settings, held, None, {**held.row.checkpoint, "mark": ahead})
+            commit_step(
+                context, Poll(context, plan, strategy, settings, held), None, {**held.row.checkpoint, "mark": ahead}
+            )
         return Detection(None, Cost(seconds=time.monotonic() - started))
     try:
         with context.spark.for_rows(fetched.size // ROW_BYTES):
@@ -157,7 +161,9 @@ def _compare(
     check_values(stage, plan, settings)
     touched = diff.sums(stage, "key_digest")
     if not touched:  # what stood in the window has left it since it was looked for
-        commit_step(context, settings, held, None, {**held.row.checkpoint, "mark": ahead})
+        commit_step(
+            context, Poll(context, plan, strategy, settings, held), None, {**held.row.checkpoint, "mark": ahead}
+        )
         return None, 0
     asked = [r for r in known if r.range_id in touched]
     with context.reading() as conn:
@@ -169,6 +175,10 @@ def _compare(
     finally:
         changes.unpersist()
     rows = int(held.row.checkpoint["rows"]) + found.net
-    checkpoint = {**held.row.checkpoint, **checkpoint_entries(context, plan, settings, snapshot, rows), "mark": ahead}
-    commit_step(context, settings, held, header, checkpoint, diff.grown(asked, moves))
+    checkpoint = {
+        **held.row.checkpoint,
+        **checkpoint_entries(context, plan, settings, held, snapshot, rows),
+        "mark": ahead,
+    }
+    commit_step(context, Poll(context, plan, strategy, settings, held), header, checkpoint, diff.grown(asked, moves))
     return header, read
