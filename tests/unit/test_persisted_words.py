@@ -164,8 +164,8 @@ def test_columns_of_own_tables() -> None:
 
 
 def test_keys_of_a_checkpoint() -> None:
-    settings: Any = SimpleNamespace(requested={})
-    made = checkpoint_of(PLAN, settings, ServerIdentity("PostgreSQL", "one", "m", 1), 1, 5)
+    poll: Any = SimpleNamespace(plan=PLAN, settings=SimpleNamespace(requested={}))
+    made = checkpoint_of(poll, ServerIdentity("PostgreSQL", "one", "m", 1), 1, 5)
     assert made.keys() == OF_EVERY_CHECKPOINT
     assert made["server"].keys() == {"identity", "meaning", "position"}
     assert made["made"].keys() == {"numbers", "at"}
@@ -189,7 +189,7 @@ def test_what_checkpoints_hold() -> None:
     assert recent_writes.noted(snapshot) == {"recent": {"since": "7", "share": 0.0, "pause": 0}}
     held: Any = SimpleNamespace(confirmed=None)
     assert guards.Deletes(1, 0, 9).after(held, {"d": 1}) == {"deletes": 2, "accepted": 0, "rows": 9}
-    assert (watermark.READ, watermark.ANEW) == ("read", "anew")  # next to `at`, `next` and `seen` of a mark
+    assert watermark.READ == "read"  # next to `at`, `next` and `seen` of a mark
 
 
 def test_rows_as_text() -> None:
