@@ -42,16 +42,21 @@ class Site(ABC):
 
     @abstractmethod
     def ddl(self, plan: StreamPlan) -> list[str]:
-        """Return the DDL on the source that `create` and `prepare` run, for a DBA; empty if the source is only read."""
+        """Return the DDL on the source that `create` and `prepare` run, for a DBA.
+
+        It is empty if the source is only read.
+        """
 
     def has_tables(self, plan: StreamPlan) -> bool:
-        """Return True if the source needs no tables of qbcd's own for the stream, or has them already."""
+        """Return True if the source has all tables of qbcd's own that the stream needs."""
         return True
 
     def refuse_unfit(  # noqa: B027 -- by default every table that `resolve` accepts is fit
         self, session: Session, plan: StreamPlan, place: Callable[[str], str]
     ) -> None:
-        """Refuse a table, a role or options that cannot carry the strategy, before anything is created.
+        """Refuse a table, a role or options that cannot carry the strategy.
+
+        Nothing has been created yet.
 
         Args:
             session: A session on the source.
@@ -69,11 +74,16 @@ class Site(ABC):
     # -- prepare and poll --------------------------------------------------------------------------------------------
     @abstractmethod
     def prepare(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Detection:
-        """Take the baseline into the replica in one step; with `baseline_events` its rows are batch 1."""
+        """Take the baseline into the replica in one step.
+
+        With `baseline_events` its rows are batch 1.
+        """
 
     @abstractmethod
     def detect(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Iterator[Detection]:
-        """Find changes in one or several steps, each of which commits batch, replica and checkpoint together.
+        """Find changes in one or several steps.
+
+        Each step commits batch, replica and checkpoint together.
 
         Yields:
             Each sealed batch, which can be delivered at once, and other costs of the poll.
@@ -81,7 +91,10 @@ class Site(ABC):
 
     # -- batches -----------------------------------------------------------------------------------------------------
     def open_events(self, row: StreamRow) -> int:
-        """Return the number of events in a batch that is not sealed yet, so that no sink has seen them."""
+        """Return the number of events in a batch that is not sealed yet.
+
+        No sink has seen them.
+        """
         return 0
 
     @abstractmethod

@@ -17,7 +17,10 @@ AUDIT = "audit"  # the reason of events that only an audit found
 
 
 def due(poll: Poll) -> float:
-    """Return the store's clock if an audit is due, otherwise 0. The first one is due an interval after `prepare`."""
+    """Return the store's clock if an audit is due, otherwise 0.
+
+    The first one is due an interval after `prepare`.
+    """
     context, leased = poll.context, poll.leased
     if poll.settings.audit is None or context.stopping():
         return 0.0
@@ -27,7 +30,7 @@ def due(poll: Poll) -> float:
 
 
 def new_header(poll: Poll, *, epoch: int, ts_ms: int, counts: dict[str, int], consistency: Any) -> BatchHeader:
-    """Return the header of the next batch, with a new fingerprint that identifies it from now on."""
+    """Return the header of the next batch, with a new fingerprint that identifies it."""
     plan = poll.plan
     return BatchHeader(
         stream=plan.stream,
@@ -48,7 +51,7 @@ def new_header(poll: Poll, *, epoch: int, ts_ms: int, counts: dict[str, int], co
 
 
 def new_epoch(row: StreamRow) -> int:
-    """Return the UTC second of this `prepare`; it is later than every earlier epoch of the stream."""
+    """Return the UTC second of this `prepare`, made later than every earlier epoch."""
     return row.next_epoch(int(time.time()))
 
 

@@ -32,7 +32,7 @@ NAP = 0.2  # seconds between two looks at `stopping` while a poll rests
 
 
 class StreamContext(ABC):
-    """What all steps of one stream share.
+    """Source, store, lease and commit of one stream, which all its steps share.
 
     Args:
         stream: The stream's name.
@@ -134,7 +134,9 @@ class StreamContext(ABC):
         checkpoint: dict[str, Any],
         **fields: Any,
     ) -> StreamRow:
-        """Add the batch and advance `row`, by version and fencing token, in the caller's transaction.
+        """Add the batch and advance `row` by version and fencing token.
+
+        Runs in the caller's transaction.
 
         Returns:
             The new row; the caller gives it to `leased` once the transaction is committed.
@@ -152,12 +154,18 @@ class StreamContext(ABC):
             return self.store.batches(conn, self.stream, after)
 
     def _batches_since_acknowledged(self, conn: Connection, acks: Mapping[str, Acknowledged]) -> list[BatchHeader]:
-        """Return the batches from the least acknowledged one on, without earlier ones that are retained."""
+        """Return the batches from the least acknowledged one on.
+
+        Earlier ones may be retained too.
+        """
         first = min(((a.epoch, a.seq - 1) for a in acks.values()), default=None)
         return self.store.batches(conn, self.stream, first) if first else []
 
     def delivered_through(self, conn: Connection, settings: Settings) -> tuple[int, int]:
-        """Return the (epoch, batch_seq) that every sink has acknowledged, removed but not retired ones included."""
+        """Return the (epoch, batch_seq) that every sink has acknowledged.
+
+        Sinks that were removed but not retired count too.
+        """
         acks = self.project.acknowledged(self.stream).values()
         if acks:
             return min((a.epoch, a.seq) for a in acks)
@@ -186,12 +194,17 @@ class StreamContext(ABC):
 
 # -- the stream's row, in either wing ----------------------------------------------------------------------------------
 def own_row(context: StreamContext) -> StreamRow | None:
-    """Return the stream's row in its own wing; None if there is none or the role has no right to read it."""
+    """Return the stream's row in its own wing.
+
+    None if there is none, or the role has no right to read it.
+    """
     return _row_in_source(context) if context.kind == "database" else _row_in_project(context)
 
 
 def refuse_prepared_elsewhere(context: StreamContext) -> None:
-    """Refuse a stream that is prepared in the other wing: changes since its last poll there would be lost.
+    """Refuse a stream that is prepared in the other wing.
+
+    Changes since its last poll there would be lost.
 
     Raises:
         SchemaChanged: It is.

@@ -23,7 +23,9 @@ STORED = ("table", "partitioned")  # kinds of tables that can have an index
 
 
 def refuse_unsafe_watermark(source: Source, session: Session, strategy: Watermarked, place: Place) -> None:
-    """Refuse a time-stamp that is no watermark for this role or source, and a restriction that changes by itself.
+    """Refuse a time-stamp that is no watermark for this role or source.
+
+    A restriction whose result changes by itself is refused too.
 
     Raises:
         UnsafeWatermark: It is none.
@@ -123,7 +125,7 @@ def _not_index_only(source: Source, session: Session, strategy: Watermarked) -> 
 
 
 def why_not_incremental(strategy: Strategy) -> list[str]:
-    """Remark that time-stamps of a query's tables are not used, since its variant is not `delta`."""
+    """Remark that time-stamps of a query's tables are not used, and why."""
     plan = strategy.plan
     if not plan.table.query or not plan.option("timestamps"):
         return []
@@ -138,7 +140,10 @@ def why_not_incremental(strategy: Strategy) -> list[str]:
 
 # -- grants ------------------------------------------------------------------------------------------------------------
 def session_grants(connector: Connector, conn: Connection, strategy: Watermarked, role: str) -> list[str]:
-    """Return the GRANT to see other sessions, which a watermark needs unless it is the server's own row versions."""
+    """Return the GRANT to see other sessions, which a watermark needs.
+
+    The server's own row versions need none.
+    """
     if strategy.system:
         return []
     why = "to see transactions of other sessions, for the watermark"
@@ -146,5 +151,8 @@ def session_grants(connector: Connector, conn: Connection, strategy: Watermarked
 
 
 def explained_grant(grant: str, why: str, *, granted: bool) -> str:
-    """Return a GRANT below a comment; `why` has no identifiers, since a line break in one would end the comment."""
+    """Return a GRANT below a comment that says why it is needed.
+
+    `why` has no identifiers: a line break in one would end the comment.
+    """
     return f"-- {why}{'; the role has this right already' if granted else ''}\n{grant}"

@@ -23,7 +23,7 @@ OPTION, CHECKSUM, COMPARE, DELTA = "variant", "checksum", "compare", "delta"
 
 
 def with_variant(config: StreamConfig, source: Source, project: ProjectState) -> tuple[StreamConfig, bool]:
-    """Return the stream with its variant chosen, if its strategy has variants and the user names none.
+    """Return the stream with its variant chosen, if the user leaves that to qbcd.
 
     Returns:
         The stream, and True if the variant is a guess because the source does not answer. The next operation meets the
@@ -43,7 +43,7 @@ def with_variant(config: StreamConfig, source: Source, project: ProjectState) ->
 
 
 def _ask_source(config: StreamConfig, source: Source, project: ProjectState) -> str:
-    """Return the variant that was prepared in the source, otherwise one that table and role allow."""
+    """Return the variant that was prepared in the source, or one that can work there."""
     store, connector = StreamStore(source.schema), source.connector
     with source.read(config.name) as session:
         conn = session.connection

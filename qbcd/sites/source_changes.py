@@ -14,7 +14,9 @@ from qbcd.model.checkpoint import Entry
 
 
 def is_remade(checkpoint: Mapping[str, Any], plan: StreamPlan, *, surely: bool = False) -> bool:
-    """Return True if the table, or a column that polls read, is or may be another one of the same name.
+    """Return True if the table, or a column that polls read, may be another one.
+
+    Its name is the same.
 
     Args:
         checkpoint: The stream's; an early version stored nothing about this.

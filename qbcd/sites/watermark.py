@@ -50,7 +50,10 @@ class NextWatermark:
 
 
 def next_window(strategy: Watermarked, row: StreamRow | None) -> Window:
-    """Return an empty window at the watermark of `row`, or one at the start: its end is known only when it is read."""
+    """Return an empty window at the watermark of `row`, or one at the start.
+
+    Its end is known only when it is read.
+    """
     first = FIRST_COUNTER if strategy.kind in ("counter", "system") else FIRST_INSTANT
     mark = row.checkpoint.get(Entry.WATERMARK) if row else None
     return Window(mark["at"], mark["at"]) if mark and mark["at"] is not None else first
@@ -95,7 +98,9 @@ def next_watermarks(source: Source, marked: Sequence[tuple[Watermarked, Mark | N
 def watermark_of_poll(
     context: StreamContext, leased: LeasedStream, strategy: Watermarked, known: Mark | None
 ) -> NextWatermark:
-    """Return the watermark after this poll; if the clock was set back, remember that in the checkpoint.
+    """Return the watermark after this poll.
+
+    If the clock was set back, that is stored in the checkpoint.
 
     Raises:
         UnsafeWatermark: As `next_watermark`.
@@ -106,7 +111,7 @@ def watermark_of_poll(
 
 @contextmanager
 def remembering_set_back(context: StreamContext, leased: LeasedStream) -> Iterator[None]:
-    """Store in the checkpoint that the source's clock was set back, until every row has been compared.
+    """Store that the source's clock was set back, until every row is compared.
 
     The clock will pass the watermark again, and then nothing else shows that rows may have been missed.
     """
@@ -172,7 +177,10 @@ def _refuse_late(plan: StreamPlan, clock: str, known: str | None) -> None:
 
 # -- counters ----------------------------------------------------------------------------------------------------------
 def _counter(source: Source, session: Session, strategy: Watermarked, mark: Mark | None) -> NextWatermark:
-    """A counter is not a clock: its value may be read once all transactions open when it was seen have ended."""
+    """Return the next watermark of a counter, which is not a clock.
+
+    A value may be read once all transactions that were open when it was seen have ended.
+    """
     greatest = session.one(strategy.greatest()).mark
     now = source.connector.high_water(session.connection)
     margin, lag = _margin_and_lag(strategy.plan)
@@ -200,7 +208,9 @@ def _counter(source: Source, session: Session, strategy: Watermarked, mark: Mark
 def _restart(
     source: Source, session: Session, strategy: Watermarked, mark: Mark | None, greatest: str | None
 ) -> NextWatermark:
-    """Return remark and `reread` for a counter that seems to have restarted: new rows may have values read before.
+    """Return remark and `reread` for a counter that seems to have restarted.
+
+    New rows may have values that were read before.
 
     Its greatest value is then below its watermark. It is so too if its newest rows were deleted; then the sequence
     behind it has gone further, if the source shows one.
@@ -230,7 +240,9 @@ def _margin_and_lag(plan: StreamPlan) -> tuple[timedelta, timedelta | None]:
 
 
 def refuse_blind(source: Source, session: Session, plan: StreamPlan, blind: str) -> None:
-    """Refuse a source whose open transactions are not all visible, unless `lag` bounds their length.
+    """Refuse a source whose open transactions are not all visible.
+
+    Option `lag`, which bounds their length, lifts that.
 
     See docs/design/protocol.md#rule-8.
 

@@ -19,7 +19,9 @@ from qbcd.strategies import OutboxSlice
 
 
 def take_baseline(poll: DatabasePoll) -> Detection:
-    """Create the stream's tables, then fill and commit the replica; with `baseline_events` its rows are batch 1.
+    """Create the stream's tables, then fill and commit the replica.
+
+    With `baseline_events` the rows are batch 1.
 
     The watermarks are read before the rows (docs/design/protocol.md#rule-6).
     """
@@ -44,7 +46,11 @@ def take_baseline(poll: DatabasePoll) -> Detection:
 
 
 def _fill(poll: DatabasePoll, session: Session, part: OutboxSlice) -> tuple[int, BatchHeader | None]:
-    """Fill the replica and, if wanted, the outbox with the table's rows; return their number and the batch."""
+    """Fill the replica and, if wanted, the outbox with the table's rows.
+
+    Returns:
+        The number of rows, and the header of the batch.
+    """
     events = poll.settings.baseline_events
     counts = [session.run(s) for s in poll.strategy.baseline(part, events=events)]
     if not events:
@@ -57,7 +63,9 @@ def _fill(poll: DatabasePoll, session: Session, part: OutboxSlice) -> tuple[int,
 
 
 def _check_written(poll: DatabasePoll, session: Session) -> None:
-    """Refuse a table that changes captured columns when a checksum is written: each poll would report its rows.
+    """Refuse a table that changes captured columns when a checksum is written.
+
+    Each poll would report its rows again.
 
     Raises:
         Refused: It does, for example by a trigger.

@@ -21,7 +21,9 @@ from qbcd.strategies.in_source import OwnTable, sql_name
 
 
 def apply_change(poll: DatabasePoll, change: Change, compare: Sequence[Find]) -> StepResult:
-    """Take up a change of what is captured; `compare` finds rows that differ by the columns that both have.
+    """Take up a change of what is captured, and compare the rows.
+
+    `compare` finds rows that differ by the columns that were and are captured.
 
     Rows after a watermark are not compared: the next window has them.
     """
@@ -61,7 +63,10 @@ def add_columns(poll: DatabasePoll, change: Change) -> None:
 
 
 def _added_columns(poll: DatabasePoll, table: OwnTable, present: Table, change: Change) -> list[str]:
-    """Return ALTER TABLE for each column that `table` lacks, or has from an earlier time with another type."""
+    """Return ALTER TABLE for each column that `table` lacks.
+
+    A column that it has from an earlier time, with another type, is dropped first.
+    """
     context, strategy = poll.context, poll.strategy
     connector, name = context.source.connector, sql_name(context.source.connector, table.name)
     images = {} if table.name == strategy.replica else strategy.image_names(change.added)
@@ -85,7 +90,10 @@ def _added_columns(poll: DatabasePoll, table: OwnTable, present: Table, change: 
 
 
 def drop_columns(poll: DatabasePoll) -> None:
-    """Drop columns from the replica that are not captured any more; a DBA's replica keeps them, unused."""
+    """Drop columns from the replica that are not captured any more.
+
+    A replica that a DBA owns keeps them, unused.
+    """
     connector, (replica, *_) = poll.context.source.connector, poll.strategy.tables()
     wanted = {name for name, _ in replica.columns}
     with poll.context.reading() as conn:

@@ -58,13 +58,16 @@ class DatabaseContext(StreamContext):
         self.store.lock(conn, self.stream, self.project.project_id, row.version, row.fencing_token)
 
     def strategy(self, plan: StreamPlan) -> InSource:
-        """Return the strategy of `plan`; it is made once for all steps of a poll, which share one plan."""
+        """Return the strategy of `plan`.
+
+        It is made once for all steps of a poll, which share one plan.
+        """
         if self._strategy is None or self._strategy[0] is not plan:
             make = cast(Callable[..., InSource], strategy_class(plan.strategy, dict(plan.options)))
             self._strategy = plan, make(self.source.connector, plan, self.source.schema)
         return self._strategy[1]
 
     def own_names(self, plan: StreamPlan) -> list[str]:
-        """Return the schema of qbcd and the names of all its tables that one step of the stream changes."""
+        """Return schema `qbcd` and the tables in it that one step of the stream changes."""
         store = [table.name for table in self.store.tables.metadata.tables.values()]
         return [self.source.schema, *store, *(table.name[1] for table in self.strategy(plan).tables())]

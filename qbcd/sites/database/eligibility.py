@@ -67,7 +67,7 @@ def refuse_unordered_key(source: Source, session: Session, strategy: InSource, p
 
 
 def refuse_other_columns(source: Source, session: Session, strategy: VbdDelta, place: Place) -> None:
-    """Refuse a query whose result has other columns once its views are replaced by their definitions.
+    """Refuse a query that has other columns once its views are written out.
 
     Raises:
         Refused: It has.
@@ -94,7 +94,9 @@ def refuse_other_columns(source: Source, session: Session, strategy: VbdDelta, p
 def grants(
     connector: Connector, conn: Connection, strategy: InSource, watermarks: Sequence[Watermarked], role: str
 ) -> list[str]:
-    """Return a GRANT for each right that the stream's options need, below a comment that says why and if it is granted.
+    """Return a GRANT for each right that the stream's options need.
+
+    Each is below a comment that says why, and if it is granted already.
 
     Args:
         connector: The source's.

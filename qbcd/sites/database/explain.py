@@ -11,7 +11,10 @@ from qbcd.strategies.outbox import OPEN
 
 
 def next_slice(row: StreamRow | None) -> OutboxSlice:
-    """Return the slice of the outbox for the next batch; a stream that is not prepared has placeholder numbers."""
+    """Return the slice of the outbox for the next batch.
+
+    A stream that is not prepared has placeholder numbers.
+    """
     return OutboxSlice(row.epoch, row.last_batch_seq + 1) if row else OutboxSlice(0, 1)
 
 

@@ -34,7 +34,9 @@ def create(context: DatabaseContext, plan: StreamPlan) -> None:
 
 
 def create_tables(context: DatabaseContext, plan: StreamPlan, leased: LeasedStream) -> None:
-    """Create the stream's tables; drop those of an unfinished `prepare` first if their columns differ.
+    """Create the stream's tables.
+
+    Tables of an unfinished `prepare` are dropped first if their columns differ.
 
     Under the lease, and not before: tables that look unfinished may belong to a `prepare` that is about to commit.
     """
@@ -55,7 +57,10 @@ def create_tables(context: DatabaseContext, plan: StreamPlan, leased: LeasedStre
 
 
 def _refuse_orphaned(context: DatabaseContext, conn: Connection, present: Sequence[tuple[str, str]]) -> None:
-    """Refuse tables with rows of a stream that has no baseline: its row, which says what they are, was deleted."""
+    """Refuse tables with rows of a stream that has no baseline.
+
+    Its row, which says what they are, was deleted.
+    """
     if context.store.holds(conn, context.stream) or holds_rows(conn, [lightweight(n, schema=s) for s, n in present]):
         raise StateConflict(
             f"its own tables in schema {context.source.schema} hold rows, though it was never prepared: its row in "
@@ -102,7 +107,9 @@ def select_only_choice(plan: StreamPlan) -> str:
 
 # -- for a DBA ---------------------------------------------------------------------------------------------------------
 def ddl(context: DatabaseContext, plan: StreamPlan, watermarks: Sequence[Watermarked]) -> list[str]:
-    """Return all DDL that `create` runs or that a DBA may want to run: tables, grants, indexes, a view.
+    """Return all DDL that `create` runs or that a DBA may want to run.
+
+    These are tables, grants, indexes and a view.
 
     Args:
         context: The stream's.
@@ -160,7 +167,9 @@ def _layout(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def run_alone(context: DatabaseContext, statements: Sequence[str], leased: LeasedStream) -> None:
-    """Run repeatable statements in a transaction of their own, while another session locks the stream's row.
+    """Run repeatable statements in a transaction of their own.
+
+    Another session locks the stream's row meanwhile.
 
     DDL may commit by itself and would release the row after the first statement; a poller that took the stream over
     then would run into the others.

@@ -42,7 +42,9 @@ class PollStart:
 
 
 def server_changed(poll: DatabasePoll) -> bool:
-    """Return True if the server, or its meaning of equality, is another one, so that every value must be compared.
+    """Return True if the server, or its meaning of equality, is another one.
+
+    Every value must then be compared.
 
     Raises:
         SourceChanged: The user has not accepted it, or the replica has no values to compare with
@@ -62,7 +64,9 @@ def server_changed(poll: DatabasePoll) -> bool:
 
 
 def table_changed(poll: DatabasePoll) -> bool:
-    """Return True if the table, or a column that polls read, is or may be another one of the same name.
+    """Return True if the table, or a column that polls read, may be another one.
+
+    Its name is the same.
 
     Raises:
         SchemaChanged: It is, and the replica has no values to compare with.

@@ -33,7 +33,9 @@ ENDS = "(each poll tries again; `purge: false` ends that)"
 
 
 def list_flagged(strategy: Tdi, new: Window | None, known: Window | None) -> list[Statement]:
-    """Return the statements that update the purge list, to run before the same step looks for changes.
+    """Return the statements that update the purge list.
+
+    They run before the same step looks for changes.
 
     Args:
         strategy: The stream's.
@@ -89,7 +91,7 @@ def _rows_stay(plan: StreamPlan, why: str) -> str:
 
 
 def _enter(poll: DatabasePoll, session: Session) -> None:
-    """Lock the stream's row; refuse to remove rows from another server or another shape than was read."""
+    """Lock the stream's row; check that server and columns are those that were read."""
     context, row = poll.context, poll.leased.row
     enter(context, session, poll.plan, row)
     check_shape(context.source, session, context.stream, row.checkpoint, poll.plan)
@@ -123,7 +125,10 @@ class Readers:
 
 @dataclass(frozen=True)
 class _Read:
-    """A relation that a stream reads by a time-stamp; `passed` is None if its checkpoint does not say how far."""
+    """A relation that a stream reads by a time-stamp.
+
+    `passed` is None if its checkpoint does not say how far.
+    """
 
     stream: str
     relation: str
@@ -131,7 +136,10 @@ class _Read:
 
 
 def readers_of(context: DatabaseContext, session: Session, plan: StreamPlan, server: str) -> Readers:
-    """Return the streams that read the plan's table on `server` by a time-stamp, the plan's own stream included."""
+    """Return the streams that read the plan's table on `server` by a time-stamp.
+
+    The plan's own stream is among them.
+    """
     rows: list[StreamRow] = []
     try:
         for conn, store in _stores(context, session):
@@ -186,7 +194,10 @@ def _read(row: StreamRow, relation: str, columns: Any, mark: Mapping[str, Any]) 
 
 
 def _doubt(read: _Read, plan: StreamPlan, overlap: str) -> str:
-    """Return why it is not known which of the table's rows a stream has read; empty if it is known, or none."""
+    """Return why it is not known which of the table's rows a stream has read.
+
+    Empty if it is known, or if the stream reads none.
+    """
     if overlap == "through":
         return f"reads it through {read.relation}, and it cannot be known how far"
     if overlap and read.passed is None:

@@ -35,7 +35,10 @@ Marks = Mapping[str, Any]  # by base table: its watermark, as the checkpoint has
 
 # -- baseline ----------------------------------------------------------------------------------------------------------
 def marks_before(context: DatabaseContext, strategy: VbdDelta) -> dict[str, Any]:
-    """Return the checkpoint's entries for a baseline that is read after this (docs/design/protocol.md#rule-6)."""
+    """Return the checkpoint's entries for a baseline that is read after this.
+
+    See docs/design/protocol.md#rule-6.
+    """
     ahead = _next_watermarks(context, strategy, {})
     return {Entry.TABLE_WATERMARKS: _entries(ahead), Entry.BASE_TABLES: _bases(strategy)}
 
@@ -57,14 +60,20 @@ def poll_affected(poll: DatabasePoll, strategy: VbdDelta) -> StepResult:
 
 
 def poll_whole(poll: DatabasePoll, strategy: VbdDelta) -> StepResult:
-    """Compute the whole query and fill the lineages again, since digests may have another meaning by now."""
+    """Compute the whole query and fill the lineages again.
+
+    Digests may have another meaning by now.
+    """
     step, remarks = _begin(poll, strategy, {})
     request = StepRequest([strategy.all_differences], finish=step.refill, compare_all=True)
     return replace(run_step(poll, request), remarks=remarks)
 
 
 def audit(poll: DatabasePoll, strategy: VbdDelta, began: float) -> StepResult:
-    """Compute the whole query and fill the lineages again, as an audit that began at `began` by the store's clock."""
+    """Compute the whole query and fill the lineages again, as an audit.
+
+    `began` is the store's clock.
+    """
     step, _ = _begin(poll, strategy, poll.leased.row.checkpoint[Entry.TABLE_WATERMARKS])
     step.audit = began
     request = StepRequest([lambda part: strategy.all_differences(part, AUDIT)], finish=step.refill)
@@ -138,7 +147,7 @@ class _Step:
         return found
 
     def finish(self, session: Session, part: OutboxSlice, counts: Counts) -> Mapping[str, Any]:
-        """Bring the lineages up to date with the changed rows; return the new watermarks, if anything moved."""
+        """Bring the lineages up to date; return the new watermarks if anything moved."""
         for lineage in self.changed:
             for statement in lineage.follow():
                 session.run(statement)
@@ -177,7 +186,9 @@ def _bases(strategy: VbdDelta) -> dict[str, Any]:
 
 
 def _check_meaning(plan: StreamPlan, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse a query whose text refers to other columns than before: a new column took over a name.
+    """Refuse a query whose text refers to other columns than before.
+
+    A new column may have taken over a name.
 
     Raises:
         SchemaChanged: Names the column.

@@ -91,7 +91,9 @@ class RangePoll:
 
     # -- which ranges ------------------------------------------------------------------------------------------------
     def _begin_pass(self, known: Sequence[StoredRange], now: float) -> Pass:
-        """Return the pass in progress, or a new one; before a new one, check key and size of the table.
+        """Return the pass in progress, or a new one.
+
+        Before a new one, key and size of the table are checked.
 
         Raises:
             UnsafeKey: The key is NULL in some rows.
@@ -144,7 +146,11 @@ class RangePoll:
             yield
 
     def _step(self, step: Sequence[StoredRange]) -> float:
-        """Compare and apply adjacent ranges in one transaction; return the seconds that their rows took."""
+        """Compare and apply adjacent ranges in one transaction.
+
+        Returns:
+            The seconds that their rows took.
+        """
         within, state = schedule.as_one(step), self.state
         adopt = self.strategy.adopt(within)
 

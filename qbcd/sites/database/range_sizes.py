@@ -26,7 +26,7 @@ COUNTED_AT_ONCE = 500
 def build_ranges(
     session: Session, context: DatabaseContext, strategy: ByRanges, row: StreamRow
 ) -> tuple[StreamRow, float]:
-    """Replace all ranges by new ones over the table as it is now, with the replica's rows in each.
+    """Replace all ranges by new ones over the table as it is now.
 
     Returns:
         The stream's row, and the rows of a usual range.
@@ -39,7 +39,10 @@ def build_ranges(
 
 
 def rebuild(poll: DatabasePoll, strategy: ByRanges) -> None:
-    """Build all ranges again, in a step of its own; another collation may have put the old bounds out of order."""
+    """Build all ranges again, in a step of its own.
+
+    Another collation may have put the old bounds out of order.
+    """
     context, leased = poll.context, poll.leased
     with context.source.write(context.stream) as session:
         row = leased.row
@@ -75,7 +78,10 @@ def resize(poll: DatabasePoll, strategy: ByRanges) -> None:
 def _counted(
     session: Session, context: DatabaseContext, strategy: ByRanges, ranges: Sequence[StoredRange]
 ) -> list[StoredRange]:
-    """Return `ranges` with the replica's rows in each; without a replica, with an equal share of the table's rows."""
+    """Return `ranges` with the replica's rows in each.
+
+    Without a replica, each has an equal share of the table's rows.
+    """
     if strategy.keeps == "nothing":
         return [replace(r, rows=max(1, strategy.plan.table.rows // len(ranges))) for r in ranges]
     rows: dict[int, int] = {}

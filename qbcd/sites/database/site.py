@@ -118,7 +118,7 @@ class DatabaseSite(Site):
         return [*statements, *mode.explain_audit(prepared)] if settings.audit else statements
 
     def verify(self, plan: StreamPlan, leased: LeasedStream) -> Differences:
-        """Run the comparison into the outbox under a batch number of its own, list it, and roll it back."""
+        """Run the comparison into the outbox, list what it found, and roll it back."""
         context, strategy, row = self.context, self.context.strategy(plan), leased.row
         part = OutboxSlice(row.epoch, row.last_batch_seq + 1)
         with context.source.write(context.stream, steady=strategy.steady) as session:

@@ -110,12 +110,16 @@ class StepResult:
 
 
 def run_step(poll: DatabasePoll, request: StepRequest) -> StepResult:
-    """Run one step; the leased row has advanced when it returns, unless there was nothing to commit.
+    """Run one step; the leased row has advanced when it returns, if there was anything to commit.
 
-    The order is that of the protocol: lock the row and the table (docs/design/protocol.md#section-a, #rule-9), check
-    the source, find changes into the outbox (#rule-12), count them for the guards (#rule-17), apply them to the
-    replica, then commit events, replica and checkpoint together. A batch has a key once (#rule-14), since each step
-    that finds changes of the whole table is a batch of its own.
+    The order is that of the protocol (docs/design/protocol.md#section-a):
+
+    1. Lock the stream's row and the table; then check columns, server and key (docs/design/protocol.md#rule-9).
+    2. List flagged rows (docs/design/protocol.md#rule-13); find changes into the outbox.
+    3. Count them for the guards (docs/design/protocol.md#rule-17); apply them to the replica, with the digests that
+       were found with them (docs/design/protocol.md#rule-12).
+    4. Commit events, replica and checkpoint together. A comparison that needs two steps makes two batches, so no key
+       is in a batch twice (docs/design/protocol.md#rule-14).
     """
     context, leased = poll.context, poll.leased
     with context.source.write(context.stream, steady=poll.strategy.steady) as session:
@@ -154,7 +158,7 @@ def run_step(poll: DatabasePoll, request: StepRequest) -> StepResult:
 
 # -- before the rows ---------------------------------------------------------------------------------------------------
 def enter(context: DatabaseContext, session: Session, plan: StreamPlan, row: StreamRow) -> None:
-    """Lock the stream's row, keep DDL away from the table, and check that the server can compare it here.
+    """Lock the stream's row, keep DDL away from the table, check that it can be read.
 
     See docs/design/protocol.md#rule-1, #rule-9.
     """
@@ -183,7 +187,10 @@ def _check_source(poll: DatabasePoll, session: Session) -> tuple[StreamPlan, Ser
 
 
 def _slice(leased: LeasedStream, request: StepRequest) -> OutboxSlice:
-    """Return the slice of the outbox for the step's events: after those of the open batch, or a batch of its own."""
+    """Return the slice of the outbox for the step's events.
+
+    It follows those of the open batch, or is a batch of its own.
+    """
     row = leased.row
     if request.keep_open:
         return OutboxSlice(row.epoch, OPEN, open_events(leased.checkpoint))
@@ -199,7 +206,7 @@ def _find(session: Session, find: Sequence[Find], part: OutboxSlice) -> int:
 
 
 def _apply(poll: DatabasePoll, session: Session, request: StepRequest, part: OutboxSlice) -> Counts:
-    """Count the events in the outbox, pass them through the guards, and apply them to the replica.
+    """Count the events in the outbox, check the guards, apply them to the replica.
 
     Raises:
         GuardTripped: They delete too much.
@@ -224,7 +231,7 @@ def _apply(poll: DatabasePoll, session: Session, request: StepRequest, part: Out
 
 
 def _guard(poll: DatabasePoll, earlier: Deletes | None, counts: Counts) -> None:
-    """Check the guards, for the deletes of this step and of `earlier` ones of the same comparison."""
+    """Check the guards for the deletes of this step and of `earlier` ones."""
     rows, count_rows = poll.leased.checkpoint.rows, poll.strategy.row_count()
     so_far = earlier or Deletes(0, 0, rows)
     deletes = so_far.deletes + counts["d"]
@@ -254,7 +261,10 @@ def _has_other_news(poll: DatabasePoll, request: StepRequest) -> bool:
 
 
 def _batch_of(poll: DatabasePoll, session: Session, request: StepRequest, counts: Counts) -> BatchHeader:
-    """Return the header of the step's events; unless the batch stays open, its changes of key are marked too."""
+    """Return the header of the step's events.
+
+    Unless the batch stays open, its changes of key are marked too.
+    """
     header = header_of(poll, session, poll.leased.row.epoch, counts)
     if request.within is not None:
         header = replace(header, consistency="range")

@@ -76,7 +76,11 @@ class DatabaseMode(ABC, Generic[S]):
     def complete_baseline(
         self, session: Session, row: StreamRow, entries: dict[str, Any]
     ) -> tuple[StreamRow, dict[str, Any]]:
-        """Add ranges, lineages and lists in the baseline's transaction; return row and entries with them."""
+        """Add ranges, lineages and lists in the baseline's transaction.
+
+        Returns:
+            The stream's row and the checkpoint's entries with them.
+        """
         return row, entries
 
     # -- detect ------------------------------------------------------------------------------------------------------
@@ -130,11 +134,16 @@ class DatabaseMode(ABC, Generic[S]):
 
     # -- comparison --------------------------------------------------------------------------------------------------
     def comparison(self, checkpoint: Checkpoint) -> list[Find]:
-        """Return the statements that find all differences, or under a watermark those of the rows before it."""
+        """Return the statements that find all differences.
+
+        Under a watermark, those of the rows before it, deleted ones aside.
+        """
         return [self.strategy.differences]
 
     def verification(self, checkpoint: Checkpoint) -> list[Find]:
-        """Return the statements that find all differences; rows past a watermark are pending, and are none.
+        """Return the statements that find all differences between table and replica.
+
+        Rows past a watermark are pending, and are no differences.
 
         Raises:
             Refused: There is no replica to compare with.
@@ -148,7 +157,7 @@ class DatabaseMode(ABC, Generic[S]):
         return [*self.comparison(checkpoint), *self._missing_keys()]
 
     def _missing_keys(self) -> list[Find]:
-        """Return the statements that find deleted keys, in a mode whose `comparison` does not find them."""
+        """Return the statements that find deleted keys that `comparison` does not find."""
         return []
 
     # -- explain -----------------------------------------------------------------------------------------------------
@@ -162,11 +171,17 @@ class DatabaseMode(ABC, Generic[S]):
 
 
 class AuditedMode(DatabaseMode[S]):
-    """A mode whose polls may miss changes, so that replica and source are compared in full at an interval."""
+    """A mode whose polls may miss changes, so that audits are needed.
+
+    An audit compares replica and source in full, at an interval.
+    """
 
     @abstractmethod
     def _audit(self, poll: DatabasePoll, began: float) -> Iterator[StepResult]:
-        """Compare replica and source in full; `began` is the store's clock. Events have reason ``audit``."""
+        """Compare replica and source in full, as events with reason ``audit``.
+
+        `began` is the store's clock.
+        """
 
     def _audit_if_due(self, poll: DatabasePoll) -> Iterator[Detection]:
         if audit_began := due(poll):

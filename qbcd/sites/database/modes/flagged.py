@@ -18,7 +18,10 @@ from qbcd.watermark import Window
 
 
 class FlaggedWindowMode(WindowMode[Tdi]):
-    """Each step lists the flagged rows of its window; each poll first removes listed rows that everybody has read."""
+    """Each step lists the flagged rows of its window for a later poll to remove.
+
+    Each poll first removes listed rows that all streams have read.
+    """
 
     def complete_baseline(
         self, session: Session, row: StreamRow, entries: dict[str, Any]

@@ -33,7 +33,10 @@ class QueryMode(AuditedMode[VbdDelta]):
         return [lineage.marked for lineage in self.strategy.lineages if lineage.marked is not None]
 
     def refuse_unfit(self, session: Session, place: Place) -> None:
-        """Also refuse a query that means something else without its views, and unsafe watermarks of base tables."""
+        """Also refuse unsafe watermarks of base tables.
+
+        A query that has other columns once its views are written out is refused too.
+        """
         source = self.context.source
         refuse_other_columns(source, session, self.strategy, place)
         for one in self.watermarks():

@@ -94,7 +94,7 @@ class WindowMode(AuditedMode[W]):
         yield from self._audit_if_due(poll)
 
     def _steps(self, poll: DatabasePoll, start: PollStart) -> Iterator[StepResult]:
-        """Read the window; then find deleted keys if all rows were compared; then sweep if that is due."""
+        """Read the window, find deleted keys if all rows were compared, sweep if due."""
         yield self._read_window(poll, start)
         if Entry.MISSING_KEYS in poll.leased.checkpoint and not poll.context.stopping():
             poll.context.progress("looking for keys that are gone")
@@ -107,7 +107,10 @@ class WindowMode(AuditedMode[W]):
             self._remember_sweep(poll, began)
 
     def _read_window(self, poll: DatabasePoll, start: PollStart) -> StepResult:
-        """Run the step that reads the rows up to the next watermark, or all rows of another server or table."""
+        """Run the step that reads the rows up to the next watermark.
+
+        If server or table is another one, all rows are read.
+        """
         leased, strategy, compare_all = poll.leased, self.strategy, start.compare_all
         # Of another server, or of a counter of another table, the watermark says nothing.
         void = start.server_changed or (compare_all and strategy.kind == "counter")
@@ -145,7 +148,12 @@ class WindowMode(AuditedMode[W]):
         return ""
 
     def _lists(self, new: Window | None, known: Window | None) -> list[Statement]:
-        """Return statements that list rows of a window for later: `new` to the stream, or compared again (`known`)."""
+        """Return statements that list rows of a window for later.
+
+        Args:
+            new: Window of rows that are new to the stream.
+            known: Window of rows that are compared again.
+        """
         return []
 
     # -- sweep -------------------------------------------------------------------------------------------------------
@@ -159,7 +167,10 @@ class WindowMode(AuditedMode[W]):
         return now if schedule.is_due(poll.leased.checkpoint.swept, every, now) else 0.0
 
     def _remember_sweep(self, poll: DatabasePoll, began: float) -> None:
-        """Commit when the sweep began, unless the job stopped it: the next one is due an interval later."""
+        """Commit when the sweep began, unless the job is to stop.
+
+        The next one is due an interval later.
+        """
         context, leased = poll.context, poll.leased
         if context.stopping():
             return
@@ -172,7 +183,10 @@ class WindowMode(AuditedMode[W]):
 
     # -- audit -------------------------------------------------------------------------------------------------------
     def _audit(self, poll: DatabasePoll, began: float) -> Iterator[StepResult]:
-        """Compare the rows before the watermark, then find deleted keys; each is a step and a batch of its own."""
+        """Compare the rows before the watermark, then find deleted keys.
+
+        Each is a step and a batch of its own.
+        """
         context, leased, strategy = poll.context, poll.leased, self.strategy
         window = strategy.window(None, leased.checkpoint.watermark["at"])
         if window is not None:
