@@ -12,7 +12,7 @@ from typing import Any
 from qbcd.errors import QbcdError, Refused
 from qbcd.project import Assembly
 from qbcd.run import reset_stream
-from qbcd.sites import Site, kept_row
+from qbcd.sites import Site, own_row
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def left_streams(project: Assembly, names: Collection[str] = ()) -> list[LeftStr
 
 
 def _kept(project: Assembly, name: str, site: Site) -> list[LeftStream]:
-    row = kept_row(site.context)
+    row = own_row(site.context)
     if row is None or not row.prepared or row.project_id != project.state.project_id:
         return []
     place = (

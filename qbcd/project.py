@@ -18,9 +18,7 @@ from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery import PYTHON_SINK
 from qbcd.errors import ConfigError, Refused, StateMissing
 from qbcd.sinks import Sink, make_sink
-from qbcd.sites import DatabaseSite, Files, LakeSite, Settings, Site, with_variant
-from qbcd.sites.database.context import DatabaseContext
-from qbcd.sites.lake.context import LakeContext
+from qbcd.sites import DatabaseContext, DatabaseSite, Files, LakeContext, LakeSite, Settings, Site, with_variant
 from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
 from qbcd.spark.java import Surroundings
 from qbcd.spark.provider import SparkProvider

@@ -20,9 +20,7 @@ from qbcd.error_messages import one_message
 from qbcd.errors import QbcdError, Refused, SchemaChanged, SinkConflict
 from qbcd.model import StreamPlan
 from qbcd.planning import option_place, plan_of
-from qbcd.sites import Differences, LeasedStream, Site, not_prepared
-from qbcd.sites.context import refuse_moved
-from qbcd.sites.refusals import check_key
+from qbcd.sites import Differences, LeasedStream, Site, check_key, not_prepared, refuse_prepared_elsewhere
 from qbcd.state import StreamRow
 from qbcd.stream import Report, Stream
 
@@ -77,7 +75,7 @@ def prepare_stream(stream: Stream) -> Report:
         report.warnings.append("is prepared already")
         return report
     if row is None or not row.prepared:
-        refuse_moved(stream.site.context)
+        refuse_prepared_elsewhere(stream.site.context)
     plan, report.warnings = plan_of(stream, None)
     with stream.source.read(stream.name) as session:  # checked again under the baseline's lock
         check_key(session, stream.site.strategy(plan))

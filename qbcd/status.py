@@ -15,9 +15,9 @@ from qbcd import watermark as watermarks
 from qbcd.delivery import pending
 from qbcd.errors import QbcdError, Refused, StateConflict
 from qbcd.model import BatchHeader
+from qbcd.model.checkpoint import Checkpoint
 from qbcd.ranges.schedule import Pass
 from qbcd.sinks import SinkBatch
-from qbcd.sites import last_audit
 from qbcd.state import DeliveryFailure, Run, StreamRow, Visits
 from qbcd.stream import Stream
 
@@ -123,7 +123,7 @@ def _look_at_progress(stream: Stream, row: StreamRow, status: StreamStatus) -> N
         status.watermark = Watermark(str(at), _behind(stream, watermarks.seconds(str(at))))
     if stream.settings.audit is not None:
         with site.context.reading() as conn:
-            status.audited_ago = max(0.0, site.context.store.now(conn) - last_audit(row.checkpoint, row.epoch))
+            status.audited_ago = max(0.0, site.context.store.now(conn) - Checkpoint(row.checkpoint).audited(row.epoch))
     if site.context.kind != "database" and "pass" not in row.checkpoint:  # each poll covers all ranges
         return
     with site.context.reading() as conn:

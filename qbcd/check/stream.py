@@ -17,9 +17,7 @@ from qbcd.check.machine import prove_writable
 from qbcd.errors import MissingPrivilege, QbcdError, UnsafeKey
 from qbcd.model import Consistency, StreamPlan, Table
 from qbcd.planning import option_place, plan_of, probe_restriction
-from qbcd.sites.context import refuse_moved
-from qbcd.sites.database.context import DatabaseContext
-from qbcd.sites.database.own_tables import reads_alone
+from qbcd.sites import DatabaseContext, refuse_prepared_elsewhere, select_only_choice
 from qbcd.state import StreamRow
 from qbcd.stream import Stream
 
@@ -83,7 +81,7 @@ def _stream_findings(stream: Stream) -> _Found:
             found = "1 batch" if row.last_batch_seq == 1 else f"{row.last_batch_seq} batches"
             yield "state", "ok", f"prepared, epoch {row.epoch}, {found}"
         else:
-            refuse_moved(stream.site.context)
+            refuse_prepared_elsewhere(stream.site.context)
             yield "state", "ok", f"not prepared yet: qbcd prepare {stream.name}"
     for warning in strategy.warnings():
         yield "strategy", "warning", f"{strategy.label}: {warning}"
@@ -129,7 +127,7 @@ def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamR
     rights = rights_of(stream.source.connector, conn, plan.table, [c.name for c in plan.captured], schema)
     if stream.site.context.kind != "database":
         return f"role {rights.role} may SELECT; the source is only read"
-    if row is not None or stream.site.stands(plan):
+    if row is not None or stream.site.has_tables(plan):
         return f"role {rights.role} may SELECT; qbcd's tables are in schema {schema}"
     there = inspect(conn).has_schema(schema)
     if not (rights.own_schema if there else rights.create_schema):
@@ -138,6 +136,6 @@ def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamR
             f"role {rights.role} may not {lacking}, which strategy {plan.strategy} needs",
             stream=stream.name,
             where=stream.config.place("strategy"),
-            remedy=f"qbcd prepare {stream.name} --dry-run prints the DDL for a DBA; {reads_alone(plan)}",
+            remedy=f"qbcd prepare {stream.name} --dry-run prints the DDL for a DBA; {select_only_choice(plan)}",
         )
     return f"role {rights.role} may SELECT and {'use' if there else 'create'} schema {schema}"

@@ -1,30 +1,39 @@
-"""Sites: where a stream's replica, batches and checkpoint live and move in one step."""
+"""Sites: replica, batches and checkpoint of a stream, in one of two wings over one shared floor.
+
+`qbcd.sites.database` keeps them in the source, `qbcd.sites.lake` in the state database and Parquet files. Upper layers
+import from here alone.
+"""
 
 from __future__ import annotations
 
 from qbcd.sites.base import Site
-from qbcd.sites.checkpoint import last as last_audit
-from qbcd.sites.context import kept_row
+from qbcd.sites.context import own_row, refuse_prepared_elsewhere
+from qbcd.sites.database.context import DatabaseContext
+from qbcd.sites.database.own_tables import select_only_choice
 from qbcd.sites.database.site import DatabaseSite
+from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.replica.files import Files
 from qbcd.sites.lake.site import LakeSite
 from qbcd.sites.query_variant import with_variant
-from qbcd.sites.refusals import not_prepared
-from qbcd.sites.values import Detection, Difference, Differences, ExplainedStatement, LeasedStream, Settings
+from qbcd.sites.refusals import check_key, not_prepared
+from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
 
 __all__ = [
+    "DatabaseContext",
     "DatabaseSite",
     "Detection",
-    "Difference",
     "Differences",
     "ExplainedStatement",
     "Files",
+    "LakeContext",
     "LakeSite",
     "LeasedStream",
     "Settings",
     "Site",
-    "kept_row",
-    "last_audit",
+    "check_key",
     "not_prepared",
+    "own_row",
+    "refuse_prepared_elsewhere",
+    "select_only_choice",
     "with_variant",
 ]

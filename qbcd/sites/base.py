@@ -1,7 +1,7 @@
-"""A site: the place that keeps a stream's replica, batches and checkpoint, and moves them in one step.
+"""A site: the operations on the replica, the batches and the checkpoint of one stream, in one of two wings.
 
-`DatabaseSite` keeps them in the source, `LakeSite` in the state database and Parquet files. Both hold the truth of a
-stream in one row that changes only by compare-and-set (docs/design/protocol.md#section-a).
+`DatabaseSite` keeps them in the source, `LakeSite` in the state database and Parquet files. In both, the truth of a
+stream is one row that changes only by compare-and-set (docs/design/protocol.md#section-a).
 """
 
 from __future__ import annotations
@@ -33,61 +33,89 @@ class Site(ABC):
 
     @abstractmethod
     def strategy(self, plan: StreamPlan) -> Strategy:
-        """The strategy that makes this site's statements for `plan`."""
+        """Return the strategy that makes the statements of `plan`."""
 
+    # -- before a baseline -------------------------------------------------------------------------------------------
     @abstractmethod
     def create(self, plan: StreamPlan) -> None:
-        """Creates what must stand before the lease can be taken: the store. Repeatable."""
+        """Create what the lease needs: the store. Repeatable."""
 
-    def stands(self, plan: StreamPlan) -> bool:
-        """Whether the source needs nothing made for the stream, or has it already."""
+    @abstractmethod
+    def ddl(self, plan: StreamPlan) -> list[str]:
+        """Return the DDL on the source that `create` and `prepare` run, for a DBA.
+
+        It is empty if the source is only read.
+        """
+
+    def has_tables(self, plan: StreamPlan) -> bool:
+        """Return True if the source has all tables of qbcd's own that the stream needs."""
         return True
 
-    def refuse_unfit(  # noqa: B027 -- by default all that `resolve` lets pass is fit
+    def refuse_unfit(  # noqa: B027 -- by default every table that `resolve` accepts is fit
         self, session: Session, plan: StreamPlan, place: Callable[[str], str]
     ) -> None:
-        """Refuses a table, a role or options that cannot carry the strategy, before anything is made.
+        """Refuse a table, a role or options that cannot carry the strategy.
+
+        Nothing has been created yet.
 
         Args:
-            place: Where in the configuration an option of the strategy (or ``where``) stands.
+            session: A session on the source.
+            plan: The stream's.
+            place: Returns the place in the configuration of an option of the strategy, or of ``where``.
 
         Raises:
             Refused: They cannot.
         """
 
     def remarks(self, session: Session, plan: StreamPlan) -> list[str]:
-        """What works, and costs the source more than it needs to."""
+        """Return remarks on polls that work, but cost the source more than they need to."""
         return []
 
-    def open_events(self, row: StreamRow) -> int:
-        """Events of a batch that is not sealed yet, which no sink has seen."""
-        return 0
-
+    # -- prepare and poll --------------------------------------------------------------------------------------------
     @abstractmethod
-    def ddl(self, plan: StreamPlan) -> list[str]:
-        """The DDL on the source that `create` and `prepare` run, for a DBA; empty where the source is only read."""
+    def prepare(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Detection:
+        """Take the baseline into the replica in one step.
 
-    @abstractmethod
-    def prepare(self, plan: StreamPlan, settings: Settings, held: LeasedStream) -> Detection:
-        """Makes the stream's tables, takes the baseline in one step; with `baseline_events` its rows are batch 1."""
-
-    @abstractmethod
-    def detect(self, plan: StreamPlan, settings: Settings, held: LeasedStream) -> Iterator[Detection]:
-        """Finds what changed, in one step or several, each of which commits batch, replica and checkpoint together.
-
-        Yields what each sealed batch brought, and what else the poll cost; a batch can be published at once.
+        With `baseline_events` its rows are batch 1.
         """
 
     @abstractmethod
-    def staged(self, header: BatchHeader) -> DataFrame:
-        """The batch's rows (flat staged shape), as they were staged."""
+    def detect(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Iterator[Detection]:
+        """Find changes in one or several steps.
+
+        Each step commits batch, replica and checkpoint together.
+
+        Yields:
+            Each sealed batch, which can be delivered at once, and other costs of the poll.
+        """
+
+    # -- batches -----------------------------------------------------------------------------------------------------
+    def open_events(self, row: StreamRow) -> int:
+        """Return the number of events in a batch that is not sealed yet.
+
+        No sink has seen them.
+        """
+        return 0
 
     @abstractmethod
+    def staged(self, header: BatchHeader) -> DataFrame:
+        """Return the batch's rows (flat staged shape), as they were staged."""
+
+    @abstractmethod
+    def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
+        """Remove delivered batches past retention, and everything that nothing names any more."""
+
+    @abstractmethod
+    def forget(self, leased: LeasedStream) -> None:
+        """Remove replica and batches; the counters of the stream's row survive."""
+
+    # -- explain and verify ------------------------------------------------------------------------------------------
+    @abstractmethod
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
-        """The statements of a poll, in order; runs none."""
+        """Return the statements of a poll, in order; run none."""
 
     def estimate(self, plan: StreamPlan) -> Estimate:
-        """What a poll of the unchanged table costs the source, by its catalog."""
+        """Return the cost of a poll of the unchanged table for the source, by its catalog."""
         strategy = self.strategy(plan)
         if not isinstance(strategy, (Watermarked, LakeTs)):
             return strategy.estimate()
@@ -95,13 +123,5 @@ class Site(ABC):
             return strategy.estimate(self.context.source.connector.indexes(session.connection, plan.table))
 
     @abstractmethod
-    def verify(self, plan: StreamPlan, held: LeasedStream) -> Differences:
-        """Compares replica and source in full."""
-
-    @abstractmethod
-    def forget(self, held: LeasedStream) -> None:
-        """Removes replica and batches; the row's counters survive."""
-
-    @abstractmethod
-    def collect(self, plan: StreamPlan, held: LeasedStream, settings: Settings) -> None:
-        """Removes delivered batches past retention, and what nothing names any more."""
+    def verify(self, plan: StreamPlan, leased: LeasedStream) -> Differences:
+        """Compare replica and source in full."""

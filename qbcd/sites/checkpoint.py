@@ -1,11 +1,10 @@
-"""The checkpoint of a stream: its entries, and the header of the next batch."""
+"""Headers of batches and the checkpoint entries that every stream has, in both wings."""
 
 from __future__ import annotations
 
 import json
 import time
 import uuid
-from collections.abc import Mapping
 from typing import Any
 
 from qbcd.model import BatchHeader, ServerIdentity
@@ -14,37 +13,32 @@ from qbcd.ranges import schedule
 from qbcd.sites.poll import Poll
 from qbcd.state import StreamRow
 
-AUDIT = "audit"  # the reason
-
-
-AUDITED, AUDITING = Entry.AUDITED, Entry.AUDITING  # when the last one began; what one that is begun has found
+AUDIT = "audit"  # the reason of events that only an audit found
 
 
 def due(poll: Poll) -> float:
-    """Return the store's clock if an audit is due, else 0; the first one is due an interval after `prepare`."""
-    context, row = poll.context, poll.leased.row
+    """Return the store's clock if an audit is due, otherwise 0.
+
+    The first one is due an interval after `prepare`.
+    """
+    context, leased = poll.context, poll.leased
     if poll.settings.audit is None or context.stopping():
         return 0.0
     with context.reading() as conn:
         now = context.store.now(conn)
-    return now if schedule.is_due(last(row.checkpoint, row.epoch), poll.settings.audit, now) else 0.0
-
-
-def last(checkpoint: Mapping[str, Any], epoch: int) -> float:
-    """When the last audit began; the baseline is as good as one."""
-    return float(checkpoint.get(AUDITED, epoch))
+    return now if schedule.is_due(leased.checkpoint.audited(leased.row.epoch), poll.settings.audit, now) else 0.0
 
 
 def new_header(poll: Poll, *, epoch: int, ts_ms: int, counts: dict[str, int], consistency: Any) -> BatchHeader:
-    """Return the header of the next batch; its fingerprint is drawn once and never changes."""
-    plan, sinks = poll.plan, poll.settings.sinks
+    """Return the header of the next batch, with a new fingerprint that identifies it."""
+    plan = poll.plan
     return BatchHeader(
         stream=plan.stream,
         epoch=epoch,
         seq=poll.leased.row.last_batch_seq + 1,
         ts_ms=ts_ms,
         counts=counts,
-        sinks=sinks,
+        sinks=poll.settings.sinks,
         fingerprint=uuid.uuid4().hex,
         source=plan.source,
         table=plan.table.name if plan.table.query else plan.table.label,
@@ -57,12 +51,12 @@ def new_header(poll: Poll, *, epoch: int, ts_ms: int, counts: dict[str, int], co
 
 
 def new_epoch(row: StreamRow) -> int:
-    """The UTC second of this `prepare`, later than every earlier epoch of the stream."""
+    """Return the UTC second of this `prepare`, made later than every earlier epoch."""
     return row.next_epoch(int(time.time()))
 
 
 def checkpoint_of(poll: Poll, server: ServerIdentity, encoder: int, rows: int) -> dict[str, Any]:
-    """Return the entries that every stream has; `rows` is the replica's size."""
+    """Return the entries that every stream has; `rows` is the size of the replica."""
     plan = poll.plan
     return {
         Entry.SHAPE: json.loads(json.dumps(plan.shape())),

@@ -1,149 +1,170 @@
-"""How far a source's time-stamps may be read now: looked at in a transaction of its own, before the rows.
+"""The watermark of the next poll: read in a transaction of its own, before the rows.
 
-What bounds it are the source's clock and its open transactions (docs/design/protocol.md#rule-6 to #rule-8).
+It is bounded by the source's clock and its open transactions (docs/design/protocol.md#rule-6 to #rule-8).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qbcd import watermark
 from qbcd.catalog.source import Session, Source
 from qbcd.connectors.base import HighWater
 from qbcd.errors import ClockSetBack, Refused, UnsafeWatermark
 from qbcd.model import StreamPlan
+from qbcd.model.checkpoint import Entry
+from qbcd.sites.context import StreamContext
+from qbcd.sites.values import LeasedStream
 from qbcd.state import StreamRow
 from qbcd.strategies import Watermarked
 from qbcd.watermark import Window
 
-if TYPE_CHECKING:
-    from qbcd.sites.context import StreamContext
-    from qbcd.sites.values import LeasedStream
-
-
-NEVER = Window("1970-01-01 00:00:00.000000", "1970-01-01 00:00:01.000000")
-
-
+FIRST_INSTANT = Window("1970-01-01 00:00:00.000000", "1970-01-01 00:00:01.000000")
 FIRST_COUNTER = Window("0", "1")
+READ = "read"  # in a counter's entry: the instant up to which its value was read
+LONG = timedelta(minutes=10)  # an open transaction that holds the watermark back for longer is reported
+
+Mark = Mapping[str, Any]  # the entry of a watermark in the checkpoint
+
+
+@dataclass(frozen=True)
+class NextWatermark:
+    """The watermark after a poll that begins now.
+
+    Attributes:
+        entry: For the checkpoint. ``at``: the watermark. Of a counter also ``next`` and ``seen``: the next value, and
+            the time when it was seen; it becomes the watermark once every transaction that was open then has ended
+            (docs/design/protocol.md#rule-7).
+        remark: For the user.
+        reread: The counter seems to have restarted: all rows are read again.
+    """
+
+    entry: dict[str, Any]
+    remark: str = ""
+    reread: bool = False
 
 
 def next_window(strategy: Watermarked, row: StreamRow | None) -> Window:
-    """The window that begins where the last poll ended; its end is only known when the source is looked at."""
-    plain = FIRST_COUNTER if strategy.kind in ("counter", "system") else NEVER
-    mark = row.checkpoint.get("mark") if row else None
-    return Window(mark["at"], mark["at"]) if mark and mark["at"] is not None else plain
+    """Return an empty window at the watermark of `row`, or one at the start.
+
+    Its end is known only when it is read.
+    """
+    first = FIRST_COUNTER if strategy.kind in ("counter", "system") else FIRST_INSTANT
+    mark = row.checkpoint.get(Entry.WATERMARK) if row else None
+    return Window(mark["at"], mark["at"]) if mark and mark["at"] is not None else first
 
 
-Mark = Mapping[str, Any]
+def next_watermark(source: Source, strategy: Watermarked, known: Mark | None) -> NextWatermark:
+    """Return the watermark after a poll that begins now.
 
-
-READ = "read"  # beside a counter's watermark: up to what instant of the clock that means
-
-
-ANEW = "anew"  # beside a watermark: what was read before it is to be read again
-
-
-LONG = timedelta(minutes=10)  # by which an open transaction holds the watermark back before it is told
-
-
-def look_ahead(source: Source, strategy: Watermarked, mark: Mark | None) -> dict[str, Any]:
-    """The watermark after a poll that begins now; `mark` is the present one, None before the baseline.
-
-    Returns:
-        ``remark``, what the user should know; ``anew``, that no row counts as read. For the checkpoint: ``at``, how
-        far rows are read; of a counter also ``next`` and ``seen``, the value that is read up to as soon as every
-        transaction that was open at that time has ended (docs/design/protocol.md#rule-7).
+    Args:
+        source: The database.
+        strategy: Of the stream.
+        known: The present watermark; None before the baseline.
 
     Raises:
         UnsafeWatermark: The source does not show how far its time-stamps are complete, and no `lag` is set.
     """
-    return look_ahead_of(source, [(strategy, mark)])[0]
+    return next_watermarks(source, [(strategy, known)])[0]
 
 
-def ahead_of(context: StreamContext, held: LeasedStream, strategy: Watermarked, mark: Mark | None) -> dict[str, Any]:
-    """`look_ahead` of a poll, which remembers that the clock was set back: later it may pass the watermark again.
-
-    Raises:
-        UnsafeWatermark: As `look_ahead`.
-    """
-    with doubting(context, held):
-        return look_ahead(context.source, strategy, mark)
-
-
-@contextmanager
-def doubting(context: StreamContext, held: LeasedStream) -> Iterator[None]:
-    """Keeps in the checkpoint, beside the server, that its clock was set back, until every row has been compared."""
-    try:
-        yield
-    except ClockSetBack as error:
-        checkpoint = held.row.checkpoint
-        server = {**checkpoint["server"], "doubt": error.what}
-        with context.writing() as conn:
-            held.row = context.commit(conn, held.row, held, None, {**checkpoint, "server": server})
-        raise
-
-
-def look_ahead_of(source: Source, marked: Sequence[tuple[Watermarked, Mark | None]]) -> list[dict[str, Any]]:
-    """As `look_ahead` of several tables of one stream, whose clocks are all looked at at once.
+def next_watermarks(source: Source, marked: Sequence[tuple[Watermarked, Mark | None]]) -> list[NextWatermark]:
+    """Return the watermarks of several tables of one stream, all from one reading of the clock.
 
     Raises:
-        UnsafeWatermark: As `look_ahead`.
+        UnsafeWatermark: As `next_watermark`.
     """
     if not marked:
         return []
     with source.read(marked[0][0].plan.stream) as session:
-        looked: HighWater | None = None
+        now: HighWater | None = None
         found = []
-        for strategy, mark in marked:
+        for strategy, known in marked:
             if strategy.kind == "system":
-                found.append({"at": _system(source, session, strategy.plan, mark)})
+                found.append(NextWatermark({"at": _system(source, session, strategy.plan, known)}))
             elif strategy.kind == "counter":
-                found.append(_counter(source, session, strategy, mark))
+                found.append(_counter(source, session, strategy, known))
             else:
-                looked = looked or source.connector.high_water(session.connection)
-                found.append(_clock(source, session, strategy.plan, mark, looked))
+                now = now or source.connector.high_water(session.connection)
+                found.append(_clock(source, session, strategy.plan, known, now))
         return found
 
 
-def _clock(source: Source, session: Session, plan: StreamPlan, mark: Mark | None, look: HighWater) -> dict[str, Any]:
-    margin, lag = _spans(plan)
-    refuse_blind(source, session, plan, look.blind)
+def watermark_of_poll(
+    context: StreamContext, leased: LeasedStream, strategy: Watermarked, known: Mark | None
+) -> NextWatermark:
+    """Return the watermark after this poll.
+
+    If the clock was set back, that is stored in the checkpoint.
+
+    Raises:
+        UnsafeWatermark: As `next_watermark`.
+    """
+    with remembering_set_back(context, leased):
+        return next_watermark(context.source, strategy, known)
+
+
+@contextmanager
+def remembering_set_back(context: StreamContext, leased: LeasedStream) -> Iterator[None]:
+    """Store that the source's clock was set back, until every row is compared.
+
+    The clock will pass the watermark again, and then nothing else shows that rows may have been missed.
+    """
+    try:
+        yield
+    except ClockSetBack as error:
+        checkpoint = leased.row.checkpoint
+        server = {**leased.checkpoint.server, "doubt": error.what}
+        with context.writing() as conn:
+            leased.row = context.commit(conn, leased.row, leased, None, {**checkpoint, Entry.SERVER: server})
+        raise
+
+
+# -- instants ----------------------------------------------------------------------------------------------------------
+def _clock(source: Source, session: Session, plan: StreamPlan, mark: Mark | None, now: HighWater) -> NextWatermark:
+    margin, lag = _margin_and_lag(plan)
+    refuse_blind(source, session, plan, now.blind)
     known = mark["at"] if mark else None
-    if known is not None and look.clock < known:
+    if known is not None and now.clock < known:
         raise ClockSetBack(
-            f"the source's clock shows {look.clock} and was read up to {known} before: it was set back, and rows may "
+            f"the source's clock shows {now.clock} and was read up to {known} before: it was set back, and rows may "
             "have been written with times that no poll reads any more",
             stream=plan.stream,
             remedy=f"set the clock right; then qbcd run {plan.stream} --once --accept-source compares every row and "
             "goes on from there",
         )
-    _refuse_late(plan, look.clock, known)
-    reached = watermark.horizon(look, margin, lag)
-    if look.held and lag is None:
+    _refuse_late(plan, now.clock, known)
+    reached = watermark.horizon(now, margin, lag)
+    if now.held and lag is None:
         if known is None:
             raise UnsafeWatermark(
-                f"{look.held}, so it is not known how far time-stamps are complete",
+                f"{now.held}, so it is not known how far time-stamps are complete",
                 stream=plan.stream,
                 remedy="prepare again when they have ended",
             )
-        return {"at": known, "remark": f"{look.held}: the watermark stays at {known} UTC, and nothing newer is read"}
-    return {"at": watermark.later(known, reached), "remark": _behind(look, reached, plan)}
+        remark = f"{now.held}: the watermark stays at {known} UTC, and nothing newer is read"
+        return NextWatermark({"at": known}, remark)
+    return NextWatermark({"at": watermark.later(known, reached)}, _old_transaction(now, reached, plan))
 
 
-def _behind(look: HighWater, reached: str, plan: StreamPlan) -> str:
-    """That an old transaction holds the watermark back, where it does."""
+def _old_transaction(now: HighWater, reached: str, plan: StreamPlan) -> str:
+    """Return the remark that an old transaction holds the watermark back; empty if none does."""
     lag: timedelta = plan.option("lag") or timedelta(0)
-    if look.oldest is None or look.clock <= watermark.shifted(reached, LONG + lag):
+    if now.oldest is None or now.clock <= watermark.shifted(reached, LONG + lag):
         return ""
-    return f"a transaction is open since {look.oldest} UTC: nothing newer than {reached} is read until it ends"
+    return f"a transaction is open since {now.oldest} UTC: nothing newer than {reached} is read until it ends"
 
 
 def _refuse_late(plan: StreamPlan, clock: str, known: str | None) -> None:
-    """Refuses a poll so late that the application may have removed flagged rows unseen (docs/design/pitfalls.md#a7)."""
+    """Refuse a poll so late that flagged rows may have been removed before any poll read them.
+
+    See docs/design/pitfalls.md#a7.
+    """
     retention: timedelta | None = plan.option("retention")
     if retention is None or known is None or clock <= watermark.shifted(known, retention):
         return
@@ -154,51 +175,58 @@ def _refuse_late(plan: StreamPlan, clock: str, known: str | None) -> None:
     )
 
 
-def _counter(source: Source, session: Session, strategy: Watermarked, mark: Mark | None) -> dict[str, Any]:
-    """Counters are no clock: a value may be read up to when all that was open when it was seen has ended."""
+# -- counters ----------------------------------------------------------------------------------------------------------
+def _counter(source: Source, session: Session, strategy: Watermarked, mark: Mark | None) -> NextWatermark:
+    """Return the next watermark of a counter, which is not a clock.
+
+    A value may be read once all transactions that were open when it was seen have ended.
+    """
     greatest = session.one(strategy.greatest()).mark
-    look = source.connector.high_water(session.connection)
-    margin, lag = _spans(strategy.plan)
-    refuse_blind(source, session, strategy.plan, look.blind)
-    reached = watermark.horizon(look, margin, lag)
-    _refuse_late(strategy.plan, look.clock, mark.get(READ) if mark else None)
-    anew = _began_anew(source, session, strategy, mark, greatest)
-    mark = None if anew.get(ANEW) else mark
+    now = source.connector.high_water(session.connection)
+    margin, lag = _margin_and_lag(strategy.plan)
+    refuse_blind(source, session, strategy.plan, now.blind)
+    reached = watermark.horizon(now, margin, lag)
+    _refuse_late(strategy.plan, now.clock, mark.get(READ) if mark else None)
+    restart = _restart(source, session, strategy, mark, greatest)
+    mark = None if restart.reread else mark
     at, following, seen = (mark["at"], mark.get("next"), mark.get("seen")) if mark else (None, None, None)
     read, timed = mark.get(READ) if mark else None, bool(strategy.plan.option("retention"))
-    if following is not None and seen is not None and seen < reached and not (look.held and lag is None):
+    if following is not None and seen is not None and seen < reached and not (now.held and lag is None):
         at, following, read = following, None, seen
-    if look.oldest is None and not look.held and lag is None:  # nobody holds a smaller value: no need to wait
-        at, following, read = (greatest if greatest is not None else at), None, look.clock
+    if now.oldest is None and not now.held and lag is None:  # nobody holds a smaller value: no need to wait
+        at, following, read = (greatest if greatest is not None else at), None, now.clock
     elif following is None:
         newest = at if greatest is None else greatest
         if newest is not None and (newest != at or timed):
-            following, seen = newest, look.clock
-    # When it was read is of use to `retention` alone, and moves at each poll.
+            following, seen = newest, now.clock
+    # Only `retention` needs the time of reading, which moves at each poll.
     when = {READ: read} if timed else {}
-    return {"at": at, "next": following, "seen": seen if following is not None else None, **when, **anew}
+    entry = {"at": at, "next": following, "seen": seen if following is not None else None, **when}
+    return replace(restart, entry=entry)
 
 
-def _began_anew(
+def _restart(
     source: Source, session: Session, strategy: Watermarked, mark: Mark | None, greatest: str | None
-) -> dict[str, Any]:
-    """What a counter says that seems to count from the start again: rows may stand where polls have passed.
+) -> NextWatermark:
+    """Return remark and `reread` for a counter that seems to have restarted.
 
-    Its greatest value is less than was read. That is so too where its newest rows were deleted; then what numbers it
-    has gone further, where that is told.
+    New rows may have values that were read before.
+
+    Its greatest value is then below its watermark. It is so too if its newest rows were deleted; then the sequence
+    behind it has gone further, if the source shows one.
     """
     known = mark["at"] if mark else None
     if known is None or greatest is None or Decimal(greatest) >= Decimal(known):
-        return {}
+        return NextWatermark({})
     [column, *others], plan = strategy.marks, strategy.plan
     reached = None if others else source.connector.counter_problem(session.connection, plan.table, column).reached
     if reached is not None and reached >= Decimal(known):
-        return {}
-    told = f"the greatest value of {', '.join(strategy.names)} is {greatest}, and rows were read up to {known} before"
-    if reached is None and strategy.keeps != "rows":  # all would come again at each delete of the newest row
-        return {"remark": f"{told}: if it counts from the start again, reset the stream"}
+        return NextWatermark({})
+    what = f"the greatest value of {', '.join(strategy.names)} is {greatest}, and rows were read up to {known} before"
+    if reached is None and strategy.keeps != "rows":  # each delete of the newest row would repeat all rows
+        return NextWatermark({}, f"{what}: if it counts from the start again, reset the stream")
     again = "all rows are compared" if strategy.keeps == "rows" else "all rows are told again"
-    return {ANEW: True, "remark": f"{told}: it seems to count from the start again, and {again}"}
+    return NextWatermark({}, f"{what}: it seems to count from the start again, and {again}", reread=True)
 
 
 def _system(source: Source, session: Session, plan: StreamPlan, mark: Mark | None) -> str:
@@ -207,17 +235,25 @@ def _system(source: Source, session: Session, plan: StreamPlan, mark: Mark | Non
     return source.connector.system_mark(session.connection)
 
 
-def _spans(plan: StreamPlan) -> tuple[timedelta, timedelta | None]:
+def _margin_and_lag(plan: StreamPlan) -> tuple[timedelta, timedelta | None]:
     return plan.option("margin") or timedelta(seconds=1), plan.option("lag")
 
 
 def refuse_blind(source: Source, session: Session, plan: StreamPlan, blind: str) -> None:
-    """Refuses a source whose open transactions cannot all be seen, unless the user bounds them by `lag`.
+    """Refuse a source whose open transactions are not all visible.
+
+    Option `lag`, which bounds their length, lifts that.
 
     See docs/design/protocol.md#rule-8.
 
+    Args:
+        source: The database.
+        session: A session there.
+        plan: The stream's.
+        blind: Why they are not all visible, from the source's high water; empty if they are.
+
     Raises:
-        UnsafeWatermark: It cannot.
+        UnsafeWatermark: They are not.
     """
     if plan.option("lag") is not None:
         return

@@ -19,6 +19,7 @@ class Atdi(Tdi):
     """Statements of ATDI for one stream."""
 
     name = "atdi"
+    covering = True
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """I*delta + delta*W + K = .014 N by the covering index (paper, figures 5 and 6), else as TDI.

@@ -14,12 +14,19 @@ from qbcd.strategies.in_source import InSource, PollMode, sql_name
 
 
 class ByRanges(InSource):
-    """A strategy that visits key ranges, each in a short transaction (paper, 3.4)."""
+    """A strategy that visits key ranges, each in a short transaction (paper, 3.4).
+
+    Attributes:
+        by_ranges: Some polls visit key ranges.
+        tells_gone: Deleted rows are reported.
+        sweeps: A visit of a range finds deleted keys alone, so not the rows that leave the restriction.
+    """
 
     poll_mode: PollMode = "ranges"
     consistency: Consistency = "range"
-    by_ranges = True  # some poll of it goes range by range
-    tells_gone = True  # rows whose keys are gone are told
+    by_ranges = True
+    tells_gone = True
+    sweeps = False
     paged: ClassVar[tuple[str, ...]] = ("table", "partitioned", "matview")
 
     def bounds(self, within: KeyRange | None = None) -> Statement:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from qbcd.connectors.base import Connector
+from qbcd.connectors.base import Connector, Index
 from qbcd.errors import Refused
-from qbcd.model import KeyRange, Statement, StreamPlan
+from qbcd.model import KeyRange, Statement, StreamPlan, Table
 from qbcd.sql import compile_sql, render
 from qbcd.strategies import costs
 from qbcd.strategies.base import Estimate, Image, ReplicaContent, Strategy, images, prefixed, table_name
@@ -37,7 +37,7 @@ READING = (
     "replica_fill",
 )  # templates that read what is captured, and write
 
-PollMode = Literal["whole", "window", "ranges", "delta"]
+PollMode = Literal["whole", "window", "flagged", "ranges", "delta"]
 Columns = tuple[str, ...]
 
 
@@ -79,6 +79,23 @@ class OwnTable:
         return tuple(name for name, _ in self.columns), self.key
 
 
+@dataclass(frozen=True)
+class WriteRight:
+    """A right to write the captured table, which an option needs.
+
+    Attributes:
+        option: The option.
+        why: Its purpose, for a DBA.
+        delete: DELETE of rows.
+        update: Columns to UPDATE.
+    """
+
+    option: str
+    why: str
+    delete: bool = False
+    update: Columns = ()
+
+
 class InSource(Strategy):
     """Statements of a strategy whose replica and outbox are tables in the source.
 
@@ -88,15 +105,18 @@ class InSource(Strategy):
         schema: qbcd's own schema in the source.
 
     Attributes:
-        way: How a poll goes: one statement over the whole table, over a window of time-stamps, or range by range.
+        poll_mode: One statement over the whole table, a window of time-stamps (also with removal of flagged rows), key
+            ranges one by one, or affected keys of a query.
         keeps: What the replica has of a row.
         steady: A step sees one state of the source in all its statements.
+        by_timestamps: Polls rely on time-stamps, which say nothing about a table that was replaced by another one.
     """
 
     site = "database"
     steady = False
     poll_mode: PollMode
     keeps: ReplicaContent = "rows"
+    by_timestamps = False
 
     def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
         super().__init__(connector, plan)
@@ -127,6 +147,22 @@ class InSource(Strategy):
         """CREATE TABLE of the stream's own tables; repeatable."""
         make, name = self.connector.create_table, self.connector
         return [make(sql_name(name, t.name), t.columns, t.key, written_over=t.written_over) for t in self.tables()]
+
+    def indexes(self) -> list[str]:
+        """CREATE INDEX of the stream's own tables; repeatable."""
+        return []
+
+    def missing_indexes(self, look_up: Callable[[Table], Sequence[Index]]) -> list[str]:
+        """CREATE INDEX on captured tables, for windows that no index serves yet; `look_up` lists a table's indexes."""
+        return []
+
+    def views(self) -> list[str]:
+        """CREATE VIEW for users of the captured table, for a DBA."""
+        return []
+
+    def write_rights(self) -> list[WriteRight]:
+        """Rights to write the captured table that the plan's options need."""
+        return []
 
     @property
     def _key_names(self) -> Columns:
@@ -184,6 +220,14 @@ class InSource(Strategy):
     def null_keys(self) -> Statement:
         """(keys_null) of the table: rows that no key tells apart, and that lie in no range of it."""
         return self._compiled("null_keys", key=self.plan.key)
+
+    def row_count(self) -> Statement | None:
+        """Return the statement that counts the table's rows (n); None if each poll compares all rows anyway."""
+        return None
+
+    def written_rows(self) -> Statement | None:
+        """Return the statement that counts rows (n) changed by a write of their checksum; None if none is written."""
+        return None
 
     def differing_keys(self, part: OutboxSlice, most: int) -> Statement:
         """(op, k0..kn) of a part's first `most` rows, keys as canonical text."""

@@ -14,7 +14,7 @@ from typing import Any
 from qbcd.connectors.base import Connector
 from qbcd.model import Statement, StreamPlan
 from qbcd.strategies.base import suffixed, table_name
-from qbcd.strategies.in_source import OwnTable
+from qbcd.strategies.in_source import OwnTable, PollMode, WriteRight
 from qbcd.strategies.read_position import ReadPosition, still_ahead
 from qbcd.strategies.watermarked import Watermarked
 from qbcd.watermark import Window
@@ -30,6 +30,7 @@ class Tdi(Watermarked):
     """
 
     name = "tdi"
+    poll_mode: PollMode = "flagged"
     sees = "every insert, update and flagged delete, with old and new values, as the net change between two polls"
     misses = (
         "states between two polls; rows that are written without moving their time-stamp, or deleted without the flag"
@@ -82,6 +83,10 @@ class Tdi(Watermarked):
         columns = tuple((c.name, self.connector.column_type(c)) for c in self.plan.key)
         return [*super().tables(), OwnTable(self.purge, (*columns, mark), (*self._key_names, MARK))]
 
+    def write_rights(self) -> list[WriteRight]:
+        """DELETE, for `purge`."""
+        return [WriteRight("purge", "to remove flagged rows, for purge", delete=True)] if self.purges else []
+
     # -- purge -------------------------------------------------------------------------------------------------------
     def note_flagged(self, window: Window, *, told: bool = False) -> Statement:
         """Lists (key, time-stamp) of the flagged rows of a window; run before the look, which then sees them all.
@@ -115,6 +120,10 @@ class Tdi(Watermarked):
         name = f"{quote(table.schema)}.{quote(suffixed(table.name, '_live', self.connector.identifier_limit))}"
         live = self._compiled("live_rows").sql
         return f"CREATE OR REPLACE VIEW {name} AS\n{live}"
+
+    def views(self) -> list[str]:
+        """The view of `view`."""
+        return [self.view()]
 
     def _context(self) -> dict[str, Any]:
         return {**super()._context(), "mark": self.names[0], "mark_column": MARK}

@@ -17,7 +17,7 @@ from qbcd.errors import ConfigError
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.strategies.base import Estimate, ReplicaContent
 from qbcd.strategies.by_ranges import ByRanges
-from qbcd.strategies.in_source import OutboxSlice
+from qbcd.strategies.in_source import OutboxSlice, WriteRight
 
 TYPES = ("int8", "bigint")
 
@@ -100,9 +100,14 @@ class Tlcs(ByRanges):
             return [*found, self._part("checksum_write_back", part)]
         return [self._compiled("checksum_column"), *found]
 
-    def moved(self) -> Statement:
-        """One row (n): rows whose captured values were changed by the write of their checksum, by a trigger say."""
-        return self._compiled("checksum_moved")
+    def written_rows(self) -> Statement | None:
+        """Count rows (n) whose captured values changed when their checksum was written, for example by a trigger."""
+        return self._compiled("checksum_moved") if self.column else None
+
+    def write_rights(self) -> list[WriteRight]:
+        """UPDATE of the checksum column."""
+        why = "to keep the checksums, and nothing else of the table"
+        return [WriteRight("checksum_column", why, update=(self.column,))] if self.column else []
 
     def _context(self) -> dict[str, Any]:
         pairs = "changed_only" if self.keeps == "nothing" else "full_join" if self.connector.full_join else "anti_join"

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from qbcd.connectors.base import Connector, Index
 from qbcd.errors import ConfigError
-from qbcd.model import Column, Consistency, KeyRange, Statement, StreamPlan
+from qbcd.model import Column, Consistency, KeyRange, Statement, StreamPlan, Table
 from qbcd.strategies import costs
 from qbcd.strategies.base import Estimate, table_name
 from qbcd.strategies.by_ranges import ByRanges
@@ -33,10 +33,14 @@ class Watermarked(ByRanges):
 
     Attributes:
         marks: The time-stamp columns, in the order of their coalesce; empty for the server's own versions.
+        covering: Its index holds all columns that a poll reads.
     """
 
     poll_mode: PollMode = "window"
     consistency: Consistency = "statement"
+    by_timestamps = True
+    sweeps = True
+    covering = False
     flag = ""  # column that says deleted, of strategies that have one
 
     def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
@@ -139,6 +143,10 @@ class Watermarked(ByRanges):
         columns, included = self.index_columns()
         return self.connector.create_index(table_name("ix", self.plan.stream), self.plan.table, columns, included)
 
+    def missing_indexes(self, look_up: Callable[[Table], Sequence[Index]]) -> list[str]:
+        """CREATE INDEX that windows are read by, unless one serves."""
+        return [self.index()] if self.marks and not self.has_index(look_up(self.plan.table)) else []
+
     def index_columns(self) -> tuple[list[str], list[str]]:
         """Its (leading, included) columns."""
         return [c.name for c in self.marks[:1]], []
@@ -154,12 +162,16 @@ class Watermarked(ByRanges):
             indexes: Those of the table, where they were looked up.
         """
         pages, rows = self.plan.table.pages, self.plan.table.rows
-        if self.poll_mode == "window" and serves(self, indexes):
+        if self.poll_mode != "ranges" and serves(self, indexes):
             return self._estimated(BY_INDEX, costs.tdi(pages, pages, pages / 10, DELTA, HEIGHT), DELTA * rows)
-        better = "" if self.system or self.poll_mode != "window" else f"; with an index on the time-stamp {BY_INDEX}"
+        better = "" if self.system or self.poll_mode == "ranges" else f"; with an index on the time-stamp {BY_INDEX}"
         return self._estimated(f"S + delta*N{better}", costs.ts(pages, pages, DELTA), rows)
 
     # -- a poll ------------------------------------------------------------------------------------------------------
+    def rows_read(self, changed: int) -> int:
+        """Estimate the rows that a poll reads to find `changed` ones; no index can serve the server's own versions."""
+        return max(self.plan.table.rows, 0) if self.system else changed
+
     def look(self, part: OutboxSlice, window: Window, *, repeats: bool = True, reason: str = "") -> Statement:
         """Writes what changed among the rows of a window into the outbox.
 

@@ -12,7 +12,7 @@ from qbcd.catalog.source import Source
 from qbcd.model import StreamPlan
 from qbcd.sites.context import StreamContext
 from qbcd.spark.provider import SparkProvider
-from qbcd.state import ProjectState, StreamStore
+from qbcd.state import ProjectState, StreamRow, StreamStore
 from qbcd.strategies import InSource, strategy_class
 
 
@@ -21,9 +21,12 @@ class DatabaseContext(StreamContext):
 
     Args:
         stream: The stream's name.
-        source: Where the table and schema `qbcd` are.
+        source: The database of the table and of schema `qbcd`.
         project: The project's state database.
-        spark: Starts Spark when rows must travel.
+        spark: Starts Spark on first use.
+
+    Attributes:
+        others: Returns the project's other sources that may be on the same server.
     """
 
     kind = "database"
@@ -31,8 +34,8 @@ class DatabaseContext(StreamContext):
 
     def __init__(self, stream: str, source: Source, project: ProjectState, spark: SparkProvider) -> None:
         super().__init__(stream, source, project, StreamStore(source.schema), spark)
-        self.others: Callable[[], Sequence[Source]] = tuple  # the project's other sources
-        self._made: tuple[StreamPlan, InSource] | None = None
+        self.others: Callable[[], Sequence[Source]] = tuple
+        self._strategy: tuple[StreamPlan, InSource] | None = None
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -46,14 +49,25 @@ class DatabaseContext(StreamContext):
         with self.source.read(self.stream) as session:
             yield session.connection
 
+    def lock(self, conn: Connection, row: StreamRow) -> None:
+        """Lock the stream's row in the source, and check project, version and fencing token.
+
+        Raises:
+            StateConflict: Another project or poller owns the row, or its version has moved on.
+        """
+        self.store.lock(conn, self.stream, self.project.project_id, row.version, row.fencing_token)
+
     def strategy(self, plan: StreamPlan) -> InSource:
-        """Return the strategy of `plan`; it is made once for all steps of a poll, which share one plan."""
-        if self._made is None or self._made[0] is not plan:
+        """Return the strategy of `plan`.
+
+        It is made once for all steps of a poll, which share one plan.
+        """
+        if self._strategy is None or self._strategy[0] is not plan:
             make = cast(Callable[..., InSource], strategy_class(plan.strategy, dict(plan.options)))
-            self._made = plan, make(self.source.connector, plan, self.source.schema)
-        return self._made[1]
+            self._strategy = plan, make(self.source.connector, plan, self.source.schema)
+        return self._strategy[1]
 
     def own_names(self, plan: StreamPlan) -> list[str]:
-        """Return the schema of qbcd and the names of all its tables that one step of the stream changes."""
+        """Return schema `qbcd` and the tables in it that one step of the stream changes."""
         store = [table.name for table in self.store.tables.metadata.tables.values()]
         return [self.source.schema, *store, *(table.name[1] for table in self.strategy(plan).tables())]

@@ -1,74 +1,80 @@
-"""The open batch: events of several steps that are numbered and published together."""
+"""The open batch: events of several steps, which get their numbers and are delivered together once it is sealed."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qbcd import hooks
 from qbcd.catalog.source import Session
 from qbcd.errors import StateConflict
 from qbcd.model import BatchHeader
+from qbcd.model.checkpoint import Checkpoint, Entry
+from qbcd.sites.database.context import DatabaseContext
+from qbcd.sites.database.poll import DatabasePoll
 from qbcd.state.rows import batch_from_json, batch_to_json
 from qbcd.strategies.outbox import OPEN, StagedBatch, outbox_name
 
-if TYPE_CHECKING:
-    from qbcd.sites.database.context import DatabaseContext
-    from qbcd.sites.values import LeasedStream, Settings
+
+def open_header(checkpoint: Checkpoint) -> BatchHeader | None:
+    """Return the header of the open batch; None if no batch is open."""
+    found = checkpoint.get(Entry.OPEN_BATCH)
+    return batch_from_json(found) if found else None
 
 
-# -- the open batch ----------------------------------------------------------------------------------------------------
-def extend_open_batch(held: LeasedStream, header: BatchHeader) -> dict[str, Any]:
-    """The open batch with a step's events added, for the checkpoint."""
-    before = held.row.checkpoint.get("open")
-    counts = dict(before["counts"]) if before else {}
+def open_events(checkpoint: Checkpoint) -> int:
+    """Return the number of events in the open batch."""
+    found = checkpoint.get(Entry.OPEN_BATCH)
+    return sum(found["counts"].values()) if found else 0
+
+
+def extended(checkpoint: Checkpoint, header: BatchHeader) -> dict[str, Any]:
+    """Return the checkpoint's entry for the open batch with the events of `header` added."""
+    before = open_header(checkpoint)
+    counts = dict(before.counts) if before else {}
     for op, events in header.counts.items():
         counts[op] = counts.get(op, 0) + events
     return batch_to_json(replace(header, seq=OPEN, counts=counts))
 
 
-def open_batch(held: LeasedStream) -> BatchHeader | None:
-    """The open batch, or None."""
-    found = held.row.checkpoint.get("open")
-    return batch_from_json(found) if found else None
+def seal(poll: DatabasePoll) -> BatchHeader | None:
+    """Number the events of the open batch and commit it as the next batch.
 
-
-def seal(context: DatabaseContext, settings: Settings, held: LeasedStream) -> BatchHeader | None:
-    """Numbers the open batch, so that it is published; None where nothing is open."""
-    batch = open_batch(held)
+    None if no batch is open.
+    """
+    context, leased = poll.context, poll.leased
+    batch = open_header(leased.checkpoint)
     if batch is None:
         return None
     with context.source.write(context.stream) as session:
-        row = held.row
-        context.store.lock(
-            session.connection, context.stream, context.project.project_id, row.version, row.fencing_token
-        )
+        row = leased.row
+        context.lock(session.connection, row)
         header = replace(batch, seq=row.last_batch_seq + 1)
         for statement in staged_batch(context, session, batch).seal(header.seq):
             session.run(statement)
-        pair(context, session, settings, header)
+        pair_keys(poll, session, header)
         hooks.reach("before_seal")
-        checkpoint = {name: value for name, value in row.checkpoint.items() if name != "open"}
-        advanced = context.commit(session.connection, row, held, header, checkpoint)
-    held.row = advanced
+        checkpoint = {name: value for name, value in row.checkpoint.items() if name != Entry.OPEN_BATCH}
+        advanced = context.commit(session.connection, row, leased, header, checkpoint)
+    leased.row = advanced
     hooks.reach("after_seal")
     return header
 
 
-def pair(context: DatabaseContext, session: Session, settings: Settings, header: BatchHeader) -> None:
-    """Marks changes of key in a batch, where the user asks for it."""
-    if settings.key_change and header.counts.get("d") and header.counts.get("c"):
-        for statement in staged_batch(context, session, header).pair_keys(header.seq):
+def pair_keys(poll: DatabasePoll, session: Session, header: BatchHeader) -> None:
+    """Mark a delete and an insert of equal content as a change of key, if the user wants that."""
+    if poll.settings.key_change and header.counts.get("d") and header.counts.get("c"):
+        for statement in staged_batch(poll.context, session, header).pair_keys(header.seq):
             session.run(statement)
 
 
 def staged_batch(context: DatabaseContext, session: Session, header: BatchHeader) -> StagedBatch:
-    """The batch's rows as the outbox holds them, with the outbox's own columns.
+    """Return the statements about a batch's rows in the outbox.
 
     Raises:
-        StateConflict: The outbox is gone.
+        StateConflict: The outbox does not exist any more.
     """
-    connector, schema, name = (context.source.connector, context.source.schema, outbox_name(context.stream))
+    connector, schema, name = context.source.connector, context.source.schema, outbox_name(context.stream)
     table = connector.probe_table(session.connection, schema, name)
     if table is None:
         raise missing_table_error(context, "outbox", (schema, name))
@@ -76,7 +82,7 @@ def staged_batch(context: DatabaseContext, session: Session, header: BatchHeader
 
 
 def missing_table_error(context: DatabaseContext, what: str, name: tuple[str, str]) -> StateConflict:
-    """The error for a table of the stream's own that somebody has dropped."""
+    """Return the error for one of the stream's own tables that somebody has dropped."""
     return StateConflict(
         f"its {what} {'.'.join(name)} is gone",
         stream=context.stream,

@@ -1,14 +1,14 @@
-"""Flagged rows that go once they were told (TDI, ATDI): which are listed for it, and which of the list may go.
+"""Purge of flagged rows (TDI, ATDI): which are listed for it, and which of the listed ones may be removed.
 
-A row is listed in the step that tells it, and goes before a later look, where it is still as it was seen and everybody
-who reads the table by a time-stamp has passed it (docs/design/protocol.md#rule-13).
+A row is listed in the step that reports it. It is removed before a later poll, if it is still as it was seen and all
+streams that read the table by a time-stamp have read it (docs/design/protocol.md#rule-13).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
@@ -18,61 +18,60 @@ from qbcd.catalog.drift import check_server, check_shape
 from qbcd.catalog.source import Session
 from qbcd.errors import MissingPrivilege, QbcdError
 from qbcd.model import Statement, StreamPlan
+from qbcd.model.checkpoint import Entry
+from qbcd.sites.database import eligibility
+from qbcd.sites.database.context import DatabaseContext
+from qbcd.sites.database.poll import DatabasePoll
 from qbcd.sites.database.step import enter
 from qbcd.state import StreamRow, StreamStore, holder
-from qbcd.strategies import InSource, Tdi
+from qbcd.strategies import Tdi
 from qbcd.strategies.incremental.vbd_delta import fold
 from qbcd.strategies.read_position import ReadPosition
 from qbcd.watermark import Window
 
-if TYPE_CHECKING:
-    from qbcd.sites.database.context import DatabaseContext
-    from qbcd.sites.values import LeasedStream
-
-
 ENDS = "(each poll tries again; `purge: false` ends that)"
 
 
-def noted(strategy: InSource, window: Window | None, told: Window | None = None) -> list[Statement]:
-    """What keeps the list, to be run before the look of the same step.
+def list_flagged(strategy: Tdi, new: Window | None, known: Window | None) -> list[Statement]:
+    """Return the statements that update the purge list.
+
+    They run before the same step looks for changes.
 
     Args:
         strategy: The stream's.
-        window: Where rows are new to the stream, so that flagged ones are listed also if it never had them. None: none.
-        told: Where rows are compared that are not new; of those flagged the ones are listed that the stream still has,
-            and that are about to be told: what was flagged while nothing was purged stays.
+        new: Window of rows that are new to the stream: flagged ones are listed even if the replica never had them.
+        known: Window of rows that are compared again: flagged ones are listed if the replica still has them, since
+            then the step reports them. Rows flagged while `purge` was off stay in the table.
     """
-    if not isinstance(strategy, Tdi):
-        return []
-    # Also while nothing is purged: the user may begin again.
-    notes = [strategy.forget_unflagged()] if strategy.plan.where else []
+    # The list is kept up to date while `purge` is off: the user may switch it on again.
+    statements = [strategy.forget_unflagged()] if strategy.plan.where else []
     if strategy.purges:
-        notes += [strategy.note_flagged(window)] if window else []
-        notes += [strategy.note_flagged(told, told=True)] if told else []
-    return notes
+        statements += [strategy.note_flagged(new)] if new else []
+        statements += [strategy.note_flagged(known, told=True)] if known else []
+    return statements
 
 
-def purge(context: DatabaseContext, plan: StreamPlan, held: LeasedStream) -> str:
-    """Removes the flagged rows that earlier batches reported, which are durable by now.
+def purge(poll: DatabasePoll, strategy: Tdi) -> str:
+    """Remove the flagged rows that earlier batches reported; those batches are durable by now.
 
     Returns:
-        What the user should know where rows stay: the source refuses to let them go, or not everybody's reading is
-        known. Nothing has moved then.
+        A remark if rows stay: the source rejects their removal, or it is not known how far every stream has read.
+        Nothing was removed then.
     """
-    strategy = context.strategy(plan)
-    if not isinstance(strategy, Tdi) or not strategy.purges:
+    context, plan = poll.context, poll.plan
+    if not strategy.purges:
         return ""
     trying = False
     try:
         with context.source.write(context.stream) as session:
-            _enter(context, session, plan, held)
+            _enter(poll, session)
             hooks.reach("before_purge")
             readers = Readers()
             if session.rows(strategy.listed()):
-                readers = readers_of(context, session, plan, held.row.checkpoint["server"]["identity"])
+                readers = readers_of(context, session, plan, poll.leased.checkpoint.server["identity"])
             if readers.passed:
-                _check_right(context, session, plan)
-                trying = True  # a constraint that is deferred speaks at the commit
+                _check_right(poll, session, strategy)
+                trying = True  # a deferred constraint raises at the commit
                 session.run(strategy.purge_rows(readers.passed))
                 session.run(strategy.forget_unflagged())
     except QbcdError as error:
@@ -82,37 +81,41 @@ def purge(context: DatabaseContext, plan: StreamPlan, held: LeasedStream) -> str
             and context.source.connector.is_write_rejected(error.__cause__)
         ):
             raise
-        return _stay(plan, f"they could not be removed: {error.what}")
+        return _rows_stay(plan, f"they could not be removed: {error.what}")
     hooks.reach("after_purge")
-    return _stay(plan, readers.doubt) if readers.doubt else ""
+    return _rows_stay(plan, readers.doubt) if readers.doubt else ""
 
 
-def _stay(plan: StreamPlan, why: str) -> str:
+def _rows_stay(plan: StreamPlan, why: str) -> str:
     return f"flagged rows of {plan.table.schema}.{plan.table.name} stay, since {why} {ENDS}"
 
 
-def _enter(context: DatabaseContext, session: Session, plan: StreamPlan, held: LeasedStream) -> None:
-    """Locks the stream's row; nothing is removed from another server, or by another shape, than was seen."""
-    enter(context, session, plan, held)
-    check_shape(context.source, session, context.stream, held.row.checkpoint, plan)
-    check_server(context.source, session, context.stream, held.row.checkpoint, accept=False)
+def _enter(poll: DatabasePoll, session: Session) -> None:
+    """Lock the stream's row; check that server and columns are those that were read."""
+    context, row = poll.context, poll.leased.row
+    enter(context, session, poll.plan, row)
+    check_shape(context.source, session, context.stream, row.checkpoint, poll.plan)
+    check_server(context.source, session, context.stream, row.checkpoint, accept=False)
 
 
-def _check_right(context: DatabaseContext, session: Session, plan: StreamPlan) -> None:
-    if lacking := context.source.connector.write_rights(session.connection, plan.table, delete=True):
-        raise MissingPrivilege(
-            f"{lacking}, which option purge needs", stream=context.stream, remedy="grant it, or take the option out"
-        )
+def _check_right(poll: DatabasePoll, session: Session, strategy: Tdi) -> None:
+    for right in strategy.write_rights():
+        if lacking := eligibility.missing_right(strategy.connector, session.connection, poll.plan.table, right):
+            raise MissingPrivilege(
+                f"{lacking}, which option {right.option} needs",
+                stream=poll.context.stream,
+                remedy="grant it, or take the option out",
+            )
 
 
 @dataclass(frozen=True)
 class Readers:
-    """What is known of those who read a table.
+    """The streams that read a table by a time-stamp.
 
     Attributes:
-        passed: Up to where each has read the rows themselves.
-        busy: Some stream's baseline is being taken: it may be of a state from before a row was flagged.
-        doubt: Why it cannot be known what some stream has read; empty where it can.
+        passed: The position up to which each has read the table's own rows.
+        busy: Some stream's baseline is being read; it may see a state from before a row was flagged.
+        doubt: Why it is not known what some stream has read; empty if it is known of all.
     """
 
     passed: Sequence[ReadPosition] = ()
@@ -122,7 +125,10 @@ class Readers:
 
 @dataclass(frozen=True)
 class _Read:
-    """One relation that a stream reads by a time-stamp; `passed` is None where nothing tells by which."""
+    """A relation that a stream reads by a time-stamp.
+
+    `passed` is None if its checkpoint does not say how far.
+    """
 
     stream: str
     relation: str
@@ -130,7 +136,10 @@ class _Read:
 
 
 def readers_of(context: DatabaseContext, session: Session, plan: StreamPlan, server: str) -> Readers:
-    """Those who read the plan's table on `server` by a time-stamp, the plan's own stream among them."""
+    """Return the streams that read the plan's table on `server` by a time-stamp.
+
+    The plan's own stream is among them.
+    """
     rows: list[StreamRow] = []
     try:
         for conn, store in _stores(context, session):
@@ -141,18 +150,18 @@ def readers_of(context: DatabaseContext, session: Session, plan: StreamPlan, ser
     except QbcdError as error:
         return Readers(doubt=f"not all streams of this project could be asked how far they have read it: {error.what}")
     connector = context.source.connector
-    here = [row for row in rows if connector.may_share(server, row.checkpoint["server"]["identity"])]
+    here = [row for row in rows if connector.may_share(server, row.checkpoint[Entry.SERVER]["identity"])]
     reads = [read for row in here for read in _reads(row)]
-    kin = connector.kin(session.connection, plan.table, sorted({read.relation for read in reads}))
+    overlap = connector.kin(session.connection, plan.table, sorted({read.relation for read in reads}))
     for read in reads:
-        doubt = _doubt(read, plan, kin[read.relation])
+        doubt = _doubt(read, plan, overlap[read.relation])
         if doubt:
             return Readers(doubt=f"stream {read.stream} {doubt}")
-    return Readers([read.passed for read in reads if read.passed and kin[read.relation]])
+    return Readers([read.passed for read in reads if read.passed and overlap[read.relation]])
 
 
 def _stores(context: DatabaseContext, session: Session) -> Iterator[tuple[Connection, StreamStore]]:
-    """The stores that exist, each while its connection is open."""
+    """Yield the stores that exist, each while its connection is open."""
     yield session.connection, context.store
     with context.project.read() as conn:
         if context.project.store.exists(conn):
@@ -165,30 +174,34 @@ def _stores(context: DatabaseContext, session: Session) -> Iterator[tuple[Connec
 
 
 def _reads(row: StreamRow) -> Iterator[_Read]:
-    """What a stream reads by time-stamps, by its checkpoint."""
+    """Yield the relations that a stream reads by time-stamps, by its checkpoint."""
     checkpoint = row.checkpoint
-    options: Mapping[str, Any] = checkpoint["requested"].get("options", {})
-    if "mark" in checkpoint:
-        yield _read(row, ".".join(checkpoint["shape"]["table"]), options.get("timestamp"), checkpoint["mark"])
+    options: Mapping[str, Any] = checkpoint[Entry.REQUESTED].get("options", {})
+    if Entry.WATERMARK in checkpoint:
+        relation = ".".join(checkpoint[Entry.SHAPE]["table"])
+        yield _read(row, relation, options.get("timestamp"), checkpoint[Entry.WATERMARK])
     named = {fold(name): columns for name, columns in options.get("timestamps") or ()}
-    for relation, mark in checkpoint.get("marks", {}).items():
+    for relation, mark in checkpoint.get(Entry.TABLE_WATERMARKS, {}).items():
         yield _read(row, relation, named.get(fold(relation)), mark)
 
 
 def _read(row: StreamRow, relation: str, columns: Any, mark: Mapping[str, Any]) -> _Read:
     names = (columns,) if isinstance(columns, str) else tuple(columns or ())
-    zone = row.checkpoint["requested"].get("options", {}).get("zone")
+    zone = row.checkpoint[Entry.REQUESTED].get("options", {}).get("zone")
     return _Read(
         row.stream, relation, ReadPosition(names, zone, mark["at"]) if names and mark["at"] is not None else None
     )
 
 
-def _doubt(read: _Read, plan: StreamPlan, kin: str) -> str:
-    """Why it cannot be known which of the table's rows a stream has read; empty where it can, or reads none."""
-    if kin == "through":
+def _doubt(read: _Read, plan: StreamPlan, overlap: str) -> str:
+    """Return why it is not known which of the table's rows a stream has read.
+
+    Empty if it is known, or if the stream reads none.
+    """
+    if overlap == "through":
         return f"reads it through {read.relation}, and it cannot be known how far"
-    if kin and read.passed is None:
+    if overlap and read.passed is None:
         return f"reads {read.relation} by a time-stamp, and has read nothing yet"
-    if kin and read.passed and not read.passed.fits(plan.table):
+    if overlap and read.passed and not read.passed.fits(plan.table):
         return f"reads {read.relation} by {', '.join(read.passed.names)}, which {plan.table.label} has not"
     return ""

@@ -1,122 +1,136 @@
-"""Polls of variant delta: what changed in a query's base tables, which keys of its result that leads to, those anew.
+"""Poll of variant delta: changed rows of a query's base tables, the keys of its result that they affect, their rows.
 
-    look at the clock and at open transactions, for each time-stamp -> in one transaction that sees one state:
-    changed rows -> affected keys -> the query for those keys against the replica -> outbox, replica, lineage, marks
+    read the clock and open transactions, for each time-stamp -> in one transaction that sees one state:
+    changed rows -> affected keys -> the query for them against the replica -> outbox, replica, lineage, watermarks
 
-An audit computes the whole query, and takes the lineages anew: rows that changed without their time-stamp led nowhere.
+An audit computes the whole query and fills the lineages again, for rows that changed without their time-stamp.
 
 Windows have no upper end: a row that is seen when the query is computed is in the lineage too, whatever its time-stamp
-says. The lower end is the horizon of the step before, so that rows of transactions that were open then are read now.
+says. The lower end is the watermark of the step before, so rows of transactions that were open then are read now.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from qbcd import hooks
 from qbcd.catalog.source import Session
 from qbcd.errors import SchemaChanged
 from qbcd.model import StreamPlan
+from qbcd.model.checkpoint import Entry
 from qbcd.ranges import schedule
-from qbcd.sites.checkpoint import AUDIT, AUDITED
-from qbcd.sites.database import step as wing_step
-from qbcd.sites.database.step import Counts, StepRequest, StepResult
+from qbcd.sites.checkpoint import AUDIT
+from qbcd.sites.database.context import DatabaseContext
+from qbcd.sites.database.poll import DatabasePoll
+from qbcd.sites.database.step import Counts, StepRequest, StepResult, run_step
 from qbcd.sites.refusals import key_error
-from qbcd.sites.watermark import ANEW, doubting, look_ahead_of
-from qbcd.strategies import InSource, OutboxSlice, VbdDelta
+from qbcd.sites.watermark import NextWatermark, next_watermarks, remembering_set_back
+from qbcd.strategies import OutboxSlice, VbdDelta
 from qbcd.strategies.incremental.lineage import Lineage
 
-if TYPE_CHECKING:
-    from qbcd.sites.database.context import DatabaseContext
-    from qbcd.sites.values import LeasedStream, Settings
-
-Marks = Mapping[str, Any]  # by base table: its watermark, as `look_ahead_of` gives it
+Marks = Mapping[str, Any]  # by base table: its watermark, as the checkpoint has it
 
 
+# -- baseline ----------------------------------------------------------------------------------------------------------
 def marks_before(context: DatabaseContext, strategy: VbdDelta) -> dict[str, Any]:
-    """Entries of the checkpoint for a baseline that is read after this look (docs/design/protocol.md#rule-6)."""
-    return {"marks": _ahead(context, strategy, {})[0], "bases": _bases(strategy)}
+    """Return the checkpoint's entries for a baseline that is read after this.
+
+    See docs/design/protocol.md#rule-6.
+    """
+    ahead = _next_watermarks(context, strategy, {})
+    return {Entry.TABLE_WATERMARKS: _entries(ahead), Entry.BASE_TABLES: _bases(strategy)}
 
 
 def fill(context: DatabaseContext, session: Session, strategy: VbdDelta) -> float:
-    """Takes the base tables into their lineages, in the transaction that fills the replica; the store's clock."""
+    """Fill the lineages, in the transaction that fills the replica; return the store's clock."""
     for lineage in strategy.lineages:
         session.run(lineage.fill())
         _refresh(session, strategy, lineage.lineage)
     return context.store.now(session.connection)
 
 
-def poll(
-    context: DatabaseContext,
-    plan: StreamPlan,
-    settings: Settings,
-    held: LeasedStream,
-    *,
-    afresh: bool = False,
-    audit: float = 0.0,
-) -> StepResult:
-    """The one step of a poll, or of an audit.
+# -- poll --------------------------------------------------------------------------------------------------------------
+def poll_affected(poll: DatabasePoll, strategy: VbdDelta) -> StepResult:
+    """Compute the query for the keys that changed rows affect."""
+    step, remarks = _begin(poll, strategy, poll.leased.row.checkpoint[Entry.TABLE_WATERMARKS])
+    request = StepRequest([strategy.affected_differences], begin=step.begin, finish=step.finish)
+    return replace(run_step(poll, request), remarks=remarks)
 
-    Args:
-        site: Where.
-        plan: The stream's plan.
-        settings: What the user says about polls.
-        held: The stream, under its lease.
-        afresh: Compute the whole query and take the lineages anew, since digests may mean something else now.
-        audit: The store's clock where that is an audit.
+
+def poll_whole(poll: DatabasePoll, strategy: VbdDelta) -> StepResult:
+    """Compute the whole query and fill the lineages again.
+
+    Digests may have another meaning by now.
     """
-    strategy = context.strategy(plan)
-    assert isinstance(strategy, VbdDelta)
-    _check_meaning(plan, held.row.checkpoint.get("bases", {}), _bases(strategy))
-    known: Marks = {} if afresh else held.row.checkpoint["marks"]
-    with doubting(context, held):
-        ahead, remark = _ahead(context, strategy, known)
+    step, remarks = _begin(poll, strategy, {})
+    request = StepRequest([strategy.all_differences], finish=step.refill, compare_all=True)
+    return replace(run_step(poll, request), remarks=remarks)
+
+
+def audit(poll: DatabasePoll, strategy: VbdDelta, began: float) -> StepResult:
+    """Compute the whole query and fill the lineages again, as an audit.
+
+    `began` is the store's clock.
+    """
+    step, _ = _begin(poll, strategy, poll.leased.row.checkpoint[Entry.TABLE_WATERMARKS])
+    step.audit = began
+    request = StepRequest([lambda part: strategy.all_differences(part, AUDIT)], finish=step.refill)
+    return run_step(poll, request)
+
+
+def _begin(poll: DatabasePoll, strategy: VbdDelta, known: Marks) -> tuple[_Step, tuple[str, ...]]:
+    """Read the next watermarks; return the step and remarks for the user."""
+    context, checkpoint, bases = poll.context, poll.leased.row.checkpoint, _bases(strategy)
+    _check_meaning(poll.plan, checkpoint.get(Entry.BASE_TABLES, {}), bases)
+    with remembering_set_back(context, poll.leased):
+        ahead = _next_watermarks(context, strategy, known)
     hooks.reach("after_horizon")
-    known = {name: mark for name, mark in known.items() if not ahead.get(name, {}).pop(ANEW, False)}
-    step = _Step(context, strategy, known, ahead, _sweep_due(context, strategy, held), audit)
-    step.shaped = held.row.checkpoint.get("bases") == _bases(strategy)
-    if afresh or audit:
-        reason = AUDIT if audit else ""
-        find = [lambda s, part: strategy.all_differences(part, reason)]
-        taken = wing_step.run_step(context, plan, settings, held, StepRequest(find, follow=step.anew, afresh=afresh))
-    else:
-        find = [lambda s, part: strategy.affected_differences(part)]
-        taken = wing_step.run_step(
-            context, plan, settings, held, StepRequest(find, begin=step.begin, follow=step.follow)
-        )
-    return replace(taken, remarks=(remark,) if remark else ())
+    known = {name: mark for name, mark in known.items() if not (name in ahead and ahead[name].reread)}
+    step = _Step(context, strategy, known, _entries(ahead), sweep=_sweep_due(poll, strategy))
+    step.same_bases = checkpoint.get(Entry.BASE_TABLES) == bases
+    remarks = "; ".join(filter(None, dict.fromkeys(mark.remark for mark in ahead.values())))
+    return step, (remarks,) if remarks else ()
 
 
+@dataclass
 class _Step:
-    """What a step does besides finding and applying differences.
+    """The work of a step in addition to finding and applying differences.
 
     Attributes:
-        shaped: The stream remembers the base tables as they are; one that was prepared by an earlier version does not.
+        known: Watermarks up to which base tables were read.
+        ahead: Watermarks after this step.
+        sweep: The store's clock if deleted rows are to be looked for, otherwise 0.
+        audit: The store's clock at the beginning of an audit, otherwise 0.
+        same_bases: The checkpoint has the base tables as they are; one of an early version does not.
     """
 
-    shaped = True
-
-    def __init__(
-        self, context: DatabaseContext, strategy: VbdDelta, known: Marks, ahead: Marks, sweep: float, audit: float
-    ) -> None:
-        self._context, self._strategy = context, strategy
-        self._known, self._ahead, self._sweep, self._audit = known, ahead, sweep, audit
-        self._changed: list[Lineage] = []
+    context: DatabaseContext
+    strategy: VbdDelta
+    known: Marks
+    ahead: Marks
+    sweep: float
+    audit: float = 0.0
+    same_bases: bool = True
+    changed: list[Lineage] = field(default_factory=list)
 
     def begin(self, session: Session) -> bool:
-        """Sets down changed rows and the keys that they lead to; whether there are any keys."""
-        strategy = self._strategy
-        self._context.progress("looking for changed rows of the query's tables")
+        """Record changed rows and the keys that they affect; return True if there are any keys.
+
+        Raises:
+            UnsafeKey: The query gives an affected key more than once, or NULL.
+        """
+        strategy = self.strategy
+        self.context.progress("looking for changed rows of the query's tables")
         for lineage in strategy.lineages:
             if self._find(session, lineage):
-                self._changed.append(lineage)
+                self.changed.append(lineage)
                 _refresh(session, strategy, lineage.changed)
-        if not self._changed or not session.run(strategy.find_affected(self._changed)):
+        if not self.changed or not session.run(strategy.find_affected(self.changed)):
             return False
         _refresh(session, strategy, strategy.affected)
-        self._context.progress("computing the query for affected keys")
+        self.context.progress("computing the query for affected keys")
         if not strategy.plan.key_is_proven:
             nulls = session.one(strategy.affected_nulls()).nulls
             found = session.one(strategy.key_problems() if nulls else strategy.affected_key_problems())
@@ -125,54 +139,59 @@ class _Step:
         return True
 
     def _find(self, session: Session, lineage: Lineage) -> int:
-        mark = self._known.get(lineage.name)
+        mark = self.known.get(lineage.name)
         since = mark["at"] if mark else None
         found = session.run(lineage.find(since))
-        if lineage.marked is None or since is None or self._sweep:
+        if lineage.marked is None or since is None or self.sweep:
             found += session.run(lineage.find_gone())
         return found
 
-    def follow(self, session: Session, strategy: InSource, part: OutboxSlice, counts: Counts) -> Mapping[str, Any]:
-        """Brings the lineages to what was found, and forgets it; the watermarks move in the same step."""
-        for lineage in self._changed:
+    def finish(self, session: Session, part: OutboxSlice, counts: Counts) -> Mapping[str, Any]:
+        """Bring the lineages up to date; return the new watermarks if anything moved."""
+        for lineage in self.changed:
             for statement in lineage.follow():
                 session.run(statement)
-        if self._changed:
-            session.run(self._strategy.forget_affected())
-        if not self._changed and not self._sweep and self._ahead == self._known and self.shaped:
+        if self.changed:
+            session.run(self.strategy.forget_affected())
+        if not self.changed and not self.sweep and self.ahead == self.known and self.same_bases:
             return {}
-        return self._moves()
+        return self._entries()
 
-    def anew(self, session: Session, strategy: InSource, part: OutboxSlice, counts: Counts) -> Mapping[str, Any]:
-        """Takes the lineages anew."""
-        for lineage in self._strategy.lineages:
+    def refill(self, session: Session, part: OutboxSlice, counts: Counts) -> Mapping[str, Any]:
+        """Empty and fill the lineages; return the new watermarks."""
+        for lineage in self.strategy.lineages:
             session.run(lineage.empty())
             session.run(lineage.fill())
-        return {**self._moves(), **({AUDITED: self._audit} if self._audit else {})}
+        return {**self._entries(), **({Entry.AUDITED: self.audit} if self.audit else {})}
 
-    def _moves(self) -> dict[str, Any]:
-        shape = {"bases": _bases(self._strategy)}
-        return {"marks": dict(self._ahead), **shape, **({"swept": self._sweep} if self._sweep else {})}
+    def _entries(self) -> dict[str, Any]:
+        entries = {Entry.TABLE_WATERMARKS: dict(self.ahead), Entry.BASE_TABLES: _bases(self.strategy)}
+        return {**entries, Entry.SWEPT: self.sweep} if self.sweep else entries
 
 
-def _ahead(context: DatabaseContext, strategy: VbdDelta, known: Marks) -> tuple[dict[str, Any], str]:
-    """The watermarks after a step that begins now, and what the user should know of them."""
+def _next_watermarks(context: DatabaseContext, strategy: VbdDelta, known: Marks) -> dict[str, NextWatermark]:
+    """Return, by base table, the watermark after a step that begins now."""
     marked = {lineage.name: lineage.marked for lineage in strategy.lineages if lineage.marked is not None}
-    marks = look_ahead_of(context.source, [(stamped, known.get(name)) for name, stamped in marked.items()])
-    remarks = dict.fromkeys(str(mark.pop("remark", "")) for mark in marks)
-    return dict(zip(marked, marks, strict=True)), "; ".join(filter(None, remarks))
+    found = next_watermarks(context.source, [(one, known.get(name)) for name, one in marked.items()])
+    return dict(zip(marked, found, strict=True))
+
+
+def _entries(ahead: Mapping[str, NextWatermark]) -> dict[str, Any]:
+    return {name: mark.entry for name, mark in ahead.items()}
 
 
 def _bases(strategy: VbdDelta) -> dict[str, Any]:
-    """What the lineages are made from; it may not change (`qbcd.catalog.drift`)."""
+    """Return the shape of each base table, as the lineages need it (`qbcd.catalog.drift`)."""
     return {lineage.name: lineage.shape() for lineage in strategy.lineages}
 
 
 def _check_meaning(plan: StreamPlan, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuses a text that speaks of other columns than it did: a table has got one by a name that was another's.
+    """Refuse a query whose text refers to other columns than before.
+
+    A new column may have taken over a name.
 
     Raises:
-        SchemaChanged: It does.
+        SchemaChanged: Names the column.
     """
     for name, shape in now.items():
         others = sorted(set(shape["columns"]) - set(then.get(name, shape)["columns"]))
@@ -186,13 +205,13 @@ def _check_meaning(plan: StreamPlan, then: Mapping[str, Any], now: Mapping[str, 
             )
 
 
-def _sweep_due(context: DatabaseContext, strategy: VbdDelta, held: LeasedStream) -> float:
-    """The store's clock, where it is time to look for rows that are gone; else 0."""
+def _sweep_due(poll: DatabasePoll, strategy: VbdDelta) -> float:
+    """Return the store's clock if it is time to look for deleted rows, otherwise 0."""
     if strategy.deletes is None:
         return 0.0
-    with context.reading() as conn:
-        now = context.store.now(conn)
-    return now if schedule.is_due(float(held.row.checkpoint["swept"]), strategy.deletes, now) else 0.0
+    with poll.context.reading() as conn:
+        now = poll.context.store.now(conn)
+    return now if schedule.is_due(poll.leased.checkpoint.swept, strategy.deletes, now) else 0.0
 
 
 def _refresh(session: Session, strategy: VbdDelta, table: tuple[str, str]) -> None:

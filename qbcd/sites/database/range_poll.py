@@ -1,8 +1,8 @@
-"""Range by range: a poll visits some key ranges in short transactions, each compared and applied by itself (ID, TLCS).
+"""Poll by ranges: visit key ranges in short transactions, each compared and applied by itself (ID, TLCS, sweeps).
 
-    choose ranges -> steps of about `target` each -> cut and join ranges -> seal
+    choose ranges -> steps of about `target` each -> split and merge ranges -> seal
 
-A pass is one round over all ranges; it resumes where it was stopped or killed, because each step commits which ranges
+A pass is one rotation over all ranges. It continues after a stop or a kill, because each step commits the ranges that
 it visited (paper, figure 7; docs/paper.md#c16 to #c19).
 """
 
@@ -12,33 +12,29 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qbcd.catalog.source import Session
-from qbcd.model import BatchHeader, StreamPlan
+from qbcd.model import BatchHeader
+from qbcd.model.checkpoint import Entry
 from qbcd.ranges import schedule
 from qbcd.ranges.schedule import Pass
 from qbcd.sites.database import open_batch, range_sizes
-from qbcd.sites.database import step as wing_step
-from qbcd.sites.database.step import Counts, StepRequest
-from qbcd.sites.guards import check_guards
-from qbcd.sites.poll import Poll
+from qbcd.sites.database.poll import DatabasePoll
+from qbcd.sites.database.step import Counts, StepRequest, run_step
+from qbcd.sites.guards import Deletes, check_guards
 from qbcd.sites.refusals import check_null_keys
 from qbcd.state import StoredRange
-from qbcd.strategies import ByRanges, InSource, OutboxSlice, Watermarked
-
-if TYPE_CHECKING:
-    from qbcd.sites.database.context import DatabaseContext
-    from qbcd.sites.values import LeasedStream, Settings
+from qbcd.strategies import ByRanges, OutboxSlice
 
 SEAL_AT = 100_000  # events
 TARGET = timedelta(milliseconds=500)
-FIRST_ROWS = 10_000.0  # of the first step, before it is known how long one takes
+FIRST_ROWS = 10_000.0  # of the first step, whose duration is not known yet
 
 
 @dataclass
 class Visited:
-    """What a poll by ranges did."""
+    """Totals of a poll by ranges."""
 
     ranges: int = 0
     dirty: int = 0
@@ -50,83 +46,90 @@ class RangePoll:
     """One poll by ranges.
 
     Args:
-        site: Where.
-        plan: The stream's plan.
-        settings: What the user says about polls.
-        held: The stream, under its lease.
+        poll: The poll.
+        strategy: Its strategy.
+
+    Attributes:
+        state: The pass in progress, as of the last step.
+        done: Totals so far.
     """
 
-    def __init__(self, context: DatabaseContext, plan: StreamPlan, settings: Settings, held: LeasedStream) -> None:
-        self.context, self.plan, self.settings, self.held = context, plan, settings, held
-        strategy = context.strategy(plan)
-        assert isinstance(strategy, ByRanges)
-        self.strategy = strategy
-        self.state = Pass.from_checkpoint(held.row.checkpoint.get("pass"))
+    def __init__(self, poll: DatabasePoll, strategy: ByRanges) -> None:
+        self.poll, self.strategy = poll, strategy
+        self.context, self.leased = poll.context, poll.leased
+        self.state = Pass.from_checkpoint(poll.leased.checkpoint.open_pass)
         self.done = Visited()
 
     def batches(self) -> Iterator[BatchHeader]:
-        """Visits the ranges whose turn it is; yields each batch when it is sealed."""
+        """Visit the ranges that are due; yield each batch when it is sealed."""
         known, now = self._known()
-        if not known:  # a sweep that the user began after prepare
-            range_sizes.recut(self.context, self.strategy, self.held)
+        if not known:  # sweeps were configured after prepare
+            range_sizes.rebuild(self.poll, self.strategy)
             known, now = self._known()
-        self.state = self._begun(known, now)
+        self.state = self._begin_pass(known, now)
         due = self._due(known, now)
         self.done.ranges, began = len(due), time.monotonic()
         for _ in self._steps(due):
-            opened = open_batch.open_batch(self.held)
-            late = time.monotonic() - began >= self.settings.every.total_seconds()
-            if opened and (opened.size >= SEAL_AT or late):
+            opened = open_batch.open_events(self.leased.checkpoint)
+            late = time.monotonic() - began >= self.poll.settings.every.total_seconds()
+            if opened and (opened >= SEAL_AT or late):
                 began = time.monotonic()
-                yield from self._sealed()
+                yield from self._seal()
         if due:
-            range_sizes.resize(self.context, self.strategy, self.held)
-        yield from self._sealed()
+            range_sizes.resize(self.poll, self.strategy)
+        yield from self._seal()
 
     def _known(self) -> tuple[list[StoredRange], float]:
-        """The stream's ranges, and the store's clock."""
+        """Return the stream's ranges, and the store's clock."""
         with self.context.reading() as conn:
             return self.context.store.ranges(conn, self.context.stream), self.context.store.now(conn)
 
-    def _sealed(self) -> Iterator[BatchHeader]:
-        header = open_batch.seal(self.context, self.settings, self.held)
+    def _seal(self) -> Iterator[BatchHeader]:
+        header = open_batch.seal(self.poll)
         if header:
             yield header
 
     # -- which ranges ------------------------------------------------------------------------------------------------
-    def _begun(self, known: Sequence[StoredRange], now: float) -> Pass:
-        """The pass to go on with, or a new one, before which the guards look at the table's size and its keys."""
-        rows = int(self.held.row.checkpoint["rows"])
-        fresh = schedule.begun(self.state, _visits(known, now), now=now, rows=rows)
-        if fresh is self.state:
-            return fresh
+    def _begin_pass(self, known: Sequence[StoredRange], now: float) -> Pass:
+        """Return the pass in progress, or a new one.
+
+        Before a new one, key and size of the table are checked.
+
+        Raises:
+            UnsafeKey: The key is NULL in some rows.
+            GuardTripped: Too many rows are missing.
+        """
+        rows = self.leased.checkpoint.rows
+        state = schedule.begun(self.state, _visits(known, now), now=now, rows=rows)
+        if state is self.state:
+            return state
+        strategy, plan = self.strategy, self.poll.plan
         with self.context.source.read(self.context.stream) as session:
-            check_null_keys(session, self.strategy, self.plan)
-            swept = (
-                isinstance(self.strategy, Watermarked) and self.plan.where
-            )  # no row is swept for having left `where`
-            if self.strategy.keeps == "nothing" or not self.strategy.tells_gone or not rows or swept:
-                return fresh
-            count = int(session.one(self.strategy.row_count()).n)
-        lost = max(0, rows - count)
-        if lost:
-            poll = Poll(self.context, self.plan, self.strategy, self.settings, self.held)
-            check_guards(poll, deletes=lost, before=rows, after=count)
-        return fresh
+            check_null_keys(session, strategy, plan)
+            # A row that has left the restriction is missing from the count, and no sweep deletes it.
+            uncountable = strategy.sweeps and plan.where
+            if strategy.keeps == "nothing" or not strategy.tells_gone or not rows or uncountable:
+                return state
+            count = int(session.one(strategy.row_count()).n)
+        if count < rows:
+            check_guards(self.poll, deletes=rows - count, before=rows, after=count)
+        return state
 
     def _due(self, known: Sequence[StoredRange], now: float) -> list[StoredRange]:
-        overdue = schedule.overdue(self.plan.option("max_staleness"), self.settings.every)
-        visits = _visits(known, now)
-        per_poll = self.plan.option("per_poll")
-        ids = set(schedule.chosen(visits, self.state, now=now, per_poll=per_poll, overdue=overdue))
+        plan = self.poll.plan
+        overdue = schedule.overdue(plan.option("max_staleness"), self.poll.settings.every)
+        per_poll = plan.option("per_poll")
+        chosen = schedule.chosen(_visits(known, now), self.state, now=now, per_poll=per_poll, overdue=overdue)
+        ids = set(chosen)
         return [r for r in known if r.range_id in ids]
 
     # -- the steps ---------------------------------------------------------------------------------------------------
     def _steps(self, due: Sequence[StoredRange]) -> Iterator[None]:
-        """Visits `due` in steps of the wanted length; yields after each."""
+        """Visit `due` in steps of about the configured duration; yield after each."""
+        plan = self.poll.plan
         left, rows = list(due), FIRST_ROWS
-        rate = self.plan.option("per_second")
-        target: timedelta = self.plan.option("target") or TARGET
+        rate = plan.option("per_second")
+        target: timedelta = plan.option("target") or TARGET
         while left and not self.context.stopping():
             step = left[:1] if rate else schedule.next_step(left, rows)
             left = left[len(step) :]
@@ -136,60 +139,71 @@ class RangePoll:
             if rate:
                 self.context.rest(1 / float(rate) - (time.monotonic() - began))
             else:
-                held = float(max(1, sum(r.rows for r in step)))
-                rows = schedule.paced(held, seconds=spent, target=target.total_seconds())
+                visited = float(max(1, sum(r.rows for r in step)))
+                rows = schedule.paced(visited, seconds=spent, target=target.total_seconds())
                 if left:
-                    self.context.rest(float(self.plan.option("nice_ratio") or 0) * (time.monotonic() - began))
+                    self.context.rest(float(plan.option("nice_ratio") or 0) * (time.monotonic() - began))
             yield
 
     def _step(self, step: Sequence[StoredRange]) -> float:
-        """One transaction: compare, apply, remember the visit; gives the seconds that its rows took."""
+        """Compare and apply adjacent ranges in one transaction.
+
+        Returns:
+            The seconds that their rows took.
+        """
         within, state = schedule.as_one(step), self.state
+        adopt = self.strategy.adopt(within)
 
-        def follow(session: Session, strategy: InSource, part: OutboxSlice, counts: Counts) -> Mapping[str, Any]:
-            events, grown = self._events(session, part, step) if counts else ({}, {})
-            found = {r.range_id: events.get(r.range_id, 0) for r in step}
-            self.done.dirty += sum(n > 0 for n in found.values())
-            now = max(self.context.store.now(session.connection), state.began)
-            counted = self._counted(session, step) if look.adopt else {}
-            visited = [
-                replace(r, rows=counted.get(r.range_id, max(0, r.rows + grown.get(r.range_id, 0))), last_visited=now)
-                for r in step
-            ]
-            self.context.store.update_ranges(session.connection, self.context.stream, visited)
-            accepted = max(state.accepted, self.held.confirmed.amount if self.held.confirmed else 0)
-            after = replace(state.visited(found), deletes=state.deletes + counts.get("d", 0), accepted=accepted)
-            return {"pass": after.as_json()}
+        def finish(session: Session, part: OutboxSlice, counts: Counts) -> Mapping[str, Any]:
+            return {Entry.PASS: self._visited(session, step, part, counts, adopted=bool(adopt)).as_json()}
 
-        look = StepRequest(
-            [lambda strategy, part: strategy.differences(part, within)],
-            adopt=self.strategy.adopt(within),
+        request = StepRequest(
+            [lambda part: self.strategy.differences(part, within)],
+            adopt=adopt,
             within=within,
             keep_open=True,
-            follow=follow,
-            guarded=(state.deletes, state.accepted, state.rows),
+            finish=finish,
+            guarded=Deletes(state.deletes, state.accepted, state.rows),
         )
-        taken = wing_step.run_step(self.context, self.plan, self.settings, self.held, look)
-        self.state = Pass.from_checkpoint(self.held.row.checkpoint["pass"])
+        result = run_step(self.poll, request)
+        self.state = Pass.from_checkpoint(self.leased.checkpoint.open_pass)
         self.done.rows += within.rows
-        self.done.accepted_source |= taken.accepted_source
-        return taken.seconds
+        self.done.accepted_source |= result.accepted_source
+        return result.seconds
+
+    def _visited(
+        self, session: Session, step: Sequence[StoredRange], part: OutboxSlice, counts: Counts, *, adopted: bool
+    ) -> Pass:
+        """Store the visit with the ranges of a step, and return the pass after it."""
+        state, confirmed = self.state, self.leased.confirmed
+        events, growth = self._events(session, part, step) if counts else ({}, {})
+        changed = {r.range_id: events.get(r.range_id, 0) for r in step}
+        self.done.dirty += sum(n > 0 for n in changed.values())
+        now = max(self.context.store.now(session.connection), state.began)
+        counted = self._counted(session, step) if adopted else {}
+        visited = [
+            replace(r, rows=counted.get(r.range_id, max(0, r.rows + growth.get(r.range_id, 0))), last_visited=now)
+            for r in step
+        ]
+        self.context.store.update_ranges(session.connection, self.context.stream, visited)
+        accepted = max(state.accepted, confirmed.amount if confirmed else 0)
+        return replace(state.visited(changed), deletes=state.deletes + counts.get("d", 0), accepted=accepted)
 
     def _counted(self, session: Session, step: Sequence[StoredRange]) -> Mapping[int, int]:
-        """By range, the rows of the replica, where it took some in without an event."""
+        """Return the replica's rows by range, since it may have adopted rows without an event."""
         return {int(r.range_id): int(r.n) for r in session.rows(self.strategy.counted(step))}
 
     def _events(
         self, session: Session, part: OutboxSlice, step: Sequence[StoredRange]
     ) -> tuple[Mapping[int, int], Mapping[int, int]]:
-        """By range, the events of a part and by how many rows the range grew."""
+        """Return, by range, the events in a slice of the outbox and the growth in rows."""
         events: dict[int, int] = {}
-        grown: dict[int, int] = {}
+        growth: dict[int, int] = {}
         for statement in self.strategy.per_range(part, step):
             for r in session.rows(statement):
                 events[r.range_id] = events.get(r.range_id, 0) + int(r.n)
-                grown[r.range_id] = grown.get(r.range_id, 0) + int(r.net)
-        return events, grown
+                growth[r.range_id] = growth.get(r.range_id, 0) + int(r.net)
+        return events, growth
 
 
 def _visits(known: Sequence[StoredRange], now: float) -> dict[int, float]:

@@ -1,7 +1,7 @@
-"""One atomic step of a site in the source: what is found goes into the outbox, the replica follows, the row advances.
+"""One step in the database wing: a transaction that finds changes, stages them, applies them to the replica, commits.
 
-A poll by one statement is one step that seals its batch. A poll by ranges is many; their rows gather in the open batch,
-under no number, until :func:`seal` gives it one (docs/design/architecture.md#data-flow).
+Polls by one statement take one step, which seals its batch. Polls by ranges take many; their events collect in the
+open batch until it is sealed (`qbcd.sites.database.open_batch`, docs/design/architecture.md#data-flow).
 """
 
 from __future__ import annotations
@@ -9,74 +9,92 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from qbcd import hooks
 from qbcd.catalog.capture_change import change_of
-from qbcd.catalog.drift import MADE, check_server, check_shape
+from qbcd.catalog.drift import check_server, check_shape
 from qbcd.catalog.source import Session
 from qbcd.catalog.views import check_views
-from qbcd.errors import Refused, UnsafeKey
+from qbcd.errors import UnsafeKey
 from qbcd.model import BatchHeader, KeyRange, ServerIdentity, Statement, StreamPlan
+from qbcd.model.checkpoint import Entry
 from qbcd.sites.checkpoint import checkpoint_of, new_header
-from qbcd.sites.guards import check_guards, confirm, counted_now
-from qbcd.sites.poll import Poll
+from qbcd.sites.database.context import DatabaseContext
+from qbcd.sites.database.open_batch import extended, open_events, pair_keys
+from qbcd.sites.database.poll import DatabasePoll
+from qbcd.sites.guards import Deletes, check_guards, confirm, counted_now
 from qbcd.sites.refusals import check_key, untravelled_error
 from qbcd.sites.source_changes import is_remade
-from qbcd.strategies import ByRanges, InSource, OutboxSlice, Tlcs
+from qbcd.sites.values import LeasedStream
+from qbcd.state import StreamRow
+from qbcd.strategies import OutboxSlice
 from qbcd.strategies.outbox import OPEN
 
-if TYPE_CHECKING:
-    from qbcd.sites.database.context import DatabaseContext
-    from qbcd.sites.values import LeasedStream, Settings
-from qbcd.sites.database.open_batch import extend_open_batch, pair
+Counts = Mapping[str, int]  # events by op
+Find = Callable[[OutboxSlice], Statement]  # the statement that writes what it finds into a slice of the outbox
+CARRIED = (  # entries of a checkpoint that the next one keeps unless a step changes them
+    Entry.OPEN_BATCH,
+    Entry.WATERMARK,
+    Entry.TABLE_WATERMARKS,
+    Entry.BASE_TABLES,
+    Entry.PASS,
+    Entry.SWEPT,
+    Entry.USUAL_RANGE,
+    Entry.AUDITED,
+    Entry.AUDITING,
+    Entry.MISSING_KEYS,
+)
 
-Counts = Mapping[str, int]
-# What of a checkpoint no step makes anew.
-CARRIED = ("open", "mark", "marks", "bases", "pass", "swept", "usual", "audited", "auditing", "gone")
+
+def _no_entries(session: Session, part: OutboxSlice, counts: Counts) -> Mapping[str, Any]:
+    return {}
 
 
 @dataclass(frozen=True)
 class StepRequest:
-    """What a step asks of the source.
+    """The statements of a step, in the order in which they run, and what is committed with them.
 
     Attributes:
-        find: Statements that write what they find into the outbox, each for the part that it is given.
-        before: Statements that run first, in the same transaction.
-        begin: Tells, in the step's transaction, whether there is anything to look at; it vouches for the key itself.
-            None where the step always looks.
-        after: Statements about what was found, before anything is done with it.
-        adopt: Statements that put rows into the replica without an event, before anything is looked for.
-        within: The one key range that the step is about; None for the whole table.
-        keep_open: The rows join the open batch; otherwise they are a batch of their own.
-        follow: What else belongs into the step once the replica has moved, from the step's counts; gives the entries
-            of the checkpoint that move with it, whether or not anything was found.
-        guarded: (deletes so far, deletes let pass, rows at the start) of a pass; None for a step that is a whole poll.
-        afresh: All rows are compared: what the table is made of may be remembered anew.
+        begin: Runs first and returns True if there is anything to find; it also proves that the key is unique. None:
+            the step proves the key itself and always looks for changes.
+        before: Statements that run before changes are looked for.
+        adopt: Statements that put rows into the replica without an event.
+        find: Statements that write the changes into the outbox.
+        after_find: Statements about the changes in the outbox, before they are counted.
+        finish: Runs after the replica was changed, with the step's counts; returns entries for the checkpoint. They are
+            committed even if nothing was found.
+        within: The only key range that the step is about; None for the whole table.
+        keep_open: The events join the open batch; otherwise they are a batch of their own.
+        guarded: Deletes of earlier steps that count together with those of this one; None for a whole poll.
+        compare_all: All rows are compared, so the identity of the table is stored as it is now.
+        drop: Entries that the next checkpoint does not have.
     """
 
-    find: Sequence[Callable[[InSource, OutboxSlice], Statement]]
-    before: Sequence[Statement] = ()
+    find: Sequence[Find]
     begin: Callable[[Session], bool] | None = None
-    after: Sequence[Callable[[InSource, OutboxSlice], Statement]] = ()
+    before: Sequence[Statement] = ()
     adopt: Sequence[Statement] = ()
+    after_find: Sequence[Find] = ()
+    finish: Callable[[Session, OutboxSlice, Counts], Mapping[str, Any]] = _no_entries
     within: KeyRange | None = None
     keep_open: bool = False
-    follow: Callable[[Session, InSource, OutboxSlice, Counts], Mapping[str, Any]] = (
-        lambda session, strategy, part, counts: {}
-    )
-    guarded: tuple[int, int, int] | None = None
-    afresh: bool = False
+    guarded: Deletes | None = None
+    compare_all: bool = False
+    drop: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a step brought.
+    """The outcome of a step.
 
     Attributes:
-        seconds: Spent on finding and applying, which take longer the more rows a step is about; not on what is asked
-            at every step.
-        remarks: What else the user should know of it.
+        counts: Events by op.
+        header: The batch that the step sealed, if it sealed one.
+        accepted_source: Another server, or another meaning of equality, was accepted and stored.
+        seconds: Time that the statements about rows took.
+        remarks: For the user.
     """
 
     counts: Counts = field(default_factory=dict)
@@ -91,178 +109,64 @@ class StepResult:
         return sum(self.counts.values())
 
 
-def run_step(
-    context: DatabaseContext,
-    plan: StreamPlan,
-    settings: Settings,
-    held: LeasedStream,
-    look: StepRequest,
-    *,
-    drop: Sequence[str] = (),
-) -> StepResult:
-    """Takes one step; the row in `held` has advanced when it returns. The next checkpoint has no entries `drop`."""
-    strategy = context.strategy(plan)
-    with context.source.write(context.stream, steady=strategy.steady) as session:
-        enter(context, session, plan, held)
-        # Only what vouches for the key is taken over: the table is the one that is configured now.
-        keyed = plan.on(check_shape(context.source, session, context.stream, held.row.checkpoint, plan))
-        row, accept = held.row, settings.accept_source
-        server, changed = check_server(context.source, session, context.stream, row.checkpoint, accept=accept)
+def run_step(poll: DatabasePoll, request: StepRequest) -> StepResult:
+    """Run one step; the leased row has advanced when it returns, if there was anything to commit.
+
+    The order is that of the protocol (docs/design/protocol.md#section-a):
+
+    1. Lock the stream's row and the table; then check columns, server and key (docs/design/protocol.md#rule-9).
+    2. List flagged rows (docs/design/protocol.md#rule-13); find changes into the outbox.
+    3. Count them for the guards (docs/design/protocol.md#rule-17); apply them to the replica, with the digests that
+       were found with them (docs/design/protocol.md#rule-12).
+    4. Commit events, replica and checkpoint together. A comparison that needs two steps makes two batches, so no key
+       is in a batch twice (docs/design/protocol.md#rule-14).
+    """
+    context, leased = poll.context, poll.leased
+    with context.source.write(context.stream, steady=poll.strategy.steady) as session:
+        enter(context, session, poll.plan, leased.row)
+        keyed, server, server_changed = _check_source(poll, session)
         hooks.reach("after_snapshot")
-        looking = True if look.begin is None else look.begin(session)
-        if look.begin is None:
-            check_key(session, strategy, look.within, keyed)
-        part = _part(held, look.keep_open)
-        for statement in look.before:
+        if request.begin is None:
+            check_key(session, poll.strategy, request.within, keyed)
+        relevant = request.begin is None or request.begin(session)
+        part = _slice(leased, request)
+        for statement in request.before:
             session.run(statement)
         began = time.monotonic()
-        adopted = sum(session.run(statement) for statement in look.adopt)
-        found = _find(session, strategy, part, look) if looking else 0
+        adopted = sum(session.run(statement) for statement in request.adopt)
+        found = _find(session, request.find, part) if relevant else 0
         hooks.reach("after_fetch")
-        for make in look.after if found else ():
-            session.run(make(strategy, part))
-        counts = apply_changes(context, session, strategy, settings, held, part, look) if found else {}
-        spent = time.monotonic() - began
-        moves = dict(look.follow(session, strategy, part, counts))
-        anew = look.afresh and row.checkpoint.get(MADE) != plan.made()
-        moving = moves or any(name in row.checkpoint for name in drop)
-        if not found and not changed and not anew and not moving and not change_of(row.checkpoint, plan):
-            return StepResult(seconds=spent)
-        header = _batch_of(context, session, plan, settings, held, look, counts) if found else None
-        if header and look.keep_open:
-            moves["open"], header = extend_open_batch(held, header), None
-        rows = int(row.checkpoint["rows"]) + adopted + counts.get("c", 0) - counts.get("d", 0)
-        kept = {name: value for name, value in carried_entries(held).items() if name not in drop}
-        poll = Poll(context, plan, strategy, settings, held)
-        checkpoint = {**kept, **checkpoint_entries(poll, server, rows), **moves}
-        if not look.afresh and is_remade(row.checkpoint, plan):
-            checkpoint[MADE] = row.checkpoint[MADE]  # until all rows were compared
+        for make in request.after_find if found else ():
+            session.run(make(part))
+        counts = _apply(poll, session, request, part) if found else {}
+        seconds = time.monotonic() - began
+        entries = dict(request.finish(session, part, counts))
+        if not (found or server_changed or entries or _has_other_news(poll, request)):
+            return StepResult(seconds=seconds)
+        header = _batch_of(poll, session, request, counts) if found else None
+        if header and request.keep_open:
+            entries[Entry.OPEN_BATCH], header = extended(leased.checkpoint, header), None
+        rows = leased.checkpoint.rows + adopted + counts.get("c", 0) - counts.get("d", 0)
+        checkpoint = _next_checkpoint(poll, request, server, rows, entries)
         confirm(poll)
         hooks.reach("before_commit")
-        advanced = context.commit(session.connection, held.row, held, header, checkpoint)
-    held.row = advanced
+        advanced = context.commit(session.connection, leased.row, leased, header, checkpoint)
+    leased.row = advanced
     hooks.reach("after_commit")
-    return StepResult(counts, header, changed, spent)
+    return StepResult(counts, header, server_changed, seconds)
 
 
-def _batch_of(
-    context: DatabaseContext,
-    session: Session,
-    plan: StreamPlan,
-    settings: Settings,
-    held: LeasedStream,
-    look: StepRequest,
-    counts: Counts,
-) -> BatchHeader:
-    """The header of what a step found; a batch that is not left open is complete with it."""
-    header = first_header(context, session, plan, settings, held, held.row.epoch, counts)
-    if look.within is not None:
-        header = replace(header, consistency="range")
-    if not look.keep_open:
-        pair(context, session, settings, header)
-    return header
-
-
-def check_unmoved(session: Session, strategy: Tlcs) -> None:
-    """Refuses a table whose rows change when their checksums are written: they would differ at each poll, for ever."""
-    table = strategy.plan.table
-    if int(session.one(strategy.moved()).n):
-        raise Refused(
-            f"{table.schema}.{table.name} changes captured columns itself when checksum column {strategy.column!r} is "
-            "written (a trigger, or a column that is set at each update)",
-            stream=strategy.plan.stream,
-            remedy="exclude those columns, or keep the checksums beside the table:  checksums: table",
-        )
-
-
-def _part(held: LeasedStream, keep_open: bool) -> OutboxSlice:
-    row = held.row
-    if not keep_open:
-        return OutboxSlice(row.epoch, row.last_batch_seq + 1)
-    waiting = row.checkpoint.get("open")
-    return OutboxSlice(row.epoch, OPEN, sum(waiting["counts"].values()) if waiting else 0)
-
-
-def _find(session: Session, strategy: InSource, part: OutboxSlice, look: StepRequest) -> int:
-    found = 0
-    for make in look.find:
-        found += session.run(make(strategy, replace(part, first=part.first + found)))
-    return found
-
-
-def apply_changes(
-    context: DatabaseContext,
-    session: Session,
-    strategy: InSource,
-    settings: Settings,
-    held: LeasedStream,
-    part: OutboxSlice,
-    look: StepRequest,
-) -> Counts:
-    """Guards and replica of the changes that `look` found and that stand in the outbox, in the caller's transaction."""
-    plan = strategy.plan
-    counts = {r.op.strip(): int(r.events) for r in session.rows(strategy.counts(part))}
-    deletes, rows = counts.get("d", 0), int(held.row.checkpoint["rows"])
-    so_far, accepted, before = look.guarded or (0, 0, rows)
-    if deletes and strategy.keeps != "nothing" and not 0 < so_far + deletes <= accepted:
-        after = rows + counts.get("c", 0) - deletes
-        left = (lambda: counted_now(context, strategy.row_count())) if isinstance(strategy, ByRanges) else None
-        poll = Poll(context, plan, strategy, settings, held)
-        check_guards(poll, deletes=so_far + deletes, before=before, after=after, left=left)
-    check_travels(session, strategy, settings, part)
-    moved = [session.run(s) for s in strategy.apply(part, look.within)]
-    updates = counts.get("u", 0)
-    expected = [deletes + updates, counts.get("c", 0) + updates]
-    if strategy.keeps != "nothing" and moved[:2] != expected:
-        raise UnsafeKey(
-            f"the key is not unique in the table: {moved[0]} old and {moved[1]} new rows for {tuple(expected)} changes",
-            stream=plan.stream,
-            remedy="choose a key that is unique",
-        )
-    hooks.reach("after_stage")
-    return counts
-
-
-def check_travels(session: Session, strategy: InSource, settings: Settings, part: OutboxSlice) -> None:
-    """Refuses values that a typed sink could never take."""
-    if settings.typed:
-        flags = session.one(strategy.untravelled(part))
-        positions = [i for i, flag in enumerate(flags) if flag]
-        if positions:
-            raise untravelled_error(strategy.plan, settings, positions)
-
-
-def carried_entries(held: LeasedStream) -> dict[str, Any]:
-    """What the next checkpoint takes over from the present one."""
-    return {name: held.row.checkpoint[name] for name in CARRIED if held.row.checkpoint.get(name) is not None}
-
-
-def first_header(
-    context: DatabaseContext,
-    session: Session,
-    plan: StreamPlan,
-    settings: Settings,
-    held: LeasedStream,
-    epoch: int,
-    counts: Counts,
-) -> BatchHeader:
-    """The header of what was just found, by the source's clock."""
-    now, strategy = context.source.connector.clock_ms(session.connection), context.strategy(plan)
-    poll = Poll(context, plan, strategy, settings, held)
-    header = new_header(poll, epoch=epoch, ts_ms=now, counts=dict(counts), consistency=strategy.consistency)
-    return replace(header, before=strategy.keeps == "rows")
-
-
-def enter(context: DatabaseContext, session: Session, plan: StreamPlan, held: LeasedStream) -> None:
-    """Locks the stream's row, keeps DDL from the table, asks whether it can be compared here.
+# -- before the rows ---------------------------------------------------------------------------------------------------
+def enter(context: DatabaseContext, session: Session, plan: StreamPlan, row: StreamRow) -> None:
+    """Lock the stream's row, keep DDL away from the table, check that it can be read.
 
     See docs/design/protocol.md#rule-1, #rule-9.
     """
-    row, connector, steady = held.row, context.source.connector, context.strategy(plan).steady
+    connector, steady = context.source.connector, context.strategy(plan).steady
     lock = connector.lock_against_rewrite(plan.table)
     if lock and steady:  # before the first statement that reads, whose state all others see
         session.run(lock)
-    context.store.lock(session.connection, context.stream, context.project.project_id, row.version, row.fencing_token)
+    context.lock(session.connection, row)
     if lock and not steady:
         session.run(lock)
     check_views(context.source, session, plan)
@@ -270,6 +174,123 @@ def enter(context: DatabaseContext, session: Session, plan: StreamPlan, held: Le
     connector.check_in_source(session.connection, plan.table, stream=context.stream, own=own)
 
 
-def checkpoint_entries(poll: Poll, server: ServerIdentity, rows: int) -> dict[str, Any]:
-    """What every strategy remembers; `rows` is the replica's size."""
+def _check_source(poll: DatabasePoll, session: Session) -> tuple[StreamPlan, ServerIdentity, bool]:
+    """Check columns and server.
+
+    Returns:
+        The plan with the keys that today's catalog proves, the server, and True if the user accepted another server.
+    """
+    source, stream, checkpoint = poll.context.source, poll.context.stream, poll.leased.row.checkpoint
+    table = check_shape(source, session, stream, checkpoint, poll.plan)
+    server, changed = check_server(source, session, stream, checkpoint, accept=poll.settings.accept_source)
+    return poll.plan.on(table), server, changed
+
+
+def _slice(leased: LeasedStream, request: StepRequest) -> OutboxSlice:
+    """Return the slice of the outbox for the step's events.
+
+    It follows those of the open batch, or is a batch of its own.
+    """
+    row = leased.row
+    if request.keep_open:
+        return OutboxSlice(row.epoch, OPEN, open_events(leased.checkpoint))
+    return OutboxSlice(row.epoch, row.last_batch_seq + 1)
+
+
+# -- the rows ----------------------------------------------------------------------------------------------------------
+def _find(session: Session, find: Sequence[Find], part: OutboxSlice) -> int:
+    found = 0
+    for make in find:
+        found += session.run(make(replace(part, first=part.first + found)))
+    return found
+
+
+def _apply(poll: DatabasePoll, session: Session, request: StepRequest, part: OutboxSlice) -> Counts:
+    """Count the events in the outbox, check the guards, apply them to the replica.
+
+    Raises:
+        GuardTripped: They delete too much.
+        UnsafeKey: The replica's rows show that the key is not unique.
+    """
+    strategy = poll.strategy
+    counts = {r.op.strip(): int(r.events) for r in session.rows(strategy.counts(part))}
+    if counts.get("d") and strategy.keeps != "nothing":
+        _guard(poll, request.guarded, counts)
+    check_travels(poll, session, part)
+    moved = [session.run(s) for s in strategy.apply(part, request.within)]
+    updates = counts.get("u", 0)
+    expected = [counts.get("d", 0) + updates, counts.get("c", 0) + updates]
+    if strategy.keeps != "nothing" and moved[:2] != expected:
+        raise UnsafeKey(
+            f"the key is not unique in the table: {moved[0]} old and {moved[1]} new rows for {tuple(expected)} changes",
+            stream=poll.plan.stream,
+            remedy="choose a key that is unique",
+        )
+    hooks.reach("after_stage")
+    return counts
+
+
+def _guard(poll: DatabasePoll, earlier: Deletes | None, counts: Counts) -> None:
+    """Check the guards for the deletes of this step and of `earlier` ones."""
+    rows, count_rows = poll.leased.checkpoint.rows, poll.strategy.row_count()
+    so_far = earlier or Deletes(0, 0, rows)
+    deletes = so_far.deletes + counts["d"]
+    if deletes <= so_far.accepted:
+        return
+    left = None if count_rows is None else partial(counted_now, poll.context, count_rows)
+    after = rows + counts.get("c", 0) - counts["d"]
+    check_guards(poll, deletes=deletes, before=so_far.rows, after=after, left=left)
+
+
+def check_travels(poll: DatabasePoll, session: Session, part: OutboxSlice) -> None:
+    """Refuse values that a typed sink cannot take."""
+    if poll.settings.typed:
+        flags = session.one(poll.strategy.untravelled(part))
+        positions = [i for i, flag in enumerate(flags) if flag]
+        if positions:
+            raise untravelled_error(poll.plan, poll.settings, positions)
+
+
+# -- batch and checkpoint ----------------------------------------------------------------------------------------------
+def _has_other_news(poll: DatabasePoll, request: StepRequest) -> bool:
+    """Return True if the checkpoint changes although no change was found."""
+    checkpoint, plan = poll.leased.row.checkpoint, poll.plan
+    if any(name in checkpoint for name in request.drop) or change_of(checkpoint, plan):
+        return True
+    return request.compare_all and checkpoint.get(Entry.MADE) != plan.made()
+
+
+def _batch_of(poll: DatabasePoll, session: Session, request: StepRequest, counts: Counts) -> BatchHeader:
+    """Return the header of the step's events.
+
+    Unless the batch stays open, its changes of key are marked too.
+    """
+    header = header_of(poll, session, poll.leased.row.epoch, counts)
+    if request.within is not None:
+        header = replace(header, consistency="range")
+    if not request.keep_open:
+        pair_keys(poll, session, header)
+    return header
+
+
+def header_of(poll: DatabasePoll, session: Session, epoch: int, counts: Counts) -> BatchHeader:
+    """Return the header of events that were just found; its time is that of the source's clock."""
+    now, strategy = poll.context.source.connector.clock_ms(session.connection), poll.strategy
+    header = new_header(poll, epoch=epoch, ts_ms=now, counts=dict(counts), consistency=strategy.consistency)
+    return replace(header, before=strategy.keeps == "rows")
+
+
+def _next_checkpoint(
+    poll: DatabasePoll, request: StepRequest, server: ServerIdentity, rows: int, entries: Mapping[str, Any]
+) -> dict[str, Any]:
+    present = poll.leased.checkpoint
+    carried = present.carried(name for name in CARRIED if name not in request.drop)
+    checkpoint = {**carried, **checkpoint_entries(poll, server, rows), **entries}
+    if not request.compare_all and is_remade(present.entries, poll.plan):
+        checkpoint[Entry.MADE] = present.entries[Entry.MADE]  # until all rows were compared
+    return checkpoint
+
+
+def checkpoint_entries(poll: DatabasePoll, server: ServerIdentity, rows: int) -> dict[str, Any]:
+    """Return the entries that every stream has; `rows` is the size of the replica."""
     return checkpoint_of(poll, server, poll.context.source.connector.encoder_version, rows)

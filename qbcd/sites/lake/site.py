@@ -51,13 +51,13 @@ class LakeSite(Site):
     def refuse_unfit(self, session: Session, plan: StreamPlan, place: Callable[[str], str]) -> None:
         strategy = self.context.strategy(plan)
         if isinstance(strategy, LakeTs):
-            eligibility.refuse_mark(self.context.source, session, strategy.watermarked, place)
+            eligibility.refuse_unsafe_watermark(self.context.source, session, strategy.watermarked, place)
 
     def remarks(self, session: Session, plan: StreamPlan) -> list[str]:
         strategy = self.context.strategy(plan)
         if not isinstance(strategy, LakeTs):
-            return eligibility.not_delta(strategy)
-        return eligibility.remarks(self.context.source, session, strategy.watermarked)
+            return eligibility.why_not_incremental(strategy)
+        return eligibility.watermark_remarks(self.context.source, session, strategy.watermarked)
 
     def create(self, plan: StreamPlan) -> None:
         self.context.spark.get()  # the baseline needs it: without Java or driver nothing is created

@@ -36,7 +36,7 @@ from qbcd.sites.lake.replica.schema import Fields, row_fields
 from qbcd.sites.lake.stage import check_values, frame, replica_rows, write_stage
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import Detection
-from qbcd.sites.watermark import ANEW, ahead_of, look_ahead
+from qbcd.sites.watermark import next_watermark, watermark_of_poll
 from qbcd.strategies import IdRcs, LakeTs
 from qbcd.watermark import Window
 
@@ -51,8 +51,7 @@ def first_watermark(context: LakeContext, strategy: IdRcs) -> dict[str, Any]:
     """Return the checkpoint's entries about timestamps for a baseline that begins now; empty for other strategies."""
     if not isinstance(strategy, LakeTs):
         return {}
-    mark = look_ahead(context.source, strategy.watermarked, None)
-    mark.pop("remark", None)
+    mark = next_watermark(context.source, strategy.watermarked, None).entry
     hooks.reach("after_horizon")
     with context.reading() as conn:
         return {Entry.WATERMARK: mark, Entry.SWEPT: context.store.now(conn)}
@@ -64,10 +63,11 @@ def poll_window(poll: LakePoll) -> Iterator[Detection]:
     remade = source_changes.is_remade(leased.row.checkpoint, plan)
     untrusted = _changed_server(poll) or (remade and strategy.watermarked.kind == "counter")
     compares_all = untrusted or remade or bool(change_of(leased.row.checkpoint, plan))
-    ahead = ahead_of(context, leased, strategy.watermarked, None if untrusted else leased.checkpoint.watermark)
+    known = None if untrusted else leased.checkpoint.watermark
+    found_watermark = watermark_of_poll(context, leased, strategy.watermarked, known)
     hooks.reach("after_horizon")
-    remark, restarted = ahead.pop("remark", ""), ahead.pop(ANEW, False)
-    since = None if restarted else leased.checkpoint.watermark["at"]
+    ahead, remark = found_watermark.entry, found_watermark.remark
+    since = None if found_watermark.reread else leased.checkpoint.watermark["at"]
     if compares_all:
         kept = {n: leased.row.checkpoint[n] for n in (Entry.SWEPT, Entry.AUDITED) if n in leased.checkpoint}
         found = table_poll.poll_table(poll, {**kept, Entry.WATERMARK: ahead})

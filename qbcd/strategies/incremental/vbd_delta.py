@@ -17,7 +17,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-from qbcd.connectors.base import Connector
+from qbcd.connectors.base import Connector, Index
 from qbcd.errors import MissingPrivilege, Refused
 from qbcd.model import Consistency, Statement, StreamPlan, Table
 from qbcd.queries.syntax_tree import Name, NotIncremental
@@ -46,6 +46,7 @@ class VbdDelta(VbdCompare):
     poll_mode: PollMode = "delta"
     consistency: Consistency = "snapshot"
     steady = True
+    by_timestamps = True
     needs = (
         "SELECT on what the query reads, tables with keys; best with a time-stamp in each and an index on it; a sight "
         "of all sessions; a schema of qbcd's own in the source, with room for a copy of the result and for the columns "
@@ -178,6 +179,11 @@ class VbdDelta(VbdCompare):
         """CREATE INDEX of the lineages; repeatable."""
         joined = self.skeleton.joined_by()
         return [made for of in self.lineages for made in of.indexes(joined[of.table.schema, of.table.name])]
+
+    def missing_indexes(self, look_up: Callable[[Table], Sequence[Index]]) -> list[str]:
+        """CREATE INDEX on base tables, for windows that no index serves yet."""
+        marked = [lineage for lineage in self.lineages if lineage.marked is not None and lineage.marked.marks]
+        return [one.mark_index() for one in marked if not one.has_mark_index(look_up(one.table))]
 
     # -- a poll ------------------------------------------------------------------------------------------------------
     def statistics(self, table: tuple[str, str]) -> str:

@@ -1,0 +1,114 @@
+"""Checks before `prepare` that only streams with a replica in the source need: rights to write, indexes, queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
+
+from qbcd.catalog.source import Session, Source
+from qbcd.connectors.base import Connector
+from qbcd.errors import MissingPrivilege, Refused
+from qbcd.model import Table
+from qbcd.sites.eligibility import Place, explained_grant, session_grants
+from qbcd.strategies import InSource, VbdDelta, Watermarked
+from qbcd.strategies.in_source import WriteRight
+
+
+def refuse_missing_rights(source: Source, session: Session, strategy: InSource, place: Place) -> None:
+    """Refuse a role that lacks a right on the captured table that an option needs.
+
+    Raises:
+        MissingPrivilege: Names the right and the option.
+    """
+    connector, conn, table = source.connector, session.connection, strategy.plan.table
+    for right in strategy.write_rights():
+        _refuse_lacking(missing_right(connector, conn, table, right), strategy, right.option, place)
+    if strategy.plan.option("create_index"):
+        _refuse_lacking(connector.index_right(conn, table), strategy, "create_index", place)
+
+
+def _refuse_lacking(lacking: str, strategy: InSource, option: str, place: Place) -> None:
+    if lacking:
+        raise MissingPrivilege(
+            f"{lacking}, which option {option} needs",
+            stream=strategy.plan.stream,
+            where=place(option),
+            remedy="grant it, or take the option out",
+        )
+
+
+def missing_right(connector: Connector, conn: Connection, table: Table, right: WriteRight) -> str:
+    """Return what the role lacks of `right` on `table`; empty if nothing."""
+    return connector.write_rights(conn, table, update=list(right.update), delete=right.delete)
+
+
+def refuse_unordered_key(source: Source, session: Session, strategy: InSource, place: Place) -> None:
+    """Refuse a key without an index in its order: each range would read the whole table.
+
+    Raises:
+        Refused: There is none.
+    """
+    plan = strategy.plan
+    first = plan.key[0].name
+    indexes = source.connector.indexes(session.connection, plan.table)
+    if any(i.ordered and not i.partial and i.columns[:1] == (first,) for i in indexes):
+        return
+    other = next((i.name for i in indexes if i.columns[:1] == (first,)), "")
+    why = f"index {other} cannot answer an interval of keys" if other else f"no index begins with {first}"
+    raise Refused(
+        f"key ({', '.join(c.name for c in plan.key)}) of {plan.table.schema}.{plan.table.name} has no index in its "
+        f"order ({why}), so that each range would read the whole table",
+        stream=plan.stream,
+        where=place("type"),
+        remedy="create one, or use mds or id_rcs",
+    )
+
+
+def refuse_other_columns(source: Source, session: Session, strategy: VbdDelta, place: Place) -> None:
+    """Refuse a query that has other columns once its views are written out.
+
+    Raises:
+        Refused: It has.
+    """
+    connector, conn, plan = source.connector, session.connection, strategy.plan
+    expanded = strategy.skeleton.prepared.tree.sql(dialect=connector.dialect)
+    try:
+        ours, theirs = (
+            [(c.name, c.sql_type, c.collation) for c in connector.query_columns(conn, text)]
+            for text in (expanded, plan.table.query)
+        )
+        problem = "" if ours == theirs else f"the source takes its columns for {ours}, and not {theirs}"
+    except DBAPIError as error:
+        problem = source.explain(error, plan.stream).what
+    if problem:
+        raise Refused(
+            f"variant delta cannot write the query in the form that it needs: {problem}",
+            stream=plan.stream,
+            where=place("variant"),
+            remedy="take variant compare or checksum",
+        )
+
+
+def grants(
+    connector: Connector, conn: Connection, strategy: InSource, watermarks: Sequence[Watermarked], role: str
+) -> list[str]:
+    """Return a GRANT for each right that the stream's options need.
+
+    Each is below a comment that says why, and if it is granted already.
+
+    Args:
+        connector: The source's.
+        conn: A session of the role.
+        strategy: The stream's.
+        watermarks: Time-stamps that the stream reads by.
+        role: As the server calls it.
+    """
+    table = strategy.plan.table
+    found = dict.fromkeys(grant for one in watermarks for grant in session_grants(connector, conn, one, role))
+    for right in strategy.write_rights():
+        granted = not missing_right(connector, conn, table, right)
+        grant = connector.write_grant(table, role, update=right.update, delete=right.delete)
+        found[explained_grant(grant, right.why, granted=granted)] = None
+    return list(found)

@@ -1,0 +1,198 @@
+"""A poll mode: the operations of a stream in the source database that depend on how its polls read the source.
+
+A strategy names its mode (`InSource.poll_mode`), and `qbcd.sites.database.modes.MODES` has the class of each.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
+
+from qbcd.catalog.capture_change import Change, change_of
+from qbcd.catalog.source import Session
+from qbcd.errors import Refused
+from qbcd.model import Cost
+from qbcd.model.checkpoint import Checkpoint
+from qbcd.sites import source_changes
+from qbcd.sites.checkpoint import due
+from qbcd.sites.database import column_changes, eligibility, open_batch
+from qbcd.sites.database.context import DatabaseContext
+from qbcd.sites.database.poll import DatabasePoll
+from qbcd.sites.database.poll_start import PollStart, server_changed, table_changed
+from qbcd.sites.database.step import Find, StepRequest, StepResult, run_step
+from qbcd.sites.eligibility import Place
+from qbcd.sites.guards import ACCEPTED_SOURCE
+from qbcd.sites.values import Detection, ExplainedStatement
+from qbcd.state import StreamRow
+from qbcd.strategies import InSource, Watermarked
+
+S = TypeVar("S", bound=InSource)
+
+
+class DatabaseMode(ABC, Generic[S]):
+    """Operations that differ by poll mode.
+
+    Args:
+        context: The stream's.
+        strategy: Its strategy, of a class that polls in this mode.
+
+    Attributes:
+        compares_restriction: Another restriction is taken up by a comparison before the poll; in other modes the poll
+            itself compares all rows that it may affect.
+    """
+
+    compares_restriction = False
+
+    def __init__(self, context: DatabaseContext, strategy: S) -> None:
+        self.context, self.strategy, self.plan = context, strategy, strategy.plan
+
+    # -- eligibility -------------------------------------------------------------------------------------------------
+    def watermarks(self) -> Sequence[Watermarked]:
+        """Return the time-stamps that polls read by."""
+        return ()
+
+    def refuse_unfit(self, session: Session, place: Place) -> None:
+        """Refuse a table, a role or options that cannot work, before anything is created.
+
+        Raises:
+            UnsafeWatermark: Time-stamps of this source are no watermark for this role.
+            MissingPrivilege: The role lacks a right that the options need.
+            Refused: The table cannot be read as the strategy reads it.
+        """
+        eligibility.refuse_missing_rights(self.context.source, session, self.strategy, place)
+
+    def remarks(self, session: Session) -> list[str]:
+        """Return remarks on polls that work, but cost the source more than they need to."""
+        return []
+
+    # -- prepare -----------------------------------------------------------------------------------------------------
+    def entries_before_baseline(self) -> dict[str, Any]:
+        """Read watermarks, before the baseline's transaction; return them for the checkpoint."""
+        return {}
+
+    def complete_baseline(
+        self, session: Session, row: StreamRow, entries: dict[str, Any]
+    ) -> tuple[StreamRow, dict[str, Any]]:
+        """Add ranges, lineages and lists in the baseline's transaction.
+
+        Returns:
+            The stream's row and the checkpoint's entries with them.
+        """
+        return row, entries
+
+    # -- detect ------------------------------------------------------------------------------------------------------
+    def detect(self, poll: DatabasePoll) -> Iterator[Detection]:
+        """Find changes in one or several steps; yield a detection for each step or sealed batch."""
+        if unsealed := open_batch.seal(poll):  # of a process that was killed
+            yield Detection(unsealed, Cost())
+        start = self._start(poll)
+        if start.change.columns or (start.change and self.compares_restriction):
+            result = self._apply_change(poll, start.change)
+            yield detection_of(poll, result, Cost(self._table_rows + start.rows, result.found, seconds=start.seconds))
+            start = replace(start, began=time.monotonic())
+        if start.compare_all:
+            self._rebuild_ranges(poll)
+        yield from self._poll(poll, start)
+        if start.change:
+            yield Detection(None, Cost(), (start.change.told(),))
+        if start.table_changed:
+            yield Detection(None, Cost(), remarks=(source_changes.remark(self.plan),))
+
+    def _start(self, poll: DatabasePoll) -> PollStart:
+        """Compare the source with what the stream remembers of it."""
+        began, rows = time.monotonic(), poll.leased.checkpoint.rows
+        change = change_of(poll.leased.row.checkpoint, self.plan)
+        server = server_changed(poll)
+        table = self.strategy.by_timestamps and table_changed(poll)
+        return PollStart(change, server, table, rows, began)
+
+    @abstractmethod
+    def _poll(self, poll: DatabasePoll, start: PollStart) -> Iterator[Detection]:
+        """Find changes of rows."""
+
+    def _apply_change(self, poll: DatabasePoll, change: Change) -> StepResult:
+        """Take up other captured columns or another restriction."""
+        return column_changes.apply_change(poll, change, self.comparison(poll.leased.checkpoint))
+
+    def _rebuild_ranges(self, poll: DatabasePoll) -> None:
+        """Build ranges again that may be out of order on another server or table."""
+
+    def _compare_table(self, poll: DatabasePoll, start: PollStart) -> Detection:
+        """Compare the whole table with the replica in one step."""
+        poll.context.progress("comparing table and replica in the source")
+        result = run_step(poll, StepRequest([self.strategy.differences]))
+        cost = Cost(self._table_rows + start.rows, result.found, seconds=start.seconds, spark=result.found > 0)
+        return detection_of(poll, result, cost)
+
+    @property
+    def _table_rows(self) -> int:
+        """Rows of the table by the catalog's statistics, 0 if unknown."""
+        return max(self.plan.table.rows, 0)
+
+    # -- comparison --------------------------------------------------------------------------------------------------
+    def comparison(self, checkpoint: Checkpoint) -> list[Find]:
+        """Return the statements that find all differences.
+
+        Under a watermark, those of the rows before it, deleted ones aside.
+        """
+        return [self.strategy.differences]
+
+    def verification(self, checkpoint: Checkpoint) -> list[Find]:
+        """Return the statements that find all differences between table and replica.
+
+        Rows past a watermark are pending, and are no differences.
+
+        Raises:
+            Refused: There is no replica to compare with.
+        """
+        if self.strategy.keeps == "nothing":
+            raise Refused(
+                "it keeps no replica, so there is nothing to compare",
+                stream=self.plan.stream,
+                remedy="replica: keys, or checksums: table, keep something",
+            )
+        return [*self.comparison(checkpoint), *self._missing_keys()]
+
+    def _missing_keys(self) -> list[Find]:
+        """Return the statements that find deleted keys that `comparison` does not find."""
+        return []
+
+    # -- explain -----------------------------------------------------------------------------------------------------
+    @abstractmethod
+    def explain(self, row: StreamRow | None) -> list[ExplainedStatement]:
+        """Return the statements of a poll, in order; `row` is None before `prepare`."""
+
+    def explain_audit(self, row: StreamRow | None) -> list[ExplainedStatement]:
+        """Return the statements of an audit; none in a mode whose polls compare all rows anyway."""
+        return []
+
+
+class AuditedMode(DatabaseMode[S]):
+    """A mode whose polls may miss changes, so that audits are needed.
+
+    An audit compares replica and source in full, at an interval.
+    """
+
+    @abstractmethod
+    def _audit(self, poll: DatabasePoll, began: float) -> Iterator[StepResult]:
+        """Compare replica and source in full, as events with reason ``audit``.
+
+        `began` is the store's clock.
+        """
+
+    def _audit_if_due(self, poll: DatabasePoll) -> Iterator[Detection]:
+        if audit_began := due(poll):
+            began = time.monotonic()
+            for result in self._audit(poll, audit_began):
+                seconds, travels = time.monotonic() - began, result.found > 0
+                yield detection_of(poll, result, Cost(self._table_rows, result.found, seconds=seconds, spark=travels))
+                began = time.monotonic()
+
+
+def detection_of(poll: DatabasePoll, result: StepResult, cost: Cost) -> Detection:
+    """Return what a step found, with what the user's confirmations let pass."""
+    accepted = (ACCEPTED_SOURCE,) if result.accepted_source else ()
+    return Detection(result.header, cost, (*poll.leased.notes, *accepted), result.remarks)

@@ -1,0 +1,39 @@
+"""Polls by one statement that compares a whole table or query result with the replica (MDS, VBD compare)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from qbcd.catalog.capture_change import change_of
+from qbcd.catalog.source import Session
+from qbcd.sites.database.explain import apply_statements, next_slice
+from qbcd.sites.database.modes.base import DatabaseMode
+from qbcd.sites.database.poll import DatabasePoll
+from qbcd.sites.database.poll_start import PollStart
+from qbcd.sites.eligibility import why_not_incremental
+from qbcd.sites.values import Detection, ExplainedStatement
+from qbcd.state import StreamRow
+from qbcd.strategies import InSource
+
+
+class WholeTableMode(DatabaseMode[InSource]):
+    """Each poll compares all rows, so another server or table makes no difference to it."""
+
+    def remarks(self, session: Session) -> list[str]:
+        """Remark that a query's time-stamps are not used."""
+        return why_not_incremental(self.strategy)
+
+    def _start(self, poll: DatabasePoll) -> PollStart:
+        leased = poll.leased
+        change = change_of(leased.row.checkpoint, self.plan)
+        return PollStart(change, False, False, leased.checkpoint.rows, time.monotonic())
+
+    def _poll(self, poll: DatabasePoll, start: PollStart) -> Iterator[Detection]:
+        yield self._compare_table(poll, start)
+
+    def explain(self, row: StreamRow | None) -> list[ExplainedStatement]:
+        """Return the comparison and what applies it."""
+        part, place = next_slice(row), f"source {self.context.source.name}, one transaction"
+        find = ExplainedStatement("find the changes, into the outbox", place, self.strategy.differences(part))
+        return [find, *apply_statements(self.strategy, part, place)]

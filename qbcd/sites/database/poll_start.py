@@ -1,0 +1,83 @@
+"""Changes of the source that decide, before a poll reads rows, if all rows have to be compared."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from qbcd.catalog.capture_change import Change
+from qbcd.catalog.drift import check_server
+from qbcd.errors import SchemaChanged, SourceChanged
+from qbcd.sites.database.poll import DatabasePoll
+from qbcd.sites.source_changes import is_remade
+
+
+@dataclass(frozen=True)
+class PollStart:
+    """The state in which a poll finds stream and source.
+
+    Attributes:
+        change: Other captured columns, or another restriction.
+        server_changed: The server, or its meaning of equality, is another one.
+        table_changed: The table, or a column that polls read, is or may be another one of the same name.
+        rows: Rows of the replica.
+        began: When it began, by the monotonic clock.
+    """
+
+    change: Change
+    server_changed: bool
+    table_changed: bool
+    rows: int
+    began: float
+
+    @property
+    def compare_all(self) -> bool:
+        """Compare all rows, since time-stamps or digests say nothing about what was read before."""
+        return self.server_changed or self.table_changed
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self.began
+
+
+def server_changed(poll: DatabasePoll) -> bool:
+    """Return True if the server, or its meaning of equality, is another one.
+
+    Every value must then be compared.
+
+    Raises:
+        SourceChanged: The user has not accepted it, or the replica has no values to compare with
+            (docs/design/protocol.md#rule-16).
+    """
+    context, checkpoint = poll.context, poll.leased.row.checkpoint
+    with context.source.read(context.stream) as session:
+        accept = poll.settings.accept_source
+        _, changed = check_server(context.source, session, context.stream, checkpoint, accept=accept)
+    if changed and poll.strategy.keeps != "rows":
+        raise SourceChanged(
+            "the server changed, and this stream keeps no old values by which its rows could be compared",
+            stream=context.stream,
+            remedy=f"qbcd reset {context.stream}, then prepare it again; consumers must reload",
+        )
+    return changed
+
+
+def table_changed(poll: DatabasePoll) -> bool:
+    """Return True if the table, or a column that polls read, may be another one.
+
+    Its name is the same.
+
+    Raises:
+        SchemaChanged: It is, and the replica has no values to compare with.
+    """
+    plan, checkpoint, keeps = poll.plan, poll.leased.row.checkpoint, poll.strategy.keeps
+    surely = is_remade(checkpoint, plan, surely=True)
+    if surely and keeps != "rows":
+        raise SchemaChanged(
+            f"{plan.table.label}, or a column of it, is another one of the same name now, and this stream keeps no old "
+            "values by which its rows could be compared",
+            stream=plan.stream,
+            remedy=f"undo it at the source, or qbcd reset {plan.stream} and prepare it again; consumers must reload",
+        )
+    return surely or (keeps == "rows" and is_remade(checkpoint, plan, surely=False))
