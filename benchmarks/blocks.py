@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks import explained
 from benchmarks.explained import Blocks, Told, listening
-from benchmarks.measure import Table
+from benchmarks.measure import Options, Table
 from benchmarks.places import Place
 from qbcd.api import Project
 from qbcd.strategies import InSource, Watermarked, costs
@@ -71,7 +71,7 @@ class Sizes:
     height: float
 
 
-def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
+def measure(place: Place, folder: Path, options: Options) -> Table:
     """Both patterns on a database of their own; nothing here is timed, so nothing is repeated."""
     heading = (
         "changes",
@@ -90,7 +90,7 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
     for pattern in PATTERNS:
         place.one(f"CREATE DATABASE {pattern}")
         own = type(place)(place.url.rsplit("/", 1)[0] + f"/{pattern}")
-        table.rows += list(_pattern(own, folder / pattern, rows, pattern))
+        table.rows += list(_pattern(own, folder / pattern, options.rows, pattern))
     return table
 
 

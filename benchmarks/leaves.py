@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.id_rcs_poll import _digest_scan
-from benchmarks.measure import Table, in_turns
+from benchmarks.measure import Options, Table, in_turns
 from benchmarks.places import Place
 from qbcd.api import Project
 from qbcd.model import KeyRange, Statement
@@ -38,9 +38,9 @@ CHANGES = {
 }
 
 
-def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
+def measure(place: Place, folder: Path, options: Options) -> Table:
     """Makes the table, times the sums by size of range, then changes rows and counts the ranges that differ."""
-    place.create(rows)
+    place.create(options.rows)
     data = {
         "version": 1,
         "sources": {"shop": {"url": place.url}},
@@ -57,7 +57,7 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
             f"leaves {size}": partial(ask, strategy.partitioning.checksums(known, leaves=True))
             for size, known in cut.items()
         }
-        seconds = in_turns({"scan": lambda: place.one(_digest_scan(project)), **sums, **of_leaves}, repeats)
+        seconds = in_turns({"scan": lambda: place.one(_digest_scan(project)), **sums, **of_leaves}, options.repeats)
         sample = cut[SIZES[-1]][:2]
         wide = _width(ask(strategy.images(sample, typed=False)))
         narrow = _width(ask(strategy.row_fingerprints(sample)))
@@ -82,7 +82,7 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
         for name, statements in CHANGES.items():
             before = {size: _summed(strategy, ask, known) for size, known in cut.items()}
             in_leaves = {size: _leaves(strategy, ask, known) for size, known in cut.items()}
-            moved = sum(_change(place, *one, rows) for one in statements)
+            moved = sum(_change(place, *one, options.rows) for one in statements)
             for size, known in before.items():
                 time, longer = (f"{seconds[one] / seconds['scan']:.2f}" for one in (str(size), f"leaves {size}"))
                 after, texts = _summed(strategy, ask, known), _leaves(strategy, ask, known)
