@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 FLOOR := .venv-floor
 STAMP := $(VENV)/.installed
-CODE := qbcd tests $(wildcard examples benchmarks)
+CODE := qbcd tests $(wildcard examples benchmarks tools)
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 # Programs without a service, what the first one's script needs, and the JDBC driver.
 MARIADB := mariadb-server-core mariadb-client-core libmariadb-java
@@ -90,14 +90,15 @@ floor: java mariadb ## run the tests with the oldest versions that pyproject.tom
 	    --constraint $(FLOOR)/oldest.txt --editable '.[demo,dev]'
 	$(FLOOR)/bin/python -m pytest -n $(TEST_PROCESSES)
 
-lint: venv ## check style, types, layers and spelling
+lint: venv ## check style, types, layers, structure and spelling
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/codespell qbcd docs $(wildcard *.md) Makefile pyproject.toml
+	$(BIN)/python -m tools.check_structure
+	$(BIN)/codespell qbcd docs tools $(wildcard *.md) Makefile pyproject.toml
 
-fmt: venv ## format the code and mend what ruff can
+fmt: venv ## format the code and fix what ruff can
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 
