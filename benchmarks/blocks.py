@@ -131,7 +131,7 @@ def _config(url: str) -> dict[str, Any]:
 
 
 def _before(place: Place, strategy: InSource, first: str) -> str:
-    """What a poll finds in place: the strategy's own index, with the visibility map as it is or brought up to date."""
+    """Prepare what a poll finds in place: the strategy's own index, the visibility map as it is or up to date."""
     if not first:
         return ""
     assert isinstance(strategy, Watermarked)
@@ -179,7 +179,7 @@ def _line(strategy: InSource, sizes: Sizes, told: list[Told], rows: int, pattern
 
 
 def _finds(told: Told, strategy: InSource) -> bool:
-    """Whether a statement is one that finds: it writes the outbox, and reads the table."""
+    """Return True if a statement is one that finds changes: it writes the outbox, and reads the table."""
     return told.plan["Node Type"] == "ModifyTable" and {"orders", outbox_name(strategy.plan.stream)} <= told.relations
 
 

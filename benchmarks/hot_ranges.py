@@ -32,7 +32,7 @@ CHANGE = "UPDATE public.orders SET quantity = coalesce(quantity, 0) + 1 WHERE id
 
 @dataclass
 class Seen:
-    """What polls found.
+    """The findings of polls.
 
     Attributes:
         waiting: By row that changed and was not found yet, when it first did.

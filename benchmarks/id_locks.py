@@ -44,7 +44,7 @@ FROM pg_stat_activity WHERE application_name LIKE 'qbcd%' AND xact_start IS NOT 
 
 @dataclass
 class Seen:
-    """What was seen of qbcd: how old each of its transactions became, at what statement, and seconds of its passes."""
+    """Observations of qbcd: how old each transaction became, at what statement, and seconds of its passes."""
 
     oldest: dict[tuple[int, object], tuple[float, str]] = field(default_factory=dict)
     passes: list[float] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""How large the ranges of ID/RCS had better be, and what a further level of a checksum tree would save.
+"""The best size of ID/RCS ranges, and what a further level of a checksum tree would save.
 
 Nothing travels but sums. Which ranges differ after a change tells, by their size, how many rows would travel whole, or
 as keys and digests first, or of the leaves that differ alone; and of sums of 64 ranges each, how much of the table
@@ -130,7 +130,7 @@ def _change(place: Place, statement: str, of: str, share: float, rows: int) -> i
 def _told(
     known: Sequence[KeyRange], after: Sequence[KeyRange], wide: float, narrow: float, moved: int
 ) -> tuple[str, ...]:
-    """What travels by the ways that there are."""
+    """Return what travels by each way."""
     dirty = partition.differing(known, after)
     ids, held = {r.range_id for r in dirty}, sum(r.rows for r in dirty)
     sums = _width([(r.range_id, r.rows, r.rows, r.checksum) for r in after])

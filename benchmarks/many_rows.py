@@ -1,4 +1,4 @@
-"""What an unchanged poll of ID/RCS ships and holds in memory as a table grows to `--rows` rows, which are narrow ones.
+"""Bytes and memory of an unchanged poll of ID/RCS as a table grows to `--rows` narrow rows.
 
 Taken after the baseline, and in the first poll that finds nothing after three that found changes all over the table:
 that one still asks for leaves.

@@ -37,7 +37,7 @@ class Table:
 
 
 def seconds(action: Callable[[], object]) -> float:
-    """How long one call takes."""
+    """Return the seconds that one call takes."""
     began = time.perf_counter()
     action()
     return time.perf_counter() - began

@@ -237,7 +237,7 @@ def _table(polled: Sequence[Polled], peers: Sequence[Peer], rows: int, polls: in
 
 
 def _mean_of(taken: Taken, by: Taken, which: str) -> float:
-    """How many times as long as others looks take, in the mean: both sides have the machine's slow moments."""
+    """Return the mean ratio of two sides' times: both sides have the machine's slow moments."""
     return statistics.mean(taken[which]) / statistics.mean(by[which])
 
 

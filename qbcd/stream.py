@@ -40,7 +40,7 @@ class Stream:
 
 @dataclass
 class Report:
-    """What one run of a stream did.
+    """The report of one run of a stream.
 
     Attributes:
         headers: The batches that were found, in order.

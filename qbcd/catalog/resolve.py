@@ -25,7 +25,7 @@ RESERVED = re.compile(
 
 
 def requested(config: StreamConfig) -> dict[str, Any]:
-    """What the user wrote about a stream's plan, as JSON-ready data; frozen at prepare.
+    """Return what the user wrote about a stream's plan, as JSON-ready data; frozen at prepare.
 
     ``options`` is there only where the strategy has options that decide what is captured, and ``query`` only of a
     query, since streams prepared before there were any remember none.
@@ -48,7 +48,7 @@ def requested(config: StreamConfig) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Frozen:
-    """What a stream captured so far: names of the key columns, and of the other captured columns, in their order.
+    """The columns that a stream captured so far: names of the key columns, and of the others, in their order.
 
     Attributes:
         table: Schema and name of the table, whatever the search path of today would find by the name in the file.
@@ -183,7 +183,7 @@ def _chosen(config: StreamConfig, table: Table, frozen: Frozen | None) -> tuple[
 
 
 def _news(config: StreamConfig, table: Table, frozen: Frozen, chosen: list[Column]) -> list[str]:
-    """What the table has become since prepare without harm to what is captured."""
+    """Return the table's changes since prepare that do no harm to what is captured."""
     name, known = table.label, {*frozen.key, *(c.name for c in chosen), *config.exclude}
     known.add(str(config.options.get("checksum_column")))
     warnings = [

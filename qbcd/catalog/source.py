@@ -129,7 +129,7 @@ class Source:
         return f"{self.name} ({place})" if place else self.name
 
     def beside(self, other: Source) -> bool:
-        """Whether it is another source that may be on the same server, and keeps streams in another place."""
+        """Return True if it is another source that may be on the same server, and keeps streams in another place."""
         alike = self.connector.name == other.connector.name
         return alike and (self._url, self.schema) != (other._url, other.schema)
 

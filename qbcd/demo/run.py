@@ -232,7 +232,7 @@ class Demo:
 
 
 def _by_stream(project: Project, applied: Mapping[str, TableChanges]) -> dict[str, TableChanges]:
-    """What was applied to each stream: to its table, or by its own name to the result of its query."""
+    """Return what was applied to each stream: to its table, or by its own name to the result of its query."""
     streams = [handle.config for handle in project.streams]
     return {one.name: applied[one.name if one.query else one.table_name] for one in streams}
 
@@ -263,7 +263,7 @@ def _terminable() -> Iterator[None]:
 
 
 def _spark_jobs(project: Project) -> int:
-    """How many jobs this project's Spark session has run."""
+    """Return how many jobs this project's Spark session has run."""
     return max(project.spark.get().sparkContext.statusTracker().getJobIdsForGroup(), default=-1) + 1
 
 
