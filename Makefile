@@ -13,6 +13,8 @@ MARIADB := mariadb-server-core mariadb-client-core libmariadb-java
 TEST_TIME ?= 1200
 # Processes that share the tests' files out among them, each with servers and a Spark session of its own.
 TEST_PROCESSES ?= 2
+# The commit from which files count as changed for `make lint`: origin/main, or the last commit's parent, without it.
+BASE ?=
 # Which part of the campaign: files, and options of pytest; all of it without.
 CAMPAIGN ?=
 BOUND := $(if $(shell command -v timeout),timeout --kill-after=30 --foreground $(TEST_TIME),)
@@ -95,7 +97,7 @@ lint: venv ## check style, types, layers, structure and spelling
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m tools.check_structure
+	$(BIN)/python -m tools.check_structure $(if $(BASE),--base $(BASE))
 	$(BIN)/codespell qbcd docs tools $(wildcard *.md) Makefile pyproject.toml
 
 fmt: venv ## format the code and fix what ruff can
