@@ -67,7 +67,8 @@ def test_files_and_spark_are_told_in_one_message(database: str, workspace: Path,
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.make_table()
         work = scene.project.open_stream(STREAM)
-        root = work.site.files.root  # type: ignore[attr-defined]
+        root = work.site.context.folder
+        assert root is not None
         root.parent.mkdir(parents=True, exist_ok=True)
         root.write_text("in the way")
         with pytest.raises(QbcdError, match=re.escape(f"stream {STREAM}: {root}: File exists (check the workdir's")):

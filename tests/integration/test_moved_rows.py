@@ -11,7 +11,7 @@ from qbcd.api import Project
 from qbcd.connectors.postgresql.scans import searched
 from qbcd.model import Column, KeyRange, Travel
 from qbcd.strategies import IdRcs
-from qbcd.strategies.partitions import base
+from qbcd.strategies.partitions import key
 from tests.support import sql
 from tests.support.leafy import force
 from tests.support.oracle import batches, copy_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS, RANGE = 3_000, 200
-INDEXED, SCANNED = 0.0, 2.0  # of `cuts.FOLLOWED`: never, always
+INDEXED, SCANNED = 0.0, 2.0  # of `partitions.key.FOLLOWED`: never, always
 # By name: the key's type, and how the number of a row becomes its value.
 KEYS = {
     "smallint": ("smallint", "i - 1500"),
@@ -87,9 +87,9 @@ def test_a_scan_says_what_the_index_says(
         sql(database, f'DELETE FROM t WHERE "K" < (SELECT "K" FROM t ORDER BY 1 OFFSET {3 * RANGE} LIMIT 1)')
         whole = name in ("smallint", "int", "bigint", "bigint at its ends", "domain")
         for of_leaves in (False, True):
-            monkeypatch.setattr(base, "FOLLOWED", INDEXED)
+            monkeypatch.setattr(key, "FOLLOWED", INDEXED)
             by_index, expected = _asked(project, of_leaves=of_leaves)
-            monkeypatch.setattr(base, "FOLLOWED", SCANNED)
+            monkeypatch.setattr(key, "FOLLOWED", SCANNED)
             by_scan, found = _asked(project, of_leaves=of_leaves)
             scans = whole or not of_leaves
             assert [("width_bucket" in s) for s in by_index + by_scan] == [False, False, scans, scans]
@@ -114,9 +114,9 @@ def test_sums_of_other_strategies_add_up(
     sql(database, "ALTER TABLE t ADD at timestamptz NOT NULL DEFAULT now(); ANALYZE t")
     with _opened(database, workspace, spark, strategy, connections=2) as project:
         project.stream("s").prepare()
-        monkeypatch.setattr(base, "FOLLOWED", INDEXED)
+        monkeypatch.setattr(key, "FOLLOWED", INDEXED)
         _, expected = _asked(project, of_leaves=False)
-        monkeypatch.setattr(base, "FOLLOWED", SCANNED)
+        monkeypatch.setattr(key, "FOLLOWED", SCANNED)
         by_scan, found = _asked(project, of_leaves=False)
         assert ["width_bucket" in s for s in by_scan] == [True, True]
         assert found == expected

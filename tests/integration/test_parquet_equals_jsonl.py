@@ -245,5 +245,5 @@ def test_a_consumer_in_python_that_begins_late(table: str, workspace: Path, spar
 
 def marks(project: Any) -> list[Any]:
     """What a step would have moved."""
-    rows = [project.work(name).site.row() for name in STREAMS]
+    rows = [project.open_stream(name).site.context.row() for name in STREAMS]
     return [(row.version, row.last_batch_seq, row.checkpoint) for row in rows]

@@ -62,7 +62,7 @@ class MySQLFamily(Connector):
     hides_tables = True
     full_join = False
     random_key_types = frozenset({"uuid"})
-    bucket_words, chance = statements.BUCKETS, staticmethod(volatility.chance)
+    bucket_words, nondeterministic_calls = statements.BUCKETS, staticmethod(volatility.chance)
     is_write_rejected = staticmethod(errors.denies)
     ranges_per_statement = 200
     jdbc_properties = session.JDBC_PROPERTIES

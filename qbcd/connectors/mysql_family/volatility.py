@@ -63,7 +63,7 @@ WHERE routine_type = 'FUNCTION' AND (is_deterministic = 'NO' OR sql_data_access 
 
 
 def chance(conn: Connection, words: Sequence[str]) -> list[str]:
-    """See :meth:`~qbcd.connectors.base.Connector.chance`."""
+    """See :meth:`~qbcd.connectors.base.Connector.nondeterministic_calls`."""
     return [word[:-1] for word in words if word.endswith("(") and word[:-1] in _CHANCE]
 
 

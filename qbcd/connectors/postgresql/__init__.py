@@ -73,7 +73,11 @@ class PostgreSQL(pages.Pages, leaves.Leaves, Connector):
 
     query_trial = "try it in a session whose search_path is pg_catalog alone: names of the user's own need their schema"
     steady_writes = True
-    moments, chance, misread = volatility.MOMENTS, staticmethod(volatility.chance), staticmethod(functions.misread)
+    moments, nondeterministic_calls, misread = (
+        volatility.MOMENTS,
+        staticmethod(volatility.chance),
+        staticmethod(functions.misread),
+    )
     is_write_rejected = staticmethod(errors.denies)
     plain_functions = functions.PLAIN
     written_again = functions.WRITTEN_AGAIN

@@ -59,7 +59,7 @@ MOMENTS = frozenset({"now", "today", "tomorrow", "yesterday"})  # texts that are
 
 
 def chance(conn: Connection, words: Sequence[str]) -> list[str]:
-    """See :meth:`~qbcd.connectors.base.Connector.chance`."""
+    """See :meth:`~qbcd.connectors.base.Connector.nondeterministic_calls`."""
     found = {row["name"] for row in rows_of(conn, _CHANCE, {"names": [w[:-1] for w in words if w.endswith("(")]})}
     return [word.rstrip("(") for word in words if word.rstrip("(") in found]
 

@@ -1,0 +1,1 @@
+"""A project that an older version of qbcd prepared and polled, taken over by this one."""

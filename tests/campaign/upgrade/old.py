@@ -1,0 +1,163 @@
+"""Version 0.1 of qbcd in an environment of its own, and its process."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import distributions
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# The last commit of version 0.1.0. Every later version must go on with what this one left.
+COMMIT = "e72e4d7e31c418400e28b071f2ba96d458bd74b5"
+ROOT = Path(__file__).resolve().parents[3]
+SCRIPT = Path(__file__).with_name("child.py")
+PATIENCE = 600.0  # seconds for one command on a busy machine
+
+# Names of 0.1. With these values small tables get layers, compacted segments, leaves and recent rows.
+CONSTANTS: Mapping[str, float] = {
+    "qbcd.sites.upkeep.TAKEN_SEGMENTS": 0,
+    "qbcd.sites.upkeep.COMPACT_BATCHES": 2,
+    "qbcd.sites.leaves.LEAST_ROWS": 0,
+    "qbcd.sites.leaves.LEAST_SHARE": 0,
+    "qbcd.sites.leaves.LEAST_IN_LEAF": 0,
+    "qbcd.sites.leaves.MOST_SHARE": 1,
+    "qbcd.traces.DEAREST": 100,
+    "qbcd.traces.USELESS": 100,
+    "qbcd.sites.recent.LEAST_ROWS": 0,
+    "qbcd.sites.recent.MOST_SHARE": 1.0,
+}
+
+
+@dataclass(frozen=True)
+class OldVersion:
+    """An environment that has version 0.1 installed.
+
+    Attributes:
+        folder: Its root.
+    """
+
+    folder: Path
+
+    @classmethod
+    def installed(cls, folder: Path) -> OldVersion:
+        """Install the version into `folder`, with the same versions of its dependencies as this process has."""
+        source, environment = folder / "source", folder / "environment"
+        with tarfile.open(fileobj=BytesIO(_archive())) as archive:
+            archive.extractall(source)
+        pins = folder / "pins.txt"
+        pins.write_text("".join(f"{d.name}=={d.version}\n" for d in distributions() if d.name != "qbcd"), "utf-8")
+        _run(sys.executable, "-m", "venv", environment)
+        pip = (environment / "bin" / "python", "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+        _run(*pip, "--constraint", pins, source)
+        return cls(environment)
+
+    @contextmanager
+    def process(self, folder: Path, constants: Mapping[str, float] = CONSTANTS) -> Iterator[OldProcess]:
+        """Start a process of the version on the project in `folder`; it ends with the block."""
+        spec = folder / "old.json"
+        content = {"environment": str(self.folder), "project": str(folder / "qbcd.yaml"), "constants": dict(constants)}
+        spec.write_text(json.dumps(content), "utf-8")
+        with (folder / "old.log").open("ab") as log:
+            child = subprocess.Popen(
+                [self.folder / "bin" / "python", "-I", SCRIPT, spec],
+                cwd=folder,
+                env=_environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        try:
+            yield OldProcess(child, folder / "old.log")
+            assert child.stdin is not None
+            child.stdin.close()
+            assert child.wait(PATIENCE) in (0, -signal.SIGKILL), (folder / "old.log").read_text("utf-8")[-3000:]
+        finally:
+            child.kill()
+            child.wait()
+
+
+@dataclass(frozen=True)
+class OldProcess:
+    """A running process of the old version.
+
+    Attributes:
+        log: File of all that it prints.
+    """
+
+    child: subprocess.Popen[str]
+    log: Path
+
+    def prepare(self, *streams: str) -> dict[str, Any]:
+        """Take the baselines."""
+        return self._asked(do="prepare", streams=streams)
+
+    def poll(self, *streams: str) -> dict[str, Any]:
+        """Poll each stream once; return the failures of sinks by stream."""
+        return self._asked(do="poll", streams=streams, kill_at=None)
+
+    def poll_until(self, point: str, nth: int, stream: str) -> None:
+        """Poll a stream in a process that dies when it reaches `point` for the nth time."""
+        self._send(do="poll", streams=[stream], kill_at=[point, nth])
+        code = self.child.wait(PATIENCE)
+        assert code == -signal.SIGKILL, f"it ended with {code} and not at {point}: {self._printed()}"
+
+    def _asked(self, **command: Any) -> dict[str, Any]:
+        self._send(**command)
+        assert self.child.stdout is not None
+        ready, _, _ = select.select([self.child.stdout], [], [], PATIENCE)
+        line = self.child.stdout.readline() if ready else ""
+        assert line, f"version 0.1 gave no answer to {command}: {self._printed()}"
+        answer = json.loads(line)
+        assert answer["errors"] == {}
+        failures: dict[str, Any] = answer["failures"]
+        return failures
+
+    def _send(self, **command: Any) -> None:
+        assert self.child.stdin is not None
+        self.child.stdin.write(json.dumps(command) + "\n")
+        self.child.stdin.flush()
+
+    def _printed(self) -> str:
+        return self.log.read_text("utf-8", "replace")[-3000:]
+
+
+def _archive() -> bytes:
+    """Return the files of version 0.1 as a tar archive; skip without a git history, fail where it is cut short."""
+    if not (ROOT / ".git").exists():
+        pytest.skip(f"{ROOT} has no git history to take version 0.1 (commit {COMMIT[:7]}) from")
+    got = subprocess.run(["git", "-C", ROOT, "archive", "--format=tar", COMMIT], capture_output=True, check=False)
+    if got.returncode:
+        pytest.fail(
+            f"the git history has no commit {COMMIT[:7]}, version 0.1: {got.stderr.decode().strip()}. "
+            "fix: git fetch --unshallow"
+        )
+    return got.stdout
+
+
+def _run(*command: Path | str) -> None:
+    done = subprocess.run(command, env=_environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+
+
+def _environment() -> dict[str, str]:
+    """Return this process's variables without those that lead Python or Spark to this checkout and its session."""
+    led = ("PYTHON", "PYSPARK_", "SPARK_", "VIRTUAL_ENV", "COVERAGE_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(led)}
+
+
+def names(streams: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names of configured streams."""
+    return [stream["name"] for stream in streams]

@@ -1,0 +1,272 @@
+"""Words of stored state: a project that an earlier version left is read by them, so none may be renamed.
+
+They are literals here. A new word is added here; a changed one needs an upgrade step (`qbcd.state.upgrades`) first.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from sqlalchemy import MetaData
+
+import qbcd
+from qbcd import hooks
+from qbcd.delivery import PYTHON_SINK
+from qbcd.model import BatchHeader, Column, ServerIdentity, StreamPlan, Table, Travel
+from qbcd.model.checkpoint import ENTRIES
+from qbcd.ranges.schedule import Pass
+from qbcd.sinks.jsonl import JsonlSink
+from qbcd.sinks.parquet import MARKER, ParquetSink
+from qbcd.sites import event_schema, guards, watermark
+from qbcd.sites.checkpoint import checkpoint_of
+from qbcd.sites.lake.fetch import leaf_checksums, recent_writes
+from qbcd.sites.lake.replica import files, schema
+from qbcd.state import rows, upgrades
+from qbcd.state.project_tables import METADATA
+from qbcd.state.tables import SiteTables
+from qbcd.strategies import in_source, outbox, tdi
+from qbcd.strategies.base import images, prefixed, suffixed, table_name
+from qbcd.strategies.incremental import lineage
+from qbcd.strategies.incremental.delta_query import ONE
+
+PACKAGE = Path(qbcd.__file__).parent
+
+# By table, its columns; those of the primary key have a star.
+OF_SITES = {
+    "layout": "one* format_version",
+    "stream": "project_id stream* epoch version fencing_token last_batch_seq next_range_id advanced_by prepared "
+    "checkpoint seal",
+    "lease": "stream* owner until token",
+    "batch": "stream* epoch* batch_seq* token ts_ms fingerprint header folded created_at seal",
+    "range": "stream* range_id* lo hi rows checksum segment last_visited seal",
+    "segment": "stream* segment_id* epoch files rows folded_through token seal",
+    "pin": "pin_id* stream version until",
+}
+OF_PROJECT = {
+    "qbcd_ack": "stream* sink* epoch batch_seq fingerprint at seal",
+    "qbcd_delivery_error": "stream* sink* at message attempts",
+    "qbcd_history": "id* stream started_at finished_at outcome epoch batch_seq counts cost message",
+    "qbcd_refusal": "stream* kind version amount message at",
+}
+POINTS = (
+    "after_lease",
+    "after_horizon",
+    "after_snapshot",
+    "after_checksums",
+    "after_fetch",
+    "after_stage",
+    "before_commit",
+    "after_commit",
+    "before_seal",
+    "after_seal",
+    "before_purge",
+    "after_purge",
+    "before_publish",
+    "mid_publish",
+    "after_publish",
+    "after_acknowledge",
+)
+OF_EVERY_CHECKPOINT = {"shape", "made", "requested", "server", "encoder", "rows"}
+# Keys that only some strategies write, or only for some time.
+OF_SOME_CHECKPOINTS = {
+    "open",
+    "mark",
+    "marks",
+    "bases",
+    "pass",
+    "swept",
+    "usual",
+    "audited",
+    "auditing",
+    "gone",
+    "leaves",
+    "recent",
+    "density",
+    "spread",
+    "settled",
+}
+KINDS = {"fetch", "batch", "segment", "passing", "leaves"}
+
+PLAN = StreamPlan(
+    "s",
+    "shop",
+    Table("public", "t", "table", (), ("id",), ()),
+    (Column("id", "integer", "integer", False, "", "typed", Travel("int32")),),
+    (Column("v", "text", "text", True, "C", "bytes", Travel("text")),),
+    "",
+    "mds",
+)
+HEADER = BatchHeader(
+    "s",
+    1700000000,
+    12,
+    1,
+    {"c": 1},
+    ("changes",),
+    "f",
+    "shop",
+    "public.t",
+    "mds",
+    "statement",
+    ("id",),
+    (("id", Travel("int32")),),
+)
+
+
+def written(metadata: MetaData) -> dict[str, str]:
+    """Return tables in the form of the literals above."""
+    return {
+        table.name: " ".join(column.name + "*" * column.primary_key for column in table.columns)
+        for table in metadata.sorted_tables
+    }
+
+
+def test_tables() -> None:
+    assert written(SiteTables("qbcd").metadata) == OF_SITES
+    assert written(SiteTables(None).metadata) == {f"qbcd_{name}": columns for name, columns in OF_SITES.items()}
+    assert written(METADATA) == OF_PROJECT
+    assert upgrades.FORMAT_VERSION == 1
+
+
+def test_hook_points() -> None:
+    assert hooks.POINTS == POINTS
+
+
+def test_names_of_own_tables() -> None:
+    assert table_name("replica", "My Orders!") == "replica_my_orders_f5056d54"
+    assert outbox.outbox_name("orders") == "outbox_orders_1c168adb"
+    assert [name for _, name in in_source.own_tables("qbcd", "orders")] == [
+        "replica_orders_1c168adb",
+        "outbox_orders_1c168adb",
+        "purge_orders_1c168adb",
+    ]
+    assert [name for _, name in lineage.lineage_tables("qbcd", "orders")[:3]] == [
+        "affected_orders_1c168adb",
+        "lineage0_orders_1c168adb",
+        "changed0_orders_1c168adb",
+    ]
+
+
+def test_columns_of_own_tables() -> None:
+    own = ["epoch", "batch_seq", "ordinal", "op", "reason", "pair_id", "changed", "digest"]
+    assert [name for name, _ in in_source.OWN_COLUMNS] == own
+    assert list(in_source.OUTBOX_KEY) == own[:3]
+    assert [(i.before, i.after) for i in images(PLAN, 63)] == [("b_id", "a_id"), ("b_v", "a_v")]
+    assert prefixed("b_", "n" * 62, 63) == "b_" + "n" * 52 + "_88dba6d9"
+    assert suffixed("n" * 62, "_x", 63) == "n" * 52 + "_88dba6d9_x"
+    assert (tdi.MARK, ONE, outbox.OPEN) == ("qbcd_mark", "qbcd_one", 0)
+    assert lineage.OWN_COLUMNS == ("qbcd_digest", "qbcd_there")
+
+
+def test_keys_of_a_checkpoint() -> None:
+    settings: Any = SimpleNamespace(requested={})
+    made = checkpoint_of(PLAN, settings, ServerIdentity("PostgreSQL", "one", "m", 1), 1, 5)
+    assert made.keys() == OF_EVERY_CHECKPOINT
+    assert made["server"].keys() == {"identity", "meaning", "position"}
+    assert made["made"].keys() == {"numbers", "at"}
+    assert made["shape"].keys() == {"table", "key", "columns", "encoding", "means", "where", "strategy"}
+    assert {entry.name for entry in ENTRIES} == OF_SOME_CHECKPOINTS | OF_EVERY_CHECKPOINT
+    assert set(literal_keys()) <= OF_SOME_CHECKPOINTS | OF_EVERY_CHECKPOINT
+
+
+def test_what_checkpoints_hold() -> None:
+    assert Pass(1.0, 2, 3, 4, {5: 0.5}).as_json() == {
+        "began": 1.0,
+        "rows": 2,
+        "deletes": 3,
+        "accepted": 4,
+        "heat": {"5": 0.5},
+    }
+    assert leaf_checksums.LeafNote(1, 2, "part").moves() == {
+        "leaves": {"left": 1, "pause": 2, "part": "part", "at_once": True}
+    }
+    snapshot: Any = SimpleNamespace(mark="7")
+    assert recent_writes.noted(snapshot) == {"recent": {"since": "7", "share": 0.0, "pause": 0}}
+    held: Any = SimpleNamespace(confirmed=None)
+    assert guards.Deletes(1, 0, 9).after(held, {"d": 1}) == {"deletes": 2, "accepted": 0, "rows": 9}
+    assert (watermark.READ, watermark.ANEW) == ("read", "anew")  # next to `at`, `next` and `seen` of a mark
+
+
+def test_rows_as_text() -> None:
+    assert rows.batch_to_json(HEADER).keys() == {
+        "stream",
+        "epoch",
+        "seq",
+        "ts_ms",
+        "counts",
+        "sinks",
+        "fingerprint",
+        "source",
+        "table",
+        "strategy",
+        "consistency",
+        "key",
+        "columns",
+        "location",
+        "before",
+        "one_row",
+    }
+    travel = [field.name for field in fields(Travel)]
+    assert list(rows.batch_to_json(HEADER)["columns"][0][1]) == travel
+    assert travel == ["kind", "precision", "scale", "element"]
+    part = files.FileSet("batch-3-a", (files.PartFile("p.parquet", 10, "e"),))
+    assert part.as_location() == {"part": "batch-3-a", "files": [["p.parquet", 10, "e"]]}
+    assert part.as_files() == ({"path": "p.parquet", "size": 10, "end": "e"},)
+
+
+def test_files_of_the_workdir() -> None:
+    literal = set(literal_kinds())
+    assert {files.PASSING, leaf_checksums.NOTED} | literal == KINDS, "or the search finds too little"
+    assert files.Files(Path("w"), "project", "s").root == Path("w/project/s")
+    assert leaf_checksums.FORM == b"leaf:rows:checksum:weighted\n"
+    row = ["range_id", "key_id", "digest", "c0"]
+    event = ["op", "reason", "pair_id", "ordinal", "changed", "b_0", "a_0"]
+    assert [name for name, _ in schema.row_fields([Travel("int32")])] == row
+    assert [name for name, _ in event_schema.event_fields([Travel("int32")])] == event
+    assert [name for name, _ in schema.batch_fields([Travel("int32")])] == [*event, *row[:3], "batch_seq"]
+
+
+def test_files_of_sinks() -> None:
+    assert str(JsonlSink("x", Path("out")).file_of(HEADER)) == "out/s/1700000000-000000000012.jsonl"
+    assert str(ParquetSink("x", Path("out")).folder_of(HEADER)) == "out/s/epoch=1700000000/batch_seq=12"
+    assert (MARKER, PYTHON_SINK) == ("_SUCCESS", "python")
+
+
+def nodes(word: str) -> Iterator[ast.AST]:
+    """Yield the nodes of all modules of the package that contain `word`."""
+    for text in (path.read_text("utf-8") for path in PACKAGE.rglob("*.py")):
+        if word in text:
+            yield from ast.walk(ast.parse(text))
+
+
+def literal_keys() -> Iterator[str]:
+    """Yield the literal keys by which the code reads a checkpoint."""
+    for node in nodes("checkpoint"):
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("checkpoint"):
+            yield from strings(node.slice)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("checkpoint.get"):
+            yield from strings(node.args[0])
+
+
+def literal_kinds() -> Iterator[str]:
+    """Yield the literal kinds of the files that the code writes."""
+    for node in nodes("files.write"):
+        if isinstance(node, ast.FunctionDef):
+            calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+            writing = [call for call in calls if ast.unparse(call.func).endswith("files.write")]
+            yield from strings(*(arg for call in writing for arg in call.args))
+            yield from strings(*(node.args.defaults if writing else ()))
+
+
+def strings(*nodes: ast.AST) -> Iterator[str]:
+    """Yield a node's literal text, or those of both its branches."""
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.IfExp):
+            yield from strings(node.body, node.orelse)
