@@ -15,7 +15,7 @@ from benchmarks import explained
 from benchmarks.explained import Blocks, Told, listening
 from benchmarks.measure import Options, Table
 from benchmarks.places import Place
-from qbcd.api import Project
+from qbcd.api import Project, assembly_of
 from qbcd.strategies import InSource, Watermarked, costs
 from qbcd.strategies.outbox import outbox_name
 
@@ -105,7 +105,7 @@ def _pattern(place: Place, folder: Path, rows: int, pattern: str) -> Iterator[tu
         place.run(CHANGE.format(which=which.format(rows=rows, changed=changed)))
         place.run("SELECT pg_sleep(0.1)")
         for name, (_, called, first) in STREAMS.items():
-            strategy = project.open_stream(name).site.strategy(project.stream(name).plan())
+            strategy = assembly_of(project).open_stream(name).site.strategy(project.stream(name).plan())
             assert isinstance(strategy, InSource)
             index = _before(place, strategy, first)
             sizes = _sizes(place, strategy, index)

@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.measure import Options, Table, in_turns
 from benchmarks.places import Place
 from benchmarks.tools.spark_join import SparkJoin, quarters
-from qbcd.api import Project
+from qbcd.api import Project, assembly_of
 from qbcd.strategies import IdRcs
 
 RANGES = 200
@@ -47,7 +47,7 @@ def _unchanged(project: Project, place: Place, rows: int) -> dict[str, Callable[
 
 def _range_checksums(project: Project, rows: int) -> Callable[[], object]:
     """Count and checksum of 200 ranges in one statement, on one pinned session."""
-    source = project.source("shop")
+    source = assembly_of(project).source("shop")
     strategy = IdRcs(source.connector, project.stream("orders").plan())
     with source.read("benchmark") as session:
         asked = strategy.partitioning.bounds(-(-rows // RANGES))
@@ -86,7 +86,7 @@ def _changed(project: Project, place: Place, folder: Path, rows: int, repeats: i
 
 def _digest_scan(project: Project) -> str:
     """The statement with which the server itself scans the digests that the poll ships sums of."""
-    strategy = IdRcs(project.source("shop").connector, project.stream("orders").plan())
+    strategy = IdRcs(assembly_of(project).source("shop").connector, project.stream("orders").plan())
     # one use of the digest: of two, the server would compute it twice
     return f"SELECT sum(d.qbcd_digest) FROM {strategy.digests()} AS d"
 

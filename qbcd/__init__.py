@@ -14,9 +14,14 @@ __all__ = ["Batch", "Project", "QbcdError", "StreamHandle", "__version__", "open
 
 
 def __getattr__(name: str) -> Any:
-    """The names of `qbcd.api`, loaded when first asked for: the command line's help needs none of them."""
+    """Load the names of `qbcd.api` on first use: the command line's help needs none of them."""
     if name in __all__:
         from qbcd import api
 
         return getattr(api, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the public names only, without submodules that happen to be imported."""
+    return sorted(__all__)

@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbcd.check import Finding, check_left, check_machine, check_stream
-from qbcd.config import StreamConfig, config_from_dict, load_config
+from qbcd.config import ProjectConfig, StreamConfig, config_from_dict, load_config
 from qbcd.delivery import PYTHON_SINK, doubts_batches, enroll_python, retire_sink, waiting, waiting_for
 from qbcd.error_messages import one_message
 from qbcd.errors import UnsupportedType
 from qbcd.job import JobReport, Outcome, poll, run_always, run_once
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.orphans import LeftStream, left_streams
+from qbcd.planning import plan_of
 from qbcd.project import Assembly
-from qbcd.run import plan_of, prepare_stream, reset_stream, verify_stream
+from qbcd.run import prepare_stream, reset_stream, verify_stream
 from qbcd.sinks import SinkBatch
 from qbcd.sites import Differences, ExplainedStatement
 from qbcd.status import StreamStatus, latest_events, stream_status
@@ -30,14 +31,14 @@ if TYPE_CHECKING:
 
 
 class Batch:
-    """A sealed batch, handed out by :meth:`StreamHandle.poll`; valid until the next one is asked for."""
+    """A sealed batch from :meth:`StreamHandle.poll`; valid until the next one is requested."""
 
     def __init__(self, batch: SinkBatch) -> None:
         self._batch = batch
 
     @property
     def header(self) -> BatchHeader:
-        """All that is known of the batch without its rows."""
+        """The batch without its rows."""
         return self._batch.header
 
     @property
@@ -55,7 +56,7 @@ class Batch:
         """The events as a Spark DataFrame (docs/design/interface.md#event).
 
         Raises:
-            UnsupportedType: The batch is from before this consumer, and holds a value that no such DataFrame can.
+            UnsupportedType: The batch is older than this consumer and has a value that such a DataFrame cannot hold.
         """
         header = self.header
         if PYTHON_SINK not in header.sinks:
@@ -75,8 +76,8 @@ class Batch:
 class StreamHandle:
     """A stream of an open project."""
 
-    def __init__(self, project: Project, config: StreamConfig) -> None:
-        self._project = project
+    def __init__(self, assembly: Assembly, config: StreamConfig) -> None:
+        self._assembly = assembly
         self.config = config
 
     @property
@@ -85,31 +86,31 @@ class StreamHandle:
         return self.config.name
 
     def prepare(self) -> Report:
-        """Creates qbcd's tables or folders and takes the baseline; nothing happens when that is done already."""
-        stream = self._project.open_stream(self.name)
+        """Create qbcd's tables or folders and take the baseline; do nothing if the stream is prepared."""
+        stream = self._assembly.open_stream(self.name)
         with one_message(stream):
             return prepare_stream(stream)
 
     def poll(self) -> Iterator[Batch]:
-        """Looks at the source once, then yields every batch that this consumer has not acknowledged, oldest first.
+        """Poll the source once, then yield every batch that this consumer has not acknowledged, oldest first.
 
-        A batch is acknowledged when the next one is asked for, and comes again otherwise. The first call begins with
-        the earliest batch of the epoch that is still there, such as a requested baseline.
+        A batch is acknowledged when the next one is requested; otherwise it is delivered again. The first call begins
+        with the earliest batch of the epoch that still exists, such as a requested baseline.
 
         Raises:
-            QbcdError: The poll was refused or failed; raised after the batches that were found earlier.
+            QbcdError: The poll was refused or failed; raised after the batches found earlier.
         """
-        stream = self._project.open_stream(self.name, python=True)
+        stream = self._assembly.open_stream(self.name, python=True)
         enroll_python(stream)
         error = poll(stream).error
 
         def staged(header: BatchHeader) -> DataFrame:
-            self._project.refuse_closed()
+            self._assembly.refuse_closed()
             return stream.site.staged(header)
 
         for header in [] if error and doubts_batches(error) else waiting(stream, error):
             yield Batch(SinkBatch(header, partial(staged, header)))
-            self._project.refuse_closed()
+            self._assembly.refuse_closed()
             if PYTHON_SINK not in stream.project.acknowledged(self.name):
                 break  # it was retired meanwhile
             stream.project.acknowledge(self.name, PYTHON_SINK, header)
@@ -117,137 +118,151 @@ class StreamHandle:
             raise error
 
     def verify(self) -> Differences:
-        """Compares replica and source in full; the result is a list, `truncated` where it holds not all."""
-        stream = self._project.open_stream(self.name)
+        """Compare replica and source in full. The list is `truncated` if there are more differences."""
+        stream = self._assembly.open_stream(self.name)
         with one_message(stream):
             return verify_stream(stream)
 
     def reset(self, *, discard: bool = False) -> None:
-        """Forgets replica and checkpoint; consumers must reload. Refuses while batches wait, unless `discard`."""
-        reset_stream(self._project.open_stream(self.name).site, discard=discard)
+        """Delete replica and checkpoint; consumers must reload. Refuse while batches wait, unless `discard`."""
+        reset_stream(self._assembly.open_stream(self.name).site, discard=discard)
 
     def retire(self, sink: str) -> int:
-        """Forgets a sink that is configured no more, or ``python``; returns how many batches waited for it.
+        """Forget a sink that is no longer configured, or ``python``; return the number of batches that waited for it.
 
         Raises:
             ConfigError: The sink is configured for this stream, or unknown to it.
         """
-        return retire_sink(self._project.open_stream(self.name), sink)
+        return retire_sink(self._assembly.open_stream(self.name), sink)
 
     def waiting_for(self, sink: str) -> int:
-        """How many batches wait for a sink that could be retired; refuses what :meth:`retire` refuses."""
-        with self._project.read_only():
-            return waiting_for(self._project.open_stream(self.name), sink)
+        """Return the number of batches that wait for a sink; refuse the same sinks as :meth:`retire`."""
+        with self._assembly.read_only():
+            return waiting_for(self._assembly.open_stream(self.name), sink)
 
     def plan(self) -> StreamPlan:
-        """The stream as resolved against today's catalog."""
-        with self._project.read_only():
-            stream = self._project.open_stream(self.name)
+        """Return the stream as resolved against today's catalog."""
+        with self._assembly.read_only():
+            stream = self._assembly.open_stream(self.name)
             return plan_of(stream, stream.site.context.row())[0]
 
     def explain(self) -> list[ExplainedStatement]:
-        """The statements of a poll; runs none."""
-        with self._project.read_only():
-            stream = self._project.open_stream(self.name)
+        """Return the statements of a poll; run none."""
+        with self._assembly.read_only():
+            stream = self._assembly.open_stream(self.name)
             row = stream.site.context.row()
             plan, _ = plan_of(stream, row)
             return stream.site.explain(plan, stream.settings, row)
 
     def estimate(self) -> Estimate:
-        """What a poll of the unchanged table costs the source, from its catalog's statistics."""
-        with self._project.read_only():
-            stream = self._project.open_stream(self.name)
+        """Estimate the cost of a poll of the unchanged table for the source, from its catalog's statistics."""
+        with self._assembly.read_only():
+            stream = self._assembly.open_stream(self.name)
             plan, _ = plan_of(stream, stream.site.context.row())
             return stream.site.estimate(plan)
 
     def ddl(self) -> list[str]:
-        """The DDL that `prepare` runs on the source, for a DBA; empty where the source is only read."""
-        with self._project.read_only():
-            stream = self._project.open_stream(self.name)
+        """Return the DDL that `prepare` runs on the source, for a DBA; empty if the source is only read."""
+        with self._assembly.read_only():
+            stream = self._assembly.open_stream(self.name)
             plan, _ = plan_of(stream, None)
             return stream.site.ddl(plan)
 
     def latest(self, n: int = 20) -> list[tuple[BatchHeader, list[str]]]:
-        """The latest `n` events as JSON lines, by batch, oldest first.
+        """Return the latest `n` events as JSON lines, by batch, oldest first.
 
         Raises:
             Refused: The stream is not prepared.
         """
-        return latest_events(self._project.open_stream(self.name), n)
+        return latest_events(self._assembly.open_stream(self.name), n)
 
 
-class Project(Assembly):
-    """An open project. Use as a context manager, or call :meth:`close`, after which it refuses all work.
+class Project:
+    """An open project. Use it as a context manager, or call :meth:`close`; a closed project refuses all work.
 
     Args:
         config: The validated configuration.
-        spark: A session to use as it is; otherwise one is started when rows must travel.
+        spark: A session to use as it is; without it, one is started when rows must travel.
     """
+
+    def __init__(self, config: ProjectConfig, spark: SparkSession | None = None) -> None:
+        self._assembly = Assembly(config, spark)
 
     @classmethod
     def from_dict(
         cls, data: Mapping[str, Any], spark: SparkSession | None = None, base_dir: str | Path = "."
     ) -> Project:
-        """A project from data of the configuration's shape; relative paths start from `base_dir`."""
+        """Open a project from data of the configuration's shape; relative paths start from `base_dir`."""
         return cls(config_from_dict(data, base_dir), spark)
 
     def __enter__(self) -> Project:
-        self.refuse_closed()
+        self._assembly.refuse_closed()
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
 
+    def close(self) -> None:
+        """Close connections, and the Spark session if this project started it."""
+        self._assembly.close()
+
+    @property
+    def config(self) -> ProjectConfig:
+        """The validated configuration."""
+        return self._assembly.config
+
     @property
     def streams(self) -> list[StreamHandle]:
-        """Every configured stream, in the file's order."""
-        return [StreamHandle(self, config) for config in self.config.streams]
+        """All configured streams, in the order of the file."""
+        return [StreamHandle(self._assembly, config) for config in self.config.streams]
 
     def stream(self, name: str) -> StreamHandle:
-        """The stream called `name`.
+        """Return the stream called `name`.
 
         Raises:
             ConfigError: There is none.
         """
-        self.refuse_closed()
-        return StreamHandle(self, self.config.stream(name))
+        self._assembly.refuse_closed()
+        return StreamHandle(self._assembly, self.config.stream(name))
 
     def left(self) -> list[LeftStream]:
-        """Streams that were prepared and are in the configuration no more; an error where a source cannot be asked."""
-        with self.read_only():
-            return left_streams(self)
+        """Return prepared streams that are no longer configured. Fail if a source cannot be reached."""
+        with self._assembly.read_only():
+            return left_streams(self._assembly)
 
     def to_reset(self, name: str) -> StreamHandle | LeftStream:
-        """The stream called `name`, or what one has left that is in the configuration no more.
+        """Return the stream called `name`, also if it is prepared but no longer configured.
 
         Raises:
-            ConfigError: There is neither.
+            ConfigError: There is none.
         """
         if name not in {config.name for config in self.config.streams}:
-            with self.read_only():
-                for left in left_streams(self, [name]):
+            with self._assembly.read_only():
+                for left in left_streams(self._assembly, [name]):
                     return left
         return self.stream(name)
 
     def check(self, streams: str | Iterable[str] = ()) -> list[Finding]:
-        """What ``qbcd check`` does: looks at everything that polls rest on and changes nothing.
+        """Check what polls rest on and change nothing, as ``qbcd check``.
 
-        A JDBC driver that is not there yet may be fetched into the user's cache.
+        A missing JDBC driver may be fetched into the user's cache.
 
         Args:
             streams: Names, or one name; none means all.
         """
-        self.refuse_closed()
-        found = check_machine(self.drivers(), self.config.workdir, self.config.spark, self._spark, self.check_settings)
-        with self.read_only():
-            for name in self.select_streams(streams):
-                found += check_stream(self.open_stream(name))
-            return found + check_left(self, state_is_new=self.state_is_new)
+        parts, config = self._assembly, self.config
+        parts.refuse_closed()
+        found = check_machine(parts.drivers(), config.workdir, config.spark, parts.spark, parts.check_settings)
+        with parts.read_only():
+            for name in parts.select_streams(streams):
+                found += check_stream(parts.open_stream(name))
+            return found + check_left(parts, state_is_new=parts.state_is_new)
 
     def status(self, streams: str | Iterable[str] = ()) -> list[StreamStatus]:
-        """How the named streams stand, or all; creates nothing and starts no Spark."""
-        with self.read_only():
-            return [stream_status(self.open_stream(n)) for n in self.select_streams(streams)]
+        """Return the state of the named streams, or of all; create nothing and start no Spark."""
+        parts = self._assembly
+        with parts.read_only():
+            return [stream_status(parts.open_stream(name)) for name in parts.select_streams(streams)]
 
     def run(
         self,
@@ -259,28 +274,33 @@ class Project(Assembly):
         told: Callable[[Outcome], None] = lambda outcome: None,
         stop: threading.Event | None = None,
     ) -> JobReport:
-        """What ``qbcd run`` does: polls the named streams, or all, once or until `stop` is set.
+        """Poll the named streams, or all, once or until `stop` is set, as ``qbcd run``.
 
         Args:
             streams: Names, or one name; none means all.
             once: Poll each once and return.
             accept_deletes: Lift the delete guard once.
-            accept_source: Go on although a source is another server than remembered.
+            accept_source: Continue although a source is not the server that was prepared.
             told: Called after every poll.
-            stop: Set it to end after the step in hand.
+            stop: Set it to end after the current step.
         """
-        stop = stop or threading.Event()
-        self.stopping = stop.is_set
+        parts, stop = self._assembly, stop or threading.Event()
+        parts.stopping = stop.is_set
         lifted = {"accept_deletes": accept_deletes, "accept_source": accept_source}
-        work = [self.open_stream(name, **lifted) for name in self.select_streams(streams)]
+        work = [parts.open_stream(name, **lifted) for name in parts.select_streams(streams)]
         try:
-            return run_once(work, told, stop) if once else run_always(work, told, stop, self.refresh)
+            return run_once(work, told, stop) if once else run_always(work, told, stop, parts.refresh)
         finally:
-            self.stopping = lambda: False  # a later poll is another job
+            parts.stopping = lambda: False  # a later poll is another job
+
+
+def assembly_of(project: Project) -> Assembly:
+    """Return the parts of a project: for the command line, the demonstration and tests, not for users."""
+    return project._assembly
 
 
 def open(path: str | os.PathLike[str] = "qbcd.yaml", spark: SparkSession | None = None) -> Project:
-    """Opens the project of a configuration file.
+    """Open the project of a configuration file.
 
     Raises:
         ConfigError: The file is missing or wrong; the message names file, line and remedy.

@@ -1,4 +1,4 @@
-"""The polling job: every stream when it is due, back-off after failures, an orderly end on a signal."""
+"""The polling job: each stream when it is due, back-off after failures, an orderly end on request."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from qbcd.stream import Report, Stream
 
 log = logging.getLogger("qbcd")
 MAX_BACKOFF_S = 300.0
-MOST_DOUBLINGS = 9  # beyond which the back-off is at its most anyhow
+MOST_DOUBLINGS = 9  # 2 ** 9 s exceeds MAX_BACKOFF_S
 
 
 @dataclass
 class Outcome:
-    """What became of one poll: a report, the error that ended it, or both where a batch had been found or delivered."""
+    """The outcome of one poll: a report, the error that ended it, or both if it found or delivered a batch before."""
 
     stream: str
     report: Report | None = None
@@ -39,7 +39,7 @@ class Outcome:
 
 @dataclass
 class JobReport:
-    """What a job did, poll by poll (with `once`; otherwise the last poll of each stream)."""
+    """The outcomes of a job: of all polls with `once`, otherwise of the last poll of each stream."""
 
     outcomes: list[Outcome] = field(default_factory=list)
 
@@ -51,7 +51,7 @@ class JobReport:
 
 
 def poll(stream: Stream) -> Outcome:
-    """One poll with its line in the history; errors of qbcd become the outcome."""
+    """Poll once and record it in the history; return errors of qbcd as the outcome."""
     started, report = time.time(), Report(stream.name)
     outcome = Outcome(stream.name, report)
     try:
@@ -66,7 +66,7 @@ def poll(stream: Stream) -> Outcome:
 
 
 def _record(stream: Stream, outcome: Outcome, report: Report, started: float) -> None:
-    """Adds the poll to the history; one that cannot be written ends nothing, as polls do not rest on it."""
+    """Add the poll to the history. A failure is only logged, since polls do not need the history."""
     header, error = report.header, outcome.error
     how: Literal["ok", "empty", "failed", "refused"] = "ok" if header else "empty"
     if error or report.failures:
@@ -89,13 +89,13 @@ def _record(stream: Stream, outcome: Outcome, report: Report, started: float) ->
 
 
 def _looked(outcome: Outcome) -> bool:
-    """Whether a poll came to a judgement of its own; else the source was out of reach, or another process at work."""
+    """Return True if the poll reached a result: not if the source was unreachable or another process held the lease."""
     error = outcome.error
     return error is None or (isinstance(error, Refused) and not isinstance(error, LeaseHeld))
 
 
 def run_once(streams: Sequence[Stream], told: Callable[[Outcome], None], stop: threading.Event) -> JobReport:
-    """Polls each stream once, in order; a stream that fails does not keep the others from theirs."""
+    """Poll each stream once, in order; a stream that fails does not stop the others."""
     job = JobReport()
     for stream in streams:
         if stop.is_set():
@@ -111,16 +111,16 @@ def run_always(
     stop: threading.Event,
     renewed: Callable[[Stream], Stream] = lambda stream: stream,
 ) -> JobReport:
-    """Polls each stream at its interval until `stop`; the step in hand is finished first.
+    """Poll each stream at its interval until `stop` is set; the current step is finished first.
 
-    A stream that fails waits twice as long after each failure, up to five minutes, and at least its interval. One whose
-    sink fails is polled, and the sink tried again, at its interval: the others are not to wait.
+    A stream that fails waits twice as long after each failure, up to five minutes, and at least its interval. A stream
+    whose sink fails is polled, and the sink retried, at its interval, so that the other sinks do not wait.
 
     Args:
-        streams: They, as they were when the job began.
+        streams: The streams, as they were when the job began.
         told: Called after every poll.
         stop: Set it to end.
-        renewed: Gives a stream with what has come to light since; called before each poll.
+        renewed: Updates a stream; called before each poll.
     """
     work = {s.name: s for s in streams}
     due = dict.fromkeys(work, 0.0)
@@ -131,17 +131,17 @@ def run_always(
         if stop.wait(max(0.0, due[stream.name] - time.monotonic())):
             break
         began = time.monotonic()
-        with suppress(QbcdError):  # of the stores: the poll meets the same error, and tells it
+        with suppress(QbcdError):  # errors of the stores: the poll meets and reports the same error
             stream = work[stream.name] = renewed(stream)
         outcome = last[stream.name] = poll(stream)
         told(outcome)
-        if _looked(outcome):  # what the user lifts, he lifts for one poll, and not for what a later one may find
+        if _looked(outcome):  # a confirmation lifts a refusal for one poll only
             once = replace(stream.settings, accept_deletes=False, accept_source=False)
             work[stream.name] = replace(stream, settings=once)
         every = stream.config.every.total_seconds()
         failures[stream.name] = failures[stream.name] + 1 if outcome.error else 0
         doublings = min(failures[stream.name], MOST_DOUBLINGS)
         back_off = min(MAX_BACKOFF_S, 2.0**doublings) if doublings else 0.0
-        # Polls keep their rhythm from the start of the poll, and never queue up behind a slow one.
+        # Intervals count from the start of a poll, and polls never queue up behind a slow one.
         due[stream.name] = max(began + max(every, back_off), time.monotonic())
     return JobReport(list(last.values()))

@@ -1,38 +1,18 @@
-"""Streams that were prepared and are in the configuration no more: renamed there, or taken out.
+"""Streams that are prepared but no longer configured: renamed in the configuration, or removed from it.
 
-Sits beside `check` and `status`, above `run`. What such a stream keeps (replica, batches, tables in the source) stays
-until somebody puts its name back or resets it.
+Replica, batches and tables in the source stay until the name is added again or the stream is reset.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from qbcd.config import ProjectConfig
 from qbcd.errors import QbcdError, Refused
+from qbcd.project import Assembly
 from qbcd.run import reset_stream
 from qbcd.sites import Site, kept_row
-from qbcd.state import ProjectState
-
-
-class Parts(Protocol):
-    """What is asked of a project."""
-
-    @property
-    def config(self) -> ProjectConfig:
-        """The validated configuration."""
-
-    @property
-    def state(self) -> ProjectState:
-        """The state database."""
-
-    def refuse_closed(self) -> None:
-        """Refuses work on a project that is closed."""
-
-    def all_sites(self, name: str) -> Iterator[Site]:
-        """Everywhere that a stream called `name` could be kept."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +20,9 @@ class LeftStream:
     """A stream without a configuration.
 
     Attributes:
-        place: Where its replica and its batches are.
-        batches: Batches that are kept there.
-        refuse_closed: Refuses work on a project that is closed.
+        place: The place of its replica and batches, for messages.
+        batches: Number of batches there.
+        refuse_closed: Refuses work on a closed project.
     """
 
     name: str
@@ -52,7 +32,7 @@ class LeftStream:
     refuse_closed: Callable[[], None]
 
     def reset(self, *, discard: bool = False) -> None:
-        """Forgets what it keeps. Refuses while batches wait for a sink, unless `discard`."""
+        """Delete its replica and batches. Refuse while batches wait for a sink, unless `discard`."""
         self.refuse_closed()
         try:
             reset_stream(self.site, discard=discard)
@@ -61,25 +41,25 @@ class LeftStream:
             raise
 
     def told(self) -> str:
-        """What it is and what to do about it."""
+        """Return a warning that says what to do about the stream."""
         return (
             f"stream {self.name} is prepared, and not in the configuration any more; its replica stays in {self.place} "
             f"(put the name back, or qbcd reset {self.name})"
         )
 
     def data(self) -> dict[str, Any]:
-        """As JSON-ready data."""
+        """Return JSON-ready data."""
         return {"stream": self.name, "place": self.place, "batches": self.batches}
 
 
-def left_streams(project: Parts, names: Collection[str] = ()) -> list[LeftStream]:
-    """All of them that the state database has heard of, in the configured sources and under Spark.
+def left_streams(project: Assembly, names: Collection[str] = ()) -> list[LeftStream]:
+    """Find the streams of the state database that are not configured, in the configured sources and the lake.
 
     Args:
-        names: Only these; none means all. Names that are configured are left out.
+        names: Only these; none means all. Configured names are left out.
 
     Raises:
-        QbcdError: A source could not be asked, unless what was asked for by name is found elsewhere.
+        QbcdError: A source cannot be reached, unless a stream requested by name is found elsewhere.
     """
     configured = {config.name for config in project.config.streams}
     known = project.state.names() - configured
@@ -96,7 +76,7 @@ def left_streams(project: Parts, names: Collection[str] = ()) -> list[LeftStream
     return found
 
 
-def _kept(project: Parts, name: str, site: Site) -> list[LeftStream]:
+def _kept(project: Assembly, name: str, site: Site) -> list[LeftStream]:
     row = kept_row(site.context)
     if row is None or not row.prepared or row.project_id != project.state.project_id:
         return []

@@ -1,4 +1,4 @@
-"""From a configuration to the parts that work: sources, sinks, state and Spark, each made when it is first used."""
+"""The parts of a project: sources, sinks, state and Spark, each made from the configuration when first used."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Assembly:
 
     Args:
         config: The validated configuration.
-        spark: A session to use as it is; otherwise one is started when rows must travel.
+        spark: A session to use as it is; without it, one is started when rows must travel.
     """
 
     def __init__(self, config: ProjectConfig, spark: SparkSession | None = None) -> None:
@@ -48,13 +48,13 @@ class Assembly:
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
         self._empty = self._closed = False
-        self.progress: Callable[[str, str], None] = lambda stream, what: None  # told what a long step is at
-        self.stopping: Callable[[], bool] = lambda: False  # asked between the steps of a long poll
+        self.progress: Callable[[str, str], None] = lambda stream, what: None  # called with what a long step does
+        self.stopping: Callable[[], bool] = lambda: False  # checked between the steps of a long poll
         drivers = sorted({wanted.driver.driver_class for wanted in self.drivers()})
         self._spark = SparkProvider(config.spark, self._jars, drivers, session=spark)
 
     def close(self) -> None:
-        """Closes connections, and the Spark session if this project started it; the project is of no use any more."""
+        """Close connections, and the Spark session if this project started it; all later work is refused."""
         self._closed = True
         for source in self._sources.values():
             source.close()
@@ -64,7 +64,7 @@ class Assembly:
         self._spark.stop()
 
     def refuse_closed(self) -> None:
-        """Refuses work that would open connections which nobody closes.
+        """Refuse work that would open connections which nobody closes.
 
         Raises:
             Refused: The project is closed.
@@ -73,7 +73,7 @@ class Assembly:
             raise Refused("the project is closed", remedy="open it again:  with qbcd.open(..) as project:")
 
     def select_streams(self, streams: str | Iterable[str]) -> list[str]:
-        """The names of streams as a caller gave them, or of all streams; a text is one name."""
+        """Return the given names of streams, or those of all streams; a string is one name."""
         return [streams] if isinstance(streams, str) else list(streams) or [c.name for c in self.config.streams]
 
     @cached_property
@@ -85,12 +85,12 @@ class Assembly:
 
     @property
     def spark(self) -> SparkProvider:
-        """Starts Spark on first use."""
+        """Spark, which starts on first use."""
         self.refuse_closed()
         return self._spark
 
     def source(self, name: str) -> Source:
-        """The source called `name`; connects when it is used."""
+        """Return the source called `name`; it connects when it is used."""
         self.refuse_closed()
         if name not in self._sources:
             config = self.config.sources[name]
@@ -110,7 +110,7 @@ class Assembly:
         return self._sources[name]
 
     def sink(self, name: str) -> Sink:
-        """The sink called `name`."""
+        """Return the sink called `name`."""
         if name not in self._sinks:
             config = self.config.sinks[name]
             with self._placed("sinks", name):
@@ -120,13 +120,13 @@ class Assembly:
     def open_stream(
         self, name: str, *, accept_deletes: bool = False, accept_source: bool = False, python: bool = False
     ) -> Stream:
-        """The stream with all that works on it.
+        """Return a stream with its source, site, state and sinks.
 
         Args:
             name: The stream.
             accept_deletes: Lift the delete guard once.
-            accept_source: Go on although the source is another server than remembered.
-            python: The caller takes batches as the sink ``python``.
+            accept_source: Continue although the source is not the server that was prepared.
+            python: The caller receives batches as the sink ``python``.
         """
         self.refuse_closed()
         config = self.config.stream(name)
@@ -154,17 +154,17 @@ class Assembly:
         return self._with_consumer(stream, python)
 
     def refresh(self, stream: Stream) -> Stream:
-        """A stream of a job before its next poll: its variant may be known by now, a Python consumer have enrolled."""
+        """Update a stream of a job before its next poll: its variant, and whether a Python consumer has enrolled."""
         if stream.guessed:
             said = stream.settings
             stream = self.open_stream(stream.name, accept_deletes=said.accept_deletes, accept_source=said.accept_source)
         return self._with_consumer(stream)
 
     def _with_consumer(self, stream: Stream, python: bool = False) -> Stream:
-        """The stream with the sink ``python`` where there is one, or is to be one, and without where there is none."""
+        """Add the sink ``python`` if `python` is set or the consumer has enrolled; remove it otherwise."""
         known = self.state.acknowledged(stream.name)
         taker = (PYTHON_SINK,) if python or PYTHON_SINK in known else ()
-        # A sink that was taken out keeps its batches until it is retired: it may be put back, and has to take them.
+        # A removed sink keeps its batches until it is retired: it may be added again, and must take them then.
         away = sorted(known.keys() - {*stream.sinks, PYTHON_SINK})
         typed = [name for name in (*stream.sinks, *away) if name not in self.config.sinks or self.sink(name).typed]
         settings = replace(stream.settings, sinks=(*stream.sinks, *taker), typed_for=(*typed, *taker))
@@ -172,12 +172,12 @@ class Assembly:
 
     @property
     def state_is_new(self) -> bool:
-        """Whether, within `looking`, there is no state database yet."""
+        """True within :meth:`read_only` if there is no state database yet."""
         return self._empty
 
     @contextmanager
     def read_only(self) -> Iterator[None]:
-        """While nothing may be created: a project without state is looked at with an empty one, thrown away after."""
+        """Create nothing within the block: a project without a state database uses an empty, temporary one."""
         self.refuse_closed()
         if "state" in self.__dict__:
             yield
@@ -200,7 +200,7 @@ class Assembly:
 
     @contextmanager
     def _placed(self, *path: str) -> Iterator[None]:
-        """Errors of the configuration, within, are those of the key `path`."""
+        """Report configuration errors within the block at the key `path`."""
         try:
             yield
         except ConfigError as error:
@@ -208,10 +208,10 @@ class Assembly:
             raise
 
     def all_sites(self, name: str) -> Iterator[Site]:
-        """Everywhere that a stream called `name` could be kept: in each source, and under Spark."""
+        """Yield all sites that could keep a stream called `name`: each source, and the lake."""
         for source in (sources := [self.source(one) for one in self.config.sources]):
             yield DatabaseSite(DatabaseContext(name, source, self.state, self._spark))
-        yield self._lake_site(name, sources[0])  # only reading its table would ask whose it is
+        yield self._lake_site(name, sources[0])  # the source matters only to reads of its table
 
     def _site(self, config: StreamConfig) -> Site:
         source = self.source(config.source)
@@ -222,7 +222,7 @@ class Assembly:
         return self._lake_site(config.name, source)
 
     def _others(self, name: str) -> list[Source]:
-        """The sources beside `name` that may be on the same server: each one's schema of qbcd's is a store."""
+        """Return the other sources that may be on the same server; the schema of each is a store."""
         mine = self.source(name)
         return [self.source(n) for n in self.config.sources if self.source(n).beside(mine)]
 
@@ -231,17 +231,17 @@ class Assembly:
         return LakeSite(LakeContext(name, source, self.state, self._spark, files))
 
     def _connector(self, source: str) -> Connector:
-        """The source's connector, with the JDBC driver whose jar the user brought for it."""
+        """Return the source's connector, with the JDBC driver of the configured jar."""
         config = self.config.sources[source]
         with self._placed("sources", source, "url"):
             connector = connector_for(config.sqlalchemy_url())
         if config.jdbc.driver_jar is not None:
             brought = driver_in(config.jdbc.driver_jar, (connector.driver, *connector.other_drivers))
-            connector.driver = brought or connector.driver  # a jar without any is refused when it is looked up
+            connector.driver = brought or connector.driver  # a jar without a driver is refused when it is looked up
         return connector
 
     def drivers(self) -> list[Wanted]:
-        """The JDBC drivers of all configured sources, each once, with the jar that the user named for it."""
+        """Return the JDBC drivers of all configured sources, each once, with its configured jar."""
         found: dict[JdbcDriver, Wanted] = {}
         for name, config in self.config.sources.items():
             driver = self._connector(name).driver
@@ -258,7 +258,7 @@ class Assembly:
         ]
 
     def check_settings(self) -> None:
-        """Holds the user's settings of Spark against those that correctness rests on.
+        """Check the user's settings of Spark against those that correctness needs.
 
         Raises:
             ConfigError: One contradicts them.
@@ -268,7 +268,7 @@ class Assembly:
                 check_setting(name, value)
 
     def _jars(self) -> list[Path]:
-        """The driver jars of all configured sources, for a session that is about to be made."""
+        """Return the driver jars of all configured sources, for a new session."""
         self.check_settings()
         jars, around = [], Surroundings(spark_conf=self.config.spark.conf)
         for wanted in self.drivers():

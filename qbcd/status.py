@@ -1,7 +1,4 @@
-"""How a stream stands, and the events that it found last: looked up, nothing changed, Spark only for events' rows.
-
-Sits beside `job` and `check`, above `run`.
-"""
+"""The state of a stream and its latest events. Nothing is changed; Spark is used only to read rows of events."""
 
 from __future__ import annotations
 
@@ -24,17 +21,17 @@ from qbcd.sites import last_audit
 from qbcd.state import DeliveryFailure, Run, StreamRow, Visits
 from qbcd.stream import Stream
 
-HISTORY = 1000  # polls that the history keeps of a stream
-PIN_SECONDS = 600.0  # how long a reader of batches may take
+HISTORY = 1000  # polls of a stream that the history keeps
+PIN_SECONDS = 600.0  # time limit of a reader of batches
 
 
 @dataclass(frozen=True)
 class Watermark:
-    """How far a stream has read its table.
+    """The position up to which a stream has read its table.
 
     Attributes:
-        at: As the checkpoint has it: an instant in UTC, the value of a counter, or a version of the source's own.
-        lag: Seconds by which an instant is behind the source's clock, None of what is no instant.
+        at: The value in the checkpoint: an instant in UTC, a counter, or a version of the source's own.
+        lag: Seconds by which an instant is behind the source's clock; None for other values.
     """
 
     at: str
@@ -43,23 +40,23 @@ class Watermark:
 
 @dataclass
 class StreamStatus:
-    """How one stream stands.
+    """The state of one stream.
 
     Attributes:
-        epoch: UTC second of its `prepare`, 0 where it is not prepared.
+        epoch: UTC second of its `prepare`, 0 if it is not prepared.
         last_poll: The latest poll of the history.
-        lag: Seconds since a poll last succeeded (or since `prepare`), None where it is not prepared.
-        watermark: How far the table is read, where the stream goes by a watermark that has a value.
-        visits: How far the pass over the key ranges is, where polls or sweeps go by ranges.
-        audited_ago: Seconds since replica and source were last compared in full, or taken; None without audits.
-        visited_ago: Seconds since the oldest visit to a range; None where there are none, or one was never visited.
+        lag: Seconds since a poll last succeeded (or since `prepare`), None if it is not prepared.
+        watermark: The watermark, for streams that have one with a value.
+        visits: Progress of the pass over the key ranges, for polls and sweeps by ranges.
+        audited_ago: Seconds since the last audit or baseline; None without audits.
+        visited_ago: Seconds since the oldest visit to a range; None without ranges, or if one was never visited.
         last_batch: Header of the latest batch that the site still holds.
-        batches: Number of the last batch; numbers go on across epochs.
-        events: Events per op that the history knows of (its latest 1000 polls).
-        pending: By sink, how many batches wait for it.
-        failures: By sink, why it does not take the next batch.
-        error: Why the stream could not be looked at, or what ended its last poll, or an empty string.
-        failed: The error that kept the look from being complete.
+        batches: Number of the last batch; numbers continue across epochs.
+        events: Events per op in the history (the latest 1000 polls).
+        pending: By sink, the number of batches that wait for it.
+        failures: By sink, the failure of its next batch.
+        error: The error of this status or of the last poll, or an empty string.
+        failed: The error because of which this status is incomplete.
     """
 
     stream: str
@@ -83,7 +80,7 @@ class StreamStatus:
 
 
 def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
-    """How `stream` stands; a source that cannot be reached is told in `error`.
+    """Return the state of `stream`; `error` says so if the source cannot be reached.
 
     Args:
         now: Seconds since 1970 UTC; default: this machine's clock.
@@ -113,21 +110,21 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
 
 
 def _lag(runs: Sequence[Run], epoch: int, now: float) -> float:
-    """Seconds since a poll succeeded, or since `epoch`, which may be of another host whose clock is ahead."""
+    """Return the seconds since a poll succeeded, or since `epoch`, which a host with a faster clock may have set."""
     since = epoch if epoch <= now else 0
     done = [run.finished_at for run in runs if run.outcome in ("ok", "empty") and run.finished_at >= since]
     return max(0.0, now - max(done, default=float(epoch)))
 
 
 def _look_at_progress(stream: Stream, row: StreamRow, status: StreamStatus) -> None:
-    """The watermark, by the source's clock, and the pass over the ranges, by the store's."""
+    """Add the watermark, by the source's clock, and the pass over the ranges, by the store's."""
     at, site = (row.checkpoint.get("mark") or {}).get("at"), stream.site
     if at is not None:
         status.watermark = Watermark(str(at), _behind(stream, watermarks.seconds(str(at))))
     if stream.settings.audit is not None:
         with site.context.reading() as conn:
             status.audited_ago = max(0.0, site.context.store.now(conn) - last_audit(row.checkpoint, row.epoch))
-    if site.context.kind != "database" and "pass" not in row.checkpoint:  # each poll looks at every range
+    if site.context.kind != "database" and "pass" not in row.checkpoint:  # each poll covers all ranges
         return
     with site.context.reading() as conn:
         now = site.context.store.now(conn)
@@ -145,11 +142,11 @@ def _behind(stream: Stream, instant: float | None) -> float | None:
 
 
 def latest_events(stream: Stream, n: int) -> list[tuple[BatchHeader, list[str]]]:
-    """The latest `n` events as JSON lines, by batch, oldest first; fewer where older batches are gone by now.
+    """Return the latest `n` events as JSON lines, by batch, oldest first; fewer if older batches were deleted.
 
     Raises:
         Refused: The stream is not prepared.
-        StateConflict: Reading took so long that the batch may be gone, or rows of a batch that is there are not.
+        StateConflict: Reading took so long that the batch may be deleted, or a batch lacks rows.
     """
     row = stream.site.context.row()
     if row is None or not row.prepared:
@@ -161,7 +158,7 @@ def latest_events(stream: Stream, n: int) -> list[tuple[BatchHeader, list[str]]]
             if missing <= 0:
                 break
             lines = _last_lines(stream, header, missing)
-            if lines is None:  # batches go oldest first, so there is none before it either
+            if lines is None:  # the oldest batches are deleted first, so earlier ones are missing too
                 break
             found.insert(0, (header, lines))
             missing -= len(lines)
@@ -169,12 +166,12 @@ def latest_events(stream: Stream, n: int) -> list[tuple[BatchHeader, list[str]]]
 
 
 def _last_lines(stream: Stream, header: BatchHeader, n: int) -> list[str] | None:
-    """The last `n` events of a batch as JSON lines, or None where the batch has gone since its header was read.
+    """Return the last `n` events of a batch as JSON lines, or None if the batch was deleted after its header was read.
 
-    A site in the source has no pins: there a batch whose time is over goes while it is read, and shows fewer rows.
+    A source replica has no pins: an expired batch can be deleted while it is read, and then shows fewer rows.
 
     Raises:
-        StateConflict: The batch is there, and rows of it are not.
+        StateConflict: The batch exists, but lacks rows.
     """
     first = max(0, header.size - n)
     batch = SinkBatch(header, lambda: stream.site.staged(header))
@@ -192,7 +189,7 @@ def _last_lines(stream: Stream, header: BatchHeader, n: int) -> list[str] | None
 
 @contextmanager
 def _pinned(stream: Stream) -> Iterator[None]:
-    """Keeps the collector from files that are being read; a table's reader sees one state.
+    """Keep the collector from deleting files that are being read; a reader of tables sees one state.
 
     See docs/design/protocol.md#rule-23.
     """
@@ -205,7 +202,7 @@ def _pinned(stream: Stream) -> Iterator[None]:
     try:
         try:
             yield
-        finally:  # also after an error: files that are missing since the pin ended are nothing to restore
+        finally:  # also after an error: files may be missing only because the pin ended
             with site.context.reading() as conn:
                 site.context.store.check_pin(conn, pin)
     finally:
@@ -214,7 +211,7 @@ def _pinned(stream: Stream) -> Iterator[None]:
 
 
 def status_data(status: StreamStatus) -> dict[str, Any]:
-    """A status as JSON-ready data."""
+    """Return a status as JSON-ready data."""
     poll, batch = status.last_poll, status.last_batch
     mark, visits = status.watermark, status.visits
     return {
@@ -251,5 +248,5 @@ def status_data(status: StreamStatus) -> dict[str, Any]:
 
 
 def parsed(lines: list[str]) -> list[dict[str, Any]]:
-    """Event lines as data."""
+    """Return event lines as data."""
     return [json.loads(line) for line in lines]

@@ -1,4 +1,4 @@
-"""A stream with all that works on it, and the report of what one run did: what `run` and all above it speak of."""
+"""A stream with its source, site, state and sinks; the report of a run."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from qbcd.state import ProjectState
 
 @dataclass(frozen=True)
 class Stream:
-    """A stream with all that works on it.
+    """A stream with its source, site, state and sinks.
 
     Attributes:
-        sinks: The sinks it is configured for, in delivery order.
-        guessed: The source could not be asked for its variant (:func:`~qbcd.sites.with_variant`).
+        sinks: The configured sinks, in delivery order.
+        guessed: The source could not be reached to choose the variant (:func:`~qbcd.sites.with_variant`).
     """
 
     config: StreamConfig
@@ -43,10 +43,10 @@ class Report:
     """The report of one run of a stream.
 
     Attributes:
-        headers: The batches that were found, in order.
-        delivered: Batches that reached a sink, once per sink.
-        failures: By sink, why it took no more.
-        lifted: What the look at the source let pass because the user said so; stands in the history.
+        headers: The batches found, in order.
+        delivered: Deliveries: batches, counted once per sink.
+        failures: By sink, the error that ended its deliveries.
+        lifted: Refusals that the user lifted; the history keeps them.
     """
 
     stream: str
@@ -59,16 +59,16 @@ class Report:
 
     @property
     def header(self) -> BatchHeader | None:
-        """The last batch that was found, or None."""
+        """The last batch found, or None."""
         return self.headers[-1] if self.headers else None
 
     @property
     def counts(self) -> dict[str, int]:
-        """Events of all batches that were found, per op."""
+        """Events of all batches found, per op."""
         return dict(sum((Counter(h.counts) for h in self.headers), Counter()))
 
     def add(self, found: Detection) -> None:
-        """Takes in what one look brought."""
+        """Add the result of one detection."""
         self.headers += [found.header] if found.header else []
         self.cost += found.cost
         new = [warning for warning in found.warnings if warning not in self.lifted]

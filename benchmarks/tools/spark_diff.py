@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from benchmarks.measure import seconds
 from benchmarks.tools.base import Found, Tool
-from qbcd.api import Project
+from qbcd.api import Project, assembly_of
 from qbcd.spark.jdbc import read_query
 
 Read = Callable[[], DataFrame]
@@ -32,7 +32,7 @@ class SparkDiff(Tool):
 
     def __init__(self, project: Project, name: str, reads: Sequence[Read], key: Sequence[str], folder: Path) -> None:
         self.name = name
-        self._spark = project.spark.get()
+        self._spark = assembly_of(project).spark.get()
         self._reads, self._key, self._folder = list(reads), list(key), folder
 
     def setup(self) -> str:
@@ -67,8 +67,8 @@ class SparkDiff(Tool):
 
 def pushed_down(project: Project, query: str, cuts: Sequence[str] | None) -> Read:
     """The query computed by the source; by several readers where its result is cut by conditions."""
-    url, options = project.source("shop").jdbc("benchmark")
-    return lambda: read_query(project.spark.get(), url, options, query, predicates=cuts)
+    url, options = assembly_of(project).source("shop").jdbc("benchmark")
+    return lambda: read_query(assembly_of(project).spark.get(), url, options, query, predicates=cuts)
 
 
 def of_tables(project: Project, query: str, schema: str, tables: dict[str, Sequence[str] | None]) -> Read:
@@ -80,10 +80,10 @@ def of_tables(project: Project, query: str, schema: str, tables: dict[str, Seque
         schema: Which stands before the name of each table in it.
         tables: Names of the tables, with the conditions.
     """
-    url, options = project.source("shop").jdbc("benchmark")
+    url, options = assembly_of(project).source("shop").jdbc("benchmark")
 
     def read() -> DataFrame:
-        spark = project.spark.get()
+        spark = assembly_of(project).spark.get()
         for table, cuts in tables.items():
             rows = read_query(spark, url, options, f"SELECT * FROM {schema}.{table}", predicates=cuts)
             rows.createOrReplaceTempView(table)

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from benchmarks.measure import seconds
 from benchmarks.tools.base import Found, Tool
-from qbcd.api import Project
+from qbcd.api import Project, assembly_of
 from qbcd.spark.jdbc import read_query
 
 PARTITIONS = 4
@@ -40,8 +40,8 @@ class SparkJoin(Tool):
         self._copy = folder / "spark_join"
 
     def setup(self) -> str:
-        self._spark = self._project.spark.get()
-        self._url, self._options = self._project.source("shop").jdbc("benchmark")
+        self._spark = assembly_of(self._project).spark.get()
+        self._url, self._options = assembly_of(self._project).source("shop").jdbc("benchmark")
         self.catch_up()
         self.run()
         return f"PySpark {self._spark.version}"

@@ -25,10 +25,10 @@ RESERVED = re.compile(
 
 
 def requested(config: StreamConfig) -> dict[str, Any]:
-    """Return what the user wrote about a stream's plan, as JSON-ready data; frozen at prepare.
+    """Return the user's settings of a stream's plan as JSON-ready data; frozen at prepare.
 
-    ``options`` is there only where the strategy has options that decide what is captured, and ``query`` only of a
-    query, since streams prepared before there were any remember none.
+    ``options`` exists only if the strategy has options that decide what is captured, and ``query`` only for a query:
+    streams prepared before these existed have none.
     """
     options = settled(config.strategy, config.options)
     query = {"query": config.query.strip()} if config.query else {}
@@ -48,17 +48,17 @@ def requested(config: StreamConfig) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Frozen:
-    """The columns that a stream captured so far: names of the key columns, and of the others, in their order.
+    """The columns captured so far: names of the key columns, and of the other captured columns, in their order.
 
     Attributes:
         table: Schema and name of the table, whatever the search path of today would find by the name in the file.
-        anew: The user asks for other columns now; the key stays.
+        columns_changed: The user now requests other columns; the key stays.
     """
 
     key: tuple[str, ...]
     columns: tuple[str, ...]
     table: tuple[str, str]
-    anew: bool = False
+    columns_changed: bool = False
 
 
 def resolve(
@@ -167,7 +167,7 @@ def _check_excluded(config: StreamConfig, key: list[Column]) -> None:
 
 
 def _chosen(config: StreamConfig, table: Table, frozen: Frozen | None) -> tuple[list[Column], list[str]]:
-    if frozen and not frozen.anew:
+    if frozen and not frozen.columns_changed:
         chosen = [_column(config, table, name, "columns") for name in frozen.columns]
     elif config.columns:
         chosen = [_column(config, table, name, "columns") for name in config.columns]
@@ -183,7 +183,7 @@ def _chosen(config: StreamConfig, table: Table, frozen: Frozen | None) -> tuple[
 
 
 def _news(config: StreamConfig, table: Table, frozen: Frozen, chosen: list[Column]) -> list[str]:
-    """Return the table's changes since prepare that do no harm to what is captured."""
+    """Return warnings about changes of the table since prepare that do not affect what is captured."""
     name, known = table.label, {*frozen.key, *(c.name for c in chosen), *config.exclude}
     known.add(str(config.options.get("checksum_column")))
     warnings = [

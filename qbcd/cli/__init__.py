@@ -1,4 +1,4 @@
-"""The command line: one module per group of commands. It prints; what it prints is found out below it."""
+"""The command line: one module per group of commands. It only prints; the packages below it do the work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs ``qbcd`` with `arguments`, by default those of the process, and ends it with the command's exit code."""
+    """Run ``qbcd`` with `arguments` (default: those of the process) and exit with the command's exit code."""
     from qbcd.cli.commands import app
 
     app(args=None if arguments is None else list(arguments), prog_name="qbcd")

@@ -1,4 +1,4 @@
-"""The Typer application, the options that every command has, and the one place where errors become exit codes."""
+"""The Typer application, and the options that every command has."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def common_options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Keeps what stands before the command; the command's own options win."""
+    """Keep the options given before the command; the command's own options win."""
     ctx.obj = Common(config, verbose, as_json, no_progress)
 
 
 def command(function: Callable[..., int], name: str = "") -> None:
-    """Adds a command to the application.
+    """Add a command to the application.
 
     Args:
         function: Takes an :class:`~qbcd.cli.output.Output`, then the command's own arguments, annotated for Typer;
@@ -97,7 +97,7 @@ def command(function: Callable[..., int], name: str = "") -> None:
 
 
 def _sign(run: Callable[..., None], function: Callable[..., int]) -> None:
-    """Gives `run` the parameters of `function` after the context, and the common options after them."""
+    """Give `run` the signature: context, parameters of `function`, common options."""
     kinds = get_type_hints(function, include_extras=True)
     keyword = inspect.Parameter.KEYWORD_ONLY
     own = list(inspect.signature(function).parameters.values())[1:]

@@ -1,4 +1,4 @@
-"""Figures as people read them: events, costs, ages and sizes."""
+"""Numbers as text for people: events, costs, ages and sizes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def size(number: int) -> str:
 
 
 def age(seconds: float) -> str:
-    """``12 s``, ``3 min``, ``5 h``, ``2 d``; whole units, as a reader needs no more."""
+    """``12 s``, ``3 min``, ``5 h``, ``2 d``; whole units."""
     for length, unit in _AGES:
         if seconds >= length:
             return f"{int(seconds // length)} {unit}"
@@ -46,7 +46,7 @@ def duration(seconds: float) -> str:
 
 
 def cost(spent: Cost) -> str:
-    """What a poll cost, on one line."""
+    """The cost of a poll, on one line."""
     shipped = "shipped nothing"
     if spent.rows_shipped:
         shipped = f"shipped {counted(spent.rows_shipped, 'row')}"

@@ -1,4 +1,4 @@
-"""Commands that look at what was found: ``status``, ``changes`` and ``verify``."""
+"""Commands that show the state of streams and their events: ``status``, ``changes`` and ``verify``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.table import Table
 
 from qbcd.cli import formatting
 from qbcd.cli.app import StreamName, StreamNames
-from qbcd.cli.output import Output, worst
+from qbcd.cli.output import Output, show_progress, worst
 from qbcd.errors import QbcdError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def status(output: Output, streams: StreamNames = None) -> int:
 
 
 def _left(output: Output, project: Project) -> list[LeftStream]:
-    """What streams have left that were taken out; that a source cannot be asked for them is a warning."""
+    """Return prepared streams that are no longer configured; warn if a source cannot be reached."""
     try:
         return project.left()
     except QbcdError as error:
@@ -68,7 +68,7 @@ def _left(output: Output, project: Project) -> list[LeftStream]:
 
 
 def _errors(one: StreamStatus) -> Iterator[str]:
-    """What is wrong with a stream, each thing once: the error of the last poll may be that of a sink."""
+    """Yield the errors of a stream, each once: the error of the last poll may be that of a sink."""
     told = {sink: _attempts(failure) for sink, failure in one.failures.items() if failure.message in one.error}
     if one.error:
         several = len(told) > 1
@@ -84,7 +84,7 @@ def _attempts(failure: DeliveryFailure) -> str:
 
 
 def _placed(one: StreamStatus) -> str:
-    """The error with its stream's name, which messages of the history have already."""
+    """Return the error with its stream's name, which messages of the history have already."""
     return one.error if one.stream in one.error else f"stream {one.stream}: {one.error}"
 
 
@@ -107,7 +107,7 @@ def _row(one: StreamStatus, *, reads: bool) -> list[str]:
 
 
 def _read(one: StreamStatus) -> str:
-    """How far a stream has read its table: by its watermark, by the pass over its ranges, or both."""
+    """Return the progress of a stream through its table: its watermark, its pass over the ranges, or both."""
     found, mark, visits = [], one.watermark, one.visits
     if mark is not None:
         found.append(f"up to {escape(mark.at)}" if mark.lag is None else f"up to {formatting.age(mark.lag)} ago")
@@ -154,10 +154,10 @@ def changes(output: Output, stream: StreamName, n: NumberOfEvents = 20) -> int:
 def verify(output: Output, stream: StreamName) -> int:
     """Compare replica and source in full and show what differs."""
     with output.project() as project, output.working(f"{stream}: comparing") as now:
-        project.progress = lambda name, what: now(f"{name}: {what}")
+        show_progress(project, now)
         found = project.stream(stream).verify()
     if output.as_json:
-        listed = [{"op": d.op, "key": d.key, "what": d.what} for d in found]
+        listed = [{"op": d.op, "key": d.key} for d in found]
         output.data({"stream": stream, "equal": not found, "truncated": found.truncated, "differences": listed})
     elif not found:
         output.show(f"[bold]{escape(stream)}[/]: replica and source are equal")
@@ -167,6 +167,6 @@ def verify(output: Output, stream: StreamName) -> int:
         table.add_column("key", style="bold", overflow="fold")
         table.add_column("difference", overflow="fold")
         for d in found:
-            table.add_row(escape(d.key or "()"), escape(d.what or _DIFFERENCES[d.op]))
+            table.add_row(escape(d.key or "()"), _DIFFERENCES[d.op])
         output.show(f"[bold]{escape(stream)}[/]: {'the first ' if found.truncated else ''}{number}", table)
     return 4 if found else 0

@@ -1,4 +1,4 @@
-"""Where a command's words go: results to stdout, everything else to stderr, and no secret to either."""
+"""The output of commands: results on stdout, everything else on stderr, secrets masked; errors as exit codes."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _IN_URL = re.compile(r"(://[^\s:/@]*:)[^\s/@]+(@)")
 
 
 class Output:
-    """What one run of a command prints.
+    """The output of one run of a command.
 
     Args:
-        config: The configuration file that it works on.
-        verbose: Log what happens; show tracebacks.
-        as_json: Results as JSON on stdout, errors too.
-        progress: Show progress where stderr is a terminal.
+        config: The configuration file.
+        verbose: Log more; show tracebacks.
+        as_json: Print results and errors as JSON on stdout.
+        progress: Show progress if stderr is a terminal.
     """
 
     def __init__(self, *, config: Path, verbose: bool, as_json: bool, progress: bool) -> None:
@@ -51,46 +51,46 @@ class Output:
 
     # -- results -----------------------------------------------------------------------------------------------------
     def show(self, *things: RenderableType) -> None:
-        """Prints results for people; text is Rich markup."""
+        """Print results for people; text is Rich markup."""
         for thing in things:
             self.out.print(thing, soft_wrap=isinstance(thing, str))
 
     def text(self, text: str) -> None:
-        """Prints a result as it is: whatever Rich would make of it, even of a tab, would be another value."""
+        """Print a result unchanged; Rich would change some characters, such as tabs."""
         print(text, file=self.out.file)
 
     def data(self, value: Any, *, indent: int | None = None) -> None:
-        """Prints a JSON value on stdout, one line unless `indent` is given."""
+        """Print a JSON value on stdout, on one line unless `indent` is given."""
         self.text(json.dumps(value, indent=indent, ensure_ascii=False, default=str))
 
-    # -- what is said beside them ------------------------------------------------------------------------------------
+    # -- messages ----------------------------------------------------------------------------------------------------
     def say(self, text: str) -> None:
-        """Prints a remark, Rich markup, on stderr."""
+        """Print a remark, Rich markup, on stderr."""
         self.err.print(text, soft_wrap=True)
 
     def ask(self, question: str) -> None:
-        """Prints a question on stderr, where the answer is typed behind it."""
+        """Print a question on stderr; the answer is typed on the same line."""
         self.err.print(question, end="", markup=False, soft_wrap=True)
 
     def warn(self, text: str, stream: str = "") -> None:
-        """Prints a warning on stderr."""
+        """Print a warning on stderr."""
         place = f"stream {stream}: " if stream else ""
         self.say(f"[bold yellow]warning:[/] {escape(self.masked(place + text))}")
 
     def error(self, error: QbcdError) -> None:
-        """Prints an error: one message on stderr, or an object on stdout where JSON is wanted."""
+        """Print an error as a message on stderr, and with `as_json` as an object on stdout."""
         if self.as_json:
             self.data(self.as_data(error))
         for line in (str(one) for one in problems(error)):
             self.say(f"[bold red]error:[/] {escape(self.masked(line))}")
 
     def trace(self, error: Exception) -> None:
-        """Prints the traceback of an error on stderr, where tracebacks are wanted."""
+        """Print the traceback of an error on stderr if `verbose`."""
         if self.verbose:
             self.err.print(self.masked("".join(traceback.format_exception(error))), markup=False, soft_wrap=True)
 
     def as_data(self, error: QbcdError) -> dict[str, Any]:
-        """An error as JSON-ready data."""
+        """Return an error as JSON-ready data."""
         data = {"error": error.what, "remedy": error.remedy, "stream": error.stream, "where": error.where}
         masked: dict[str, Any] = {name: self.masked(text) for name, text in data.items()}
         if len(problems(error)) > 1:
@@ -99,19 +99,19 @@ class Output:
 
     @contextmanager
     def working(self, what: str) -> Iterator[Callable[[str], None]]:
-        """Shows on a terminal's stderr what is going on; gives the function that changes the words."""
+        """Show progress on stderr if it is a terminal; yield the function that changes the text."""
         if not self._progress:
             yield lambda words: None
             return
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        # Results must go to stdout while this is shown, so it may not redirect that.
+        # Results go to stdout while this is shown, so it must not redirect stdout.
         with Progress(*columns, console=self.err, transient=True, redirect_stdout=False) as progress:
             task = progress.add_task(what, total=None)
             yield lambda words: progress.update(task, description=words)
 
     # -- the frame of a command --------------------------------------------------------------------------------------
     def run(self, command: Callable[[], int]) -> int:
-        """Runs `command`; every exception becomes a message and an exit code."""
+        """Run `command`; turn every exception into a message and an exit code."""
         with self._logging():
             try:
                 return command()
@@ -123,7 +123,7 @@ class Output:
                 self.say("interrupted")
                 return INTERRUPTED
             except BrokenPipeError:
-                # Whoever read stdout has had enough; Python's own flush at exit would complain again.
+                # The reader of stdout has closed it; Python's own flush at exit would fail again.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 return 1
             except Exception as error:  # noqa: BLE001 -- the one place where a bug becomes a message
@@ -131,7 +131,7 @@ class Output:
 
     @contextmanager
     def project(self) -> Iterator[Project]:
-        """The project of the configuration file; its secrets are masked from here on, its progress is shown.
+        """Open the project of the configuration file; its secrets are masked from then on.
 
         Raises:
             ConfigError: The file is missing or wrong.
@@ -145,7 +145,7 @@ class Output:
             yield project
 
     def masked(self, text: str) -> str:
-        """`text` without the configuration's passwords and without a password in a URL."""
+        """Return `text` without the configuration's passwords and without a password in a URL."""
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return _IN_URL.sub(r"\1***\2", text)
@@ -179,15 +179,22 @@ class Output:
         return True
 
 
+def show_progress(project: Project, now: Callable[[str], None]) -> None:
+    """Report by `now` what a long step of the project is working on."""
+    from qbcd.api import assembly_of
+
+    assembly_of(project).progress = lambda stream, what: now(f"{stream}: {what}")
+
+
 def problems(error: QbcdError) -> tuple[QbcdError, ...]:
-    """The errors that an error stands for: a configuration may have several."""
+    """Return the errors within an error: a configuration may have several."""
     from qbcd.config import InvalidConfig
 
     return error.problems if isinstance(error, InvalidConfig) else (error,)
 
 
 def worst(codes: Iterator[int] | list[int]) -> int:
-    """The exit code of several streams: the first of 3, 1, 2, 4, 0 that occurred."""
+    """Return the exit code of several streams: the first of 3, 1, 2, 4, 0 that occurred."""
     found = set(codes)
     return next((code for code in (3, 1, 2, 4) if code in found), 0)
 
@@ -200,7 +207,7 @@ def _console(*, stderr: bool) -> Console:
 
 
 def _secrets(config: ProjectConfig) -> list[str]:
-    """Passwords of databases, and what other settings call a secret; the longest first."""
+    """Return passwords of databases, and settings that are named like a secret; the longest first."""
     urls = [source.sqlalchemy_url() for source in config.sources.values()] + [config.state_url()]
     settings = [config.spark.conf, *(sink.options for sink in config.sinks.values())]
     named = [text for some in settings for text in _called_secrets(some)]
@@ -209,7 +216,7 @@ def _secrets(config: ProjectConfig) -> list[str]:
 
 
 def _called_secrets(settings: Any, called: bool = False) -> Iterator[str]:
-    """The texts of settings whose name, or that of what holds them, calls them a secret."""
+    """Yield the strings of settings that are named like a secret, or are inside one."""
     if isinstance(settings, Mapping):
         for name, value in settings.items():
             yield from _called_secrets(value, called or re.search(REDACTED, str(name)) is not None)

@@ -1,4 +1,4 @@
-"""Commands that say what would happen: ``advise`` and ``explain``."""
+"""Commands that describe future polls: ``advise`` and ``explain``."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def explain(output: Output, stream: StreamName) -> int:
 
 
 def sql(output: Output, statement: Statement) -> None:
-    """Prints a statement, with the values bound to it, coloured on a terminal."""
+    """Print a statement, with the values bound to it, coloured on a terminal."""
     if statement.params:
         values = ", ".join(f"{name} = {value!r}" for name, value in statement.params.items())
         output.show(f"[dim]-- with {escape(values)}[/]")

@@ -1,4 +1,4 @@
-"""Command ``run``: polls, once or until a signal."""
+"""Command ``run``: poll once, or until a signal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rich.markup import escape
 
 from qbcd.cli import formatting
 from qbcd.cli.app import StreamNames
-from qbcd.cli.output import Output
+from qbcd.cli.output import Output, show_progress
 
 if TYPE_CHECKING:
     from qbcd.job import Outcome
@@ -40,7 +40,7 @@ def run(
     stop = threading.Event()
     idle = "waiting for the next poll"
     with output.project() as project, output.working("polling") as now, _signals(output, stop):
-        project.progress = lambda stream, what: now(f"{stream}: {what}")
+        show_progress(project, now)
 
         def told(outcome: Outcome) -> None:
             _tell(output, outcome, always=once)
@@ -60,16 +60,16 @@ def run(
 
 
 def _aside(work: Callable[[], T]) -> T:
-    """Runs `work` in a thread: PySpark would otherwise put its own SIGINT handler over ours."""
+    """Run `work` in a thread: in the main thread PySpark would replace our SIGINT handler."""
     with ThreadPoolExecutor(1, thread_name_prefix="qbcd-poll") as pool:
         return pool.submit(work).result()
 
 
 @contextmanager
 def _signals(output: Output, stop: threading.Event) -> Iterator[None]:
-    """The first signal sets `stop`; a second one ends the process on the spot.
+    """Set `stop` at the first signal; end the process at once at the second.
 
-    That is safe at any point: what was not committed is redone, and a dead process of this host holds no lease.
+    That is safe at any point: work that was not committed is repeated, and a dead process of this host holds no lease.
     """
 
     def handle(number: int, frame: FrameType | None) -> None:
@@ -87,7 +87,7 @@ def _signals(output: Output, stop: threading.Event) -> Iterator[None]:
 
 
 def _tell(output: Output, outcome: Outcome, *, always: bool) -> None:
-    """One line a poll; where nobody looks on, a continuous run says nothing of polls that found nothing."""
+    """Print one line per poll; without a terminal, a continuous run omits polls that found nothing."""
     if output.as_json:
         output.data(_data(output, outcome))
     if outcome.report is not None:

@@ -1,4 +1,4 @@
-"""Commands at the start and the end of a life, a stream's or a sink's: ``prepare``, ``retire`` and ``reset``."""
+"""Commands that begin or end a stream or a sink: ``prepare``, ``retire`` and ``reset``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from qbcd.cli import formatting
 from qbcd.cli.app import StreamName, StreamNames
-from qbcd.cli.output import Output, worst
+from qbcd.cli.output import Output, show_progress, worst
 from qbcd.cli.plan import sql
 from qbcd.errors import ConfigError, QbcdError
 from qbcd.model import Statement
@@ -31,7 +31,7 @@ def prepare(output: Output, streams: StreamNames = None, dry_run: DryRun = False
     codes = []
     with output.project() as project:
         for name in streams or [s.name for s in project.streams]:
-            project.config.stream(name)  # a name that is not there stops the command before anything is made
+            project.config.stream(name)  # an unknown name stops the command before anything is created
         for name in streams or [s.name for s in project.streams]:
             try:
                 codes.append(_ddl(output, project, name) if dry_run else _prepare(output, project, name))
@@ -59,7 +59,7 @@ def _ddl(output: Output, project: Project, name: str) -> int:
 
 def _prepare(output: Output, project: Project, name: str) -> int:
     with output.working(f"{name}: preparing") as now:
-        project.progress = lambda stream, what: now(f"{stream}: {what}")
+        show_progress(project, now)
         report = project.stream(name).prepare()
     header, cost = report.header, report.cost
     for warning in report.warnings:
@@ -117,10 +117,10 @@ def retire(output: Output, stream: StreamName, sink: SinkName, yes: Yes = False)
 
 
 def _confirmed(output: Output, command: str, stream: str, question: str) -> bool:
-    """Asks on stderr, since stdout is for results.
+    """Ask on stderr, since stdout is for results.
 
     Raises:
-        ConfigError: Nobody answers.
+        ConfigError: There is no answer.
     """
     while True:
         output.ask(f"{question} [y/N]: ")

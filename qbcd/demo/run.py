@@ -19,8 +19,9 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.syntax import Syntax
 
-from qbcd.api import Project, open
+from qbcd.api import Project, assembly_of, open
 from qbcd.cli import formatting
+from qbcd.cli.output import show_progress
 from qbcd.demo import delays, flights, tables
 from qbcd.demo.flights import TableChanges
 from qbcd.demo.folder import Folder
@@ -220,7 +221,7 @@ class Demo:
     @contextmanager
     def _working(self, project: Project, what: str) -> Iterator[None]:
         with self.output.working(what) as now:
-            project.progress = lambda stream, doing: now(f"{stream}: {doing}")
+            show_progress(project, now)
             yield
 
     def _show(self, thing: RenderableType) -> None:
@@ -232,7 +233,7 @@ class Demo:
 
 
 def _by_stream(project: Project, applied: Mapping[str, TableChanges]) -> dict[str, TableChanges]:
-    """Return what was applied to each stream: to its table, or by its own name to the result of its query."""
+    """Return the changes of each stream: those of its table, or by its own name those of its query's result."""
     streams = [handle.config for handle in project.streams]
     return {one.name: applied[one.name if one.query else one.table_name] for one in streams}
 
@@ -263,8 +264,8 @@ def _terminable() -> Iterator[None]:
 
 
 def _spark_jobs(project: Project) -> int:
-    """Return how many jobs this project's Spark session has run."""
-    return max(project.spark.get().sparkContext.statusTracker().getJobIdsForGroup(), default=-1) + 1
+    """Return the number of jobs that this project's Spark session has run."""
+    return max(assembly_of(project).spark.get().sparkContext.statusTracker().getJobIdsForGroup(), default=-1) + 1
 
 
 def _raise_failures(report: Report) -> None:

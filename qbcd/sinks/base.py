@@ -1,9 +1,8 @@
-"""What a sink is: a place that takes sealed batches, each exactly once.
+"""The base class of sinks: places that take sealed batches, each exactly once.
 
-Rows come to a sink from the stage, through Spark; a sink decides whether it takes them as JSON lines or typed. What
-"exactly once" asks for is docs/design/protocol.md#rule-20: an incomplete attempt is removed and written anew, a
-complete one with equal fingerprint is left as it is, another fingerprint is an error, and no step takes a complete
-attempt away.
+Rows come to a sink from the stage, through Spark; the sink takes them as JSON lines or typed. "Exactly once" is
+docs/design/protocol.md#rule-20: an incomplete attempt is removed and written again, a complete one with equal
+fingerprint is left as it is, another fingerprint is an error, and no step removes a complete attempt.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class SinkBatch:
 
     Args:
         header: The batch without its rows.
-        staged: Makes the DataFrame of the staged rows; called at most once, and only if a sink wants rows.
+        staged: Makes the DataFrame of the staged rows; called at most once, and only if a sink reads rows.
     """
 
     def __init__(self, header: BatchHeader, staged: Callable[[], DataFrame]) -> None:
@@ -52,9 +51,9 @@ class SinkBatch:
         return event_lines(self.staged, self.header)
 
     def ordered(self, events_per_part: int) -> SinkBatch:
-        """The same batch with its rows sorted by ordinal within and across the parts that Spark makes of them.
+        """Return the batch with its rows sorted by ordinal within and across Spark's partitions.
 
-        The staged rows are sorted, not what is made of them: Spark looks at rows twice to part them by ranges.
+        The staged rows are sorted, not the events: Spark reads rows twice to partition them by ranges.
         """
         parts = -(-self.header.size // events_per_part)
 
@@ -65,7 +64,7 @@ class SinkBatch:
         return SinkBatch(self.header, rows)
 
     def first(self, limit: int) -> SinkBatch:
-        """The batch with its first `limit` events alone; its header is that of the whole."""
+        """Return the batch with only its first `limit` events; the header is that of the whole batch."""
         return SinkBatch(self.header, lambda: self.staged.where(f"ordinal < {limit:d}"))
 
 
@@ -73,8 +72,8 @@ class Sink(ABC):
     """A place for batches.
 
     Attributes:
-        typed: Whether values must fit Spark's types; detection then refuses values that do not. Otherwise everything
-            travels as JSON, which takes every value.
+        typed: Values must fit Spark's types; detection refuses those that do not. Otherwise everything travels as
+            JSON, which takes every value.
         name: The sink's name in the configuration, for messages.
     """
 
@@ -85,9 +84,9 @@ class Sink(ABC):
 
     @abstractmethod
     def write(self, batch: SinkBatch) -> None:
-        """Puts `batch` into the sink; on return it is there once, and durable.
+        """Write `batch`; on return the sink holds it once, durably.
 
-        May be called again with a batch that is there already, in full or in part.
+        May be called again with a batch that the sink holds already, in full or in part.
 
         Raises:
             DeliveryError: The sink did not take it, or holds another batch under this number.
@@ -95,22 +94,22 @@ class Sink(ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Proves that the sink could take a batch, and leaves it unchanged.
+        """Prove that the sink can take a batch, and leave it unchanged.
 
         Raises:
-            DeliveryError: It could not.
+            DeliveryError: It cannot.
         """
 
     def check_stream(self, stream: str) -> None:
-        """As `check`, of batches of one stream, where they have a place of their own.
+        """Prove the same for batches of one stream, if these have a place of their own.
 
         Raises:
-            DeliveryError: It could not.
+            DeliveryError: It cannot.
         """
         self.check()
 
     def incomplete(self, header: BatchHeader, place: str, found: int) -> DeliveryError:
-        """The error for an attempt that holds `found` events where the batch has more or fewer."""
+        """Return the error for an attempt that holds `found` events, not as many as the batch."""
         return DeliveryError(
             f"sink {self.name}: {place} got {found:,} events of batch {header.epoch}/{header.seq}, "
             f"which has {header.size:,}",
@@ -119,7 +118,7 @@ class Sink(ABC):
         )
 
     def conflict(self, header: BatchHeader, place: str, found: str) -> SinkConflict:
-        """The error for a number that is taken by another batch, whose fingerprint is `found`."""
+        """Return the error for a number that another batch has, whose fingerprint is `found`."""
         return SinkConflict(
             f"sink {self.name}: {place} holds another batch {header.epoch}/{header.seq} "
             f"(fingerprint {found}, not {header.fingerprint}): the stream's state was set back, or a second project "

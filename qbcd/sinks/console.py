@@ -1,4 +1,4 @@
-"""Sink `console`: a table of each batch on standard output, for people who look on.
+"""Sink `console`: a table of each batch on standard output.
 
 Nothing is kept, so a batch that is delivered again is shown again.
 """
@@ -35,7 +35,7 @@ class ConsoleSink(Sink):
         self._console = console
 
     def check(self) -> None:
-        """Standard output is always there."""
+        """Do nothing: standard output always exists."""
 
     def write(self, batch: SinkBatch) -> None:
         """See :meth:`Sink.write`."""
@@ -51,7 +51,7 @@ class ConsoleSink(Sink):
 
 
 def event_table(header: BatchHeader, events: list[dict[str, Any]]) -> Table:
-    """A table of `events`, parsed JSON, of the batch with `header`."""
+    """Return a table of `events`, parsed JSON, of the batch with `header`."""
     table = Table()
     table.add_column("op")
     for name in header.key:
@@ -72,7 +72,7 @@ def _title(header: BatchHeader) -> str:
 
 
 def _change(event: dict[str, Any]) -> str:
-    """What a reader wants to see: old and new of an update's changed columns, the row of an insert or a delete."""
+    """Shorten an event: old and new values of an update's changed columns, the row of an insert or a delete."""
     before, after, key = event["before"], event["after"], event["key"] or {}
     if before is not None and after is not None:
         named = event["changed"]
@@ -84,7 +84,7 @@ def _change(event: dict[str, Any]) -> str:
 
 
 def _show(value: Any) -> str:
-    """A value as short markup; control characters of the data do not reach the terminal."""
+    """Return a value as short markup without control characters, which must not reach the terminal."""
     if value is None:
         return "[dim]null[/]"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

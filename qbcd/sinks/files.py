@@ -1,8 +1,8 @@
-"""Durable files for the sinks that write folders: unique temporary names, fsync, one short critical section a stream.
+"""Durable files for sinks that write folders: unique temporary names, fsync, one short critical section per stream.
 
-A publisher may be paused at any point while another takes over. So rows go to a name of the attempt's own, and only
-the look at what is there together with the rename holds the folder's lock: nobody else can complete a batch between
-the two, hence nobody removes a complete one.
+A publisher may be paused at any point while another one takes over. So rows are written to a name of the attempt's
+own, and only the check for a complete batch and the rename together hold the folder's lock: nobody can complete a
+batch between the two, so nobody removes a complete one.
 """
 
 from __future__ import annotations
@@ -18,33 +18,25 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from qbcd.durable import sync
 from qbcd.errors import DeliveryError
 from qbcd.spark.jdbc import is_of_files, jdbc_failure, spark_failure
 
 LOCK = ".lock"
-# Of a write by Spark: without its mark of a complete folder, which tells nothing here and takes two runs of `chmod`.
+# Writes by Spark omit its mark of a complete folder, which means nothing here and costs two runs of `chmod`.
 UNMARKED = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 
 
 def make_folder(folder: Path) -> None:
-    """Creates `folder` and its missing parents, mode 0700, durably."""
+    """Create `folder` and its missing parents, mode 0700, durably."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
         path.mkdir(mode=0o700, exist_ok=True)
         sync(path.parent)
 
 
-def sync(path: Path) -> None:
-    """Flushes a file or a folder to the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def sync_tree(folder: Path) -> None:
-    """Flushes everything in `folder`, files before the folders that name them."""
+    """Flush everything in `folder`, files before the folders that name them."""
     for parent, _, files in os.walk(folder, topdown=False):
         for name in files:
             sync(Path(parent, name))
@@ -52,7 +44,7 @@ def sync_tree(folder: Path) -> None:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Replaces the file `path` durably; a reader sees the old or the new content, never a part."""
+    """Replace the file `path` durably; a reader sees the old or the new content, never a part."""
     attempt = path.with_name(f".{path.name.lstrip('.')}.{uuid.uuid4().hex}.tmp")
     with attempt.open("w", encoding="utf-8") as file:
         json.dump(data, file, sort_keys=True)
@@ -63,7 +55,7 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The JSON object in `path`, or None where there is none or it is torn."""
+    """Return the JSON object in `path`, or None if it is missing or torn."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -73,7 +65,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock; the kernel takes it from a process that dies."""
+    """Hold the folder's lock; the kernel releases it when a process dies."""
     handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -83,7 +75,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def remove(path: Path) -> None:
-    """Removes a file or a whole folder, if it is there; goes on where somebody else removes parts of it meanwhile."""
+    """Remove a file or a whole folder, if it exists; continue if another process removes parts of it meanwhile."""
     if not path.is_dir() or path.is_symlink():
         path.unlink(missing_ok=True)
         return
@@ -94,9 +86,9 @@ def remove(path: Path) -> None:
 
 
 def sweep(leftovers: Iterable[Path]) -> None:
-    """Removes what dead attempts left.
+    """Remove the files of dead attempts.
 
-    Where a process was killed, its Java goes on for a moment: what that still writes to is for a later sweep.
+    The Java of a killed process runs on for a moment: a folder that it still writes to is left for a later sweep.
     """
     for leftover in leftovers:
         try:
@@ -111,9 +103,9 @@ REMEDY = "check the path, its owner and the free space"
 
 @contextmanager
 def delivery(sink: str, stream: str, folder: Path) -> Iterator[None]:
-    """Turns an error of the file system or of Spark, while files are made in `folder`, into the sink's one message.
+    """Turn errors of the file system or of Spark, while files are written in `folder`, into one message of the sink.
 
-    A database's error passes as it is: the rows may come from the source, and its connector knows what to say.
+    A database's error passes unchanged: rows may come from the source, and its connector explains the error.
     """
     try:
         yield
@@ -134,7 +126,7 @@ def delivery(sink: str, stream: str, folder: Path) -> Iterator[None]:
 
 
 def check_folder(sink: str, folder: Path) -> None:
-    """Proves that files can be made and renamed in `folder`, or in its nearest existing parent; leaves nothing behind.
+    """Prove that files can be written and renamed in `folder`, or in its nearest existing parent; leave nothing there.
 
     Raises:
         DeliveryError: They cannot.

@@ -1,109 +1,82 @@
 """Sink `parquet`: a folder of typed events for each batch.
 
 ``PATH/<stream>/epoch=<e>/batch_seq=<n>/*.parquet`` with ``_SUCCESS``, which holds the batch's fingerprint. A folder
-without it is no batch. The rows are written beside it first and get their name in one rename.
+without it is no batch. The rows are written next to it first and get their name in one rename.
 """
 
 from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from qbcd import hooks
+from qbcd.durable import sync
 from qbcd.errors import DeliveryError
 from qbcd.model import BatchHeader
-from qbcd.sinks.base import Sink, SinkBatch
-from qbcd.sinks.files import (
-    UNMARKED,
-    check_folder,
-    delivery,
-    locked,
-    make_folder,
-    read_json,
-    remove,
-    sweep,
-    sync,
-    sync_tree,
-    write_json,
-)
+from qbcd.sinks.base import SinkBatch
+from qbcd.sinks.files import UNMARKED, locked, make_folder, remove, sync_tree, write_json
+from qbcd.sinks.folder import FolderSink
 from qbcd.spark.paths import to_read, to_write
 
 MARKER = "_SUCCESS"
 EVENTS_PER_FILE = 250_000
 
 
-class ParquetSink(Sink):
-    """Writes Parquet under `path`, a local or shared folder that driver and executors see alike."""
+class ParquetSink(FolderSink):
+    """Writes a folder of Parquet files for each batch."""
 
     typed = True
+    attempts = "_tmp-*"
 
-    def __init__(self, name: str, path: Path) -> None:
-        super().__init__(name)
-        self.path = path
-
-    def check(self) -> None:
-        """See :meth:`Sink.check`."""
-        check_folder(self.name, self.path)
-
-    def check_stream(self, stream: str) -> None:
-        """See :meth:`Sink.check_stream`."""
-        check_folder(self.name, self.path / stream)
-
-    def folder_of(self, header: BatchHeader) -> Path:
-        """Where the batch's files stand."""
+    def target_of(self, header: BatchHeader) -> Path:
+        """See :meth:`FolderSink.target_of`."""
         return self.path / header.stream / f"epoch={header.epoch}" / f"batch_seq={header.seq}"
 
-    def write(self, batch: SinkBatch) -> None:
-        """See :meth:`Sink.write`."""
-        header = batch.header
-        root, target = self.path / header.stream, self.folder_of(header)
-        with delivery(self.name, header.stream, root):
-            make_folder(root)
-            with locked(root):
-                if self._complete(header, target):
-                    return
-                # Of two live attempts the later goes on, and the other one's delivery fails.
-                sweep(root.glob("_tmp-*"))
-            attempt = root / f"_tmp-{uuid.uuid4().hex}"
-            try:
-                files = self._write_rows(batch, attempt)
-                hooks.reach("mid_publish")
-                self._finish(header, root, attempt, target, files)
-            finally:
-                remove(attempt)
+    def note_of(self, target: Path) -> Path:
+        """See :meth:`FolderSink.note_of`."""
+        return target / MARKER
 
-    def _write_rows(self, batch: SinkBatch, attempt: Path) -> dict[str, int]:
-        """The rows, in the order of their ordinals within and across the files; the files' sizes, by name."""
+    def new_attempt(self, target: Path) -> Path:
+        """See :meth:`FolderSink.new_attempt`."""
+        return target.parent.parent / f"_tmp-{uuid.uuid4().hex}"
+
+    def measure(self, target: Path) -> Mapping[str, Any]:
+        """Return the sizes of the files, by name."""
+        return {"files": {file.name: file.stat().st_size for file in target.glob("*.parquet")}}
+
+    def fill(self, batch: SinkBatch, attempt: Path) -> Mapping[str, Any]:
+        """Write the rows, in the order of their ordinals within and across the files."""
         _distinct_names(batch, self.name)
-        # Our own marker comes when everything is on the disk.
+        # Our own marker is written when everything is on the disk.
         batch.ordered(EVENTS_PER_FILE).events.write.options(**UNMARKED).parquet(to_write(attempt))
-        files = _sizes(attempt)  # before the count, which thereby speaks of all of them
-        found = batch.staged.sparkSession.read.parquet(to_read(attempt)).count() if files else 0
+        measured = self.measure(attempt)  # before the count, which therefore includes all of these files
+        found = batch.staged.sparkSession.read.parquet(to_read(attempt)).count() if measured["files"] else 0
         if found != batch.header.size:
             raise self.incomplete(batch.header, str(attempt), found)
-        return files
+        return measured
 
-    def _finish(self, header: BatchHeader, root: Path, attempt: Path, target: Path, files: dict[str, int]) -> None:
-        """Gives the attempt its name, unless another publisher completed the batch meanwhile, or has swept some of it.
+    def publish(self, header: BatchHeader, attempt: Path, note: Mapping[str, Any]) -> None:
+        """Give the attempt its name, unless another publisher has completed the batch, or removed files of it.
 
         Args:
-            files: The files that were counted. The marker names these, not what is left of them by now.
+            note: Names the files that were counted, not those that are left by now.
         """
+        root, target = self.path / header.stream, self.target_of(header)
         with locked(root):
-            if self._complete(header, target):
+            if self.is_complete(header, target):
                 return
         for checksum in attempt.glob(".*.crc"):
             checksum.unlink(missing_ok=True)
         os.chmod(attempt, 0o700)
         sync_tree(attempt)
-        note = {"fingerprint": header.fingerprint, "events": header.size, "files": files}
-        write_json(attempt / MARKER, note)
+        write_json(self.note_of(attempt), note)
         make_folder(target.parent)
         with locked(root):
-            if self._complete(header, target):
+            if self.is_complete(header, target):
                 return
-            if not self._complete(header, attempt):
+            if not self.is_complete(header, attempt):
                 raise DeliveryError(
                     f"sink {self.name}: another publisher has taken batch {header.epoch}/{header.seq} over, and "
                     f"removed files of {attempt}",
@@ -113,19 +86,6 @@ class ParquetSink(Sink):
             remove(target)
             os.rename(attempt, target)
             sync(target.parent)
-
-    def _complete(self, header: BatchHeader, target: Path) -> bool:
-        """Whether `target` holds this batch in full; another batch's complete folder is an error."""
-        note = read_json(target / MARKER)
-        if note is None:
-            return False
-        if note.get("fingerprint") != header.fingerprint:
-            raise self.conflict(header, str(target), str(note.get("fingerprint")))
-        return _sizes(target) == note.get("files")
-
-
-def _sizes(folder: Path) -> dict[str, int]:
-    return {file.name: file.stat().st_size for file in folder.glob("*.parquet")}
 
 
 def _distinct_names(batch: SinkBatch, sink: str) -> None:

@@ -6,18 +6,13 @@ import json
 import time
 import uuid
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from qbcd.model import BatchHeader, ServerIdentity, StreamPlan
+from qbcd.model import BatchHeader, ServerIdentity
 from qbcd.model.checkpoint import Entry
 from qbcd.ranges import schedule
-from qbcd.sites.values import LeasedStream, Settings
+from qbcd.sites.poll import Poll
 from qbcd.state import StreamRow
-
-if TYPE_CHECKING:
-    from qbcd.sites.context import StreamContext
-    from qbcd.sites.values import LeasedStream, Settings
-
 
 AUDIT = "audit"  # the reason
 
@@ -25,13 +20,14 @@ AUDIT = "audit"  # the reason
 AUDITED, AUDITING = Entry.AUDITED, Entry.AUDITING  # when the last one began; what one that is begun has found
 
 
-def due(context: StreamContext, settings: Settings, held: LeasedStream) -> float:
-    """The store's clock, where an audit is due; else 0. The first one comes an interval after `prepare`."""
-    if settings.audit is None or context.stopping():
+def due(poll: Poll) -> float:
+    """Return the store's clock if an audit is due, else 0; the first one is due an interval after `prepare`."""
+    context, row = poll.context, poll.leased.row
+    if poll.settings.audit is None or context.stopping():
         return 0.0
     with context.reading() as conn:
         now = context.store.now(conn)
-    return now if schedule.is_due(last(held.row.checkpoint, held.row.epoch), settings.audit, now) else 0.0
+    return now if schedule.is_due(last(row.checkpoint, row.epoch), poll.settings.audit, now) else 0.0
 
 
 def last(checkpoint: Mapping[str, Any], epoch: int) -> float:
@@ -39,24 +35,16 @@ def last(checkpoint: Mapping[str, Any], epoch: int) -> float:
     return float(checkpoint.get(AUDITED, epoch))
 
 
-def new_header(
-    plan: StreamPlan,
-    settings: Settings,
-    held: LeasedStream,
-    *,
-    epoch: int,
-    ts_ms: int,
-    counts: dict[str, int],
-    consistency: Any,
-) -> BatchHeader:
-    """The header of the next batch; its fingerprint is drawn once and never again."""
+def new_header(poll: Poll, *, epoch: int, ts_ms: int, counts: dict[str, int], consistency: Any) -> BatchHeader:
+    """Return the header of the next batch; its fingerprint is drawn once and never changes."""
+    plan, sinks = poll.plan, poll.settings.sinks
     return BatchHeader(
         stream=plan.stream,
         epoch=epoch,
-        seq=held.row.last_batch_seq + 1,
+        seq=poll.leased.row.last_batch_seq + 1,
         ts_ms=ts_ms,
         counts=counts,
-        sinks=settings.sinks,
+        sinks=sinks,
         fingerprint=uuid.uuid4().hex,
         source=plan.source,
         table=plan.table.name if plan.table.query else plan.table.label,
@@ -73,14 +61,13 @@ def new_epoch(row: StreamRow) -> int:
     return row.next_epoch(int(time.time()))
 
 
-def checkpoint_of(
-    plan: StreamPlan, settings: Settings, server: ServerIdentity, encoder: int, rows: int
-) -> dict[str, Any]:
-    """What a stream must remember between polls; `rows` is the replica's size."""
+def checkpoint_of(poll: Poll, server: ServerIdentity, encoder: int, rows: int) -> dict[str, Any]:
+    """Return the entries that every stream has; `rows` is the replica's size."""
+    plan = poll.plan
     return {
         Entry.SHAPE: json.loads(json.dumps(plan.shape())),
         Entry.MADE: plan.made(),
-        Entry.REQUESTED: settings.requested,
+        Entry.REQUESTED: poll.settings.requested,
         Entry.SERVER: {"identity": server.identity, "meaning": server.meaning, "position": server.position},
         Entry.ENCODER: encoder,
         Entry.ROWS: rows,

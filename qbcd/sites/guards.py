@@ -1,21 +1,19 @@
-"""What stops a poll, and how it says so: delete guards and their one-shot confirmation, unsafe keys, values, places."""
+"""Delete guards of a poll, and the confirmation that lifts them once (docs/design/protocol.md#rule-17)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sqlalchemy.engine import Connection
 
 from qbcd.errors import GuardTripped
 from qbcd.model import Statement
 from qbcd.ranges.schedule import Pass
-from qbcd.state import ProjectState, Refusal
-
-if TYPE_CHECKING:
-    from qbcd.sites.context import StreamContext
-    from qbcd.sites.values import LeasedStream, Settings
+from qbcd.sites.context import StreamContext
+from qbcd.sites.poll import Poll
+from qbcd.sites.values import LeasedStream
+from qbcd.state import Refusal
 
 DELETES = "deletes"
 ACCEPTED_SOURCE = "the server, or what it or qbcd means by equality, changed: every row was compared by its values"
@@ -24,14 +22,14 @@ ACCEPTED_DELETES = "the deletes were accepted"
 
 @dataclass(frozen=True)
 class Deletes:
-    """Deletes that two steps of one comparison count together; in between they are in the checkpoint.
+    """Deletes that two steps of one comparison count together; between the steps the checkpoint keeps them.
 
     See docs/design/protocol.md#rule-17.
 
     Attributes:
-        deletes: Found so far.
-        accepted: Let pass by a confirmation.
-        rows: Rows of the replica when it began.
+        deletes: Number found so far.
+        accepted: Number that a confirmation allowed.
+        rows: Rows of the replica when the comparison began.
     """
 
     deletes: int
@@ -39,55 +37,47 @@ class Deletes:
     rows: int
 
     @classmethod
-    def from_checkpoint(cls, held: LeasedStream, name: str) -> Deletes:
-        """What the checkpoint has under `name`; else a comparison that begins now."""
-        kept = held.row.checkpoint.get(name)
-        return cls(**kept) if kept else cls(0, 0, int(held.row.checkpoint["rows"]))
+    def from_checkpoint(cls, leased: LeasedStream, name: str) -> Deletes:
+        """Return the checkpoint's entry `name`, or that of a comparison that begins now."""
+        kept = leased.checkpoint.get(name)
+        return cls(**kept) if kept else cls(0, 0, leased.checkpoint.rows)
 
     @property
     def guarded(self) -> tuple[int, int, int]:
-        """For the guards of the next step."""
+        """The three numbers, for the guards of the next step."""
         return self.deletes, self.accepted, self.rows
 
-    def after(self, held: LeasedStream, counts: Mapping[str, int]) -> dict[str, int]:
-        """With what a step has found, for the checkpoint."""
-        accepted = max(self.accepted, held.confirmed.amount if held.confirmed else 0)
+    def after(self, leased: LeasedStream, counts: Mapping[str, int]) -> dict[str, int]:
+        """Return the checkpoint's entry after a step that found `counts`."""
+        accepted = max(self.accepted, leased.confirmed.amount if leased.confirmed else 0)
         return {"deletes": self.deletes + counts.get("d", 0), "accepted": accepted, "rows": self.rows}
 
 
-def check_guards(
-    project: ProjectState,
-    settings: Settings,
-    held: LeasedStream,
-    *,
-    deletes: int,
-    before: int,
-    after: int,
-    left: Callable[[], int] | None = None,
-) -> None:
-    """Stops a poll that would deliver more deletes than the guards allow (docs/design/protocol.md#rule-17).
+def check_guards(poll: Poll, *, deletes: int, before: int, after: int, left: Callable[[], int] | None = None) -> None:
+    """Refuse a poll that would deliver more deletes than the guards allow (docs/design/protocol.md#rule-17).
 
     Args:
-        deletes: Deletes found, or known from range counts to come.
+        deletes: Deletes that were found, or that range counts announce.
         before: Rows of the replica before the poll.
-        after: Rows of the source now; within a pass those of the replica.
-        left: Counts the rows of the source, where `after` is not they.
+        after: Rows of the source now; within a pass, rows of the replica.
+        left: Counts the rows of the source where `after` is not that number.
 
     Raises:
-        GuardTripped: Unless a confirmation for this version and number of deletes was given.
+        GuardTripped: Unless the user confirmed this version and number of deletes.
     """
-    stream = held.row.stream
+    settings, leased, project = poll.settings, poll.leased, poll.context.project
+    stream = leased.row.stream
     emptied = before > 0 and after == 0 and not settings.allow_empty
     if not emptied and deletes <= settings.max_delete_fraction * before:
         return
     if settings.allow_empty and (after if left is None else left()) == 0:
         return
     refusal = project.get_refusal(stream)
-    shown = refusal is not None and refusal.version in (held.row.version, held.first) and deletes <= refusal.amount
+    shown = refusal is not None and refusal.version in (leased.row.version, leased.first) and deletes <= refusal.amount
     if settings.accept_deletes and shown:
-        held.confirmed = refusal
-        if ACCEPTED_DELETES not in held.notes:
-            held.notes.append(ACCEPTED_DELETES)
+        leased.confirmed = refusal
+        if ACCEPTED_DELETES not in leased.notes:
+            leased.notes.append(ACCEPTED_DELETES)
         return
     what = (
         f"the source is empty now and held {before} rows before, which guards.allow_empty does not allow"
@@ -96,7 +86,7 @@ def check_guards(
         f"{settings.max_delete_fraction:g} allows"
     )
     amount = before if emptied else deletes
-    project.put_refusal(stream, Refusal(DELETES, held.row.version, amount, what))
+    project.put_refusal(stream, Refusal(DELETES, leased.row.version, amount, what))
     said = f"{what}; {_not_accepted(refusal, amount)}" if settings.accept_deletes else what
     right = "if this is right too, once more" if settings.accept_deletes else "if this is right"
     raise GuardTripped(
@@ -105,7 +95,7 @@ def check_guards(
 
 
 def _not_accepted(refusal: Refusal | None, amount: int) -> str:
-    """Why the user's confirmation does not hold for so many deletes."""
+    """Return why the user's confirmation does not cover `amount` deletes."""
     if refusal is None:
         return "nothing was refused before that could be accepted"
     if amount > refusal.amount:
@@ -113,43 +103,34 @@ def _not_accepted(refusal: Refusal | None, amount: int) -> str:
     return f"the stream has gone on since {refusal.amount} deletes were refused"
 
 
-def check_pass(
-    project: ProjectState,
-    settings: Settings,
-    held: LeasedStream,
-    state: Pass | None,
-    *,
-    deletes: int,
-    after: int,
-    left: Callable[[], int],
-) -> None:
-    """As `check_guards` for a step that is a part of a pass, whose deletes count together; None: a poll of its own.
+def check_pass(poll: Poll, state: Pass | None, *, deletes: int, after: int, left: Callable[[], int]) -> None:
+    """Check the guards for one step of a pass, whose deletes add up; with None the step is a poll of its own.
 
     Raises:
-        GuardTripped: The pass deletes too much, and was not confirmed to that number.
+        GuardTripped: The pass deletes too many rows, and the user did not confirm that number.
     """
-    rows = int(held.row.checkpoint["rows"])
     if state is None:
-        check_guards(project, settings, held, deletes=deletes, before=rows, after=after)
+        check_guards(poll, deletes=deletes, before=poll.leased.checkpoint.rows, after=after)
     elif deletes and state.deletes + deletes > state.accepted:
-        deletes += state.deletes
-        check_guards(project, settings, held, deletes=deletes, before=state.rows, after=after, left=left)
+        check_guards(poll, deletes=state.deletes + deletes, before=state.rows, after=after, left=left)
 
 
 def counted_now(context: StreamContext, statement: Statement) -> int:
-    """The source's rows by `statement`, counted in a transaction of its own."""
+    """Count the source's rows by `statement`, in a transaction of its own."""
     with context.source.read(context.stream) as session:
         return int(session.one(statement).n)
 
 
-def confirm(project: ProjectState, settings: Settings, held: LeasedStream, conn: Connection | None = None) -> None:
-    """Uses up the confirmation that let this step through the guards, in the step's own transaction where it can be.
+def confirm(poll: Poll, conn: Connection | None = None) -> None:
+    """Use up the confirmation that let this step through the guards, in the step's transaction `conn` if there is one.
 
     Raises:
-        GuardTripped: Another process used it first.
+        GuardTripped: Another process has used it.
     """
-    refusal, held.confirmed = held.confirmed, None
+    leased = poll.leased
+    refusal, leased.confirmed = leased.confirmed, None
     if refusal is None:
         return
-    if not project.consume_refusal(held.row.stream, DELETES, refusal.version, refusal.amount, conn=conn):
-        raise GuardTripped("the confirmation was used already", stream=held.row.stream, remedy="poll again")
+    stream = leased.row.stream
+    if not poll.context.project.consume_refusal(stream, DELETES, refusal.version, refusal.amount, conn=conn):
+        raise GuardTripped("the confirmation was used already", stream=stream, remedy="poll again")

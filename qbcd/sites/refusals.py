@@ -1,20 +1,16 @@
-"""Errors that several polls raise: unsafe keys, values that no typed sink takes, streams without a baseline."""
+"""Errors that several polls raise: unsafe keys, values that no typed sink can hold, streams without a baseline."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from qbcd.catalog.source import Session
 from qbcd.errors import QbcdError, Refused, UnsafeKey, UnsupportedType
 from qbcd.model import KeyRange, StreamPlan
+from qbcd.sites.values import Settings
 from qbcd.strategies import Strategy
-
-if TYPE_CHECKING:
-    from qbcd.sites.values import Settings
 
 
 def untravelled_error(plan: StreamPlan, settings: Settings, positions: list[int]) -> QbcdError:
-    """The refusal of a poll whose values no typed sink can take, nor one that may come back."""
+    """Return the refusal of a value that no typed sink can hold, neither a configured one nor a removed one."""
     column = plan.captured[positions[0]].name
     if settings.typed_for and not set(settings.typed_for) & set(settings.sinks):
         away = settings.typed_for[0]
@@ -33,7 +29,7 @@ def untravelled_error(plan: StreamPlan, settings: Settings, positions: list[int]
 
 
 def key_error(plan: StreamPlan) -> UnsafeKey:
-    """The refusal of a key that does not identify rows."""
+    """Return the refusal of a key that does not identify rows."""
     return UnsafeKey(
         f"key ({', '.join(c.name for c in plan.key)}) has duplicate or NULL values in {plan.table.label}",
         stream=plan.stream,
@@ -42,7 +38,7 @@ def key_error(plan: StreamPlan) -> UnsafeKey:
 
 
 def not_prepared(stream: str) -> Refused:
-    """The refusal of what needs a baseline."""
+    """Return the refusal of an operation that needs a baseline."""
     return Refused("is not prepared", stream=stream, remedy=f"qbcd prepare {stream}")
 
 

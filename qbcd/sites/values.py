@@ -1,4 +1,4 @@
-"""What a site is given for its work, and what it gives back: values without any work of their own."""
+"""Settings that a site gets, and results that it returns."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from qbcd.model.checkpoint import Checkpoint
 from qbcd.ranges import partition
 from qbcd.state import LeaseKeeper, Refusal, StreamRow
 
-LISTED = 1000  # differences that a comparison of replica and source lists, at most
+LISTED = 1000  # differences that a comparison of replica and source lists at most
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a stream's configuration says about its polls.
+    """The configuration of a stream's polls.
 
     Attributes:
         sinks: Names of the sinks that a new batch is meant for.
-        every: How often the stream is polled; an open batch is sealed after it at the latest.
+        requested: The plan as the user wrote it; a change needs `reset`.
+        typed_for: Sinks that need every value in its type's range, including removed ones that may come back.
+        every: Interval between polls; an open batch is sealed after it at the latest.
         key_change: Deletes and inserts of equal content are marked as a change of key.
-        typed_for: Sinks that need every value in its type's range, those among them that may yet come back.
-        requested: What the user wrote about the plan; a change needs `reset`.
-        rows_per_range: Rows of a range under Spark, None where that goes by the table's size.
-        audit: How often replica and source are compared in full, None for never.
+        rows_per_range: Rows of a range in the lake wing; None if the table's size decides.
+        audit: Interval between full comparisons of replica and source; None for never.
         accept_deletes: Lift the delete guard once.
-        accept_source: Go on although the source is another server than remembered.
+        accept_source: Continue although the source is another server than the remembered one.
     """
 
     sinks: tuple[str, ...]
@@ -48,26 +48,26 @@ class Settings:
 
     @property
     def typed(self) -> bool:
-        """Whether every value has to be in its type's range."""
+        """Every value must be in its type's range."""
         return bool(self.typed_for)
 
     def range_size(self, rows: int) -> int:
-        """How many rows a range under Spark should hold, in a table of `rows` rows."""
+        """Return how many rows a range of the lake wing should have, in a table of `rows` rows."""
         return self.rows_per_range or partition.size_for(rows)
 
     @property
     def most_ranges(self) -> int | None:
-        """How many ranges a table should be cut into, at most; None where the user says how large they are."""
+        """The maximal number of ranges of a table; None if the user has set their size."""
         return None if self.rows_per_range else partition.MOST_RANGES
 
 
 @dataclass(frozen=True)
 class Detection:
-    """What a look at the source brought: a sealed batch or none, and what it cost.
+    """The result of one step of a poll: a sealed batch or none, and its cost.
 
     Attributes:
-        warnings: What the user's confirmation let pass; stands in the history too.
-        remarks: What else the user should know of this poll.
+        warnings: Refusals that the user's confirmation lifted; the history has them too.
+        remarks: Other things that the user should know about this poll.
     """
 
     header: BatchHeader | None
@@ -78,22 +78,21 @@ class Detection:
 
 @dataclass(frozen=True)
 class Difference:
-    """A key whose captured values differ between replica and source (or a damaged replica range)."""
+    """A key whose captured values differ between replica and source, or a damaged range of the replica."""
 
     op: str
     key: str
-    what: str = ""
 
 
 class Differences(list[Difference]):
     """The first :data:`LISTED` differences of a comparison.
 
     Attributes:
-        truncated: There are more.
+        truncated: There are more differences.
     """
 
     def __init__(self, found: Iterable[Difference] = ()) -> None:
-        """Takes one more than :data:`LISTED` of `found`, where there are as many, to know of the rest."""
+        """Read at most one more than :data:`LISTED` of `found`, which shows whether there are more."""
         super().__init__(found)
         self.truncated = len(self) > LISTED
         del self[LISTED:]
@@ -101,7 +100,7 @@ class Differences(list[Difference]):
 
 @dataclass(frozen=True)
 class ExplainedStatement:
-    """A statement that a poll runs, and where it runs."""
+    """A statement that a poll runs, and the database that runs it."""
 
     title: str
     where: str
@@ -113,14 +112,14 @@ class LeasedStream:
     """A stream while its lease is held: the row as last read or written, and the lease's heartbeat.
 
     Attributes:
-        first: The row's version when the lease was taken. What a user confirmed was seen at it, also where the poll
-            that was refused had taken other steps before, as this one has: a watermark moves at every poll.
+        first: The row's version when the lease was taken. A user's confirmation may name it even if the refused poll
+            had committed other steps first, as this poll may: the watermark advances at every poll.
     """
 
     row: StreamRow
     keeper: LeaseKeeper
     confirmed: Refusal | None = None
-    notes: list[str] = field(default_factory=list)  # what a user's confirmation let pass, for the history
+    notes: list[str] = field(default_factory=list)  # refusals that a confirmation lifted, for the history
     first: int = field(init=False)
 
     def __post_init__(self) -> None:

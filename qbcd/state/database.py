@@ -18,6 +18,7 @@ from sqlalchemy.engine import URL, Connection, Engine, RowMapping, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
+from qbcd.durable import sync
 from qbcd.errors import ConfigError, QbcdError, Refused, SourceError, StateMissing
 from qbcd.state import upgrades
 from qbcd.state.bootstrap import create_missing, holds_rows, insert_once, present
@@ -273,11 +274,7 @@ def _make_file(path: Path, fill: Callable[[Path], None]) -> None:
             _publish(new, path)
         finally:
             new.unlink(missing_ok=True)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync(path.parent)
     except OSError as error:
         raise SourceError(
             f"the state database {path} cannot be made: {error.strerror}", remedy="check the folder and its rights"

@@ -1,32 +1,31 @@
-"""The tables of what a project remembers outside its sites, in its state database beside those of the Spark site."""
+"""The tables of a project's own memory, in its state database next to those of the lake wing."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger as Big
 from sqlalchemy import Column, Integer, MetaData
 
-from qbcd.state.dialects import COUNTER, KEY_TEXT, LONG_TEXT, SECONDS
-from qbcd.state.tables import PREFIX, make_table
+from qbcd.state.dialects import COUNTER, KEY_TEXT
+from qbcd.state.tables import PREFIX, big, make_table, seconds, text
 
 METADATA = MetaData()
 ACK = make_table(
     METADATA,
     PREFIX + "ack",
-    Column("stream", KEY_TEXT, primary_key=True),
-    Column("sink", KEY_TEXT, primary_key=True),
-    Column("epoch", Big, nullable=False),
-    Column("batch_seq", Big, nullable=False),
-    Column("fingerprint", LONG_TEXT, nullable=False),
-    Column("at", SECONDS, nullable=False),
+    text("stream", key=True),
+    text("sink", key=True),
+    big("epoch"),
+    big("batch_seq"),
+    text("fingerprint"),
+    seconds("at"),
     loose=("at",),
 )
 DELIVERY_ERROR = make_table(
     METADATA,
     PREFIX + "delivery_error",
-    Column("stream", KEY_TEXT, primary_key=True),
-    Column("sink", KEY_TEXT, primary_key=True),
-    Column("at", SECONDS, nullable=False),
-    Column("message", LONG_TEXT, nullable=False),
+    text("stream", key=True),
+    text("sink", key=True),
+    seconds("at"),
+    text("message"),
     Column("attempts", Integer, nullable=False),
 )
 HISTORY = make_table(
@@ -34,23 +33,23 @@ HISTORY = make_table(
     PREFIX + "history",
     Column("id", COUNTER, primary_key=True, autoincrement=True),
     Column("stream", KEY_TEXT, nullable=False),
-    Column("started_at", SECONDS, nullable=False),
-    Column("finished_at", SECONDS, nullable=False),
-    Column("outcome", LONG_TEXT, nullable=False),
-    Column("epoch", Big, nullable=False),
-    Column("batch_seq", Big, nullable=False),
-    Column("counts", LONG_TEXT, nullable=False),
-    Column("cost", LONG_TEXT, nullable=False),
-    Column("message", LONG_TEXT, nullable=False),
+    seconds("started_at"),
+    seconds("finished_at"),
+    text("outcome"),
+    big("epoch"),
+    big("batch_seq"),
+    text("counts"),
+    text("cost"),
+    text("message"),
     unique=("stream", "id"),
 )
 REFUSAL = make_table(
     METADATA,
     PREFIX + "refusal",
-    Column("stream", KEY_TEXT, primary_key=True),
-    Column("kind", LONG_TEXT, nullable=False),
-    Column("version", Big, nullable=False),
-    Column("amount", Big, nullable=False),
-    Column("message", LONG_TEXT, nullable=False),
-    Column("at", SECONDS, nullable=False),
+    text("stream", key=True),
+    text("kind"),
+    big("version"),
+    big("amount"),
+    text("message"),
+    seconds("at"),
 )

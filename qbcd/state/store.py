@@ -1,43 +1,227 @@
 """The stream store: the truth of every stream of one site, in the transaction of whoever calls.
 
-One class serves the project's state database (Spark site) and qbcd's schema of a source (database site). Every method
-takes an open connection and commits nothing, so that rows, manifest, batches and checkpoint move in one step.
+One class serves the project's state database (lake wing) and qbcd's schema of a source (database wing). Every method
+takes an open connection and commits nothing, so that rows, ranges, segments, batches and checkpoint move in one step
+(docs/design/protocol.md#rule-1 to #rule-4, #rule-11, #rule-15, #rule-23).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from sqlalchemy import delete, func, insert, select, tuple_, update
+from sqlalchemy import case, delete, func, insert, select, tuple_, update
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from qbcd.errors import Refused, StateConflict
 from qbcd.model import BatchHeader
-from qbcd.state.bootstrap import holds_rows
+from qbcd.state.bootstrap import holds_rows, insert_once
 from qbcd.state.dialects import facts_of
-from qbcd.state.manifest import Manifest
-from qbcd.state.rows import StreamRow, batch_from_json, batch_to_json, dump, stream_values
-from qbcd.state.tables import seal, unseal
+from qbcd.state.rows import (
+    Pin,
+    Segment,
+    StoredRange,
+    StreamRow,
+    Visits,
+    batch_from_json,
+    batch_to_json,
+    dump,
+    in_key_order,
+    range_row,
+    range_values,
+    segment_row,
+    segment_values,
+    stream_row,
+    stream_values,
+)
+from qbcd.state.tables import SiteTables, seal, unseal
+
+_CHUNK = 500  # some builds of the file database take no more than 999 parameters
 
 
-class StreamStore(Manifest):
+def _chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(items), _CHUNK):
+        yield items[start : start + _CHUNK]
+
+
+class StreamStore:
     """Stream rows, batches, ranges, segments and pins of one store.
 
     Args:
         schema: qbcd's schema in a source, or None for the project's state database.
     """
 
+    def __init__(self, schema: str | None) -> None:
+        self.tables = SiteTables(schema)
+        self.place = self.tables.place
+
+    def exists(self, conn: Connection) -> bool:
+        """See :meth:`SiteTables.exist`."""
+        return self.tables.exist(conn)
+
+    def create(self, conn: Connection) -> None:
+        """See :meth:`SiteTables.create`."""
+        self.tables.create(conn)
+
+    def ddl(self, conn: Connection) -> list[str]:
+        """See :meth:`SiteTables.ddl`."""
+        return self.tables.ddl(conn)
+
+    # -- stream rows ---------------------------------------------------------------------------------------------------
+    def read(self, conn: Connection, stream: str) -> StreamRow | None:
+        """Return the stream's row, or None if it was never registered.
+
+        Raises:
+            Refused: The row is damaged.
+        """
+        return self._select(conn, stream, lock=False)
+
+    def streams(self, conn: Connection) -> list[StreamRow]:
+        """Return all stream rows, by name."""
+        table = self.tables.stream
+        rows = conn.execute(select(table).order_by(table.c.stream)).mappings().all()
+        return [stream_row(unseal(table, dict(row))) for row in rows]
+
+    def _select(self, conn: Connection, stream: str, *, lock: bool) -> StreamRow | None:
+        table = self.tables.stream
+        query = select(table).where(table.c.stream == stream)
+        found = conn.execute(query.with_for_update() if lock else query).mappings().first()
+        return None if found is None else stream_row(unseal(table, dict(found)))
+
+    def foreign_project(self, conn: Connection, project_id: str, asking: str) -> None:
+        """Refuse a store in which another project keeps a stream.
+
+        Raises:
+            StateConflict: There is one.
+        """
+        table = self.tables.stream
+        query = select(table.c.stream).where(table.c.project_id != project_id).order_by(table.c.stream).limit(1)
+        other = conn.execute(query).scalar()
+        if other is not None:
+            raise self._foreign(other, asking)
+
+    def _foreign(self, stream: str, asking: str) -> StateConflict:
+        return StateConflict(
+            f"{self.place} holds stream {stream!r} prepared by another project (another state database)",
+            remedy="give this project another `schema:`, or use the state database that prepared the stream",
+            stream=asking,
+        )
+
+    def now(self, conn: Connection) -> float:
+        """Return the store's clock, in seconds."""
+        return float(conn.execute(select(facts_of(conn).clock)).scalar_one())
+
+    def register(self, conn: Connection, project_id: str, stream: str) -> StreamRow:
+        """Return the stream's row; create it if it is missing.
+
+        Raises:
+            StateConflict: The row belongs to another project.
+        """
+        row = self.read(conn, stream)
+        if row is None:
+            fresh = StreamRow(project_id, stream, 0, 0, 0, 0, False)
+            table = self.tables.stream
+            if insert_once(conn, insert(table).values(**seal(table, stream_values(fresh)))):
+                return fresh
+            # unlocked: a refused INSERT may have locked the row for reading, and two that lock it further deadlock
+            row = self.read(conn, stream)
+        if row is None or row.project_id != project_id:
+            raise self._foreign(stream, stream)
+        return row
+
+    def lock(self, conn: Connection, stream: str, project_id: str, version: int, token: int) -> StreamRow:
+        """Lock the stream's row until the transaction ends; the first statement of every step that writes.
+
+        A write transaction on a file locks the whole store when it begins, so there this only checks.
+
+        Args:
+            version: The version that was read before the first read of the source.
+            token: The lease's fencing token.
+
+        Raises:
+            StateConflict: Another project, another poller or another version, or the lock was not granted in time.
+        """
+        row = self.locked(conn, stream)
+        if row is None:
+            raise StateConflict(f"{self.place} knows no such stream", remedy="run `qbcd prepare`", stream=stream)
+        if row.project_id != project_id:
+            raise self._foreign(stream, stream)
+        if (row.version, row.fencing_token) != (version, token):
+            raise _moved_on(stream, f"version {version}, token {token}", f"{row.version}, {row.fencing_token}")
+        return row
+
+    def locked(self, conn: Connection, stream: str) -> StreamRow | None:
+        """Return the stream's row, locked, whoever owns it.
+
+        Raises:
+            StateConflict: Another transaction holds it too long.
+        """
+        try:
+            return self._select(conn, stream, lock=True)
+        except DBAPIError as error:
+            if not facts_of(conn).is_contention(error):
+                raise
+            raise StateConflict(
+                "another transaction holds the stream's row", remedy="try again when it has ended", stream=stream
+            ) from error
+
+    def advance(
+        self,
+        conn: Connection,
+        row: StreamRow,
+        *,
+        checkpoint: Mapping[str, Any] | None = None,
+        epoch: int | None = None,
+        last_batch_seq: int | None = None,
+        prepared: bool | None = None,
+    ) -> StreamRow:
+        """Advance the stream by one version, in the transaction of everything else that changes. None leaves a value.
+
+        Args:
+            row: The row from :meth:`lock`, or from an earlier step of this transaction.
+
+        Raises:
+            StateConflict: Another process advanced the stream, or a number would decrease.
+        """
+        wanted = {"checkpoint": checkpoint, "epoch": epoch, "last_batch_seq": last_batch_seq, "prepared": prepared}
+        given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
+        moved = replace(row, **given, version=row.version + 1, advanced_by=row.fencing_token)
+        if moved.epoch < row.epoch or moved.last_batch_seq < row.last_batch_seq:
+            raise StateConflict("epoch and batch numbers never go back", stream=row.stream)
+        return self.rewrite(conn, row, moved)
+
+    def rewrite(self, conn: Connection, row: StreamRow, changed: StreamRow) -> StreamRow:
+        """Replace `row` by `changed` if version and token in the store are still those of `row`.
+
+        Raises:
+            StateConflict: They are not.
+        """
+        table = self.tables.stream
+        unmoved = (
+            (table.c.stream == row.stream)
+            & (table.c.version == row.version)
+            & (table.c.fencing_token == row.fencing_token)
+            & (table.c.project_id == row.project_id)
+        )
+        result = conn.execute(update(table).where(unmoved).values(**seal(table, stream_values(changed))))
+        if result.rowcount != 1:
+            raise _moved_on(row.stream, f"version {row.version}, token {row.fencing_token}", "another one")
+        return changed
+
+    # -- batches -------------------------------------------------------------------------------------------------------
     def add_batch(self, conn: Connection, header: BatchHeader, token: int, *, folded: bool = False) -> None:
-        """Adds a sealed batch to the outbox.
+        """Add a sealed batch to the outbox.
 
         Args:
             token: Fencing token of its writer.
-            folded: The replica holds the batch's changes already, without resting on its rows.
+            folded: The replica holds the batch's changes already and does not need its rows.
 
         Raises:
-            StateConflict: The number is taken.
+            StateConflict: The number is used.
         """
         table = self.tables.batch
         values = {
@@ -58,7 +242,7 @@ class StreamStore(Manifest):
             ) from error
 
     def batches(self, conn: Connection, stream: str, after: tuple[int, int] | None = None) -> list[BatchHeader]:
-        """The sealed batches of the stream with (epoch, number) past `after`, oldest first.
+        """Return the sealed batches of the stream with (epoch, number) above `after`, oldest first.
 
         Raises:
             Refused: A row is damaged.
@@ -71,7 +255,7 @@ class StreamStore(Manifest):
         return [batch_from_json(json.loads(unseal(table, dict(row))["header"])) for row in rows]
 
     def mark_folded(self, conn: Connection, stream: str, through: tuple[int, int]) -> None:
-        """The replica no longer rests on the batches up to `through`, which every range has folded."""
+        """Mark the batches up to `through`, which the replica has compacted and no longer needs."""
         table = self.tables.batch
         upto = tuple_(table.c.epoch, table.c.batch_seq) <= tuple_(*through)
         conn.execute(update(table).where(table.c.stream == stream, upto, table.c.folded.is_(False)).values(folded=True))
@@ -79,11 +263,11 @@ class StreamStore(Manifest):
     def expired_batches(
         self, conn: Connection, stream: str, through: tuple[int, int], retain_s: float
     ) -> list[BatchHeader]:
-        """The batches that may go, oldest first and without a hole.
+        """Return the batches that may be deleted, oldest first and without a gap.
 
         Args:
             through: The (epoch, number) that every sink has acknowledged.
-            retain_s: How long a batch is kept at least, seconds of the store's clock.
+            retain_s: Seconds, of the store's clock, that a batch is kept at least.
         """
         table = self.tables.batch
         mine = table.c.stream == stream
@@ -98,42 +282,183 @@ class StreamStore(Manifest):
         return [batch_from_json(json.loads(unseal(table, dict(row))["header"])) for row in rows]
 
     def delete_batch(self, conn: Connection, stream: str, epoch: int, seq: int) -> None:
-        """Removes a batch from the outbox; its rows are the site's to remove."""
+        """Delete a batch from the outbox; the site deletes its rows."""
         table = self.tables.batch
         conn.execute(delete(table).where(table.c.stream == stream, table.c.epoch == epoch, table.c.batch_seq == seq))
 
-    def forget(self, conn: Connection, row: StreamRow) -> StreamRow:
-        """Forgets manifest, batches and checkpoint of a stream (`reset`) and moves it one version on.
+    # -- ranges --------------------------------------------------------------------------------------------------------
+    def ranges(self, conn: Connection, stream: str) -> list[StoredRange]:
+        """Return the stream's ranges, from the lowest key to the highest.
 
-        The row stays: version, token, batch number and range ids go on from where they are, for ever.
+        Raises:
+            StateConflict: They leave a gap or overlap.
+            Refused: A row is damaged.
+        """
+        table = self.tables.range
+        rows = conn.execute(select(table).where(table.c.stream == stream)).mappings().all()
+        return in_key_order(stream, [range_row(unseal(table, dict(row))) for row in rows])
+
+    def visits(self, conn: Connection, stream: str, since: float) -> Visits:
+        """Count the stream's ranges visited `since` (seconds of the store's clock); read no bounds."""
+        table = self.tables.range
+        seen, oldest = (
+            func.count(case(((table.c.last_visited >= since) & (table.c.last_visited > 0), 1))),
+            func.min(table.c.last_visited),
+        )
+        found = conn.execute(select(func.count(), seen, oldest).where(table.c.stream == stream)).one()
+        return Visits(int(found[0]), int(found[1]), float(found[2] or 0.0))
+
+    def replace_ranges(self, conn: Connection, row: StreamRow, ranges: Sequence[StoredRange]) -> StreamRow:
+        """Replace all ranges of the stream by `ranges`, which may be empty.
+
+        A range that stays keeps its id and bounds. A new one gets its id from ``row.next_range_id`` upwards; an id is
+        never used again, not even after a reset.
+
+        Returns:
+            The row with its `next_range_id`, for :meth:`advance` in the same transaction.
+
+        Raises:
+            StateConflict: An id was used before, the ranges leave a gap or overlap, or the stream has moved.
+        """
+        in_key_order(row.stream, ranges)
+        present = {item.range_id: (item.lo, item.hi) for item in self.ranges(conn, row.stream)}
+        for item in ranges:
+            known = present.get(item.range_id)
+            if item.range_id < row.next_range_id if known is None else known != (item.lo, item.hi):
+                raise StateConflict(f"range id {item.range_id} was used for another range", stream=row.stream)
+        conn.execute(delete(self.tables.range).where(self.tables.range.c.stream == row.stream))
+        self._insert_ranges(conn, row.stream, ranges)
+        following = max([row.next_range_id, *(item.range_id + 1 for item in ranges)])
+        return self.rewrite(conn, row, replace(row, next_range_id=following))
+
+    def update_ranges(self, conn: Connection, stream: str, changed: Sequence[StoredRange]) -> None:
+        """Set rows, checksum, segment and last visit of ranges whose bounds stay.
+
+        Raises:
+            StateConflict: One of them does not exist.
+        """
+        table = self.tables.range
+        for part in _chunks(changed):
+            ids = [item.range_id for item in part]
+            result = conn.execute(delete(table).where(table.c.stream == stream, table.c.range_id.in_(ids)))
+            if result.rowcount != len(part):
+                raise StateConflict("a key range is no longer there", remedy="poll again", stream=stream)
+        self._insert_ranges(conn, stream, changed)
+
+    def _insert_ranges(self, conn: Connection, stream: str, ranges: Sequence[StoredRange]) -> None:
+        table = self.tables.range
+        if ranges:
+            conn.execute(insert(table), [seal(table, range_values(stream, item)) for item in ranges])
+
+    def named_segments(self, conn: Connection, stream: str) -> set[str]:
+        """Return the ids of the segments that hold ranges."""
+        table = self.tables.range
+        query = select(table.c.segment).where(table.c.stream == stream, table.c.segment.is_not(None)).distinct()
+        return set(conn.execute(query).scalars())
+
+    # -- segments ------------------------------------------------------------------------------------------------------
+    def segments(self, conn: Connection, stream: str) -> list[Segment]:
+        """Return the base segments of the stream's replica, by id.
+
+        Raises:
+            Refused: A row is damaged.
+        """
+        table = self.tables.segment
+        query = select(table).where(table.c.stream == stream).order_by(table.c.segment_id)
+        return [segment_row(unseal(table, dict(row))) for row in conn.execute(query).mappings().all()]
+
+    def add_segments(self, conn: Connection, stream: str, segments: Sequence[Segment]) -> None:
+        """Add base segments; an id that exists is an error of the driver."""
+        table = self.tables.segment
+        if segments:
+            conn.execute(insert(table), [seal(table, segment_values(stream, item)) for item in segments])
+
+    def delete_segments(self, conn: Connection, stream: str, ids: Sequence[str]) -> None:
+        """Delete base segments; the collector deletes their files."""
+        table = self.tables.segment
+        for part in _chunks(ids):
+            conn.execute(delete(table).where(table.c.stream == stream, table.c.segment_id.in_(part)))
+
+    # -- pins ----------------------------------------------------------------------------------------------------------
+    def add_pin(self, conn: Connection, stream: str, ttl: float) -> Pin:
+        """Register a reader for `ttl` seconds; it reads ranges and segments afterwards, in a later transaction.
+
+        The row is locked, as by every step: a collector that holds it saw no pin and may be deleting files, so the
+        reader waits and reads the segments that it leaves; a later collector sees the pin.
+
+        Raises:
+            StateConflict: There is no such stream, or a step holds its row too long.
+        """
+        row = self.locked(conn, stream)
+        if row is None:
+            raise StateConflict(f"{self.place} knows no such stream", remedy="run `qbcd prepare`", stream=stream)
+        table, name = self.tables.pin, uuid.uuid4().hex
+        until = facts_of(conn).clock + ttl
+        conn.execute(insert(table).values(pin_id=name, stream=stream, version=row.version, until=until))
+        ends = conn.execute(select(table.c.until).where(table.c.pin_id == name)).scalar_one()
+        return Pin(name, stream, row.version, ends)
+
+    def check_pin(self, conn: Connection, pin: Pin) -> None:
+        """Refuse a reader whose pin has ended.
+
+        Raises:
+            StateConflict: It has.
+        """
+        if pin.pin_id not in {p.pin_id for p in self.pins(conn, pin.stream)}:
+            raise StateConflict(
+                "reading took so long that the replica's files may be gone", remedy="read again", stream=pin.stream
+            )
+
+    def drop_pin(self, conn: Connection, pin: Pin) -> None:
+        """Remove the pin of a reader that has finished."""
+        conn.execute(delete(self.tables.pin).where(self.tables.pin.c.pin_id == pin.pin_id))
+
+    def pins(self, conn: Connection, stream: str) -> list[Pin]:
+        """Return the pins that have not ended, oldest version first."""
+        table = self.tables.pin
+        alive = (table.c.stream == stream) & (table.c.until > facts_of(conn).clock)
+        query = select(table).where(alive).order_by(table.c.version, table.c.pin_id)
+        return [Pin(**dict(row)) for row in conn.execute(query).mappings()]
+
+    def expire_pins(self, conn: Connection, stream: str) -> int:
+        """Remove the pins that have ended; return their number."""
+        table = self.tables.pin
+        ended = (table.c.stream == stream) & (table.c.until <= facts_of(conn).clock)
+        return conn.execute(delete(table).where(ended)).rowcount
+
+    # -- the end of a stream, and damaged rows -------------------------------------------------------------------------
+    def forget(self, conn: Connection, row: StreamRow) -> StreamRow:
+        """Delete ranges, segments, batches and checkpoint of a stream (`reset`) and advance its version.
+
+        The row stays: version, token, batch number and range ids always continue.
 
         Raises:
             StateConflict: The stream has moved.
         """
-        # Nothing is read: what stands there may be damaged, and goes.
+        # Nothing is read: rows may be damaged, and are deleted.
         for table in (self.tables.range, self.tables.segment, self.tables.batch):
             conn.execute(delete(table).where(table.c.stream == row.stream))
         return self.advance(conn, row, checkpoint={}, prepared=False)
 
     def holds(self, conn: Connection, stream: str) -> bool:
-        """Whether ranges, segments or batches of the stream stand there."""
+        """Return True if the store has ranges, segments or batches of the stream."""
         tables = (self.tables.range, self.tables.segment, self.tables.batch)
         return holds_rows(conn, [select(t.c.stream).where(t.c.stream == stream).subquery() for t in tables])
 
     def salvage(self, conn: Connection, stream: str, delivered: Callable[[], Iterable[tuple[int, int]]]) -> None:
-        """Makes a damaged row of a stream one that `forget` can read: not prepared, its numbers past all that were.
+        """Replace a damaged row by one that `forget` can read: not prepared, with numbers above all that were used.
 
-        So is a row that was never prepared: another one may have been there before, that somebody has deleted.
+        A row that was never prepared is replaced too: an earlier row may have been deleted by hand.
 
         Args:
-            delivered: Gives (epoch, batch_seq) that sinks have, as far as they told.
+            delivered: Gives (epoch, batch_seq) of batches that sinks are known to have.
         """
         try:
             row = self.read(conn, stream)
             if row is None or row.epoch:
                 return
         except Refused:
-            pass  # of what it holds only numbers are taken, none of which may come again
+            pass  # only its numbers are used, none of which may occur again
         tables = self.tables
         found = conn.execute(select(tables.stream).where(tables.stream.c.stream == stream)).mappings().one()
         epochs, seqs = [found["epoch"]], [found["last_batch_seq"]]
@@ -162,3 +487,11 @@ class StreamStore(Manifest):
         )
         mine = tables.stream.c.stream == stream
         conn.execute(update(tables.stream).where(mine).values(**seal(tables.stream, stream_values(row))))
+
+
+def _moved_on(stream: str, expected: str, found: str) -> StateConflict:
+    return StateConflict(
+        f"another poller has moved the stream (expected {expected}; found {found}); nothing was written",
+        remedy="let one process poll this stream; the next poll starts from what the other one left",
+        stream=stream,
+    )

@@ -10,24 +10,45 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, Table, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Integer,
+    MetaData,
+    Table,
+    UniqueConstraint,
+    exists,
+    insert,
+    inspect,
+    literal,
+    select,
+)
+from sqlalchemy.engine import Connection
+from sqlalchemy.schema import CreateSchema, CreateTable
+from sqlalchemy.sql import ClauseElement, Insert
 
 from qbcd.errors import Refused
 from qbcd.model import digest_of
-from qbcd.state.dialects import KEY_TEXT, LONG_TEXT, SECONDS, TABLE_OPTIONS
+from qbcd.state.bootstrap import create_missing, holds_rows, insert_once, present
+from qbcd.state.dialects import KEY_TEXT, LONG_TEXT, SECONDS, TABLE_OPTIONS, facts_of
+from qbcd.state.upgrades import FORMAT_VERSION, refuse_newer
 
 PREFIX = "qbcd_"
 
 
-def _seconds(name: str) -> Column[float]:
+def seconds(name: str) -> Column[float]:
+    """Return a column of seconds of the store's clock."""
     return Column(name, SECONDS, nullable=False)
 
 
-def _big(name: str, *, key: bool = False) -> Column[int]:
+def big(name: str, *, key: bool = False) -> Column[int]:
+    """Return a column of 64-bit integers."""
     return Column(name, BigInteger, primary_key=key, nullable=False, autoincrement=False)
 
 
-def _text(name: str, *, key: bool = False, nullable: bool = False) -> Column[Any]:
+def text(name: str, *, key: bool = False, nullable: bool = False) -> Column[Any]:
+    """Return a column of text; that of a key has a bounded length."""
     return Column(name, KEY_TEXT if key else LONG_TEXT, primary_key=key, nullable=nullable)
 
 
@@ -41,62 +62,126 @@ class SiteTables:
     def __init__(self, schema: str | None) -> None:
         self.schema = schema
         self.metadata = MetaData(schema=schema)
-        self.layout = self._table("layout", Column("one", Integer, primary_key=True), _big("format_version"))
+        self.layout = self._table("layout", Column("one", Integer, primary_key=True), big("format_version"))
         self.stream = self._table(
             "stream",
-            _text("project_id"),
-            _text("stream", key=True),
-            _big("epoch"),
-            _big("version"),
-            _big("fencing_token"),
-            _big("last_batch_seq"),
-            _big("next_range_id"),
-            _big("advanced_by"),
+            text("project_id"),
+            text("stream", key=True),
+            big("epoch"),
+            big("version"),
+            big("fencing_token"),
+            big("last_batch_seq"),
+            big("next_range_id"),
+            big("advanced_by"),
             Column("prepared", Boolean, nullable=False),
-            _text("checkpoint"),
+            text("checkpoint"),
             loose=(),
         )
-        self.lease = self._table("lease", _text("stream", key=True), _text("owner"), _seconds("until"), _big("token"))
+        self.lease = self._table("lease", text("stream", key=True), text("owner"), seconds("until"), big("token"))
         self.batch = self._table(
             "batch",
-            _text("stream", key=True),
-            _big("epoch", key=True),
-            _big("batch_seq", key=True),
-            _big("token"),
-            _big("ts_ms"),
-            _text("fingerprint"),
-            _text("header"),
+            text("stream", key=True),
+            big("epoch", key=True),
+            big("batch_seq", key=True),
+            big("token"),
+            big("ts_ms"),
+            text("fingerprint"),
+            text("header"),
             Column("folded", Boolean, nullable=False),
-            _seconds("created_at"),
+            seconds("created_at"),
             loose=("folded", "created_at"),
         )
         self.range = self._table(
             "range",
-            _text("stream", key=True),
-            _big("range_id", key=True),
-            _text("lo", nullable=True),
-            _text("hi", nullable=True),
-            _big("rows"),
-            _text("checksum"),
-            _text("segment", nullable=True),
-            _seconds("last_visited"),
+            text("stream", key=True),
+            big("range_id", key=True),
+            text("lo", nullable=True),
+            text("hi", nullable=True),
+            big("rows"),
+            text("checksum"),
+            text("segment", nullable=True),
+            seconds("last_visited"),
             loose=("last_visited",),
         )
         self.segment = self._table(
             "segment",
-            _text("stream", key=True),
-            _text("segment_id", key=True),
-            _big("epoch"),
-            _text("files"),
-            _big("rows"),
-            _big("folded_through"),
-            _big("token"),
+            text("stream", key=True),
+            text("segment_id", key=True),
+            big("epoch"),
+            text("files"),
+            big("rows"),
+            big("folded_through"),
+            big("token"),
             loose=(),
         )
-        self.pin = self._table("pin", _text("pin_id", key=True), _text("stream"), _big("version"), _seconds("until"))
+        self.pin = self._table("pin", text("pin_id", key=True), text("stream"), big("version"), seconds("until"))
 
     def _table(self, name: str, *columns: Column[Any], loose: tuple[str, ...] | None = None) -> Table:
         return make_table(self.metadata, name if self.schema else PREFIX + name, *columns, loose=loose)
+
+    @property
+    def place(self) -> str:
+        """Name of the tables' place in messages."""
+        return f"schema {self.schema!r}" if self.schema else "the state database"
+
+    def exist(self, conn: Connection) -> bool:
+        """Return True if all tables exist. Those that a killed process has only begun to create do not count.
+
+        Raises:
+            Refused: They are of a newer qbcd, or do not say their format.
+        """
+        tables = self.metadata.sorted_tables
+        if not {t.name for t in tables} <= present(conn, self.schema):
+            return False
+        known = self._format(conn)
+        if known is None:
+            if not holds_rows(conn, tables):
+                return False
+            known = self._format(conn)  # another process has just created them
+        refuse_newer(known, self.place)
+        return True
+
+    def create(self, conn: Connection) -> None:
+        """Create the missing schema and tables; several processes may do it at once.
+
+        Where DDL commits by itself, the caller's transaction ends in between.
+
+        Raises:
+            Refused: The tables are of a newer qbcd.
+        """
+        if not self.exist(conn):
+            ddl_lock = facts_of(conn).ddl_lock_sql
+            if ddl_lock:
+                conn.exec_driver_sql(ddl_lock)
+            self._create_missing(conn)
+            refuse_newer(self._format(conn), self.place)
+
+    def _create_missing(self, conn: Connection) -> None:
+        schema = self.schema
+        # CREATE SCHEMA IF NOT EXISTS asks for the right to create even where the schema is there
+        if schema and not inspect(conn).has_schema(schema):
+            conn.execute(CreateSchema(schema, if_not_exists=True))
+        tables = self.metadata.sorted_tables
+        create_missing(conn, tables)
+        if not holds_rows(conn, tables):
+            insert_once(conn, self._layout_row())
+
+    def _layout_row(self) -> Insert:
+        layout = self.layout
+        once = select(literal(1), literal(FORMAT_VERSION)).where(~exists(select(layout.c.one)))
+        return insert(layout).from_select(["one", "format_version"], once)
+
+    def ddl(self, conn: Connection) -> list[str]:
+        """Return the statements that :meth:`create` runs on an empty database, for a DBA."""
+        elements: list[ClauseElement] = [CreateTable(t, if_not_exists=True) for t in self.metadata.sorted_tables]
+        if self.schema:
+            elements.insert(0, CreateSchema(self.schema, if_not_exists=True))
+        elements.append(self._layout_row())
+        literal = {"literal_binds": True}
+        return [str(e.compile(dialect=conn.dialect, compile_kwargs=literal)).strip() for e in elements]
+
+    def _format(self, conn: Connection) -> object:
+        return conn.execute(select(self.layout.c.format_version)).scalar()
 
 
 def make_table(
@@ -116,7 +201,7 @@ def make_table(
     if loose is None:
         return Table(name, metadata, *parts, **TABLE_OPTIONS)
     sealed = tuple(c.name for c in columns if c.name not in loose)
-    return Table(name, metadata, *parts, _text("seal"), info={"sealed": sealed}, **TABLE_OPTIONS)
+    return Table(name, metadata, *parts, text("seal"), info={"sealed": sealed}, **TABLE_OPTIONS)
 
 
 def seal(table: Table, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import qbcd
+from qbcd.api import assembly_of
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, UnsafeWatermark
-from qbcd.run import plan_of
+from qbcd.planning import plan_of
 from tests.support.places import FIRST, Place, over
 from tests.support.project import config
 from tests.support.refusals import traces
@@ -248,7 +249,7 @@ def test_a_right_that_is_missed_only_while_others_are_there(there: Place, worksp
 
         def told() -> list[str]:
             with qbcd.Project.from_dict(config(there.url_as(user), table), base_dir=workspace) as project:
-                work = project.open_stream("s")
+                work = assembly_of(project).open_stream("s")
                 plan, _ = plan_of(work, None)
                 with work.source.read("s") as session:
                     return work.site.remarks(session, plan)

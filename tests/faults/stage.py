@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from qbcd.sites import Files, LakeSite, Site
-from qbcd.sites.lake.fetch import leaf_checksums
+from qbcd.sites.lake.notes import LeafNote
 from qbcd.state import Owner
 from tests.support.places import new_place, server_of
 from tests.support.scene import STREAM, Scene
@@ -70,7 +70,7 @@ def left_behind(site: Site, folder: Path) -> list[str]:
             named = {s.segment_id for s in site.context.store.segments(conn, site.context.stream)}
         named |= {h.location["part"] for h in site.context.batches()}
         row = site.context.row()
-        named |= {leaf_checksums.LeafNote.from_checkpoint(row.checkpoint).part} if row else set()
+        named |= {LeafNote.from_checkpoint(row.checkpoint).part} if row else set()
         files: Files = site.context.files
         left += [p.name for p in files.root.iterdir() if p.name not in named]
     return left

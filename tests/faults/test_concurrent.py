@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from qbcd.api import assembly_of
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import TornRead
+from qbcd.planning import plan_of
 from qbcd.ranges import partition
-from qbcd.run import plan_of
 from qbcd.sites import LakeSite
 from qbcd.sites.lake.checksums import checksums
+from qbcd.sites.lake.due_ranges import DueRanges
+from qbcd.sites.lake.poll import LakePoll
 from qbcd.sites.lake.snapshot import snapshot_of
 from qbcd.sites.lake.stage import fetch_rows, staged_rows
 from tests.support.oracle import batches, copy_of
@@ -195,7 +198,7 @@ class Bank:
 
     def sums(self, reads: int, by: Sequence[str] = ()) -> list[tuple[int, int]]:
         """(accounts, cents) of `reads` reads of all ranges, or of all groups `by` of it, each as a poll stages it."""
-        stream = self.project.open_stream("b")
+        stream = assembly_of(self.project).open_stream("b")
         site = stream.site
         assert isinstance(site, LakeSite)
         found = []
@@ -203,17 +206,12 @@ class Bank:
             plan, _ = plan_of(stream, held.row)
             with site.context.reading() as conn:
                 known = site.context.store.ranges(conn, "b")
-            strategy = site.context.strategy(plan)
+            lake = LakePoll(site.context, plan, site.context.strategy(plan), stream.settings, held)
             for _ in range(reads):
                 with snapshot_of(stream.source, plan, held.row.checkpoint, one_state=True) as snapshot:
-                    now = checksums(stream.source, strategy, snapshot, known, 4)
-                    fetched = fetch_rows(site.context, strategy, snapshot, now, stream.settings, held)
-                rows = (
-                    staged_rows(site.context, strategy, fetched, stream.settings)
-                    .groupBy(*by)
-                    .agg({"*": "count", "c1": "sum"})
-                    .collect()
-                )
+                    table = lake.at(snapshot, DueRanges.every(known))
+                    fetched = fetch_rows(table, checksums(table, known))
+                rows = staged_rows(lake, fetched).groupBy(*by).agg({"*": "count", "c1": "sum"}).collect()
                 found += [(int(row["count(1)"]), int(row["sum(c1)"])) for row in rows]
                 site.context.files.discard(fetched)
         return found
@@ -257,10 +255,10 @@ def test_control_reads_without_the_pin_tear(
     monkeypatch.setattr(PostgreSQL, "snapshot_pins", lambda self, name: self.session_pins())
     with bank.project, writers(server, place, Work(TRANSFER, within), workspace):
         assert any(bank.sums(1) != [(ACCOUNTS, 1000 * ACCOUNTS)] for _ in range(READS))
-        mark = bank.project.open_stream("b").site.context.row()
+        mark = assembly_of(bank.project).open_stream("b").site.context.row()
         with pytest.raises(TornRead):
             poll(bank.project, "b")
-        after = bank.project.open_stream("b").site.context.row()
+        after = assembly_of(bank.project).open_stream("b").site.context.row()
         assert mark is not None
         assert after is not None
         assert (after.version, after.checkpoint) == (mark.version, mark.checkpoint)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from qbcd import error_messages
+from qbcd.api import assembly_of
 from qbcd.errors import QbcdError, SparkFailed, StateConflict
 from qbcd.sites.lake.replica import compaction
 from qbcd.spark.paths import to_write
@@ -66,7 +67,7 @@ def test_upkeep_that_fails_hides_no_batch(
 def test_files_and_spark_are_told_in_one_message(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.make_table()
-        work = scene.project.open_stream(STREAM)
+        work = assembly_of(scene.project).open_stream(STREAM)
         root = work.site.context.folder
         assert root is not None
         root.parent.mkdir(parents=True, exist_ok=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import qbcd
+from qbcd.api import assembly_of
 from qbcd.sites.lake.replica import compaction
 from tests.conftest import GivenServer
 from tests.faults.child import kill_at
@@ -119,10 +120,10 @@ def _made_good(project: qbcd.Project, table: Keyed) -> None:
     assert table.replay()
     assert project.stream("s").verify() == []
     assert [o.report and o.report.header for o in poll(project, "s")] == [None]
-    assert left_behind(project.open_stream("s").site, table.folder) == []
+    assert left_behind(assembly_of(project).open_stream("s").site, table.folder) == []
 
 
 def _ranges(project: qbcd.Project) -> set[int]:
-    site = project.open_stream("s").site
+    site = assembly_of(project).open_stream("s").site
     with site.context.reading() as conn:
         return {r.range_id for r in site.context.store.ranges(conn, "s")}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 POINTS = ("after_checksums", "after_fetch", "after_stage", "before_commit", "after_commit")
 WAYS = ("id_rcs", "id_rcs_hash", "id_rcs_digest", "id_rcs_mixed")
-CONSTANTS = {f"leaves.{k}": v for k, v in FORCED.items()} | {
+CONSTANTS = {f"qbcd.sites.lake.fetch.leaf_checksums.{k}": v for k, v in FORCED.items()} | {
     f"qbcd.ranges.key_recovery.{k}": v for k, v in TRACED.items()
 }
 CHOSEN = [("before_commit", "id_rcs")]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from qbcd.api import assembly_of
 from qbcd.errors import DeliveryError, GuardTripped, SchemaChanged, SourceChanged
 from tests.faults.child import kill_at
 from tests.support.meanings import Captured, brief
@@ -160,7 +161,7 @@ def test_other_digests(
 ) -> None:
     """A version of qbcd that computes them in another way: values are compared, and nobody has to be asked."""
     with Captured(place, workspace, name, spark) as seen:
-        connector = seen.project.open_stream("s").source.connector
+        connector = assembly_of(seen.project).open_stream("s").source.connector
         monkeypatch.setattr(type(connector), "encoder_version", connector.encoder_version + 1)
         seen.set("a", "'moved'", 2)
         if name in ("id_rcs", "hash", "ts_spark"):

@@ -12,7 +12,7 @@ import pytest
 
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.errors import StateConflict, TornRead, UnsafeKey
-from qbcd.sites.lake import table_poll, window_poll
+from qbcd.sites.lake import commit, window_poll
 from qbcd.sites.lake.fetch import two_phase
 from qbcd.sites.lake.replica import compaction
 from qbcd.state import LeaseKeeper
@@ -191,7 +191,7 @@ def test_a_refused_poll_leaves_no_files(
         sql(database, "INSERT INTO t SELECT i, 'more', 0 FROM generate_series(2000, 2100) i")
         mark = scene.mark()
         with monkeypatch.context() as broken:
-            broken.setattr(table_poll, "new_batch", refused)
+            broken.setattr(commit, "new_batch", refused)
             for _ in range(2):
                 with pytest.raises(TornRead, match="refused"):
                     scene.poll()

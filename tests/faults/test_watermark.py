@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 from qbcd import watermark
+from qbcd.api import assembly_of
 from qbcd.connectors.base import HighWater
-from qbcd.run import plan_of
+from qbcd.planning import plan_of
 from qbcd.strategies.outbox import outbox_name
 from tests.support.late_writers import Load, Work, late_writers, set_up
 from tests.support.places import Place
@@ -48,7 +49,7 @@ class Watch:
         self.work = {}
         for name in self.polls:
             project.stream(name).prepare()
-            stream = project.open_stream(name)
+            stream = assembly_of(project).open_stream(name)
             held = stack.enter_context(stream.site.context.hold())
             self.work[name] = (stream, held, plan_of(stream, held.row)[0])
 

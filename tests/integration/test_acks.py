@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 import qbcd
+from qbcd.api import assembly_of
 from qbcd.errors import ConfigError, DeliveryError, GuardTripped, Refused, SourceError, StateConflict, UnsupportedType
 from qbcd.job import Outcome
 from qbcd.sinks import Sink, SinkBatch
@@ -56,7 +57,7 @@ class Shop:
     @contextmanager
     def open(self, *sinks: str) -> Iterator[qbcd.Project]:
         with opened(self.data(*sinks), self.folder) as project:
-            project._sinks.update(a=self.a, b=self.b)
+            assembly_of(project)._sinks.update(a=self.a, b=self.b)
             yield project
 
     def change(self) -> None:
@@ -91,11 +92,13 @@ def warnings(outcome: Outcome) -> list[str]:
 
 def acks(project: qbcd.Project) -> dict[str, tuple[int, bool]]:
     """By sink, the batch number and whether it stands for a batch that was taken."""
-    return {sink: (ack.seq, bool(ack.fingerprint)) for sink, ack in project.state.acknowledged("s").items()}
+    return {
+        sink: (ack.seq, bool(ack.fingerprint)) for sink, ack in assembly_of(project).state.acknowledged("s").items()
+    }
 
 
 def kept(project: qbcd.Project) -> list[int]:
-    return [header.seq for header in project.open_stream("s").site.context.batches()]
+    return [header.seq for header in assembly_of(project).open_stream("s").site.context.batches()]
 
 
 def pending(project: qbcd.Project) -> dict[str, int]:
@@ -198,7 +201,7 @@ def test_a_sink_that_may_be_put_back_has_to_take_what_waits_for_it(shop: Shop, d
         del data["sinks"]["b"]
         data["defaults"]["sinks"] = ["a"]
     with opened(data, shop.folder) as project:
-        project._sinks.update(a=shop.a, **({"b": shop.b} if described else {}))
+        assembly_of(project)._sinks.update(a=shop.a, **({"b": shop.b} if described else {}))
         sql(shop.url, "UPDATE t SET d = 'infinity' WHERE id = 1")
         error = poll(project).error
         assert isinstance(error, UnsupportedType)
@@ -298,7 +301,7 @@ def test_python_gets_nothing_of_a_site_that_went_back(shop: Shop) -> None:
         project.stream("s").prepare()
         assert numbers(project) == []
         changed(shop, project)
-        project.state.enroll("s", "ahead", project.status()[0].epoch, 9)
+        assembly_of(project).state.enroll("s", "ahead", project.status()[0].epoch, 9)
         with pytest.raises(StateConflict, match="gone back: sink 'ahead'"):
             next(project.stream("s").poll())
 
@@ -333,7 +336,7 @@ def test_a_sink_that_raises_anything_stops_only_itself(shop: Shop) -> None:
         assert "sink a: ValueError: no such topic" in str(failure)
         assert "and more" not in str(failure)
         assert (shop.b.seen, pending(project)) == ([1], {"a": 1})
-        assert project.state.runs("s")[0].outcome == "failed"
+        assert assembly_of(project).state.runs("s")[0].outcome == "failed"
         shop.a.error = None
         poll(project)
         assert shop.a.seen == [1]
@@ -346,11 +349,11 @@ def test_what_the_user_let_pass_stands_in_the_history(shop: Shop) -> None:
         sql(shop.url, "DELETE FROM t WHERE id > 5")
         assert isinstance(poll(project).error, GuardTripped)
         poll(project, accept_deletes=True)
-        run = project.state.runs("s")[0]
+        run = assembly_of(project).state.runs("s")[0]
         assert run.outcome == "ok"
         assert "deletes were accepted" in run.message
         changed(shop, project)
-        assert project.state.runs("s")[0].message == ""
+        assert assembly_of(project).state.runs("s")[0].message == ""
 
 
 # -- plans -------------------------------------------------------------------------------------------------------------

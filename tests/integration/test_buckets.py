@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
+from qbcd.api import assembly_of
 from qbcd.errors import SchemaChanged
 from qbcd.ranges import hash_buckets
 from qbcd.sites.lake.fetch import two_phase
@@ -51,7 +52,7 @@ KEYS: dict[str, tuple[list[str], list[str], list[str]]] = {
 
 def known(project: qbcd.Project, stream: str) -> list[StoredRange]:
     """The ranges of a stream; buckets cover every hash once."""
-    site = project.open_stream(stream).site
+    site = assembly_of(project).open_stream(stream).site
     with site.context.reading() as conn:
         found = site.context.store.ranges(conn, stream)
     row = site.context.row()
@@ -140,7 +141,7 @@ def test_what_prepare_chose_stays(
         with opened(data(strategy), workspace, spark) as project:
             poll(project, "s")
             known(project, "s")
-            row = project.open_stream("s").site.context.row()
+            row = assembly_of(project).open_stream("s").site.context.row()
             assert row is not None
             assert row.checkpoint["settled"] == {"buckets": chosen}
             assert project.stream("s").verify() == []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy.engine import URL
 
+from qbcd.api import assembly_of
 from qbcd.connectors import CONNECTORS
 from qbcd.connectors.mariadb import MariaDB
 from qbcd.errors import Refused
@@ -41,7 +42,7 @@ def test_column_names_for_values_are_refused(
     with opened(data, workspace, spark) as project:
         with pytest.raises(Refused, match=r"reads \[\('c0',\)\] through jdbc:mariadb: from source shop .*'value'"):
             project.stream("s").prepare()
-        row = project.open_stream("s").site.context.row()
+        row = assembly_of(project).open_stream("s").site.context.row()
         assert strategy == "mds" or row is None or not row.prepared
         assert not list((workspace / "out").rglob("*.jsonl"))
     monkeypatch.setitem(CONNECTORS, "mariadb", MariaDB)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from qbcd import hooks
-from qbcd.api import Project
+from qbcd.api import Project, assembly_of
 from qbcd.sites.context import StreamContext
 from qbcd.sites.database import range_poll
 from qbcd.sites.database.range_poll import RangePoll
@@ -45,7 +45,7 @@ def unseen(project: Project) -> set[int]:
 
 
 def ranges_of(project: Project) -> list[StoredRange]:
-    site = project.open_stream("s").site
+    site = assembly_of(project).open_stream("s").site
     with site.context.reading() as conn:
         return site.context.store.ranges(conn, "s")
 

@@ -22,11 +22,12 @@ SCRIPT = """
 import os, sys
 from pathlib import Path
 import qbcd
+from qbcd.api import assembly_of
 with qbcd.open() as project:
     stream = project.stream("t")
     stream.prepare()
     project.run(once=True)
-    context = project.spark.get().sparkContext
+    context = assembly_of(project).spark.get().sparkContext
     java = Path("/proc") / str(context._jvm.java.lang.ProcessHandle.current().pid())
     assert context._jsc.hadoopConfiguration().get("own.secret.key") == os.environ["SECRET"]
     assert context._jvm.java.lang.System.getProperty("own") == "1"

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import qbcd
-from qbcd.run import plan_of
+from qbcd.api import assembly_of
+from qbcd.planning import plan_of
 from qbcd.sinks import SinkBatch
 from qbcd.sites import LakeSite
 from qbcd.sites.lake.replica import compaction
@@ -40,7 +41,7 @@ class Reader:
     """Reads the replica's rows and the oldest batch as they are when it begins, and takes its time with their files."""
 
     def __init__(self, project: qbcd.Project) -> None:
-        stream = project.open_stream("s")
+        stream = assembly_of(project).open_stream("s")
         assert isinstance(stream.site, LakeSite)
         self.site = stream.site
         self.plan, _ = plan_of(stream, self.site.context.row())
@@ -87,7 +88,7 @@ class Reader:
 
 def range_ids(project: qbcd.Project) -> set[int]:
     """Ids of the stream's ranges; the store refuses gaps and overlaps itself."""
-    site = project.open_stream("s").site
+    site = assembly_of(project).open_stream("s").site
     with site.context.reading() as conn:
         return {r.range_id for r in site.context.store.ranges(conn, "s")}
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from qbcd.sites.lake import fetch_plan
-from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.fetch import leaf_checksums, two_phase
+from qbcd.sites.lake.poll import TablePoll
 from qbcd.sites.lake.replica import compaction
 from tests.support.leafy import FORCED
 from tests.support.oracle import events, net
@@ -78,9 +78,9 @@ def history(url: str, folder: Path, spark: SparkSession | None, master: str = ""
     restricted, by_leaves = leaf_checksums.restrict_to_dirty_leaves, list[bool]()
     place.sql(TABLE)
 
-    def watched(context: LakeContext, *args: Any) -> two_phase.ChangedRows | None:
-        found = fetch(context, *args)
-        ran.update([context.stream] if found else [])
+    def watched(poll: TablePoll, *args: Any) -> two_phase.ChangedRows | None:
+        found = fetch(poll, *args)
+        ran.update([poll.context.stream] if found else [])
         return found
 
     def seen(*args: Any) -> fetch_plan.FetchPlan:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from qbcd.api import assembly_of
 from qbcd.errors import QbcdError, Refused, SchemaChanged
-from qbcd.run import plan_of
+from qbcd.planning import plan_of
 from tests.integration.test_query_delta_cases import found
 from tests.integration.test_query_delta_maria import TABLES, stream
 from tests.support.places import Place
@@ -59,7 +60,7 @@ def test_views_over_views_are_followed(stamped: tuple[str, ...], place: Place, w
     moved = dict.fromkeys(asked, 0)
     with opened(config(place.url, *streams), workspace) as project:
         for name in asked:
-            plan, _ = plan_of(project.open_stream(name), None)
+            plan, _ = plan_of(assembly_of(project).open_stream(name), None)
             assert plan.key_is_proven or name == "deep", name
             project.stream(name).prepare()
         for change in CHANGES:

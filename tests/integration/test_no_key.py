@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from qbcd.api import assembly_of
 from qbcd.errors import GuardTripped
 from qbcd.model import ServerIdentity
 from qbcd.sql.compile import _expanded
@@ -100,7 +101,7 @@ def test_a_changed_meaning_of_digests_is_no_change_of_rows(
     with opened(stream(place, baseline="events"), workspace, spark) as project:
         project.stream("s").prepare()
         copy.replay()
-        connector = project.open_stream("s").source.connector
+        connector = assembly_of(project).open_stream("s").source.connector
         copy.insert(ROWS[2], 2)
         place.sql("DELETE FROM t WHERE n = -1")
         # another digest, as another server computes one

@@ -11,6 +11,7 @@ import pytest
 
 import qbcd
 from qbcd import hooks
+from qbcd.api import assembly_of
 from qbcd.errors import Refused
 from qbcd.sites.database import range_poll
 from qbcd.state import StoredRange
@@ -36,7 +37,7 @@ class Ranges:
 
     def __init__(self, project: qbcd.Project, one: Captured) -> None:
         (stream,) = one.streams
-        self.one, self.site = one, project.open_stream(stream["name"]).site
+        self.one, self.site = one, assembly_of(project).open_stream(stream["name"]).site
         self.ids: set[int] = set()
         self.seen: Counter[str] = Counter()
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import qbcd
+from qbcd.api import assembly_of
 from qbcd.errors import QbcdError
 from qbcd.status import stream_status
 from qbcd.strategies.base import table_name
@@ -169,9 +170,9 @@ def test_a_poll_sees_one_state(tables: Place, workspace: Path) -> None:
 
 
 def _poll_telling(project: qbcd.Project, told: Any) -> None:
-    from qbcd.run import plan_of
+    from qbcd.planning import plan_of
 
-    work = project.open_stream("q")
+    work = assembly_of(project).open_stream("q")
     work.site.context.progress = lambda what: told("q", what)
     with work.site.context.hold() as held:
         plan, _ = plan_of(work, held.row)
@@ -238,7 +239,7 @@ def test_another_meaning_of_digests_takes_all_anew(
         project.stream("q").prepare()
         tables.sql("UPDATE lines SET quantity = 500 WHERE order_id = 2")
         assert found(project) == {}
-        connector = type(project.open_stream("q").source.connector)
+        connector = type(assembly_of(project).open_stream("q").source.connector)
         monkeypatch.setattr(connector, "encoder_version", connector.encoder_version + 1)
         assert found(project) == {"u": 1}
         tables.sql(f"UPDATE lines SET quantity = 0, at = {NOW} WHERE order_id = 3; DELETE FROM orders WHERE id = 2")
@@ -411,9 +412,9 @@ def test_auto_takes_delta_where_time_stamps_are_named_and_says_why_not(tables: P
 
 
 def _label(project: qbcd.Project, stream: str) -> str:
-    from qbcd.run import plan_of
+    from qbcd.planning import plan_of
 
-    work = project.open_stream(stream)
+    work = assembly_of(project).open_stream(stream)
     return work.site.strategy(plan_of(work, work.site.context.row())[0]).label
 
 
@@ -479,7 +480,7 @@ def test_an_audit_tells_what_no_time_stamp_told(variant: str, tables: Place, wor
         tables.sql(f"UPDATE lines SET quantity = 99, at = {NOW} WHERE id = 3")
         assert [json.loads(line)["reason"] for line in told(project, workspace)] == [None]
         assert told(project, workspace) == []
-        assert stream_status(project.open_stream("q")).audited_ago is not None
+        assert stream_status(assembly_of(project).open_stream("q")).audited_ago is not None
         titles = [step.title for step in project.stream("q").explain()]
         assert [t for t in titles if t.startswith("audit")] == [
             "audit: compare the whole query with the replica, into the outbox",

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from qbcd.api import assembly_of
 from qbcd.errors import QbcdError
-from qbcd.run import plan_of
+from qbcd.planning import plan_of
 from qbcd.sites.database import query_poll
 from tests.integration.test_query_delta_cases import found
 from tests.support.places import Place
@@ -132,7 +133,7 @@ def test_the_rights_that_time_stamps_and_lineages_need_are_printed(tables: Place
     for stamped, times in ((("orders", "more"), 1), ((), 0)):
         data = config(tables.url, stream(tables, by_region(tables), "region", stamped=stamped))
         with opened(data, workspace) as project:
-            work = project.open_stream("q")
+            work = assembly_of(project).open_stream("q")
             printed = work.site.ddl(plan_of(work, None)[0])
         assert sum("GRANT PROCESS ON *.*" in statement for statement in printed) == times
         assert sum(", INDEX ON " in statement for statement in printed) == 1

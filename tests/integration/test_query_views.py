@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
+from qbcd.api import assembly_of
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SchemaChanged
-from qbcd.run import plan_of
+from qbcd.planning import plan_of
 from tests.support.places import Place
 from tests.support.project import config, opened
 from tests.support.query_streams import detect, replica_differs
@@ -99,7 +100,7 @@ def test_after_each_poll_the_replica_is_the_result(views: Place, workspace: Path
     moved = dict.fromkeys(POLLED, 0)
     with opened(configured(views, *QUERIES), workspace) as project:
         for name, key in PROVEN.items():
-            plan, _ = plan_of(project.open_stream(name), None)
+            plan, _ = plan_of(assembly_of(project).open_stream(name), None)
             assert (plan.table.primary_key, plan.key_is_proven) == (key, True), name
         for name in POLLED:
             project.stream(name).prepare()
@@ -123,7 +124,7 @@ def test_a_replaced_view_stops_the_stream(views: Place, workspace: Path, variant
     with opened(configured(views, "deep", "plain", variant=variant), workspace) as project:
         for name in ("deep", "plain"):
             project.stream(name).prepare()
-        work = project.open_stream("deep")
+        work = assembly_of(project).open_stream("deep")
         with work.site.context.hold() as held:
             plan, _ = plan_of(work, held.row)
             views.sql(other)
@@ -160,7 +161,7 @@ def test_ddl_waits_for_a_poll_at_views_and_behind_them(views: Place, workspace: 
     with opened(configured(views, "deep"), workspace) as project:
         project.stream("deep").prepare()
         views.sql(CHANGES[0])
-        work = project.open_stream("deep")
+        work = assembly_of(project).open_stream("deep")
         work.site.context.progress = told
         with work.site.context.hold() as held:
             list(work.site.detect(plan_of(work, held.row)[0], work.settings, held))
@@ -276,7 +277,7 @@ def test_the_role_needs_what_stands_behind_a_view(views: Place, workspace: Path)
 def test_a_replaced_view_stops_a_stream_under_spark(views: Place, workspace: Path, spark: SparkSession) -> None:
     with opened(configured(views, "plain", variant="checksum"), workspace, spark) as project:
         project.stream("plain").prepare()
-        work = project.open_stream("plain")
+        work = assembly_of(project).open_stream("plain")
         with work.site.context.hold() as held:
             plan, _ = plan_of(work, held.row)
             views.sql("CREATE OR REPLACE VIEW big AS SELECT id, customer, region, amount FROM kept.orders")

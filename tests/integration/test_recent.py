@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
+from qbcd.api import assembly_of
 from qbcd.catalog.source import Session
 from qbcd.job import Outcome
 from qbcd.model import Statement
 from qbcd.ranges.row_selection import is_by_key
 from qbcd.sites.lake import checksums
+from qbcd.sites.lake.commit import WrittenBatch
 from qbcd.sites.lake.fetch import recent_writes, streamed
 from qbcd.sites.lake.fetch_plan import FetchPlan
+from qbcd.sites.lake.notes import RecentNote
 from qbcd.strategies import IdRcs
 from tests.support import connect, sql
 from tests.support.leafy import force, remembered
@@ -55,13 +58,13 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[FetchPlan]:
     for name, value in FORCED.items():
         monkeypatch.setattr(recent_writes, name, value)
     found: list[FetchPlan] = []
-    compared = streamed.compared
+    compare = streamed.compare
 
-    def watched(*args: Any) -> streamed.Streamed:
+    def watched(*args: Any) -> WrittenBatch:
         found.extend(arg for arg in args if isinstance(arg, FetchPlan))
-        return compared(*args)
+        return compare(*args)
 
-    monkeypatch.setattr(streamed, "compared", watched)
+    monkeypatch.setattr(streamed, "compare", watched)
     return found
 
 
@@ -89,10 +92,10 @@ def _polled(database: str, project: qbcd.Project, *changes: str) -> Outcome:
     return outcome
 
 
-def _noted(project: qbcd.Project) -> recent_writes.RecentNote:
-    row = project.open_stream("s").site.context.row()
+def _noted(project: qbcd.Project) -> RecentNote:
+    row = assembly_of(project).open_stream("s").site.context.row()
     assert row is not None
-    return recent_writes.RecentNote.from_checkpoint(row.checkpoint)
+    return RecentNote.from_checkpoint(row.checkpoint)
 
 
 @pytest.mark.parametrize("name", KEYS)

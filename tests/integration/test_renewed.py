@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import qbcd
+from qbcd.api import assembly_of
 from qbcd.errors import GuardTripped, SourceError, UnsupportedType
 from qbcd.job import Outcome
 from qbcd.sinks import Sink, SinkBatch
@@ -53,7 +54,7 @@ class Turns(threading.Event):
 def project_of(url: str, folder: Path, **table: Any) -> qbcd.Project:
     data = config(url, {"name": "s", **table}, sinks={"a": {"type": "console"}})
     project = opened(data, folder)
-    project._sinks["a"] = Kept("a")
+    assembly_of(project)._sinks["a"] = Kept("a")
     return project
 
 
@@ -116,13 +117,13 @@ def test_a_query_whose_source_was_down_when_the_job_began(place: Place, workspac
 
     with project_of(place.url, workspace, **table) as project:
         project.stream("s").prepare()
-        assert project.open_stream("s").config.options["variant"] == "delta"
+        assert assembly_of(project).open_stream("s").config.options["variant"] == "delta"
         place.sql("DELETE FROM t WHERE id > 5")
         (tripped,) = project.run(["s"], once=True).outcomes
         assert isinstance(tripped.error, GuardTripped)
     reachable(False)
     with project_of(place.url, workspace, **table) as project:
-        assert project.open_stream("s").config.options["variant"] != "delta", "a guess"
+        assert assembly_of(project).open_stream("s").config.options["variant"] != "delta", "a guess"
         polls = ran(project, lambda: None, lambda: reachable(True), accept_deletes=True)
         assert [type(one.error) for one in polls[:2]] == [SourceError, SourceError]
         assert sinks_of(polls[2]) == ("a",)

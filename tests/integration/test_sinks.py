@@ -110,7 +110,7 @@ def test_jsonl_writes_lines_in_order(spark: SparkSession, jsonl: JsonlSink) -> N
 def test_jsonl_leaves_a_complete_batch(spark: SparkSession, jsonl: JsonlSink) -> None:
     batch = batch_of(spark, seq=7)
     jsonl.write(batch)
-    target = jsonl.file_of(batch.header)
+    target = jsonl.target_of(batch.header)
     before = target.stat()
     jsonl.write(again(batch))
     after = target.stat()
@@ -120,12 +120,12 @@ def test_jsonl_leaves_a_complete_batch(spark: SparkSession, jsonl: JsonlSink) ->
 def test_jsonl_refuses_another_batch_of_the_same_number(spark: SparkSession, jsonl: JsonlSink) -> None:
     batch = batch_of(spark, seq=7)
     jsonl.write(batch)
-    content = jsonl.file_of(batch.header).read_bytes()
+    content = jsonl.target_of(batch.header).read_bytes()
     with pytest.raises(
         DeliveryError, match=r"stream orders: sink changes: .*another batch 5/7 \(fingerprint f1, not f2\)"
     ):
         jsonl.write(again(batch, fingerprint="f2"))
-    assert jsonl.file_of(batch.header).read_bytes() == content
+    assert jsonl.target_of(batch.header).read_bytes() == content
 
 
 @pytest.mark.parametrize("left", ["torn", "torn with sidecar", "sidecar only", "torn sidecar", "temporary"])
@@ -161,7 +161,7 @@ def test_jsonl_attempt_that_stops_half_way_shows_nothing(spark: SparkSession, js
         jsonl.write(batch)
     assert everything(jsonl.path / "orders") == [".lock"]
     jsonl.write(batch)
-    assert len(read_lines(jsonl.file_of(batch.header))) == 5
+    assert len(read_lines(jsonl.target_of(batch.header))) == 5
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
@@ -197,7 +197,7 @@ def test_what_a_dying_attempt_still_writes_to_is_swept_later(kind: str, spark: S
 def test_jsonl_stale_publisher_takes_nothing_away(spark: SparkSession, jsonl: JsonlSink) -> None:
     """A publisher pauses between rows and rename; another takes over and completes; the first goes on."""
     batch = batch_of(spark, seq=7)
-    target = jsonl.file_of(batch.header)
+    target = jsonl.target_of(batch.header)
     seen: list[tuple[int, bytes]] = []
 
     def other() -> None:
@@ -300,8 +300,8 @@ def test_batches_of_several_parts_keep_their_order(
     lines.write(batch)
     files.write(batch)
     ids = [f"orders:5:7:{i}" for i in range(650)]
-    assert [event["event_id"] for event in read_lines(lines.file_of(batch.header))] == ids
-    parts = sorted(files.folder_of(batch.header).glob("*.parquet"))
+    assert [event["event_id"] for event in read_lines(lines.target_of(batch.header))] == ids
+    parts = sorted(files.target_of(batch.header).glob("*.parquet"))
     assert len(parts) == 7
     found = [row[0] for part in parts for row in spark.read.parquet(to_read(part)).select("event_id").collect()]
     assert found == ids
@@ -327,7 +327,7 @@ def parquet(tmp_path: Path) -> ParquetSink:
 
 
 def read_batch(spark: SparkSession, sink: ParquetSink, header: BatchHeader) -> list[dict[str, Any]]:
-    frame = spark.read.parquet(to_read(sink.folder_of(header)))
+    frame = spark.read.parquet(to_read(sink.target_of(header)))
     return [row.asDict(recursive=True) for row in frame.collect()]
 
 
@@ -335,7 +335,7 @@ def test_parquet_writes_typed_events_in_order(spark: SparkSession, parquet: Parq
     batch = batch_of(spark, rows=50, seq=7)
     parquet.write(batch)
     folder = parquet.path / "orders" / "epoch=5" / "batch_seq=7"
-    assert parquet.folder_of(batch.header) == folder
+    assert parquet.target_of(batch.header) == folder
     names = everything(parquet.path / "orders")
     assert [name for name in names if not name.endswith(".parquet")] == [".lock", "epoch=5/batch_seq=7/_SUCCESS"]
     assert json.loads((folder / "_SUCCESS").read_text())["fingerprint"] == "f1"
@@ -360,7 +360,7 @@ def test_parquet_types_and_odd_names_survive(spark: SparkSession, parquet: Parqu
     wire = [1, day, time, f"{time}Z", "24:00:00", bytearray(b"\xff"), 0.5, '["1.5"]']
     rows = [["c", None, None, 0, None, *[None] * 8, *wire]]
     parquet.write(SinkBatch(header, lambda: staged_rows(spark, header, rows)))
-    frame = spark.read.parquet(to_read(parquet.folder_of(header)))
+    frame = spark.read.parquet(to_read(parquet.target_of(header)))
     after = frame.select("after.*")
     assert after.dtypes == [
         ("id", "bigint"),
@@ -375,9 +375,9 @@ def test_parquet_leaves_a_complete_batch(spark: SparkSession, parquet: ParquetSi
     batch = batch_of(spark, seq=7)
     parquet.write(batch)
     names = everything(parquet.path)
-    inode = parquet.folder_of(batch.header).stat().st_ino
+    inode = parquet.target_of(batch.header).stat().st_ino
     parquet.write(again(batch))
-    assert (everything(parquet.path), parquet.folder_of(batch.header).stat().st_ino) == (names, inode)
+    assert (everything(parquet.path), parquet.target_of(batch.header).stat().st_ino) == (names, inode)
 
 
 def test_parquet_refuses_another_batch_of_the_same_number(spark: SparkSession, parquet: ParquetSink) -> None:
@@ -393,7 +393,7 @@ def test_parquet_refuses_another_batch_of_the_same_number(spark: SparkSession, p
 def test_parquet_writes_an_incomplete_attempt_anew(spark: SparkSession, parquet: ParquetSink, left: str) -> None:
     batch = batch_of(spark, seq=7)
     parquet.write(batch)
-    folder = parquet.folder_of(batch.header)
+    folder = parquet.target_of(batch.header)
     (file,) = folder.glob("*.parquet")
     if left == "no marker":
         (folder / "_SUCCESS").unlink()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import qbcd
 from qbcd.sites import DatabaseSite
+from qbcd.sites.lake.engines.spark.layers import one_of
 from qbcd.sites.lake.replica import files
-from qbcd.sites.lake.replica.layers import one_of
 from qbcd.spark.hadoop import leave_out_yarn
 from qbcd.spark.provider import MIDDLE_ROWS, SMALL, SMALL_ROWS, SparkProvider
 from tests.support.places import Place

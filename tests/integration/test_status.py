@@ -7,6 +7,7 @@ from time import time as clock
 
 import pytest
 
+from qbcd.api import assembly_of
 from qbcd.errors import GuardTripped
 from qbcd.status import stream_status
 from tests.support.places import Place, over
@@ -31,6 +32,6 @@ def test_the_lag_grows_though_the_stream_was_prepared_in_the_future(
         with pytest.raises(GuardTripped):
             poll(project)
         now = clock() - AHEAD + 60
-        status = stream_status(project.open_stream("s"), now)
+        status = stream_status(assembly_of(project).open_stream("s"), now)
         assert status.epoch > now
         assert status.lag == pytest.approx(60, abs=30)  # since the poll that found nothing

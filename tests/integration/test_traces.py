@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
+from qbcd.api import assembly_of
 from qbcd.job import Outcome
 from qbcd.ranges import key_recovery
+from qbcd.sites.lake.commit import WrittenBatch
 from qbcd.sites.lake.fetch import streamed
 from qbcd.sites.lake.fetch_plan import FetchPlan
 from qbcd.sites.lake.site import LakeSite
@@ -55,13 +57,13 @@ def _table(database: str, kind: str, key: str) -> None:
 def _looks(monkeypatch: pytest.MonkeyPatch) -> list[FetchPlan]:
     """The looks whose rows are compared as they come."""
     looks: list[FetchPlan] = []
-    compared = streamed.compared
+    compare = streamed.compare
 
-    def watched(*args: Any) -> streamed.Streamed:
+    def watched(*args: Any) -> WrittenBatch:
         looks.extend(arg for arg in args if isinstance(arg, FetchPlan))
-        return compared(*args)
+        return compare(*args)
 
-    monkeypatch.setattr(streamed, "compared", watched)
+    monkeypatch.setattr(streamed, "compare", watched)
     return looks
 
 
@@ -131,7 +133,7 @@ def test_rows_that_were_traced_wrongly(
     _table(database, "bigint", "i * 3")
     with _prepared(database, workspace, spark) as project:
         _polled(database, project, 3)
-        site = project.open_stream("s").site
+        site = assembly_of(project).open_stream("s").site
         assert isinstance(site, LakeSite)
         assert len(list(site.context.files.root.glob("batch-*"))) == 3, "what was compared wrongly is gone"
     assert [look.is_traced for look in looks] == [True, False]
@@ -148,7 +150,7 @@ def test_what_the_source_is_asked(
         _polled(database, project, 3)
         (look,) = looks
         asked = [r for r in look.asked if key_recovery.is_traced(r)]
-        site = project.open_stream("s").site
+        site = assembly_of(project).open_stream("s").site
         assert isinstance(site, LakeSite)
         text = site.context.strategy(project.stream("s").plan()).images(asked, typed=False).sql
     plan = "\n".join(row[0] for row in sql(database, f"EXPLAIN {text}"))

@@ -16,6 +16,7 @@ import pytest
 from sqlglot import exp
 
 import qbcd
+from qbcd.api import assembly_of
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.model import ServerIdentity
 from qbcd.sites.lake.replica import compaction
@@ -195,7 +196,7 @@ def test_counts_alone_tell_inserts_and_deletes(
 
 
 def ranges_of(project: qbcd.Project) -> list[StoredRange]:
-    site = project.open_stream("s").site
+    site = assembly_of(project).open_stream("s").site
     with site.context.reading() as conn:
         return site.context.store.ranges(conn, "s")
 

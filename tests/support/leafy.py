@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import qbcd
+from qbcd.api import assembly_of
+from qbcd.model.checkpoint import Entry
 from qbcd.ranges import key_recovery
 from qbcd.sites.lake import fetch_plan
 from qbcd.sites.lake.fetch import leaf_checksums
@@ -38,6 +40,6 @@ def force(monkeypatch: pytest.MonkeyPatch, *, traced: bool = True) -> list[bool]
 
 def remembered(project: qbcd.Project, stream: str) -> dict[str, Any] | None:
     """What the checkpoint says of leaves."""
-    row = project.open_stream(stream).site.context.row()
+    row = assembly_of(project).open_stream(stream).site.context.row()
     assert row is not None
-    return row.checkpoint.get(leaf_checksums.NOTED)
+    return row.checkpoint.get(Entry.LEAVES)

@@ -32,21 +32,22 @@ def once(action: Callable[[], object]) -> Callable[[], None]:
 @contextmanager
 def at(point: str, action: Callable[[], object]) -> Iterator[None]:
     """Runs `action` when the protocol first reaches `point`, a hook's name or :data:`AFTER_PLAN`."""
-    act, plan_of = once(action), run.plan_of
+    act, names = once(action), vars(run)
+    plan_of = names["plan_of"]
     if point == AFTER_PLAN:
 
         def planned(*args: object) -> object:
-            found = plan_of(*args)  # type: ignore[arg-type]
+            found = plan_of(*args)
             act()
             return found
 
-        run.plan_of = planned  # type: ignore[assignment]
+        names["plan_of"] = planned
     else:
         hooks.register(point, act)
     try:
         yield
     finally:
-        run.plan_of = plan_of
+        names["plan_of"] = plan_of
         if point != AFTER_PLAN:
             hooks.register(point, None)
 

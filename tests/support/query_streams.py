@@ -8,7 +8,8 @@ from random import Random
 from typing import Any
 
 import qbcd
-from qbcd.run import plan_of
+from qbcd.api import assembly_of
+from qbcd.planning import plan_of
 from qbcd.sites import Detection
 from qbcd.strategies.base import table_name
 from qbcd.strategies.incremental.delta_query import ONE
@@ -39,7 +40,7 @@ def stream(name: str, drawn: DrawnQuery, strategy: dict[str, Any]) -> dict[str, 
 
 def detect(project: qbcd.Project, name: str) -> list[Detection]:
     """One poll that finds and keeps, and delivers nothing."""
-    work = project.open_stream(name)
+    work = assembly_of(project).open_stream(name)
     with work.site.context.hold() as held:
         plan, _ = plan_of(work, held.row)
         return list(work.site.detect(plan, work.settings, held))
@@ -47,7 +48,7 @@ def detect(project: qbcd.Project, name: str) -> list[Detection]:
 
 def checkpoint(project: qbcd.Project, name: str) -> Mapping[str, Any]:
     """What a stream remembers."""
-    row = project.open_stream(name).site.context.row()
+    row = assembly_of(project).open_stream(name).site.context.row()
     assert row is not None
     return row.checkpoint
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import qbcd
+from qbcd.api import assembly_of
 from qbcd.job import Outcome
 from qbcd.model import BatchHeader
 from qbcd.sites import Site
@@ -141,7 +142,7 @@ class Scene:
 
     def work(self) -> Stream:
         """The stream with all that works on it, for a look from inside."""
-        return self.project.open_stream(STREAM)
+        return assembly_of(self.project).open_stream(STREAM)
 
     @property
     def site(self) -> Site:
@@ -154,7 +155,9 @@ class Scene:
 
     def acks(self) -> dict[str, tuple[int, int]]:
         """By sink, the (epoch, batch_seq) that it acknowledged."""
-        return {sink: (ack.epoch, ack.seq) for sink, ack in self.project.state.acknowledged(STREAM).items()}
+        return {
+            sink: (ack.epoch, ack.seq) for sink, ack in assembly_of(self.project).state.acknowledged(STREAM).items()
+        }
 
     def mark(self) -> Any:
         """Everything that a refused poll may not change, comparable."""

@@ -175,21 +175,22 @@ class StreamRowSuite:
         assert take(place)[1] == token + 1
 
     def test_a_lost_reply_is_answered_by_the_row(self, place: Place) -> None:
-        row = registered(place)
-        _owner, token = take(place, ttl=0.0)
-        row = current(place)
+        """Version and `advanced_by` say whether a step was committed, and whose it was."""
+        registered(place)
+        _owner, first = take(place, ttl=0.0)
         with place.write() as conn:
-            assert not place.store.committed(conn, STREAM, 0, token)
+            row = current_in(place, conn)
+            assert (row.version, row.advanced_by) == (0, 0)
             place.store.advance(conn, row)
-            assert place.store.committed(conn, STREAM, 0, token)
-            assert not place.store.committed(conn, STREAM, 1, token)
-        take(place)
+            row = current_in(place, conn)
+            assert (row.version, row.advanced_by) == (1, first)
+        _owner, second = take(place)
         with place.write() as conn:
-            assert place.store.committed(conn, STREAM, 0, token)
-            place.store.advance(conn, current_in(place, conn))
-            with pytest.raises(StateConflict, match="moved the stream"):
-                place.store.committed(conn, STREAM, 0, token)
-            assert not place.store.committed(conn, STREAM, 1, token)
+            row = current_in(place, conn)
+            assert (row.version, row.advanced_by, row.fencing_token) == (1, first, second)
+            place.store.advance(conn, row)
+            row = current_in(place, conn)
+            assert (row.version, row.advanced_by) == (2, second)
 
     def test_a_damaged_row_is_refused(self, place: Place) -> None:
         row = registered(place)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from qbcd import hooks
+from qbcd.api import assembly_of
 from qbcd.job import Outcome
 from qbcd.strategies.outbox import outbox_name
 from tests.support.places import Place
@@ -193,7 +194,7 @@ class Watched:
 
     def mark(self, name: str = "s") -> dict[str, Any]:
         """The stream's watermark, as its checkpoint has it."""
-        row = self.project.open_stream(name).site.context.row()
+        row = assembly_of(self.project).open_stream(name).site.context.row()
         assert row is not None
         return dict(row.checkpoint["mark"])
 

@@ -24,7 +24,8 @@ from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.parquet import MARKER, ParquetSink
 from qbcd.sites import event_schema, guards, watermark
 from qbcd.sites.checkpoint import checkpoint_of
-from qbcd.sites.lake.fetch import leaf_checksums, recent_writes
+from qbcd.sites.lake.fetch import leaf_checksums
+from qbcd.sites.lake.notes import LeafNote, RecentNote
 from qbcd.sites.lake.replica import files, schema
 from qbcd.state import rows, upgrades
 from qbcd.state.project_tables import METADATA
@@ -164,8 +165,8 @@ def test_columns_of_own_tables() -> None:
 
 
 def test_keys_of_a_checkpoint() -> None:
-    settings: Any = SimpleNamespace(requested={})
-    made = checkpoint_of(PLAN, settings, ServerIdentity("PostgreSQL", "one", "m", 1), 1, 5)
+    poll: Any = SimpleNamespace(plan=PLAN, settings=SimpleNamespace(requested={}))
+    made = checkpoint_of(poll, ServerIdentity("PostgreSQL", "one", "m", 1), 1, 5)
     assert made.keys() == OF_EVERY_CHECKPOINT
     assert made["server"].keys() == {"identity", "meaning", "position"}
     assert made["made"].keys() == {"numbers", "at"}
@@ -182,11 +183,8 @@ def test_what_checkpoints_hold() -> None:
         "accepted": 4,
         "heat": {"5": 0.5},
     }
-    assert leaf_checksums.LeafNote(1, 2, "part").moves() == {
-        "leaves": {"left": 1, "pause": 2, "part": "part", "at_once": True}
-    }
-    snapshot: Any = SimpleNamespace(mark="7")
-    assert recent_writes.noted(snapshot) == {"recent": {"since": "7", "share": 0.0, "pause": 0}}
+    assert LeafNote(1, 2, "part").as_entry() == {"leaves": {"left": 1, "pause": 2, "part": "part", "at_once": True}}
+    assert RecentNote().as_entry("7") == {"recent": {"since": "7", "share": 0.0, "pause": 0}}
     held: Any = SimpleNamespace(confirmed=None)
     assert guards.Deletes(1, 0, 9).after(held, {"d": 1}) == {"deletes": 2, "accepted": 0, "rows": 9}
     assert (watermark.READ, watermark.ANEW) == ("read", "anew")  # next to `at`, `next` and `seen` of a mark
@@ -221,7 +219,7 @@ def test_rows_as_text() -> None:
 
 def test_files_of_the_workdir() -> None:
     literal = set(literal_kinds())
-    assert {files.PASSING, leaf_checksums.NOTED} | literal == KINDS, "or the search finds too little"
+    assert {files.PASSING, leaf_checksums.FILE_KIND} | literal == KINDS, "or the search finds too little"
     assert files.Files(Path("w"), "project", "s").root == Path("w/project/s")
     assert leaf_checksums.FORM == b"leaf:rows:checksum:weighted\n"
     row = ["range_id", "key_id", "digest", "c0"]
@@ -232,8 +230,8 @@ def test_files_of_the_workdir() -> None:
 
 
 def test_files_of_sinks() -> None:
-    assert str(JsonlSink("x", Path("out")).file_of(HEADER)) == "out/s/1700000000-000000000012.jsonl"
-    assert str(ParquetSink("x", Path("out")).folder_of(HEADER)) == "out/s/epoch=1700000000/batch_seq=12"
+    assert str(JsonlSink("x", Path("out")).target_of(HEADER)) == "out/s/1700000000-000000000012.jsonl"
+    assert str(ParquetSink("x", Path("out")).target_of(HEADER)) == "out/s/epoch=1700000000/batch_seq=12"
     assert (MARKER, PYTHON_SINK) == ("_SUCCESS", "python")
 
 
@@ -255,12 +253,17 @@ def literal_keys() -> Iterator[str]:
 
 def literal_kinds() -> Iterator[str]:
     """Yield the literal kinds of the files that the code writes."""
-    for node in nodes("files.write"):
-        if isinstance(node, ast.FunctionDef):
-            calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
-            writing = [call for call in calls if ast.unparse(call.func).endswith("files.write")]
-            yield from strings(*(arg for call in writing for arg in call.args))
-            yield from strings(*(node.args.defaults if writing else ()))
+    for node in nodes("FileSet"):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("files.write", "write_stage")):
+            yield from strings(*node.args)
+        elif isinstance(node, ast.FunctionDef) and "kind" in [arg.arg for arg in node.args.args]:
+            yield from strings(*node.args.defaults)
+        elif (
+            isinstance(node, ast.Assign)
+            and ast.unparse(node.targets[0]) == "kind"
+            and isinstance(node.value, ast.IfExp)
+        ):
+            yield from strings(node.value)
 
 
 def strings(*nodes: ast.AST) -> Iterator[str]:

@@ -79,7 +79,7 @@ def test_a_turn_leaves_its_visit_with_all_that_it_saw() -> None:
     first, second, third = ranges(6.0, 4.0, 5.0)
     turn = DueRanges([first, second, third], [first, second, third], state=Pass(began=5.0), now=NOW)
     moved = StoredRange(1, first.lo, first.hi, 7, 70, last_visited=6.0)
-    after = turn.visited([moved], gone=[second])
+    after = turn.visited([moved], removed=[second])
     assert [(r.range_id, r.rows, r.last_visited) for r in after] == [(1, 7, NOW), (3, 2, NOW)]
     assert [r.last_visited for r in turn.mark_visited(ranges(0.0, 0.0))] == [NOW, NOW]
 

@@ -22,6 +22,7 @@ from qbcd.sites.database import open_batch, range_sizes
 from qbcd.sites.database import step as wing_step
 from qbcd.sites.database.step import Counts, StepRequest
 from qbcd.sites.guards import check_guards
+from qbcd.sites.poll import Poll
 from qbcd.sites.refusals import check_null_keys
 from qbcd.state import StoredRange
 from qbcd.strategies import ByRanges, InSource, OutboxSlice, Watermarked
@@ -109,7 +110,8 @@ class RangePoll:
             count = int(session.one(self.strategy.row_count()).n)
         lost = max(0, rows - count)
         if lost:
-            check_guards(self.context.project, self.settings, self.held, deletes=lost, before=rows, after=count)
+            poll = Poll(self.context, self.plan, self.strategy, self.settings, self.held)
+            check_guards(poll, deletes=lost, before=rows, after=count)
         return fresh
 
     def _due(self, known: Sequence[StoredRange], now: float) -> list[StoredRange]:

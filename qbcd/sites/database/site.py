@@ -36,6 +36,7 @@ from qbcd.sites.database.range_poll import RangePoll
 from qbcd.sites.database.step import StepRequest
 from qbcd.sites.event_schema import casts, event_fields
 from qbcd.sites.guards import ACCEPTED_SOURCE
+from qbcd.sites.poll import Poll
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import LISTED, Detection, Difference, Differences, ExplainedStatement, LeasedStream, Settings
 from qbcd.sites.watermark import look_ahead
@@ -108,7 +109,8 @@ class DatabaseSite(Site):
             if isinstance(strategy, Tdi) and strategy.purges:
                 session.run(strategy.note_flagged(Window(None, moves["mark"]["at"])))
             server = self.context.source.connector.server_identity(session.connection)
-            checkpoint = {**wing_step.checkpoint_entries(self.context, plan, settings, server, rows), **moves}
+            poll = Poll(self.context, plan, self.context.strategy(plan), settings, held)
+            checkpoint = {**wing_step.checkpoint_entries(poll, server, rows), **moves}
             hooks.reach("before_commit")
             row = self.context.commit(
                 session.connection, row, held, header, checkpoint, epoch=part.epoch, prepared=True
@@ -164,14 +166,14 @@ class DatabaseSite(Site):
                 found = self._detection(held, header, taken.accepted_source, cost)
                 yield replace(found, remarks=taken.remarks)
                 started = time.monotonic()
-            if began := checkpoints.due(self.context, settings, held):
+            if began := checkpoints.due(Poll(self.context, plan, self.context.strategy(plan), settings, held)):
                 yield from self._audit(plan, settings, held, began)
         elif isinstance(strategy, VbdDelta):
             taken = query_poll.poll(self.context, plan, settings, held, afresh=afresh)
             cost = Cost(taken.found, taken.found, seconds=time.monotonic() - started, spark=taken.found > 0)
             found = self._detection(held, taken.header, taken.accepted_source, cost)
             yield replace(found, remarks=taken.remarks)
-            if began := checkpoints.due(self.context, settings, held):
+            if began := checkpoints.due(Poll(self.context, plan, self.context.strategy(plan), settings, held)):
                 yield from self._audit(plan, settings, held, began)
         else:
             self.context.progress("comparing table and replica in the source")

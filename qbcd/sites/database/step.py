@@ -20,6 +20,7 @@ from qbcd.errors import Refused, UnsafeKey
 from qbcd.model import BatchHeader, KeyRange, ServerIdentity, Statement, StreamPlan
 from qbcd.sites.checkpoint import checkpoint_of, new_header
 from qbcd.sites.guards import check_guards, confirm, counted_now
+from qbcd.sites.poll import Poll
 from qbcd.sites.refusals import check_key, untravelled_error
 from qbcd.sites.source_changes import is_remade
 from qbcd.strategies import ByRanges, InSource, OutboxSlice, Tlcs
@@ -132,10 +133,11 @@ def run_step(
             moves["open"], header = extend_open_batch(held, header), None
         rows = int(row.checkpoint["rows"]) + adopted + counts.get("c", 0) - counts.get("d", 0)
         kept = {name: value for name, value in carried_entries(held).items() if name not in drop}
-        checkpoint = {**kept, **checkpoint_entries(context, plan, settings, server, rows), **moves}
+        poll = Poll(context, plan, strategy, settings, held)
+        checkpoint = {**kept, **checkpoint_entries(poll, server, rows), **moves}
         if not look.afresh and is_remade(row.checkpoint, plan):
             checkpoint[MADE] = row.checkpoint[MADE]  # until all rows were compared
-        confirm(context.project, settings, held)
+        confirm(poll)
         hooks.reach("before_commit")
         advanced = context.commit(session.connection, held.row, held, header, checkpoint)
     held.row = advanced
@@ -205,7 +207,8 @@ def apply_changes(
     if deletes and strategy.keeps != "nothing" and not 0 < so_far + deletes <= accepted:
         after = rows + counts.get("c", 0) - deletes
         left = (lambda: counted_now(context, strategy.row_count())) if isinstance(strategy, ByRanges) else None
-        check_guards(context.project, settings, held, deletes=so_far + deletes, before=before, after=after, left=left)
+        poll = Poll(context, plan, strategy, settings, held)
+        check_guards(poll, deletes=so_far + deletes, before=before, after=after, left=left)
     check_travels(session, strategy, settings, part)
     moved = [session.run(s) for s in strategy.apply(part, look.within)]
     updates = counts.get("u", 0)
@@ -245,9 +248,8 @@ def first_header(
 ) -> BatchHeader:
     """The header of what was just found, by the source's clock."""
     now, strategy = context.source.connector.clock_ms(session.connection), context.strategy(plan)
-    header = new_header(
-        plan, settings, held, epoch=epoch, ts_ms=now, counts=dict(counts), consistency=strategy.consistency
-    )
+    poll = Poll(context, plan, strategy, settings, held)
+    header = new_header(poll, epoch=epoch, ts_ms=now, counts=dict(counts), consistency=strategy.consistency)
     return replace(header, before=strategy.keeps == "rows")
 
 
@@ -268,8 +270,6 @@ def enter(context: DatabaseContext, session: Session, plan: StreamPlan, held: Le
     connector.check_in_source(session.connection, plan.table, stream=context.stream, own=own)
 
 
-def checkpoint_entries(
-    context: DatabaseContext, plan: StreamPlan, settings: Settings, server: ServerIdentity, rows: int
-) -> dict[str, Any]:
+def checkpoint_entries(poll: Poll, server: ServerIdentity, rows: int) -> dict[str, Any]:
     """What every strategy remembers; `rows` is the replica's size."""
-    return checkpoint_of(plan, settings, server, context.source.connector.encoder_version, rows)
+    return checkpoint_of(poll, server, poll.context.source.connector.encoder_version, rows)

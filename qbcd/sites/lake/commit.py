@@ -1,7 +1,12 @@
-"""The one step of a Spark site: changes written as a batch, guarded, and switched in with ranges and checkpoint."""
+"""The one step of the lake wing: compare, write the batch, advance ranges and checkpoint, commit all of it together.
+
+The order is the protocol's (docs/design/protocol.md#rule-15): first new files that no commit names, then one
+transaction by compare-and-set that names them. `PollStep.run` is the only place that decides it.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -9,17 +14,15 @@ from typing import TYPE_CHECKING, Any
 from qbcd import hooks
 from qbcd.errors import GuardTripped, TornRead, UnsupportedType
 from qbcd.model import BatchHeader, StreamPlan
-from qbcd.ranges.schedule import Pass
 from qbcd.sites.checkpoint import new_header
 from qbcd.sites.guards import check_pass, confirm, counted_now
-from qbcd.sites.lake import diff
-from qbcd.sites.lake.diff import paired
-from qbcd.sites.lake.fetch.leaf_checksums import LeafNote
-from qbcd.sites.lake.observed import EventCounts
+from qbcd.sites.lake.engines.spark import diff
+from qbcd.sites.lake.engines.spark.observed import EventCounts
+from qbcd.sites.lake.notes import LeafNote
+from qbcd.sites.lake.poll import LakePoll, TablePoll, checkpoint_entries
 from qbcd.sites.lake.replica.files import FileSet
-from qbcd.sites.lake.replica.replica import travels_of
+from qbcd.sites.lake.replica.replica import NewSegment, travels_of
 from qbcd.sites.lake.replica.schema import batch_fields
-from qbcd.sites.lake.snapshot import Snapshot
 from qbcd.sites.refusals import untravelled_error
 from qbcd.spark.typed import misfit
 from qbcd.state import StoredRange
@@ -27,16 +30,13 @@ from qbcd.state import StoredRange
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from qbcd.sites.lake.context import LakeContext
-    from qbcd.sites.values import LeasedStream, Settings
-
 
 @dataclass(frozen=True)
 class WrittenBatch:
-    """A batch that is written and not committed yet.
+    """A batch that is written and that no commit names yet.
 
     Attributes:
-        counts: Events by op; empty where nothing changed.
+        counts: Number of events by op; empty if nothing changed.
     """
 
     part: FileSet
@@ -44,82 +44,139 @@ class WrittenBatch:
 
     @property
     def net(self) -> int:
-        """By how many rows the replica grows."""
+        """Number of rows by which the replica grows."""
         return self.counts.get("c", 0) - self.counts.get("d", 0)
+
+    @property
+    def events(self) -> int:
+        """Number of events."""
+        return sum(self.counts.values())
 
 
 @dataclass(frozen=True)
-class NewSegment:
-    """A segment that becomes that of some ranges, which has all of their rows.
+class RangeChanges:
+    """Ranges that a commit changes.
 
     Attributes:
-        rows: How many rows there are in it, those of other ranges counted.
-        gone: Ranges that others of them take the place of.
-        alone: No other range has changes in the batch.
+        kept: Ranges that stay in their segment, with new counts and checksums.
+        segment: A new segment and its ranges.
     """
 
-    segment: FileSet
-    rows: int
-    ranges: Sequence[StoredRange]
-    gone: Sequence[StoredRange] = ()
-    alone: bool = False
+    kept: Sequence[StoredRange] = ()
+    segment: NewSegment | None = None
+
+
+class PollStep(ABC):
+    """One step of a poll that has fetched rows: it compares them with the replica and commits what changed.
+
+    Args:
+        poll: The poll; its snapshot may be closed.
+        fetched: Files of fetched rows; the step discards those that do not become a segment.
+    """
+
+    def __init__(self, poll: TablePoll, *fetched: FileSet) -> None:
+        self.poll, self.fetched = poll, fetched
+
+    @abstractmethod
+    def write(self) -> WrittenBatch:
+        """Compare with the replica and write the batch; raises if the guards refuse it."""
+
+    @abstractmethod
+    def ranges(self, found: WrittenBatch) -> RangeChanges:
+        """Return the ranges that change with the batch; files of a new segment are written by then."""
+
+    def run(self, checkpoint: Callable[[WrittenBatch], Mapping[str, Any]]) -> BatchHeader | None:
+        """Do the step; the row in `poll.leased` has advanced when it returns.
+
+        Args:
+            checkpoint: Returns the next checkpoint by the batch; asked before the commit uses up a confirmation.
+
+        Returns:
+            The header of the batch, or None if nothing changed.
+        """
+        poll = self.poll
+        try:
+            found = self.write()
+            advanced = checkpoint(found)
+            header = new_batch(poll, found, epoch=poll.leased.row.epoch, ts_ms=poll.snapshot.ts_ms)
+            hooks.reach("after_stage")
+            changes = self.ranges(found)
+        except BaseException:
+            poll.context.files.discard(*self.fetched)
+            raise
+        try:  # from here on the commit may have made fetched files a segment, even if its answer does not arrive
+            commit_step(poll, header, advanced, changes)
+        finally:
+            segment = changes.segment.segment if changes.segment else None
+            poll.context.files.discard(*(part for part in self.fetched if part != segment))
+        return header
+
+
+def renewed_entries(poll: TablePoll, found: WrittenBatch) -> dict[str, Any]:
+    """Return the checkpoint entries that each step renews, after the batch."""
+    return checkpoint_entries(poll, poll.snapshot, poll.leased.checkpoint.rows + found.net)
 
 
 def write_batch(
-    context: LakeContext,
-    plan: StreamPlan,
-    settings: Settings,
-    held: LeasedStream,
-    changes: DataFrame,
-    rows: int,
-    state: Pass | None = None,
-    check: Callable[[], None] | None = None,
+    poll: TablePoll, changes: DataFrame, rows: int, check: Callable[[], None] | None = None
 ) -> WrittenBatch:
-    """Writes the changes among about `rows` rows as a batch's part that the guards let pass, in a pass if it is of one.
+    """Write the changes among about `rows` rows as a batch, and check the guards.
 
-    Where `changes` are computed of rows as they come from the source, `check` says afterwards whether they are whole.
+    Args:
+        poll: The poll.
+        changes: The changes; evaluated once, unless they are many.
+        rows: Approximate number of compared rows.
+        check: Checks rows that were compared while they came from the source, once the batch is written.
 
     Raises:
-        GuardTripped: It deletes too much; the part is removed.
-        TornRead: `check` says so; the part is removed.
-        UnsupportedType: An old value is none that a typed sink takes, or `check` says so of one that came.
+        GuardTripped: The batch deletes too many rows; it is removed.
+        TornRead: `check` raised it; the batch is removed.
+        UnsupportedType: A typed sink cannot hold an old value, or `check` raised it for a new one.
     """
-    found = _written(context, plan, settings, held, changes, rows)
-    # Without a key an update is a delete and an insert: gone are only the rows that none came for.
-    deletes = max(0, -found.net) if plan.counted else found.counts.get("d", 0)
-    after = int(held.row.checkpoint["rows"]) + found.net
+    found = _written(poll, changes, rows)
+    # Without a key an update is a delete and an insert: only rows without a successor are deleted.
+    deletes = max(0, -found.net) if poll.plan.counted else found.counts.get("d", 0)
     try:
         if check:
             check()
         check_pass(
-            context.project,
-            settings,
-            held,
-            state,
+            poll,
+            poll.due.state,
             deletes=deletes,
-            after=after,
-            left=lambda: counted_now(context, context.strategy(plan).partitioning.row_count()),
+            after=poll.leased.checkpoint.rows + found.net,
+            left=lambda: counted_now(poll.context, poll.strategy.partitioning.row_count()),
         )
     except (GuardTripped, TornRead, UnsupportedType):
-        context.files.discard(found.part)
+        poll.context.files.discard(found.part)
         raise
     return found
 
 
-def _written(
-    context: LakeContext, plan: StreamPlan, settings: Settings, held: LeasedStream, changes: DataFrame, rows: int
-) -> WrittenBatch:
-    """Numbers the changes, pairs them where asked, writes them and counts them on the way."""
-    seq, fields = held.row.last_batch_seq + 1, batch_fields(travels_of(plan))
+def write_with_growth(
+    poll: TablePoll, changes: DataFrame, rows: int
+) -> tuple[WrittenBatch, dict[int, tuple[int, int]]]:
+    """Write `changes` as `write_batch` does; also return by how many rows and by which checksum each range grows."""
+    changes = changes.persist()
+    try:
+        found = write_batch(poll, changes, rows)
+        return found, diff.growth(changes) if found.counts else {}
+    finally:
+        changes.unpersist()
+
+
+def _written(poll: TablePoll, changes: DataFrame, rows: int) -> WrittenBatch:
+    """Number the changes, pair key changes if the user wants that, write and count them."""
+    row, plan, settings, files = poll.leased.row, poll.plan, poll.settings, poll.context.files
+    seq, fields = row.last_batch_seq + 1, batch_fields(travels_of(plan))
     unfit = _unfit(plan) if settings.typed else {}
 
     def write(batch: DataFrame) -> WrittenBatch:
         if settings.key_change:
-            batch = paired(batch, keys=len(plan.key), width=len(plan.captured), epoch=held.row.epoch, seq=seq)
+            batch = diff.paired(batch, keys=len(plan.key), width=len(plan.captured), epoch=row.epoch, seq=seq)
         counts = EventCounts(unfit)
-        part = context.files.write(counts.observe(batch), fields, "batch", held, source=context.source)
+        part = files.write(counts.observe(batch), fields, "batch", poll.leased, source=poll.context.source)
         if counts.unfit():
-            context.files.discard(part)
+            files.discard(part)
             raise untravelled_error(plan, settings, counts.unfit())
         return WrittenBatch(part, counts.read())
 
@@ -135,91 +192,44 @@ def _written(
 
 
 def _unfit(plan: StreamPlan) -> dict[int, str]:
-    """By column, that an old value is none a typed sink takes: it may be older than the first such sink."""
+    """Return by column the condition that a typed sink cannot hold an old value, which may predate all such sinks."""
     found = {i: misfit(c.travel, f"b_{i}") for i, c in enumerate(plan.captured)}
     return {i: condition for i, condition in found.items() if condition}
 
 
-def stage_changes(
-    context: LakeContext,
-    plan: StreamPlan,
-    settings: Settings,
-    held: LeasedStream,
-    snapshot: Snapshot,
-    changes: DataFrame,
-    about: int,
-    state: Pass | None = None,
-) -> tuple[BatchHeader | None, WrittenBatch, dict[int, tuple[int, int]]]:
-    """Writes `changes`, `about` so many and persisted, as the next batch; also what they add to their ranges."""
-    found = write_batch(context, plan, settings, held, changes, about, state)
-    moves = diff.moves(changes) if found.counts else {}
-    header = new_batch(context, plan, settings, held, found, held.row.epoch, snapshot.ts_ms)
-    hooks.reach("after_stage")
-    return header, found, moves
-
-
-def new_batch(
-    context: LakeContext,
-    plan: StreamPlan,
-    settings: Settings,
-    held: LeasedStream,
-    found: WrittenBatch,
-    epoch: int,
-    ts_ms: int,
-) -> BatchHeader | None:
-    """The header of the next batch, which `found` is; None where it is empty."""
+def new_batch(poll: LakePoll, found: WrittenBatch, *, epoch: int, ts_ms: int) -> BatchHeader | None:
+    """Return the header of `found` as the next batch, or None for an empty one, whose files are removed."""
     if not found.counts:
-        context.files.discard(found.part)
+        poll.context.files.discard(found.part)
         return None
-    strategy = context.strategy(plan)
-    made = new_header(
-        plan, settings, held, epoch=epoch, ts_ms=ts_ms, counts=found.counts, consistency=strategy.consistency
-    )
-    return replace(made, location=found.part.as_location(), before=strategy.keeps == "rows")
+    consistency = poll.strategy.consistency
+    header = new_header(poll, epoch=epoch, ts_ms=ts_ms, counts=found.counts, consistency=consistency)
+    return replace(header, location=found.part.as_location(), before=poll.strategy.keeps == "rows")
 
 
 def commit_step(
-    context: LakeContext,
-    settings: Settings,
-    held: LeasedStream,
-    header: BatchHeader | None,
-    checkpoint: Mapping[str, Any],
-    moved: Sequence[StoredRange] = (),
-    taken: NewSegment | None = None,
+    poll: LakePoll, header: BatchHeader | None, checkpoint: Mapping[str, Any], changes: RangeChanges = RangeChanges()
 ) -> None:
-    """Commits batch, ranges and checkpoint, by compare-and-set; the row in `held` has advanced when it returns.
+    """Commit batch, ranges and checkpoint by compare-and-set; the row in `poll.leased` has advanced when it returns.
 
     Args:
-        site: The site.
-        settings: What the user says about polls.
-        held: The stream under its lease.
+        poll: The poll.
         header: The batch, if there is one.
-        checkpoint: The next one.
-        moved: Ranges that stay where they are, with their new counts and checksums.
-        taken: Ranges that do not.
+        checkpoint: The next checkpoint.
+        changes: The ranges that change.
     """
-    folded, before = (
-        header.seq if header else held.row.last_batch_seq,
-        LeafNote.from_checkpoint(held.row.checkpoint).part,
-    )
+    context, leased, new = poll.context, poll.leased, changes.segment
+    folded = header.seq if header else leased.row.last_batch_seq
+    leaves_before = LeafNote.from_checkpoint(leased.row.checkpoint).part
     hooks.reach("before_commit")
     with context.writing() as conn:
-        row = held.row
-        context.store.update_ranges(conn, context.stream, moved)
-        if taken:
-            row = context.replica.take(
-                conn,
-                row,
-                taken.segment,
-                rows=taken.rows,
-                folded=folded,
-                gone=taken.gone,
-                ranges=taken.ranges,
-                alone=taken.alone,
-            )
-        confirm(context.project, settings, held, conn)
-        row = context.commit(conn, row, held, header, dict(checkpoint))
-    held.row = row
-    remembered = LeafNote.from_checkpoint(row.checkpoint).part == before
-    context.swept = context.swept and not taken and remembered  # else segments, or what leaves added up to, were let go
+        row = leased.row
+        context.store.update_ranges(conn, context.stream, changes.kept)
+        if new:
+            row = context.replica.take(conn, row, new, folded)
+        confirm(poll, conn)
+        row = context.commit(conn, row, leased, header, dict(checkpoint))
+    leased.row = row
+    same_leaves = LeafNote.from_checkpoint(row.checkpoint).part == leaves_before
+    context.swept = context.swept and not new and same_leaves  # otherwise files have just lost their name
     hooks.reach("after_commit")

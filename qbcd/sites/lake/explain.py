@@ -1,15 +1,16 @@
-"""Looks at a Spark site that change nothing: what a poll would run, and what replica and source differ in."""
+"""The statements of a poll in the lake wing, for `qbcd explain`; nothing is run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
-from qbcd.sites.lake.dirty_ranges import estimated
+from qbcd.model.checkpoint import Checkpoint
+from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.due_ranges import due_ranges
 from qbcd.sites.lake.fetch import recent_writes, whole_table
-from qbcd.sites.lake.fetch.leaf_checksums import asks_for_all
+from qbcd.sites.lake.notes import LeafNote
+from qbcd.sites.lake.range_sizes import estimated
 from qbcd.sites.values import ExplainedStatement, Settings
 from qbcd.sites.watermark import next_window
 from qbcd.state import StreamRow
@@ -19,9 +20,6 @@ from qbcd.strategies.partitions.hash import HashPartitioning
 from qbcd.strategies.partitions.key import KeyPartitioning
 from qbcd.strategies.partitions.page import PagePartitioning
 from qbcd.watermark import Window
-
-if TYPE_CHECKING:
-    from qbcd.sites.lake.context import LakeContext
 
 _READ: Mapping[Consistency, str] = {
     "snapshot": "pinned to the same snapshot",
@@ -38,49 +36,58 @@ _CUT: Mapping[type[Partitioning], str] = {
 def explain(
     context: LakeContext, plan: StreamPlan, settings: Settings, row: StreamRow | None
 ) -> list[ExplainedStatement]:
-    """The statements of a poll, in order; runs none."""
-    strategy = context.strategy(plan)
+    """Return the statements of a poll, in order."""
+    strategy, place = context.strategy(plan), f"source {context.source.name}, read only"
     known: Sequence[KeyRange] = []
     if row and row.prepared:
         with context.reading() as conn:
-            turn = due_ranges(
-                plan, settings, row.checkpoint, context.store.ranges(conn, context.stream), context.store.now(conn)
-            )
-        known = turn.due
-    place = f"source {context.source.name}, read only"
+            ranges, now = context.store.ranges(conn, context.stream), context.store.now(conn)
+        known = due_ranges(plan, settings, Checkpoint(row.checkpoint), ranges, now).due
     asked = None if known else strategy.partitioning.bounds(settings.range_size(estimated(plan)))
     steps = (
         [ExplainedStatement(f"{_CUT[type(strategy.partitioning)]} (once, at prepare)", place, asked)] if asked else []
     )
     known = known or [KeyRange(1, None, None)]
-    steps.append(
-        ExplainedStatement(
-            "settings of every session", place, Statement("; ".join(context.source.connector.session_pins()))
-        )
-    )
-    if not isinstance(strategy, LakeTs):
-        fetched = strategy.images(known[:1], typed=settings.typed)
-        of_leaves = row is not None and asks_for_all(row.checkpoint)
-        steps += _sum(strategy, settings, place) if whole_table.is_likely(context, strategy) else []
-        steps += _checksums(strategy, known, settings, place, of_leaves=of_leaves)
-        written = recent_writes.statement(strategy, row.checkpoint, known[:1]) if row and row.prepared else None
-        if written:
-            title = "keys of rows written since the last look, in ranges that differ (here: the first), where large"
-            steps.append(ExplainedStatement(title, place, written))
-        steps.append(_fetch(strategy, "rows", fetched, place))
-        if settings.audit and strategy.keeps == "rows":
-            title = "rows of all ranges (here: the first), by Spark, for an audit by their values"
-            steps.append(ExplainedStatement(title, place, fetched))
-        return steps
+    pins = Statement("; ".join(context.source.connector.session_pins()))
+    steps.append(ExplainedStatement("settings of every session", place, pins))
+    if isinstance(strategy, LakeTs):
+        return [*steps, *_by_window(context, strategy, settings, row, known)]
+    return [*steps, *_by_checksums(context, strategy, settings, row, known)]
+
+
+def _by_checksums(
+    context: LakeContext, strategy: IdRcs, settings: Settings, row: StreamRow | None, known: Sequence[KeyRange]
+) -> list[ExplainedStatement]:
+    """Return the statements of a poll that compares checksums of ranges."""
+    place = f"source {context.source.name}, read only"
+    fetched = strategy.images(known[:1], typed=settings.typed)
+    with_leaves = row is not None and LeafNote.from_checkpoint(row.checkpoint).asks_for_all
+    steps = _sum(strategy, settings, place) if whole_table.is_likely(context, strategy) else []
+    steps += _checksums(strategy, known, settings, place, with_leaves=with_leaves)
+    written = recent_writes.statement(strategy, row.checkpoint, known[:1]) if row and row.prepared else None
+    if written:
+        title = "keys of rows written since the last look, in ranges that differ (here: the first), where large"
+        steps.append(ExplainedStatement(title, place, written))
+    steps.append(_fetch(strategy, "rows", fetched, place))
+    if settings.audit and strategy.keeps == "rows":
+        title = "rows of all ranges (here: the first), by Spark, for an audit by their values"
+        steps.append(ExplainedStatement(title, place, fetched))
+    return steps
+
+
+def _by_window(
+    context: LakeContext, strategy: LakeTs, settings: Settings, row: StreamRow | None, known: Sequence[KeyRange]
+) -> list[ExplainedStatement]:
+    """Return the statements of a poll that reads a window of timestamps."""
+    place = f"source {context.source.name}, read only"
     window = next_window(strategy.watermarked, row if row and row.prepared else None)
-    steps += [
+    rows = strategy.window_images(known, window, typed=settings.typed)
+    steps = [
         ExplainedStatement("ask whether anything lies in the window", place, strategy.watermarked.any_row(window)),
-        ExplainedStatement(
-            "rows of the window, by Spark", place, strategy.window_images(known, window, typed=settings.typed)
-        ),
+        ExplainedStatement("rows of the window, by Spark", place, rows),
     ]
-    if plan.option("deletes"):
-        steps += [*_checksums(strategy, known, settings, place)]
+    if strategy.plan.option("deletes"):
+        steps += _checksums(strategy, known, settings, place)
         steps.append(_fetch(strategy, "keys", strategy.keys(known[:1]), place))
     if settings.audit:
         steps += _checksums(strategy.row_checksums(), known, settings, place)
@@ -90,12 +97,12 @@ def explain(
 
 
 def _checksums(
-    strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str, *, of_leaves: bool = False
+    strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str, *, with_leaves: bool = False
 ) -> list[ExplainedStatement]:
-    shares = strategy.partitioning.passes(known, settings.connections, leaves=of_leaves)
+    shares = strategy.partitioning.passes(known, settings.connections, leaves=with_leaves)
     title = "key sums of a sweep" if isinstance(strategy, LakeTs) else "checksums"
     title += " of rows, for an audit" if not isinstance(strategy, LakeTs) and strategy.plan.strategy == "ts" else ""
-    title += " of ranges and of their leaves" if of_leaves else ""
+    title += " of ranges and of their leaves" if with_leaves else ""
     if strategy.plan.option("per_poll"):
         title = f"checksums of the {len(known):,} ranges whose turn it is"
     if strategy.plan.option("target"):

@@ -1,8 +1,8 @@
-"""Reading a source for one poll: DDL kept away, catalog checked, checksums on all connections, rows by Spark.
+"""A source as one poll reads it: protected from DDL, its catalog checked, all in one transaction.
 
-Where the database exports snapshots, everything comes from one. Elsewhere every statement sees a state of its own, and
-what holds is that a range is read whole by one of them: checksums then only say which ranges to read, and what is kept
-of a range is what its rows were when they were read (docs/design/protocol.md#rule-10).
+Where the database exports snapshots, all readers share one. Elsewhere each statement sees its own state, and the only
+promise is that one statement reads a whole range: checksums then only choose the ranges to read, and the replica keeps
+each range as its rows were when they were read (docs/design/protocol.md#rule-10).
 """
 
 from __future__ import annotations
@@ -10,63 +10,59 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qbcd import hooks
 from qbcd.catalog.capture_change import Change, change_of, columns_before
-from qbcd.catalog.drift import FROZEN_OPTIONS, check_server, check_shape
+from qbcd.catalog.drift import check_server, check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.catalog.views import check_views
-from qbcd.errors import SourceChanged
 from qbcd.model import Column, ServerIdentity, StreamPlan, Table
-from qbcd.sites import source_changes
-from qbcd.sites.checkpoint import checkpoint_of
-from qbcd.sites.lake.context import LakeContext
-from qbcd.sites.values import LeasedStream, Settings
-from qbcd.strategies import LakeTs
 
-if TYPE_CHECKING:
-    pass
-
-EACH_ITS_OWN = "READ COMMITTED"  # the level at which the source has to keep no state for a session
+ISOLATION_WITHOUT_SNAPSHOT = "READ COMMITTED"  # the source need not keep old row versions for the session
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The source as a poll reads it, its table's definition kept by `session` as long as that is open.
+    """The source as one poll reads it; while `session` is open, no DDL can change the table.
 
     Attributes:
-        name: Of the one state that `session` and all who import it see; None where each statement sees its own.
-        rebase: The digests kept from earlier may mean something else now.
-        change: What is captured otherwise than before.
-        whole: Checksums are of keys alone, and say nothing of rows under another restriction.
-        audited: Values are compared, whatever digests say.
-        was: The columns whose digests the replica has, where the source can still compute them; None where it cannot.
+        name: Name of the exported snapshot that all readers share; None where each statement sees its own state.
+        digests_changed: Digests in the replica may have another meaning than digests of now.
+        change: Difference between what is captured now and what was captured before.
+        old_columns: Columns that the replica's digests cover, if the source can still compute those; otherwise None.
         ts_ms: The source's clock, milliseconds since 1970 UTC.
-        mark: What rows that become visible later are written at or after; empty where rows do not tell that.
+        keys_only: Checksums cover keys alone, so they do not find rows that another restriction shows or hides.
+        is_audit: Values are compared even where digests are equal.
+        system_mark: Rows that become visible later are written at or after it; empty where rows do not show that.
     """
 
     session: Session
     name: str | None
     table: Table
     server: ServerIdentity
-    rebase: bool
+    digests_changed: bool
     ts_ms: int
     change: Change
-    was: tuple[Column, ...] | None
-    whole: bool = False
-    audited: bool = False
-    mark: str = ""
+    old_columns: tuple[Column, ...] | None
+    keys_only: bool = False
+    is_audit: bool = False
+    system_mark: str = ""
 
     @property
-    def anew(self) -> bool:
-        """Every row has to be read: checksums kept from earlier do not tell which ones differ."""
-        return self.rebase or self.change.columns or self.whole or self.audited
+    def reads_all(self) -> bool:
+        """Every row must be read, because stored checksums do not find all that differs."""
+        return self.digests_changed or self.change.columns or self.keys_only or self.is_audit
 
     @property
     def by_value(self) -> bool:
-        """Nor can the source compute the old ones: values are compared (docs/design/protocol.md#rule-16)."""
-        return self.anew and self.was is None
+        """Values must be compared, because the source cannot compute old digests (docs/design/protocol.md#rule-16)."""
+        return self.reads_all and self.old_columns is None
+
+    @property
+    def proves_checksums(self) -> bool:
+        """Checksums and rows are of one state, so that rows can be checked against checksums."""
+        return self.name is not None and not self.reads_all
 
 
 @contextmanager
@@ -78,64 +74,34 @@ def snapshot_of(
     one_state: bool,
     accept_source: bool = False,
 ) -> Iterator[Snapshot]:
-    """One read-only transaction: the lock first, then the snapshot, then catalog and server in it.
+    """Open one read-only transaction: first the lock, then the snapshot, then catalog and server within it.
 
     See docs/design/protocol.md#rule-9.
 
     Args:
-        source: Where the table is.
+        source: The source of the table.
         plan: The stream.
-        checkpoint: What the stream remembers, or None before its baseline.
-        one_state: Whether all who read are to see one state; else the transaction keeps DDL away, and nothing more.
-        accept_source: Go on although the server is another than remembered.
+        checkpoint: The stream's checkpoint, or None before its baseline.
+        one_state: All readers must see one state; otherwise the transaction only keeps DDL away.
+        accept_source: Continue although the server differs from the remembered one.
     """
     connector = source.connector
-    with source.read(plan.stream, level=None if one_state else EACH_ITS_OWN) as session:
+    with source.read(plan.stream, level=None if one_state else ISOLATION_WITHOUT_SNAPSHOT) as session:
         lock = connector.lock_against_rewrite(plan.table)
         if lock:
             session.run(lock)
         name = connector.export_snapshot(session.connection) if one_state else None
         check_views(source, session, plan)
         if checkpoint is None:
-            table, server, rebase = plan.table, connector.server_identity(session.connection), False
-            change, was = Change(), None
+            table, server, digests_changed = plan.table, connector.server_identity(session.connection), False
+            change, old_columns = Change(), None
         else:
             table = check_shape(source, session, plan.stream, checkpoint, plan)
-            server, rebase = check_server(source, session, plan.stream, checkpoint, accept=accept_source)
+            server, digests_changed = check_server(source, session, plan.stream, checkpoint, accept=accept_source)
             change = change_of(checkpoint, plan)
-            was = columns_before(checkpoint, replace(plan, table=table)) if change and not rebase else None
+            computable = bool(change) and not digests_changed
+            old_columns = columns_before(checkpoint, replace(plan, table=table)) if computable else None
         mark = connector.system_mark(session.connection) if name and table.paged else ""
         hooks.reach("after_snapshot")
         now = connector.clock_ms(session.connection)
-        yield Snapshot(session, name, table, server, rebase, now, change, was, mark=mark)
-
-
-@contextmanager
-def remembered(context: LakeContext, plan: StreamPlan, held: LeasedStream, settings: Settings) -> Iterator[Snapshot]:
-    """The source as it is now, held against what the stream remembers.
-
-    Raises:
-        SourceChanged: Its digests mean something else now, and the replica has no values to compare instead.
-    """
-    strategy, accept = context.strategy(plan), settings.accept_source
-    with snapshot_of(
-        context.source, plan, held.row.checkpoint, one_state=strategy.partitioning.one_state, accept_source=accept
-    ) as snapshot:
-        other = bool(snapshot.change) or source_changes.is_remade(held.row.checkpoint, plan)
-        snapshot = replace(snapshot, whole=other and isinstance(strategy, LakeTs))
-        if snapshot.by_value and strategy.keeps != "rows":
-            what = "the server changed" if snapshot.rebase else snapshot.change.told()
-            raise SourceChanged(
-                f"{what}, and this stream keeps no old values by which its rows could be compared",
-                stream=context.stream,
-                remedy=f"qbcd reset {context.stream}, then prepare it again; consumers must reload",
-            )
-        yield snapshot
-
-
-def checkpoint_entries(
-    context: LakeContext, plan: StreamPlan, settings: Settings, snapshot: Snapshot, rows: int
-) -> dict[str, Any]:
-    """What the stream remembers beside its watermark."""
-    encoder, settled = context.source.connector.encoder_version, context.strategy(plan).frozen_options()
-    return {**checkpoint_of(plan, settings, snapshot.server, encoder, rows), FROZEN_OPTIONS: settled}
+        yield Snapshot(session, name, table, server, digests_changed, now, change, old_columns, system_mark=mark)

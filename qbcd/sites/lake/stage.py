@@ -1,110 +1,107 @@
-"""JDBC reads of the rows of ranges."""
+"""JDBC reads of rows of ranges, into a stage that is read as often as needed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from qbcd.catalog.source import Source
-from qbcd.model import KeyRange, Statement, StreamPlan
+from qbcd.model import KeyRange, Statement
 from qbcd.ranges import partition
-from qbcd.sites.lake import diff
-from qbcd.sites.lake.context import LakeContext
-from qbcd.sites.lake.observed import RowChecksum
+from qbcd.sites.lake.checksums import rows_at_once
+from qbcd.sites.lake.engines.spark import diff
+from qbcd.sites.lake.engines.spark.frames import jdbc_frame
+from qbcd.sites.lake.engines.spark.observed import RowChecksum
+from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import travels_of
-from qbcd.sites.lake.replica.schema import row_fields
+from qbcd.sites.lake.replica.schema import Fields, row_fields
 from qbcd.sites.refusals import key_error, untravelled_error
-from qbcd.sites.values import LeasedStream, Settings
-from qbcd.spark.source import source_rows
-from qbcd.strategies import IdRcs, Query
+from qbcd.state import StoredRange
+from qbcd.strategies import Query
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-from qbcd.sites.lake.checksums import rows_at_once
-from qbcd.sites.lake.snapshot import Snapshot
+    from pyspark.sql import DataFrame
 
 
-def range_frame(
-    source: Source,
-    spark: SparkSession,
-    strategy: IdRcs,
-    snapshot: Snapshot,
-    asked: Sequence[KeyRange],
-    query: Query,
-    connections: int,
-) -> DataFrame:
-    """What `query` gives of `asked` as one JDBC read, to be evaluated once; each range is of one state.
+def range_frame(poll: TablePoll, asked: Sequence[KeyRange], query: Query, connections: int = 0) -> DataFrame:
+    """Return the rows of `query` over `asked` as one JDBC read, to be evaluated once; each range is of one state.
 
-    Every reader has statements of its own, over its ranges alone: a condition on the ranges' ids would not keep every
-    database from reading them all for each reader.
+    Each reader has its own statements over its own ranges. With a condition on range ids instead, some databases would
+    read all ranges for each reader.
+
+    Args:
+        poll: The poll.
+        asked: The ranges.
+        query: Makes the statement over some ranges.
+        connections: Number of readers, if not that of the settings.
     """
-    readers = partition.readers(asked, connections)
-    statements = strategy.partitioning.shared(query, asked, readers, rows_at_once(strategy))
-    return frame(source, spark, strategy.plan.stream, snapshot, statements, at_once=readers)
+    readers = partition.readers(asked, connections or poll.settings.connections)
+    statements = poll.strategy.partitioning.shared(query, asked, readers, rows_at_once(poll.strategy))
+    return frame(poll, statements, at_once=readers)
 
 
-def frame(
-    source: Source,
-    spark: SparkSession,
-    stream: str,
-    snapshot: Snapshot,
-    statements: Sequence[Statement],
-    *,
-    at_once: int = 1,
-) -> DataFrame:
-    """The rows of `statements`, which have no placeholders, as one JDBC read in the snapshot."""
-    connector = source.connector
-    pins = connector.session_pins() if snapshot.name is None else connector.snapshot_pins(snapshot.name)
-    return source_rows(spark, source, stream, [s.sql for s in statements], init=pins, at_once=at_once)
+def frame(poll: TablePoll, statements: Sequence[Statement], *, at_once: int = 1) -> DataFrame:
+    """Return the rows of `statements`, which have no placeholders, as one JDBC read in the snapshot."""
+    return jdbc_frame(poll.context, poll.snapshot, statements, at_once=at_once)
+
+
+def images_frame(poll: TablePoll, asked: Sequence[KeyRange]) -> DataFrame:
+    """Return the rows of `asked` with digest and values, as `range_frame` does."""
+    return range_frame(poll, asked, lambda some, part: poll.strategy.images(some, part, typed=poll.settings.typed))
 
 
 def fetch_rows(
-    context: LakeContext,
-    strategy: IdRcs,
-    snapshot: Snapshot,
-    asked: Sequence[KeyRange],
-    settings: Settings,
-    held: LeasedStream,
-    totals: RowChecksum | None = None,
-    kind: str = "fetch",
+    poll: TablePoll, asked: Sequence[KeyRange], checksum: RowChecksum | None = None, kind: str = "fetch"
 ) -> FileSet:
-    """Reads `asked` once into the stage, a part of `kind`; `totals` are taken on the way."""
+    """Read `asked` once into the stage, as files of `kind`; `checksum` is computed in the same pass."""
+    context, strategy = poll.context, poll.strategy
     context.progress(f"fetching about {sum(r.asked[0] for r in asked):,} rows of {len(asked):,} ranges")
-    frame = range_frame(
-        context.source,
-        context.spark.get(),
-        strategy,
-        snapshot,
-        asked,
-        lambda some, part: strategy.images(some, part, typed=settings.typed),
-        settings.connections,
-    )
-    frame = diff.identified(frame, strategy.plan)
-    frame = totals.observe(frame) if totals else frame
-    fields = row_fields(travels_of(strategy.plan), typed=settings.typed, extra=strategy.extra)
-    return context.files.write(frame, fields, kind, held, source=context.source)
+    rows = diff.identified(images_frame(poll, asked), strategy.plan)
+    rows = checksum.observe(rows) if checksum else rows
+    fields = row_fields(travels_of(strategy.plan), typed=poll.settings.typed, extra=strategy.extra)
+    return write_stage(poll, rows, fields, kind)
 
 
-def staged_rows(context: LakeContext, strategy: IdRcs, fetched: FileSet, settings: Settings) -> DataFrame:
-    """The rows of a fetch."""
-    return context.replica.part_rows(strategy.plan.captured, fetched, typed=settings.typed, extra=strategy.extra)
+def write_stage(poll: LakePoll, rows: DataFrame, fields: Fields, kind: str = "fetch") -> FileSet:
+    """Evaluate `rows`, which come from the source, once into files of `kind`."""
+    return poll.context.files.write(rows, fields, kind, poll.leased, source=poll.context.source)
 
 
-def segment_for(
-    context: LakeContext, strategy: IdRcs, fetched: FileSet, stage: DataFrame, held: LeasedStream
-) -> FileSet:
-    """A segment of the rows of a stage: the stage itself, or what the replica keeps of it."""
-    if strategy.keeps == "rows":
+def staged_rows(poll: LakePoll, fetched: FileSet) -> DataFrame:
+    """Return the rows that `fetch_rows` has read."""
+    strategy, typed = poll.strategy, poll.settings.typed
+    return poll.context.replica.part_rows(strategy.plan.captured, fetched, typed=typed, extra=strategy.extra)
+
+
+def replica_rows(poll: LakePoll, asked: Sequence[StoredRange], *, alone: bool = False) -> DataFrame:
+    """Return the replica's rows in `asked` ranges, for one task where they are few or `alone`."""
+    context = poll.context
+    with context.reading() as conn:
+        return context.replica.rows(conn, poll.plan, poll.strategy.stored_columns, asked, alone=alone)
+
+
+def stored_fields(poll: LakePoll) -> Fields:
+    """Return the fields of a segment of the replica."""
+    return row_fields([c.travel for c in poll.strategy.stored_columns])
+
+
+def segment_for(poll: LakePoll, fetched: FileSet, stage: DataFrame) -> FileSet:
+    """Return a segment with the rows of a stage: the stage itself, or files with the columns that the replica keeps."""
+    if poll.strategy.keeps == "rows":
         return fetched
-    return context.files.write(stage, row_fields([c.travel for c in strategy.stored_columns]), "segment", held)
+    return poll.context.files.write(stage, stored_fields(poll), "segment", poll.leased)
 
 
-def check_values(stage: DataFrame, plan: StreamPlan, settings: Settings) -> None:
-    """Refuses keys that stand twice, and values that a typed sink could never take."""
-    if not plan.key_is_proven and diff.has_duplicates(stage):
-        raise key_error(plan)
-    if settings.typed:
+def check_values(poll: LakePoll, stage: DataFrame) -> None:
+    """Refuse duplicate keys, and values that no typed sink can hold.
+
+    Raises:
+        UnsafeKey: A key occurs twice.
+        UnsupportedType: A typed sink could never hold a value.
+    """
+    if not poll.plan.key_is_proven and diff.has_duplicates(stage):
+        raise key_error(poll.plan)
+    if poll.settings.typed:
         positions = diff.untravelled(stage)
         if positions:
-            raise untravelled_error(plan, settings, positions)
+            raise untravelled_error(poll.plan, poll.settings, positions)

@@ -7,44 +7,44 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from qbcd.errors import SourceChanged, StateConflict
-from qbcd.model import StreamPlan
-from qbcd.sites.lake import audit, diff
-from qbcd.sites.lake.snapshot import Snapshot, remembered
-from qbcd.sites.lake.stage import fetch_rows, staged_rows
+from qbcd.sites.lake import audit
+from qbcd.sites.lake.due_ranges import DueRanges
+from qbcd.sites.lake.engines.spark import diff
+from qbcd.sites.lake.poll import LakePoll, TablePoll, open_snapshot
+from qbcd.sites.lake.stage import fetch_rows, replica_rows, staged_rows
 from qbcd.sites.refusals import check_key
-from qbcd.sites.values import LISTED, Difference, Differences, LeasedStream, Settings
+from qbcd.sites.values import LISTED, Difference, Differences
 from qbcd.state import StoredRange
 from qbcd.strategies import LakeTs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from qbcd.sites.lake.context import LakeContext
 
+def verify(poll: LakePoll) -> Differences:
+    """Compare every range with the replica's own rows, and list the rows that differ.
 
-def verify(context: LakeContext, plan: StreamPlan, held: LeasedStream) -> Differences:
-    """Compares every range with the replica's own rows, and the rows of those that differ.
-
-    Where every statement sees a state of its own, what differs is read again, and must differ then too
-    (docs/design/protocol.md#rule-19): the lease keeps the replica as it is, while rows may have moved between the reads
+    Where each statement sees its own state, differences are read again and must still be there
+    (docs/design/protocol.md#rule-19): the lease keeps the replica as it is, but rows may have moved between the reads
     of two ranges. Rows past a watermark are pending, and no differences.
 
     Raises:
-        StateConflict: Another process went on with the stream meanwhile: this one was paused beyond its lease.
+        StateConflict: Another process continued with the stream, because this one was paused beyond its lease.
     """
     try:
-        found = _compared(context, plan, held)
-    except Exception as error:  # what it looked for may have gone with that
-        _refuse_moved(context, held, error)
+        found = _compared(poll)
+    except Exception as error:  # the other process may have removed files that were compared
+        _refuse_overtaken(poll, error)
         raise
-    _refuse_moved(context, held)
+    _refuse_overtaken(poll)
     return found
 
 
-def _refuse_moved(context: LakeContext, held: LeasedStream, error: Exception | None = None) -> None:
+def _refuse_overtaken(poll: LakePoll, error: Exception | None = None) -> None:
+    context, leased = poll.context, poll.leased
     with context.reading() as conn:
         row = context.store.read(conn, context.stream)
-    if row is None or (row.version, row.fencing_token) != (held.row.version, held.row.fencing_token):
+    if row is None or (row.version, row.fencing_token) != (leased.row.version, leased.row.fencing_token):
         raise StateConflict(
             "another process has gone on with the stream while it was compared",
             stream=context.stream,
@@ -52,64 +52,50 @@ def _refuse_moved(context: LakeContext, held: LeasedStream, error: Exception | N
         ) from error
 
 
-def _compared(context: LakeContext, plan: StreamPlan, held: LeasedStream) -> Differences:
-    strategy = context.strategy(plan)
-    settings = Settings(sinks=(), requested={})
-    with context.reading() as conn:
-        known = context.store.ranges(conn, context.stream)
-    with ExitStack() as stages, remembered(context, plan, held, settings) as snapshot:
-        if snapshot.rebase:
+def _compared(poll: LakePoll) -> Differences:
+    plan, stream = poll.plan, poll.context.stream
+    known = poll.known_ranges()
+    with ExitStack() as stages, open_snapshot(poll) as snapshot:
+        if snapshot.digests_changed:
             raise SourceChanged(
                 "the server, or the way in which digests are computed, changed since the last poll",
-                stream=context.stream,
-                remedy=f"qbcd run {context.stream} --once compares every row by its values; verify it then",
+                stream=stream,
+                remedy=f"qbcd run {stream} --once compares every row by its values; verify it then",
             )
-
-        def differing(asked: Sequence[StoredRange]) -> DataFrame:
-            fetched = fetch_rows(context, strategy, snapshot, asked, settings, held)
-            stages.callback(context.files.discard, fetched)
-            with context.reading() as conn:
-                old = context.replica.rows(conn, plan, strategy.stored_columns, asked)
-            differ = diff.differences(old, staged_rows(context, strategy, fetched, settings), plan, by_value=False)
-            return differ if strategy.deletes else differ.where("op <> 'd'")
-
-        check_key(snapshot.session, context.strategy(plan))
-        dirty = audit.suspects(context, plan, strategy, snapshot, known, settings)
-        if isinstance(strategy, LakeTs):
-            found = _before_the_mark(context, plan, strategy, settings, held, snapshot, dirty, stages)
+        of_table = poll.at(snapshot, DueRanges.every(known))
+        check_key(snapshot.session, poll.strategy)
+        dirty = audit.suspects(of_table)
+        if isinstance(poll.strategy, LakeTs):
+            found = _before_the_watermark(of_table, dirty, stages)
             return _listed(found, len(plan.key)) if found is not None else Differences()
-        found = differing(dirty) if dirty else None
+        found = _differences(of_table, dirty, stages) if dirty else None
         if found is not None and snapshot.name is None:
-            ids = {r["range_id"] for r in found.select("range_id").distinct().collect()}
+            ids = diff.range_ids(found)
             dirty = [r for r in dirty if r.range_id in ids]
-            found = differing(dirty).join(found.select("key_id"), "key_id", "left_semi") if dirty else None
+            found = diff.of_keys(_differences(of_table, dirty, stages), found) if dirty else None
         shown = plan.captured if plan.counted else plan.key
         return _listed(found, len(shown)) if found is not None else Differences()
 
 
-def _before_the_mark(
-    context: LakeContext,
-    plan: StreamPlan,
-    strategy: LakeTs,
-    settings: Settings,
-    held: LeasedStream,
-    snapshot: Snapshot,
-    dirty: Sequence[StoredRange],
-    stages: ExitStack,
-) -> DataFrame | None:
-    """What an audit would repair."""
-    before = strategy.watermarked.window(None, held.row.checkpoint["mark"]["at"])
+def _differences(poll: TablePoll, asked: Sequence[StoredRange], stages: ExitStack) -> DataFrame:
+    """Return the changes between the replica's rows of `asked` and those of the source; `stages` removes the files."""
+    fetched = fetch_rows(poll, asked)
+    stages.callback(poll.context.files.discard, fetched)
+    old = replica_rows(poll, asked)
+    found = diff.differences(old, staged_rows(poll, fetched), poll.plan, by_value=False)
+    return found if poll.strategy.deletes else found.where("op <> 'd'")
+
+
+def _before_the_watermark(poll: TablePoll, dirty: Sequence[StoredRange], stages: ExitStack) -> DataFrame | None:
+    """Return the changes that an audit would make, or None."""
+    before = poll.timestamps.watermarked.window(None, poll.leased.checkpoint.watermark["at"])
     if not dirty or before is None:
         return None
-    fetched = audit.fetch(context, strategy, snapshot, dirty, settings, held, before)
-    stages.callback(context.files.discard, fetched)
-    with context.reading() as conn:
-        old = context.replica.rows(conn, plan, strategy.stored_columns, dirty)
-    return audit.differing(old, audit.stage_of(context, strategy, fetched, settings), plan)
+    fetched = audit.fetch_settled(poll, dirty, before)
+    stages.callback(poll.context.files.discard, fetched)
+    return audit.settled_differences(poll, replica_rows(poll, dirty), audit.settled_rows(poll, fetched))
 
 
 def _listed(changes: DataFrame, key: int) -> Differences:
-    """The first of `changes`, by the first `key` columns."""
-    keys = [f"CAST(COALESCE(a_{i}, b_{i}) AS STRING) AS k{i}" for i in range(key)]
-    rows = changes.selectExpr("op", *keys).limit(LISTED + 1).collect()
-    return Differences(Difference(r["op"], ", ".join(str(v) for v in r[1:])) for r in rows)
+    """Return the first of `changes`, by their first `key` columns."""
+    return Differences(Difference(op, keys) for op, keys in diff.listed(changes, key, LISTED + 1))

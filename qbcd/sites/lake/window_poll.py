@@ -1,16 +1,15 @@
-"""Polls of TS whose replica is under Spark: the rows of a window, and a sweep for deletes where that is due.
+"""Polls of TS in the lake wing: read the rows of a window, and sweep for deletes when that is due.
 
-    look at the clock and at open transactions -> fetch the window -> compare with the replica -> sweep
+    read clock and open transactions -> fetch the window -> compare with the replica -> sweep
 
-The source is only read. A range's checksum is the sum over the keys that the replica has in it, so that a sweep fetches
-keys of ranges that moved, and none of the others (docs/design/architecture.md#reading-2,
-docs/design/protocol.md#rule-14).
+The source is only read. A range's checksum is the sum over the keys that the replica has in it, so a sweep fetches the
+keys of dirty ranges alone (docs/design/architecture.md#reading-2, docs/design/protocol.md#rule-14).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -18,157 +17,150 @@ from typing import TYPE_CHECKING, Any
 from qbcd import hooks
 from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.drift import check_server
-from qbcd.model import BatchHeader, Cost, StreamPlan
+from qbcd.model import BatchHeader, Cost
+from qbcd.model.checkpoint import Entry
 from qbcd.ranges import schedule
 from qbcd.sites import checkpoint as checkpoints
 from qbcd.sites import source_changes
-from qbcd.sites.lake import audit, diff, table_poll
-from qbcd.sites.lake.commit import commit_step, stage_changes
+from qbcd.sites.lake import table_poll
+from qbcd.sites.lake.audit import audit
+from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, commit_step, renewed_entries, write_with_growth
+from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.delete_sweep import sweep
+from qbcd.sites.lake.due_ranges import DueRanges
+from qbcd.sites.lake.engines.spark import diff
+from qbcd.sites.lake.poll import LakePoll, TablePoll, open_snapshot
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import travels_of
-from qbcd.sites.lake.replica.schema import row_fields
-from qbcd.sites.lake.snapshot import Snapshot, checkpoint_entries, remembered
-from qbcd.sites.lake.stage import check_values, frame
+from qbcd.sites.lake.replica.schema import Fields, row_fields
+from qbcd.sites.lake.stage import check_values, frame, replica_rows, write_stage
 from qbcd.sites.refusals import check_key
-from qbcd.sites.values import Detection, LeasedStream, Settings
+from qbcd.sites.values import Detection
 from qbcd.sites.watermark import ANEW, ahead_of, look_ahead
-from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs, LakeTs
 from qbcd.watermark import Window
 
 if TYPE_CHECKING:
-    from qbcd.sites.lake.context import LakeContext
+    from pyspark.sql import DataFrame
 
 SHOWN = (("shown", "int"),)
 ROW_BYTES = 20  # of a fetched row, at least
 
 
-def first_mark(context: LakeContext, strategy: IdRcs) -> dict[str, Any]:
-    """What the checkpoint of a baseline that begins now says of time-stamps; nothing without one."""
+def first_watermark(context: LakeContext, strategy: IdRcs) -> dict[str, Any]:
+    """Return the checkpoint's entries about timestamps for a baseline that begins now; empty for other strategies."""
     if not isinstance(strategy, LakeTs):
         return {}
     mark = look_ahead(context.source, strategy.watermarked, None)
     mark.pop("remark", None)
     hooks.reach("after_horizon")
     with context.reading() as conn:
-        return {"mark": mark, "swept": context.store.now(conn)}
+        return {Entry.WATERMARK: mark, Entry.SWEPT: context.store.now(conn)}
 
 
-def poll(
-    context: LakeContext, plan: StreamPlan, strategy: LakeTs, settings: Settings, held: LeasedStream
-) -> Iterator[Detection]:
-    """Reads the window, and sweeps where that is due; all rows are compared where their meaning is another one."""
-    remade = source_changes.is_remade(held.row.checkpoint, plan)
-    elsewhere = _changed_server(context, settings, held) or (remade and strategy.watermarked.kind == "counter")
-    afresh = elsewhere or remade or bool(change_of(held.row.checkpoint, plan))
-    ahead = ahead_of(context, held, strategy.watermarked, None if elsewhere else held.row.checkpoint["mark"])
+def poll_window(poll: LakePoll) -> Iterator[Detection]:
+    """Read the window, then sweep and audit if due; compare all rows instead if timestamps do not show all changes."""
+    context, plan, leased, strategy = poll.context, poll.plan, poll.leased, poll.timestamps
+    remade = source_changes.is_remade(leased.row.checkpoint, plan)
+    untrusted = _changed_server(poll) or (remade and strategy.watermarked.kind == "counter")
+    compares_all = untrusted or remade or bool(change_of(leased.row.checkpoint, plan))
+    ahead = ahead_of(context, leased, strategy.watermarked, None if untrusted else leased.checkpoint.watermark)
     hooks.reach("after_horizon")
-    remark, anew = ahead.pop("remark", ""), ahead.pop(ANEW, False)
-    since = None if anew else held.row.checkpoint["mark"]["at"]
-    if afresh:
-        kept = {n: held.row.checkpoint[n] for n in ("swept", checkpoints.AUDITED) if n in held.row.checkpoint}
-        found = table_poll.poll(context, plan, strategy, settings, held, {**kept, "mark": ahead})
+    remark, restarted = ahead.pop("remark", ""), ahead.pop(ANEW, False)
+    since = None if restarted else leased.checkpoint.watermark["at"]
+    if compares_all:
+        kept = {n: leased.row.checkpoint[n] for n in (Entry.SWEPT, Entry.AUDITED) if n in leased.checkpoint}
+        found = table_poll.poll_table(poll, {**kept, Entry.WATERMARK: ahead})
         yield replace(found, remarks=(source_changes.remark(plan),)) if remade else found
         return
-    found = _window(context, plan, strategy, settings, held, ahead, since)
+    found = _window(poll, ahead, since)
     yield replace(found, remarks=(remark,) if remark else ())
     every = plan.option("deletes")
     if isinstance(every, timedelta) and not context.stopping():
         with context.reading() as conn:
             now = context.store.now(conn)
-        if schedule.is_due(float(held.row.checkpoint["swept"]), every, now):
-            yield sweep(context, plan, strategy, settings, held, now)
-    if began := checkpoints.due(context, settings, held):
-        yield audit.audit(context, plan, strategy, settings, held, began)
+        if schedule.is_due(leased.checkpoint.swept, every, now):
+            yield sweep(poll, now)
+    if began := checkpoints.due(poll):
+        yield audit(poll, began)
 
 
-def _changed_server(context: LakeContext, settings: Settings, held: LeasedStream) -> bool:
-    accept = settings.accept_source
+def _changed_server(poll: LakePoll) -> bool:
+    context, accept = poll.context, poll.settings.accept_source
     with context.source.read(context.stream) as session:
-        return check_server(context.source, session, context.stream, held.row.checkpoint, accept=accept)[1]
+        return check_server(context.source, session, context.stream, poll.leased.row.checkpoint, accept=accept)[1]
 
 
-def _window(
-    context: LakeContext,
-    plan: StreamPlan,
-    strategy: LakeTs,
-    settings: Settings,
-    held: LeasedStream,
-    ahead: dict[str, Any],
-    since: str | None,
-) -> Detection:
-    """The one step that reads the window; where nothing lies in it, only the watermark moves, without Spark."""
-    started, mark = time.monotonic(), held.row.checkpoint["mark"]
-    with context.reading() as conn:
-        known = context.store.ranges(conn, context.stream)
-    with remembered(context, plan, held, settings) as snapshot:
-        plan = plan.on(snapshot.table)
-        check_key(snapshot.session, context.strategy(plan))
-        window = strategy.watermarked.window(since, ahead["at"])
-        rows = bool(window and snapshot.session.rows(strategy.watermarked.any_row(window)))
-        fetched = _fetch(context, strategy, snapshot, known, window, settings, held) if window and rows else None
+def _window(poll: LakePoll, ahead: dict[str, Any], since: str | None) -> Detection:
+    """Read the window in one step; without rows in it, only the watermark advances, without Spark."""
+    started, context, leased = time.monotonic(), poll.context, poll.leased
+    known, before = poll.known_ranges(), leased.checkpoint.watermark
+    with open_snapshot(poll) as snapshot:
+        of_window = replace(poll, plan=poll.plan.on(snapshot.table)).at(snapshot, DueRanges.every(known))
+        check_key(snapshot.session, poll.strategy, None, of_window.plan)
+        watermarked = poll.timestamps.watermarked
+        window = watermarked.window(since, ahead["at"])
+        rows = bool(window and snapshot.session.rows(watermarked.any_row(window)))
+        fetched = _fetch(of_window, window) if window and rows else None
     hooks.reach("after_fetch")
     if fetched is None:
-        if ahead != mark:
-            commit_step(context, settings, held, None, {**held.row.checkpoint, "mark": ahead})
+        if ahead != before:
+            commit_step(poll, None, {**leased.row.checkpoint, Entry.WATERMARK: ahead})
         return Detection(None, Cost(seconds=time.monotonic() - started))
-    try:
-        with context.spark.for_rows(fetched.size // ROW_BYTES):
-            header, read = _compare(context, plan, strategy, settings, held, snapshot, fetched, known, ahead)
-    finally:
-        context.files.discard(fetched)
+    with context.spark.for_rows(fetched.size // ROW_BYTES):
+        header, read = _compare(of_window, fetched, {Entry.WATERMARK: ahead})
     cost = Cost(read, read, fetched.size, seconds=time.monotonic() - started, spark=True)
-    return Detection(header, cost, tuple(held.notes))
+    return Detection(header, cost, tuple(leased.notes))
 
 
-def _fetch(
-    context: LakeContext,
-    strategy: LakeTs,
-    snapshot: Snapshot,
-    known: list[StoredRange],
-    window: Window,
-    settings: Settings,
-    held: LeasedStream,
-) -> FileSet:
-    context.progress("fetching the rows of the window")
-    query = strategy.window_images(known, window, typed=settings.typed)
-    rows = frame(context.source, context.spark.get(), context.stream, snapshot, [query])
-    return context.files.write(rows, _fields(strategy, settings), "fetch", held, source=context.source)
+def _fetch(poll: TablePoll, window: Window) -> FileSet:
+    poll.context.progress("fetching the rows of the window")
+    query = poll.timestamps.window_images(poll.due.known, window, typed=poll.settings.typed)
+    return write_stage(poll, frame(poll, [query]), _fields(poll))
 
 
-def _fields(strategy: LakeTs, settings: Settings) -> list[tuple[str, str]]:
-    return row_fields(travels_of(strategy.plan), typed=settings.typed, extra=(*strategy.extra, *SHOWN))
+def _fields(poll: LakePoll) -> Fields:
+    strategy = poll.strategy
+    return row_fields(travels_of(strategy.plan), typed=poll.settings.typed, extra=(*strategy.extra, *SHOWN))
 
 
-def _compare(
-    context: LakeContext,
-    plan: StreamPlan,
-    strategy: LakeTs,
-    settings: Settings,
-    held: LeasedStream,
-    snapshot: Snapshot,
-    fetched: FileSet,
-    known: list[StoredRange],
-    ahead: dict[str, Any],
-) -> tuple[BatchHeader | None, int]:
-    """Compares the window with the replica's rows of the same keys and commits; also gives the rows that were read."""
-    stage = context.files.read(context.spark.get(), _fields(strategy, settings), fetched)
-    check_values(stage, plan, settings)
-    touched = diff.sums(stage, "key_digest")
-    if not touched:  # what stood in the window has left it since it was looked for
-        commit_step(context, settings, held, None, {**held.row.checkpoint, "mark": ahead})
-        return None, 0
-    asked = [r for r in known if r.range_id in touched]
-    with context.reading() as conn:
-        old = context.replica.rows(conn, plan, strategy.stored_columns, asked)
-    read = sum(n for n, _ in touched.values())
-    changes = diff.window_differences(old, stage, plan, read).persist()
+def _compare(poll: TablePoll, fetched: FileSet, entries: Mapping[str, Any]) -> tuple[BatchHeader | None, int]:
+    """Compare the window with the replica and commit; also return the number of rows that were read."""
+    before = poll.leased.row.checkpoint
     try:
-        header, found, moves = stage_changes(context, plan, settings, held, snapshot, changes, read)
+        stage = poll.context.files.read(poll.context.spark.get(), _fields(poll), fetched)
+        check_values(poll, stage)
+        touched = diff.sums(stage, "key_digest")
+        if not touched:  # rows have left the window since they were seen in it
+            commit_step(poll, None, {**before, **entries})
+            return None, 0
+        step = WindowStep(poll, stage, touched)
+        return step.run(lambda found: {**before, **renewed_entries(poll, found), **entries}), step.read
     finally:
-        changes.unpersist()
-    rows = int(held.row.checkpoint["rows"]) + found.net
-    checkpoint = {**held.row.checkpoint, **checkpoint_entries(context, plan, settings, snapshot, rows), "mark": ahead}
-    commit_step(context, settings, held, header, checkpoint, diff.grown(asked, moves))
-    return header, read
+        poll.context.files.discard(fetched)
+
+
+class WindowStep(PollStep):
+    """Compare the rows of a window with the replica's rows of the same keys.
+
+    Args:
+        poll: The poll.
+        stage: The rows of the window.
+        touched: Row count and checksum of their keys by range.
+    """
+
+    def __init__(self, poll: TablePoll, stage: DataFrame, touched: Mapping[int, tuple[int, int | None]]) -> None:
+        super().__init__(poll)
+        self.stage = stage
+        self.read = sum(n for n, _ in touched.values())
+        self.touched = [r for r in poll.due.known if r.range_id in touched]
+        self.growth: dict[int, tuple[int, int]] = {}
+
+    def write(self) -> WrittenBatch:
+        old = replica_rows(self.poll, self.touched)
+        changes = diff.window_differences(old, self.stage, self.poll.plan, self.read)
+        found, self.growth = write_with_growth(self.poll, changes, self.read)
+        return found
+
+    def ranges(self, found: WrittenBatch) -> RangeChanges:
+        return RangeChanges(diff.grown(self.touched, self.growth))

@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from qbcd.connectors.base import Connector, Index
 from qbcd.errors import UnsupportedPrimitive
-from qbcd.model import Column, Statement, StreamPlan, Table
+from qbcd.model import Statement, StreamPlan, Table
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.base import prefixed, table_name
 from qbcd.strategies.in_source import OwnTable
@@ -207,11 +207,6 @@ class Past:
 def key_of(table: Table) -> tuple[str, ...]:
     """The columns that tell a base table's rows apart; none where nothing vouches for any."""
     return table.row_key
-
-
-def key_columns(table: Table) -> list[Column]:
-    """The same as columns."""
-    return [c for name in key_of(table) for c in table.columns if c.name == name]
 
 
 def _named(name: tuple[str, str], alias: str = "") -> Any:

@@ -1,1 +1,1 @@
-"""Ways to fetch the rows of dirty ranges."""
+"""Fetch paths: ways to find and fetch the rows of dirty ranges. `paths` has them in order."""

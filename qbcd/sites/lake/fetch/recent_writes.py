@@ -1,140 +1,105 @@
-"""Recent rows under Spark: when a poll asks the source which rows were written since the last one, and what for.
+"""Fetch path: look up the rows that were written since the last poll.
 
-Where a few changes lie in many ranges, whole ranges would bring many rows for each that changed. A scan for rows that
-were written lately computes no digest and ships keys alone, and then these rows are looked up, here and in the source
-(`qbcd.ranges.recent_keys`). That needs nothing to be remembered but a mark of the source's. Whether it pays is told by
-how many rows had changed when there was last such a choice; where it was in vain, it rests for some polls.
+If a few changes are in many ranges, whole ranges bring many unchanged rows. A scan for recently written rows computes
+no digest and returns keys alone; these rows are then looked up in the source and in the replica
+(`qbcd.ranges.recent_keys`). The checkpoint only needs a mark of the source. The share of changed rows in earlier polls
+shows whether that pays; after a failure the path pauses for some polls.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from qbcd.model import KeyRange, NamedKey, RowSelection, Statement
 from qbcd.ranges import recent_keys
 from qbcd.sites.lake.checksums import rows_of
-from qbcd.sites.lake.due_ranges import DueRanges
 from qbcd.sites.lake.fetch import leaf_checksums
+from qbcd.sites.lake.fetch.base import PlanPath
 from qbcd.sites.lake.fetch_plan import FetchPlan
-from qbcd.sites.lake.snapshot import Snapshot
+from qbcd.sites.lake.notes import RecentNote
+from qbcd.sites.lake.poll import TablePoll
 from qbcd.strategies import IdRcs
 
-if TYPE_CHECKING:
-    from qbcd.sites.lake.context import LakeContext
-    from qbcd.sites.values import LeasedStream, Settings
-
-NOTED = "recent"  # in the checkpoint
-LEAST_ROWS = 20_000  # in ranges that differ, below which these are as well fetched whole
-MOST_SHARE = 0.1  # of these rows, that were written since: beyond it little is saved
+LEAST_ROWS = 20_000  # in dirty ranges; fewer are fetched whole
+MOST_SHARE = 0.1  # of these rows, written since the last poll; above it, the path saves little
 MOST_KEYS = 50_000  # to look up
-MOST_LOST = 100  # ranges that have lost one row, of which that row is looked up
-USEFUL = 0.5  # of these rows, at most, that are asked for in the end
-PAUSE = 3  # polls that find something until it is tried again, where it was in vain
+MOST_LOST = 100  # ranges that have lost one row which is looked up by its digest
+USEFUL = 0.5  # of the dirty ranges' rows, at most, that are fetched in the end
+PAUSE = 3  # polls with changes until the path is tried again after a failure
 
 
-@dataclass(frozen=True)
-class RecentNote:
-    """What a checkpoint says of recent rows.
+class RecentWrites(PlanPath):
+    """Add to the plan one for fewer rows, looked up by the keys that the source names."""
 
-    Attributes:
-        since: The source's mark: whatever the last look did not see is written at or after it.
-        share: The share of the rows in ranges that differ that had changed when last there was a choice.
-        pause: For how many polls that find something nothing is asked.
-    """
+    name = "recent_writes"
 
-    since: str = ""
-    share: float = 0.0
-    pause: int = 0
+    def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
+        note = _note(poll)
+        known = bool(note.since and poll.snapshot.system_mark)
+        known = known and poll.strategy.plan.on(poll.snapshot.table).key_is_proven
+        likely = not note.pause and note.share <= MOST_SHARE and plan.fetched >= LEAST_ROWS
+        return known and likely and not plan.leaves and leaf_checksums.can_be_asked(poll)
 
-    @classmethod
-    def from_checkpoint(cls, checkpoint: Mapping[str, Any]) -> RecentNote:
-        """That of a checkpoint; a blank one where it says nothing."""
-        return cls(**checkpoint.get(NOTED, {}))
-
-
-def noted(snapshot: Snapshot, note: RecentNote | None = None) -> dict[str, Any]:
-    """What goes into the checkpoint of a state that was seen; nothing where the source has no mark of it."""
-    return {NOTED: asdict(replace(note or RecentNote(), since=snapshot.mark))} if snapshot.mark else {}
-
-
-def traced(
-    context: LakeContext,
-    strategy: IdRcs,
-    snapshot: Snapshot,
-    turn: DueRanges,
-    settings: Settings,
-    held: LeasedStream,
-    wanted: FetchPlan,
-) -> FetchPlan:
-    """The same look, which may be made at fewer rows, looked up by keys that the source names; else as it is."""
-    note = RecentNote.from_checkpoint(held.row.checkpoint)
-    if not _is_open(strategy, snapshot, turn, wanted, note):
-        return wanted
-    wanted, most = replace(wanted, tried=True), int(min(MOST_SHARE * wanted.fetched, MOST_KEYS))
-    context.progress(f"rows written lately among about {wanted.fetched:,}")
-    rows = rows_of(
-        context.source,
-        strategy,
-        snapshot,
-        wanted.asked,
-        lambda some, part: strategy.recent_keys(some, part, since=note.since, most=most + 1),
-        settings.connections,
-        most,
-    )
-    if len(rows) > most:
-        return wanted
-    found: defaultdict[int, list[NamedKey]] = defaultdict(list)
-    for row in rows:
-        found[row.range_id].append(NamedKey(bytes(row.key_id), tuple(map(str, row[2:]))))
-    only = _only(wanted, found)
-    fewer = replace(
-        wanted,
-        asked=tuple(replace(r, only=only.get(r.range_id)) for r in wanted.asked),
-        old=tuple(replace(r, only=only.get(r.range_id)) for r in wanted.old),
-    )
-    return replace(wanted, traced=fewer) if fewer.fetched <= USEFUL * wanted.fetched else wanted
-
-
-def _only(wanted: FetchPlan, found: Mapping[int, Sequence[NamedKey]]) -> dict[int, RowSelection]:
-    """What to look up, by range; of others all rows are asked for."""
-    before = {r.range_id: r for r in wanted.old}
-    only: dict[int, RowSelection] = {}
-    for now in wanted.asked:
-        was = before[now.range_id]
-        asked = recent_keys.rows_to_look_up(
-            now.rows - was.rows, now.checksum - was.checksum, found.get(now.range_id, ())
+    def narrow(self, poll: TablePoll, plan: FetchPlan) -> FetchPlan | None:
+        plan, most = replace(plan, asked_recent=True), int(min(MOST_SHARE * plan.fetched, MOST_KEYS))
+        poll.context.progress(f"rows written lately among about {plan.fetched:,}")
+        strategy, since = poll.strategy, _note(poll).since
+        rows = rows_of(
+            poll, plan.asked, lambda some, part: strategy.recent_keys(some, part, since=since, most=most + 1), most
         )
-        if asked:
-            only[now.range_id] = asked
+        if len(rows) > most:
+            return plan
+        found: defaultdict[int, list[NamedKey]] = defaultdict(list)
+        for row in rows:
+            found[row.range_id].append(NamedKey(bytes(row.key_id), tuple(map(str, row[2:]))))
+        only = _only(plan, found)
+        fewer = replace(
+            plan,
+            asked=tuple(replace(r, only=only.get(r.range_id)) for r in plan.asked),
+            old=tuple(replace(r, only=only.get(r.range_id)) for r in plan.old),
+        )
+        return replace(plan, traced=fewer) if fewer.fetched <= USEFUL * plan.fetched else plan
+
+
+def _note(poll: TablePoll) -> RecentNote:
+    return RecentNote.from_checkpoint(poll.leased.row.checkpoint)
+
+
+def _only(plan: FetchPlan, found: Mapping[int, Sequence[NamedKey]]) -> dict[int, RowSelection]:
+    """Return the rows to look up, by range; other ranges are fetched whole."""
+    before = {r.range_id: r for r in plan.old}
+    only: dict[int, RowSelection] = {}
+    for now in plan.asked:
+        was = before[now.range_id]
+        grown = now.rows - was.rows, now.checksum - was.checksum
+        rows = recent_keys.rows_to_look_up(*grown, found.get(now.range_id, ()))
+        if rows:
+            only[now.range_id] = rows
     lost = [range_id for range_id, one in only.items() if one.lost is not None]
-    all_lost = len(lost) == len(wanted.asked)  # then there would be nothing to ask the source for
+    all_lost = len(lost) == len(plan.asked)  # the source must be asked for something
     for range_id in lost[min(MOST_LOST, len(lost) - all_lost) :]:
         del only[range_id]
     return only
 
 
 def statement(strategy: IdRcs, checkpoint: Mapping[str, Any], asked: Sequence[KeyRange]) -> Statement | None:
-    """What the next poll may ask of `asked` ranges; None where there is no mark."""
+    """Return the statement that the next poll may run over `asked` ranges; None without a mark of the source."""
     since = RecentNote.from_checkpoint(checkpoint).since
-    return (
-        None if not since or strategy.partitioning.paged else strategy.recent_keys(asked, since=since, most=MOST_KEYS)
-    )
+    if not since or strategy.partitioning.paged:
+        return None
+    return strategy.recent_keys(asked, since=since, most=MOST_KEYS)
 
 
-def _is_open(strategy: IdRcs, snapshot: Snapshot, turn: DueRanges, wanted: FetchPlan, note: RecentNote) -> bool:
-    """Whether rows tell when they were written, and it is likely to pay to ask them."""
-    known = bool(note.since and snapshot.mark) and strategy.plan.on(snapshot.table).key_is_proven
-    likely = not note.pause and note.share <= MOST_SHARE and wanted.fetched >= LEAST_ROWS
-    return known and likely and not wanted.leaves and leaf_checksums.may_be_asked(strategy, snapshot, turn)
-
-
-def after(snapshot: Snapshot, held: LeasedStream, wanted: FetchPlan, events: int, *, by_key: bool) -> dict[str, Any]:
-    """What goes into the checkpoint after a look that found `events`, by rows that were looked up or otherwise."""
-    note, rows = RecentNote.from_checkpoint(held.row.checkpoint), sum(r.rows for r in wanted.unsplit)
+def entry_after_changes(poll: TablePoll, plan: FetchPlan, events: int, *, by_key: bool) -> dict[str, Any]:
+    """Return the checkpoint's entry after a poll that found `events`, by rows that were looked up or otherwise."""
+    if poll.due.state is not None:
+        return {}
+    note, rows = _note(poll), sum(r.rows for r in plan.unsplit)
     if rows >= LEAST_ROWS:
         note = replace(note, share=round(min(1.0, events / rows), 4))
-    in_vain = wanted.tried and not by_key
-    return noted(snapshot, replace(note, pause=PAUSE if in_vain else max(0, note.pause - 1)))
+    failed = plan.asked_recent and not by_key
+    note = replace(note, pause=PAUSE if failed else max(0, note.pause - 1))
+    return note.as_entry(poll.snapshot.system_mark)

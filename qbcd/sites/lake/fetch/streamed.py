@@ -1,108 +1,121 @@
-"""Rows of leaves that differ, compared while they come: the batch is the first that is written of them.
+"""Fetch path: compare few rows while they come from the source; the batch is the first file that is written.
 
-They are read once, by the one job that writes the batch. Where they turn out to be others than the checksums counted,
-the batch goes with them. The snapshot is held until all is compared, and one task holds the rows of both sides in
-memory: so this is for few bytes, and what else is read of the source goes through a stage.
+One job reads the rows once and writes the batch. If the rows turn out not to be those that the checksums counted, the
+batch is removed. The snapshot stays open until all rows are compared, and one task holds the rows of both sides in
+memory. So this path is for few bytes; larger fetches go through a stage.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from qbcd import hooks
+from qbcd.errors import TornRead
 from qbcd.model import StreamPlan
 from qbcd.ranges import row_selection
 from qbcd.sites.event_schema import casts
-from qbcd.sites.lake import diff
-from qbcd.sites.lake.commit import WrittenBatch, write_batch
-from qbcd.sites.lake.fetch.two_phase import MARK_BYTES
+from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_batch
+from qbcd.sites.lake.engines.spark import diff
+from qbcd.sites.lake.engines.spark.observed import RowChecksum
+from qbcd.sites.lake.fetch.base import FetchedStep, RowsPath
+from qbcd.sites.lake.fetch.two_phase import FINGERPRINT_BYTES
 from qbcd.sites.lake.fetch_plan import FetchPlan, check_delta, check_torn
-from qbcd.sites.lake.observed import RowChecksum
+from qbcd.sites.lake.poll import TablePoll
 from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import row_fields
-from qbcd.sites.lake.snapshot import Snapshot
-from qbcd.sites.lake.stage import range_frame
+from qbcd.sites.lake.stage import images_frame, replica_rows
 from qbcd.sites.refusals import untravelled_error
-from qbcd.sites.values import LeasedStream, Settings
-from qbcd.strategies import IdRcs
 
-if TYPE_CHECKING:
-    from qbcd.sites.lake.context import LakeContext
-
-FEW_BYTES = 64_000_000  # of the rows on both sides, about
-ROW_BYTES = 500  # of a row of which the source does not know the width
+FEW_BYTES = 64_000_000  # of the rows of both sides, about
+ROW_BYTES = 500  # of a row whose width the source does not know
 
 
-@dataclass(frozen=True)
-class Streamed:
-    """A batch that was written of rows as they came; no commit names it yet.
+class StreamedKeys(RowsPath):
+    """Compare rows that are looked up by key; leave it if they turn out not to be all changes."""
 
-    Attributes:
-        rows: How many were read of the source, about.
-        size: Bytes that travelled, about.
-        by_key: Rows were looked up by key.
+    name = "streamed_keys"
+
+    def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
+        return plan.traced is not None and is_small(poll, plan.traced)
+
+    def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedStep | None:
+        assert plan.traced is not None
+        try:
+            found = compare(poll, plan.traced)
+        except TornRead:  # several changes looked like one of another row, or deleted rows left no trace
+            poll.context.progress("the rows that were looked up are not all that changed; more are read")
+            return None
+        return StreamedStep(poll, plan, plan.traced, found)
+
+
+class Streamed(RowsPath):
+    """Compare rows of dirty leaves."""
+
+    name = "streamed"
+
+    def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
+        return is_small(poll, plan)
+
+    def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedStep | None:
+        return StreamedStep(poll, plan, plan, compare(poll, plan))
+
+
+class StreamedStep(FetchedStep):
+    """Commit a batch that was compared while its rows came; the source knows the checksums of the whole ranges.
+
+    Args:
+        poll: The poll.
+        plan: Its plan.
+        read: The plan of the rows that were read.
+        found: The batch.
     """
 
-    found: WrittenBatch
-    rows: int
-    size: int
-    by_key: bool
+    def __init__(self, poll: TablePoll, plan: FetchPlan, read: FetchPlan, found: WrittenBatch) -> None:
+        super().__init__(poll)
+        self.plan, self.found = plan, found
+        self.rows, self.size, self.by_key = read.fetched, read.fetched * _row_bytes(poll.plan), read.is_traced
+
+    def write(self) -> WrittenBatch:
+        return self.found
+
+    def ranges(self, found: WrittenBatch) -> RangeChanges:
+        return RangeChanges(self.poll.due.visited(self.plan.unsplit))
 
 
-def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan) -> bool:
-    """Whether rows can be compared as they come: nothing of them is kept, and they are few."""
-    passing = wanted.in_leaves and not wanted.children
-    few = wanted.rows <= diff.FEW_ROWS and wanted.rows * _row_bytes(strategy.plan) <= FEW_BYTES
-    return passing and few and strategy.plan.on(snapshot.table).key_is_proven
+def is_small(poll: TablePoll, plan: FetchPlan) -> bool:
+    """Return True if rows can be compared while they come: no file of them is needed, and they are few."""
+    unstored = plan.in_leaves and not plan.children
+    few = plan.rows <= diff.FEW_ROWS and plan.rows * _row_bytes(poll.strategy.plan) <= FEW_BYTES
+    return unstored and few and poll.strategy.plan.on(poll.snapshot.table).key_is_proven
 
 
-def compared(
-    context: LakeContext,
-    plan: StreamPlan,
-    strategy: IdRcs,
-    snapshot: Snapshot,
-    wanted: FetchPlan,
-    settings: Settings,
-    held: LeasedStream,
-) -> Streamed:
-    """The batch of the rows that `wanted` asks for, all of whose ranges are looked at.
+def compare(poll: TablePoll, plan: FetchPlan) -> WrittenBatch:
+    """Read the rows of `plan`, compare them with the replica and write the batch, all in one job.
 
     Raises:
-        TornRead: Others came than the checksums counted.
-        GuardTripped: It deletes too much.
-        UnsupportedType: A value is none that a typed sink takes.
+        TornRead: The rows are not those that the checksums counted.
+        GuardTripped: It deletes too many rows.
+        UnsupportedType: A typed sink cannot hold a value.
     """
-    context.progress(f"comparing about {wanted.fetched:,} rows of {len(wanted.asked):,} ranges with the replica")
-    frame = range_frame(
-        context.source,
-        context.spark.get(),
-        strategy,
-        snapshot,
-        row_selection.of_source(wanted.asked),
-        lambda some, part: strategy.images(some, part, typed=settings.typed),
-        settings.connections,
-    )
+    context, settings = poll.context, poll.settings
+    context.progress(f"comparing about {plan.fetched:,} rows of {len(plan.asked):,} ranges with the replica")
+    frame = images_frame(poll, row_selection.of_source(plan.asked))
     came, known = RowChecksum(), RowChecksum()
-    new = came.observe(frame.selectExpr(*casts(row_fields(travels_of(plan), typed=settings.typed))))
-    rows = new.repartition(1).hint("shuffle_hash")  # readers work at the same time, and hand all to one task
-    with context.reading() as conn:
-        old = context.replica.rows(conn, plan, strategy.stored_columns, wanted.old)
-    old = known.observe(old) if wanted.is_traced else old
+    new = came.observe(frame.selectExpr(*casts(row_fields(travels_of(poll.plan), typed=settings.typed))))
+    rows = new.repartition(1).hint("shuffle_hash")  # all readers work at the same time and feed one task
+    old = replica_rows(poll, plan.old)
+    old = known.observe(old) if plan.is_traced else old
 
     def check() -> None:
-        if wanted.is_traced:
-            check_delta(context.stream, wanted, came.read(), known.read())
+        if plan.is_traced:
+            check_delta(context.stream, plan, came.read(), known.read())
         else:
-            check_torn(context.stream, wanted, *came.read())
+            check_torn(context.stream, plan, *came.read())
         if positions := came.untravelled():
-            raise untravelled_error(plan, settings, positions)
+            raise untravelled_error(poll.plan, settings, positions)
         hooks.reach("after_fetch")
 
-    changes = diff.differences(old, rows, plan, by_value=False)
-    found = write_batch(context, plan, settings, held, changes, wanted.rows, check=check)
-    return Streamed(found, wanted.fetched, wanted.fetched * _row_bytes(plan), wanted.is_traced)
+    changes = diff.differences(old, rows, poll.plan, by_value=False)
+    return write_batch(poll, changes, plan.rows, check=check)
 
 
 def _row_bytes(plan: StreamPlan) -> int:
-    return MARK_BYTES + (sum(c.width for c in plan.captured) or plan.table.row_width or ROW_BYTES)
+    return FINGERPRINT_BYTES + (sum(c.width for c in plan.captured) or plan.table.row_width or ROW_BYTES)

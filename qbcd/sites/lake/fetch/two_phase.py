@@ -1,9 +1,9 @@
-"""The narrow path: keys and digests of ranges that differ travel first, then the rows that changed.
+"""Fetch path in two phases: first keys and digests of dirty ranges, then the rows that changed.
 
 See docs/design/protocol.md#rule-10.
 
-For wide rows and changes that are spread thin it saves most of the bytes. Both rounds read one snapshot, so a key that
-does not come again is an error; ranges are reckoned by what the batch adds to them.
+For wide rows with few changes it saves most of the bytes. Both phases read one snapshot, so a key that is missing in
+the second phase is an error. The new counts and checksums of ranges follow from the batch.
 """
 
 from __future__ import annotations
@@ -13,50 +13,50 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from qbcd import hooks
 from qbcd.errors import TornRead
 from qbcd.model import StreamPlan
+from qbcd.model.checkpoint import Entry
 from qbcd.ranges import partition
-from qbcd.sites.lake import diff
+from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_with_growth
+from qbcd.sites.lake.engines.spark import diff, layers
+from qbcd.sites.lake.engines.spark.observed import RowChecksum, total
+from qbcd.sites.lake.fetch.base import FetchedStep, RowsPath, is_enabled
 from qbcd.sites.lake.fetch_plan import FetchPlan, check_torn
-from qbcd.sites.lake.observed import RowChecksum, total
-from qbcd.sites.lake.replica import layers
+from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.replica.files import PASSING, FileSet
 from qbcd.sites.lake.replica.replica import travels_of
-from qbcd.sites.lake.replica.schema import IDENTITY, ddl, row_fields
-from qbcd.sites.lake.snapshot import Snapshot
-from qbcd.sites.lake.stage import frame, range_frame
-from qbcd.sites.values import LeasedStream, Settings
+from qbcd.sites.lake.replica.schema import IDENTITY, Fields, ddl, row_fields
+from qbcd.sites.lake.stage import check_values, frame, range_frame, replica_rows, stored_fields, write_stage
 from qbcd.state import StoredRange
-from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from qbcd.sites.lake.context import LakeContext
-
-MARK_BYTES = 24  # of a digest and what else comes with a mark, about; its key comes twice, one of them as text
-KEY_BYTES = 8  # of a key's column of which the source does not know the width
-SAVED_BYTES = 16_000_000  # below which another round to the source costs more than it saves
-MOST_KEYS = 100_000  # that a poll asks for one by one; beyond them whole ranges are read
+NAME = "two_phase"
+FINGERPRINT_BYTES = 24  # of a digest and what comes with it, about; the key comes twice in addition, once as text
+KEY_BYTES = 8  # of a key column whose width the source does not know
+SAVED_BYTES = 16_000_000  # below it, another round trip costs more than it saves
+MOST_KEYS = 100_000  # to look up in one poll; for more changes, whole ranges are read
 KEYS_PER_STATEMENT = 5_000
-WAITING_SHARE = 0.1  # of the rows, in ranges that have outgrown their size, which are not cut for the sake of the rest
-HELD_ROWS = 1_000_000  # whose marks are held in memory at a time, about, by all tasks together
-LARGEST_RANGE = 250_000  # rows of a range, whose marks one task holds, however many connections there are
-MARK_FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint")]
+WAITING_SHARE = 0.1  # of the rows: ranges up to this share are not split while few rows travel
+HELD_ROWS = 1_000_000  # whose fingerprints are in memory at a time, about, in all tasks together
+LARGEST_RANGE = 250_000  # rows of a range whose fingerprints one task holds, for any number of connections
+FINGERPRINT_FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint")]
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
 class ChangedRows:
-    """What the two rounds brought.
+    """The result of the two phases.
 
     Attributes:
-        old: Identity and range of each row that differs, and the row as the replica has it, where it has; in parts.
-        rows: Those of them that stand in the source, as they were in the second round.
-        about: How many rows differ.
-        size: Bytes that travelled in both rounds, those of the first as :func:`mark_bytes` a row.
+        old: Identity and range of each row that differs, and its old version if there is one; in several parts.
+        rows: New versions of those rows that exist in the source.
+        about: Approximate number of rows that differ.
+        size: Bytes that travelled in both phases, of the first as `fingerprint_bytes` a row.
     """
 
     old: Sequence[FileSet]
@@ -65,101 +65,147 @@ class ChangedRows:
     size: int
 
 
-def is_open(strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan) -> bool:
-    """Whether two rounds can be made, and would ship much less than whole ranges if nothing had changed."""
-    shared = snapshot.name is not None and not snapshot.anew and bool(strategy.plan.key)
-    shared = shared and strategy.plan.on(snapshot.table).key_is_proven  # marks of rows with one key are not counted
-    shared = shared and not strategy.partitioning.paged  # what moved there unchanged becomes the replica's, too
-    plain = shared and strategy.deletes and strategy.summed == "digest" and not wanted.is_split
-    plain = plain and all(r.rows <= LARGEST_RANGE for r in wanted.asked)
-    return plain and bytes_saved(strategy.plan, wanted.fetched, 0) >= SAVED_BYTES
+class TwoPhase(RowsPath):
+    """Fetch keys and digests first, then the rows that changed; leave it if these are too many."""
+
+    name = NAME
+
+    def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
+        return not plan.as_segment and is_worth(poll, plan)
+
+    def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedStep | None:
+        changed = fetch(poll, plan)
+        return ChangedRowsStep(poll, plan, changed) if changed else None
 
 
-def bytes_saved(plan: StreamPlan, rows: int, moved: float) -> float:
-    """Bytes that two rounds save over whole ranges of so many rows, of which so many moved."""
+class ChangedRowsStep(FetchedStep):
+    """Compare changed rows alone; ranges grow by what the batch adds to them."""
+
+    def __init__(self, poll: TablePoll, plan: FetchPlan, changed: ChangedRows) -> None:
+        super().__init__(poll, *changed.old, changed.rows)
+        self.plan, self.changed, self.size = plan, changed, changed.size
+        self.growth: dict[int, tuple[int, int]] = {}
+
+    def write(self) -> WrittenBatch:
+        hooks.reach("after_fetch")
+        poll, about = self.poll, self.changed.about
+        with poll.context.spark.for_rows(about):
+            stage, old = load_pairs(poll, self.changed)
+            check_values(poll, stage)
+            changes = diff.differences(old, stage, poll.plan, by_value=False)
+            found, self.growth = write_with_growth(poll, changes, about)
+        return found
+
+    def ranges(self, found: WrittenBatch) -> RangeChanges:
+        return RangeChanges(self.poll.due.visited(diff.grown(self.plan.old, self.growth)))
+
+
+def is_possible(poll: TablePoll, plan: FetchPlan) -> bool:
+    """Return True if two phases can be used, and would save enough if nothing had changed."""
+    strategy = poll.strategy
+    one_state = poll.snapshot.proves_checksums and bool(strategy.plan.key)
+    one_state = one_state and strategy.plan.on(poll.snapshot.table).key_is_proven  # duplicates would not be counted
+    one_state = one_state and not strategy.partitioning.paged  # the replica must also follow unchanged rows that moved
+    whole = one_state and strategy.deletes and strategy.summed == "digest" and not plan.is_split
+    whole = whole and all(r.rows <= LARGEST_RANGE for r in plan.asked)
+    return whole and bytes_saved(strategy.plan, plan.fetched, 0) >= SAVED_BYTES
+
+
+def bytes_saved(plan: StreamPlan, rows: int, changed: float) -> float:
+    """Return the bytes that two phases save over whole ranges of `rows` rows, of which `changed` differ."""
     width = sum(c.width for c in plan.captured)
-    return rows * (width - mark_bytes(plan)) - moved * width
+    return rows * (width - fingerprint_bytes(plan)) - changed * width
 
 
-def mark_bytes(plan: StreamPlan) -> int:
-    """Bytes of a row's mark, about."""
-    return MARK_BYTES + 2 * sum(c.width or KEY_BYTES for c in plan.key)
+def fingerprint_bytes(plan: StreamPlan) -> int:
+    """Return the approximate bytes of a row's key and digest."""
+    return FINGERPRINT_BYTES + 2 * sum(c.width or KEY_BYTES for c in plan.key)
 
 
-def is_worth(strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, density: float) -> bool:
-    """Whether two rounds are likely to ship much less than whole ranges would, and can be made.
-
-    Args:
-        density: The share of rows that had moved in the last ranges of which this was asked.
-    """
-    moved = density * sum(r.rows for r in wanted.asked)
-    enough = bytes_saved(strategy.plan, wanted.fetched, moved) >= SAVED_BYTES
-    return is_open(strategy, snapshot, wanted) and enough and moved <= MOST_KEYS
+def density(poll: LakePoll) -> float:
+    """Return the share of rows that had changed in the last dirty ranges for which two phases were possible."""
+    return float(poll.leased.checkpoint.get(Entry.DENSITY, 0.0))
 
 
-def defers_split(strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, density: float, rows_per_range: int) -> bool:
-    """Whether what outgrew its size waits: parts of a range need whole rows, and little of that is not worth those."""
-    outgrown = sum(r.rows for r in wanted.outgrown(rows_per_range))
-    if outgrown > WAITING_SHARE * wanted.fetched:
+def density_entry(poll: TablePoll, plan: FetchPlan, events: int) -> dict[str, Any]:
+    """Return the checkpoint's entry after a poll that found `events`: the new density, or the last one."""
+    if not is_possible(poll, plan):
+        return poll.leased.checkpoint.carried([Entry.DENSITY])
+    return {Entry.DENSITY: round(min(1.0, events / max(1, plan_rows(plan))), 4)}
+
+
+def plan_rows(plan: FetchPlan) -> int:
+    """Return all rows of the ranges to fetch."""
+    return sum(r.rows for r in plan.asked)
+
+
+def is_worth(poll: TablePoll, plan: FetchPlan) -> bool:
+    """Return True if two phases are possible and likely to transfer much less than whole ranges."""
+    changed = density(poll) * plan_rows(plan)
+    enough = bytes_saved(poll.strategy.plan, plan.fetched, changed) >= SAVED_BYTES
+    return is_enabled(NAME) and is_possible(poll, plan) and enough and changed <= MOST_KEYS
+
+
+def defers_split(poll: TablePoll, plan: FetchPlan, rows_per_range: int) -> bool:
+    """Return True if too large ranges wait: a split needs whole rows, which cost too much for few such ranges."""
+    outgrown = sum(r.rows for r in plan.outgrown(rows_per_range))
+    if outgrown > WAITING_SHARE * plan.fetched:
         return False
-    return wanted.in_leaves or wanted.traced is not None or is_worth(strategy, snapshot, wanted, density)
+    return plan.in_leaves or plan.traced is not None or is_worth(poll, plan)
 
 
-def density_of(wanted: FetchPlan, events: int) -> float:
-    """The share of the ranges' rows that moved."""
-    return min(1.0, events / max(1, sum(r.rows for r in wanted.asked)))
-
-
-def fetch(
-    context: LakeContext, strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, settings: Settings, held: LeasedStream
-) -> ChangedRows | None:
-    """Compares the marks of the ranges, then reads the rows that moved; None where these are too many for that."""
-    context.progress(f"fetching keys and digests of about {wanted.fetched:,} rows")
-    old = _differing(context, strategy, snapshot, wanted, settings, held)
-    moved = None
+def fetch(poll: TablePoll, plan: FetchPlan) -> ChangedRows | None:
+    """Compare keys and digests of the ranges, then read the changed rows; None if they are too many for that."""
+    poll.context.progress(f"fetching keys and digests of about {plan.fetched:,} rows")
+    old = _differing(poll, plan)
+    changed = None
     try:
-        asked = _asked(context, strategy, old)
-        if len(asked) <= MOST_KEYS:
-            rows = _rows(context, strategy, snapshot, asked, settings, held)
-            size = mark_bytes(strategy.plan) * wanted.fetched + rows.size
-            moved = ChangedRows(old, rows, 2 * len(asked) + wanted.rows_lost, size)
-        return moved
+        keys = _keys(poll, old)
+        if len(keys) <= MOST_KEYS:
+            rows = _rows(poll, keys)
+            size = fingerprint_bytes(poll.strategy.plan) * plan.fetched + rows.size
+            changed = ChangedRows(old, rows, 2 * len(keys) + plan.rows_lost, size)
+        return changed
     finally:
-        context.files.discard(*old, unless=moved is not None)
+        poll.context.files.discard(*old, unless=changed is not None)
 
 
-def _texts(strategy: IdRcs) -> list[tuple[str, str]]:
-    return [(f"k{i}", "string") for i in range(len(strategy.plan.key))]
+def _texts(poll: LakePoll) -> Fields:
+    return [(f"k{i}", "string") for i in range(len(poll.strategy.plan.key))]
 
 
-def _moved_fields(strategy: IdRcs) -> list[tuple[str, str]]:
-    return [*row_fields([c.travel for c in strategy.stored_columns]), *_texts(strategy)]
+def _old_fields(poll: LakePoll) -> Fields:
+    return [*stored_fields(poll), *_texts(poll)]
 
 
-def _differing(
-    context: LakeContext, strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, settings: Settings, held: LeasedStream
-) -> list[FileSet]:
-    """The rows that differ: each task has a share of the ranges, whose marks it holds while it reads the replica once.
+def _row_fields(poll: LakePoll) -> Fields:
+    return row_fields(travels_of(poll.strategy.plan), typed=poll.settings.typed)[1:]  # the first phase knows the range
 
-    No more tasks than connections run at a time, so that all marks may come straight from the source.
+
+def _differing(poll: TablePoll, plan: FetchPlan) -> list[FileSet]:
+    """Write the rows that differ; each task holds the fingerprints of its ranges and reads the replica once.
+
+    At most one task per connection runs at a time, so that fingerprints can come straight from the source.
 
     Raises:
-        TornRead: Others came than the checksums counted.
+        TornRead: The fingerprints are not those that the checksums counted.
     """
-    tasks = math.ceil(wanted.fetched * settings.connections / HELD_ROWS)
-    shares = partition.shares(wanted.asked, max(tasks, partition.readers(wanted.asked, settings.connections)))
-    before, parts, totals = {r.range_id: r for r in wanted.old}, list[FileSet](), list[RowChecksum]()
-    with _marks(context, strategy, snapshot, wanted, settings, held) as marks:
+    context, connections = poll.context, poll.settings.connections
+    tasks = math.ceil(plan.fetched * connections / HELD_ROWS)
+    shares = partition.shares(plan.asked, max(tasks, partition.readers(plan.asked, connections)))
+    before, parts, totals = {r.range_id: r for r in plan.old}, list[FileSet](), list[RowChecksum]()
+    with _fingerprints(poll, plan) as fingerprints:
         try:
-            for at_once in _batches(shares, settings.connections):
-                load_pairs = []
+            for at_once in _batches(shares, connections):
+                pairs = []
                 for some in at_once:
                     totals.append(RowChecksum())
-                    old = _replica_rows(context, strategy, [before[r.range_id] for r in some])
-                    load_pairs.append(diff.moved_marks(old, totals[-1].observe(marks(some)).coalesce(1)))
-                found = reduce(lambda one, other: one.unionByName(other), load_pairs)
-                parts.append(context.files.write(found, _moved_fields(strategy), PASSING, held, source=context.source))
-            check_torn(context.stream, wanted, *total(totals))
+                    old = replica_rows(poll, [before[r.range_id] for r in some], alone=True)
+                    new = totals[-1].observe(fingerprints(some)).coalesce(1)
+                    pairs.append(diff.changed_fingerprints(old, new))
+                found = reduce(lambda one, other: one.unionByName(other), pairs)
+                parts.append(write_stage(poll, found, _old_fields(poll), PASSING))
+            check_torn(context.stream, plan, *total(totals))
         except BaseException:
             context.files.discard(*parts)
             raise
@@ -170,65 +216,47 @@ def _batches(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
     return [items[i : i + size] for i in range(0, len(items), size)]
 
 
-def _replica_rows(context: LakeContext, strategy: IdRcs, some: Sequence[StoredRange]) -> DataFrame:
-    with context.reading() as conn:
-        return context.replica.rows(conn, strategy.plan, strategy.stored_columns, some, alone=True)
-
-
 @contextmanager
-def _marks(
-    context: LakeContext, strategy: IdRcs, snapshot: Snapshot, wanted: FetchPlan, settings: Settings, held: LeasedStream
-) -> Iterator[Callable[[Sequence[StoredRange]], DataFrame]]:
-    """Gives the marks of some ranges, to one task, to be evaluated once.
+def _fingerprints(poll: TablePoll, plan: FetchPlan) -> Iterator[Callable[[Sequence[StoredRange]], DataFrame]]:
+    """Yield a function that returns keys and digests of some ranges, for one task, to be evaluated once.
 
-    Those of the key's ranges are asked for as they are needed. Buckets lie anywhere in the table: one scan writes the
-    marks of all.
+    Key ranges are read as they are needed. Hash buckets are spread over the table: one scan writes them all to files.
     """
-    spark = context.spark.get()
-
-    def read(some: Sequence[StoredRange], connections: int) -> DataFrame:
-        return range_frame(context.source, spark, strategy, snapshot, some, strategy.row_fingerprints, connections)
-
-    if not strategy.partitioning.hashed:
-        yield lambda some: read(some, 1)
+    files, spark, query = poll.context.files, poll.context.spark.get(), poll.strategy.row_fingerprints
+    if not poll.strategy.partitioning.hashed:
+        yield lambda some: range_frame(poll, some, query, 1)
         return
-    fields = [*MARK_FIELDS, *_texts(strategy)]
-    found = context.files.write(read(wanted.asked, settings.connections), fields, PASSING, held, source=context.source)
+    fields = [*FINGERPRINT_FIELDS, *_texts(poll)]
+    found = write_stage(poll, range_frame(poll, plan.asked, query), fields, PASSING)
     try:
-        yield (lambda some: context.files.read(spark, fields, found).where(layers.one_of([r.range_id for r in some])))
+        yield lambda some: files.read(spark, fields, found).where(layers.one_of([r.range_id for r in some]))
     finally:
-        context.files.discard(found)
+        files.discard(found)
 
 
-def _asked(context: LakeContext, strategy: IdRcs, old: Sequence[FileSet]) -> list[tuple[str, ...]]:
-    """Keys, as the source spells them, of the rows that stand there; one more than may be asked for at most."""
-    moved = context.files.read(context.spark.get(), _moved_fields(strategy), *old).where("k0 IS NOT NULL")
-    return [tuple(row) for row in moved.select(*(name for name, _ in _texts(strategy))).limit(MOST_KEYS + 1).collect()]
+def _keys(poll: LakePoll, old: Sequence[FileSet]) -> list[tuple[str, ...]]:
+    """Return the source's own texts of the keys that exist there; at most one more than a poll looks up."""
+    differing = poll.context.files.read(poll.context.spark.get(), _old_fields(poll), *old).where("k0 IS NOT NULL")
+    names = [name for name, _ in _texts(poll)]
+    return [tuple(row) for row in differing.select(*names).limit(MOST_KEYS + 1).collect()]
 
 
-def _rows(
-    context: LakeContext,
-    strategy: IdRcs,
-    snapshot: Snapshot,
-    keys: list[tuple[str, ...]],
-    settings: Settings,
-    held: LeasedStream,
-) -> FileSet:
-    """The rows with `keys`, as they are now.
+def _rows(poll: TablePoll, keys: list[tuple[str, ...]]) -> FileSet:
+    """Read the rows with `keys`.
 
     Raises:
-        TornRead: Another number of them came.
+        TornRead: The source returned another number of rows.
     """
+    context, fields = poll.context, _row_fields(poll)
     context.progress(f"fetching {len(keys):,} rows that changed")
-    spark, fields = context.spark.get(), _fields(strategy, settings)
     if not keys:
-        return context.files.write(spark.createDataFrame([], ddl(fields)), fields, PASSING, held)
+        nothing = context.spark.get().createDataFrame([], ddl(fields))
+        return context.files.write(nothing, fields, PASSING, poll.leased)
     asked = _batches(keys, KEYS_PER_STATEMENT)
-    statements = [strategy.images_of(part, typed=settings.typed) for part in asked]
-    at_once = min(settings.connections, len(asked))
-    read = frame(context.source, spark, context.stream, snapshot, statements, at_once=at_once)
+    statements = [poll.strategy.images_of(part, typed=poll.settings.typed) for part in asked]
     totals = RowChecksum()
-    part = context.files.write(totals.observe(read), fields, PASSING, held, source=context.source)
+    read = totals.observe(frame(poll, statements, at_once=min(poll.settings.connections, len(asked))))
+    part = write_stage(poll, read, fields, PASSING)
     came, _ = totals.read()
     if came != len(keys):
         context.files.discard(part)
@@ -240,17 +268,11 @@ def _rows(
     return part
 
 
-def _fields(strategy: IdRcs, settings: Settings) -> list[tuple[str, str]]:
-    return row_fields(travels_of(strategy.plan), typed=settings.typed)[1:]  # their range is known by the marks
-
-
-def load_pairs(
-    context: LakeContext, strategy: IdRcs, moved: ChangedRows, settings: Settings
-) -> tuple[DataFrame, DataFrame]:
-    """(stage, old rows) of what moved, to be compared as whole ranges are."""
-    spark = context.spark.get()
-    both = diff.gathered(context.files.read(spark, _moved_fields(strategy), *moved.old), moved.about)
-    rows = context.files.read(spark, _fields(strategy, settings), moved.rows)
-    ids = diff.shared(both.select(*IDENTITY), moved.about)
-    known = both.where("digest IS NOT NULL").drop(*(name for name, _ in _texts(strategy)))
-    return diff.gathered(rows.join(ids, "key_id"), moved.about), known
+def load_pairs(poll: LakePoll, changed: ChangedRows) -> tuple[DataFrame, DataFrame]:
+    """Return (stage, old rows) of the changed rows, in the form in which whole ranges are compared."""
+    files, spark = poll.context.files, poll.context.spark.get()
+    both = diff.gathered(files.read(spark, _old_fields(poll), *changed.old), changed.about)
+    rows = files.read(spark, _row_fields(poll), changed.rows)
+    ids = diff.shared(both.select(*IDENTITY), changed.about)
+    known = both.where("digest IS NOT NULL").drop(*(name for name, _ in _texts(poll)))
+    return diff.gathered(rows.join(ids, "key_id"), changed.about), known

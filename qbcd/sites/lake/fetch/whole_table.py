@@ -1,32 +1,41 @@
-"""A table that has long been quiet is added up as a whole first, which is the cheapest look that there is.
+"""Fetch path: one checksum over the whole table first, after several polls without changes.
 
-Each connection scans its part of the storage for one count and one sum; nothing is grouped and no index is read. What
-ranges remember adds up to the same where nothing changed. Where something did, they are asked for all the same, so the
-table is scanned once for nothing: by then so many polls have found nothing that this is a tenth of what they cost.
+Each connection scans its part of the storage for one count and one sum; nothing is grouped and no index is read. If the
+result is the sum of the ranges' checksums, nothing has changed. Otherwise the ranges are asked as usual, and this scan
+was in vain: after so many polls without changes it adds a tenth to their cost.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from qbcd.sites.lake.checksums import total
-from qbcd.sites.lake.due_ranges import DueRanges
-from qbcd.sites.lake.snapshot import Snapshot
+from qbcd.sites.context import StreamContext
+from qbcd.sites.lake.checksums import table_checksum
+from qbcd.sites.lake.fetch.base import PlanPath
+from qbcd.sites.lake.fetch_plan import FetchPlan
+from qbcd.sites.lake.poll import TablePoll
 from qbcd.state import Run
 from qbcd.strategies import IdRcs
 
-if TYPE_CHECKING:
-    from qbcd.sites.context import StreamContext
-    from qbcd.sites.values import Settings
+POLLS = 8  # in a row that found no dirty range
 
-POLLS = 8  # in a row, of which none found that a range differs
+
+class WholeTable(PlanPath):
+    """Find with one checksum that no range is dirty."""
+
+    name = "whole_table"
+
+    def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
+        return is_likely(poll.context, poll.strategy)
+
+    def narrow(self, poll: TablePoll, plan: FetchPlan) -> FetchPlan | None:
+        rows = rows_unchanged(poll)
+        return None if rows is None else FetchPlan((), (), (), (), rows)
 
 
 def is_likely(context: StreamContext, strategy: IdRcs) -> bool:
-    """Whether the last polls found nothing, and the next can be told so by one sum.
+    """Return True if the last polls found nothing, and one checksum can show that nothing changed again.
 
-    Of a stream every poll of which compares all ranges: polls between two sweeps say nothing of the next one. And where
-    connections can share one scan, and nothing wants ranges to be asked for some at a time.
+    Every poll of the stream must compare all ranges: polls between two sweeps say nothing about the next sweep. And
+    connections must be able to share one scan, without a pace or `per_poll` that asks for ranges in parts.
     """
     if strategy.summed != "digest" or not strategy.partitioning.is_parted:
         return False
@@ -40,11 +49,9 @@ def _found_nothing(run: Run) -> bool:
     return run.outcome == "empty" and not run.cost.get("dirty")
 
 
-def rows_unchanged(
-    context: StreamContext, strategy: IdRcs, snapshot: Snapshot, turn: DueRanges, settings: Settings
-) -> int | None:
-    """How many rows the table has, if it adds up to what its ranges remember; None if it does not."""
-    context.progress("checksum of the whole table")
-    rows, checksum = total(context.source, strategy, snapshot, settings.connections)
-    known = sum(r.rows for r in turn.due), sum(r.checksum for r in turn.due)
+def rows_unchanged(poll: TablePoll) -> int | None:
+    """Return the table's row count if its checksum is the sum of all range checksums; otherwise None."""
+    poll.context.progress("checksum of the whole table")
+    rows, checksum = table_checksum(poll)
+    known = sum(r.rows for r in poll.due.due), sum(r.checksum for r in poll.due.due)
     return rows if (rows, checksum) == known else None

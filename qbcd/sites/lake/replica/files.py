@@ -1,10 +1,10 @@
-"""A stream's folder in the workdir: stage, batches and segments as Parquet, named by token and attempt.
+"""A stream's folder in the workdir: stage, batches and segments as Parquet, named by fencing token and attempt.
 
-A part becomes visible only by the commit that names its files; until then, and after a crash, it is rubbish that
-`sweep` removes. Reads take the files that the commit named: one that is missing or was changed is an error, never fewer
-or other rows (docs/design/protocol.md#rule-15). To hash whole files at each read would cost more than most reads do. So
-the commit names the hash of a file's end, by which Parquet finds and skips pages, and Spark verifies the checksum of
-each page it reads.
+A part becomes visible only by the commit that names its files. Until then, and after a crash, `sweep` may remove it.
+Reads take the files that the commit named: a missing or changed file is an error, never fewer or other rows
+(docs/design/protocol.md#rule-15). Hashing whole files at each read would cost more than most reads. So the commit names
+the hash of each file's end, which has Parquet's footer and page indexes, and Spark verifies the checksum of each page
+that it reads.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import hashlib
 import os
 import shutil
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from qbcd.catalog.source import Source
 from qbcd.errors import StateConflict
 from qbcd.sites.event_schema import casts
-from qbcd.sites.lake.replica.schema import ddl
+from qbcd.sites.lake.replica.schema import Fields, ddl
+from qbcd.sites.values import LeasedStream
 from qbcd.spark.jdbc import explained
 from qbcd.spark.paths import to_read, to_write
 from qbcd.state import Segment
@@ -29,30 +30,27 @@ from qbcd.state import Segment
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from qbcd.sites.values import LeasedStream
-
-Fields = Sequence[tuple[str, str]]
-PASSING = "passing"  # the kind of parts that are read once and let go
+PASSING = "passing"  # the kind of temporary parts, which this process reads once
 _USUAL = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "parquet.page.write-checksum.enabled": "true",
-    "parquet.page.row.count.limit": "5000",  # of a few ranges few pages are read; files hardly grow by it
-    "parquet.block.size": "33554432",  # each task holds a group of rows: of the usual size, two fill a small heap
+    "parquet.page.row.count.limit": "5000",  # small pages: a read of few ranges reads few; files hardly grow
+    "parquet.block.size": "33554432",  # each task buffers a row group; two of the default size fill a small heap
 }
-_PLAIN = {**_USUAL, "compression": "uncompressed", "parquet.enable.dictionary": "false"}  # such parts, written fast
-# Whatever the session says. Vectored reads take direct memory for a whole row group at once, which each thread that
-# reads keeps; once there is none left, the thread dies and the task waits for it for ever.
+_TEMPORARY = {**_USUAL, "compression": "uncompressed", "parquet.enable.dictionary": "false"}  # fast to write
+# These override the session's settings. Vectored reads allocate direct memory for a whole row group at once, and each
+# reading thread keeps it; when none is left, the thread dies and its task waits for it forever.
 _READ = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
     "parquet.page.verify-checksum.enabled": "true",
     "parquet.hadoop.vectored.io.enabled": "false",
 }
-END = 1 << 18  # bytes of a file's end that are hashed: its footer and, unless they are many, the indexes of its pages
+END = 1 << 18  # bytes of a file's end that are hashed: its footer and, unless they are many, its page indexes
 
 
 class PartFile(NamedTuple):
-    """A file of a part: its name, its bytes, and the SHA-256 of its last :data:`END` bytes (empty: not taken)."""
+    """A file of a part: its name, its size, and the SHA-256 of its last :data:`END` bytes (empty: not computed)."""
 
     name: str
     size: int
@@ -60,12 +58,12 @@ class PartFile(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> PartFile:
-        """The file as it is now."""
+        """Return the file as it is now."""
         size = path.stat().st_size
         return cls(path.name, size, _hash_of_end(path, size))
 
-    def stands_in(self, folder: Path) -> bool:
-        """Whether it is there as the commit named it."""
+    def is_intact_in(self, folder: Path) -> bool:
+        """Return True if `folder` has the file as the commit named it."""
         path = folder / self.name
         if not path.is_file() or path.stat().st_size != self.size:
             return False
@@ -85,25 +83,25 @@ class FileSet:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Size of all files in bytes."""
         return sum(file.size for file in self.files)
 
     def as_location(self) -> dict[str, Any]:
-        """JSON-ready form for a batch's header."""
+        """Return the JSON-ready form for a batch's header."""
         return {"part": self.part_id, "files": [list(f) for f in self.files]}
 
     def as_files(self) -> tuple[dict[str, Any], ...]:
-        """JSON-ready form for a segment of the manifest."""
+        """Return the JSON-ready form for a segment of the manifest."""
         return tuple({"path": f.name, "size": f.size, "end": f.end} for f in self.files)
 
     @classmethod
     def of_location(cls, location: Mapping[str, Any]) -> FileSet:
-        """The inverse of `as_location`."""
+        """Return the part that `as_location` has described."""
         return cls(location["part"], tuple(PartFile(*f) for f in location["files"]))
 
     @classmethod
     def of_segment(cls, segment: Segment) -> FileSet:
-        """The part that a segment of the manifest names."""
+        """Return the part that a segment of the manifest names."""
         files = (PartFile(f["path"], int(f["size"]), f.get("end", "")) for f in segment.files)
         return cls(segment.segment_id, tuple(files))
 
@@ -112,8 +110,8 @@ class Files:
     """The folder of one stream.
 
     Args:
-        workdir: The project's workdir, local or mounted by all.
-        project_id: Keeps projects that share a workdir out of each other's files.
+        workdir: The project's workdir, local or mounted by all hosts.
+        project_id: Separates projects that share a workdir.
         stream: The stream's name.
     """
 
@@ -123,17 +121,17 @@ class Files:
         self.root = workdir / project_id / stream
 
     def create(self) -> None:
-        """Creates the folders, readable by the owner alone: they hold source rows."""
+        """Create the folders, readable by the owner alone, since they hold source rows."""
         for folder in (self.workdir, self.root.parent, self.root):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def prove(self) -> None:
-        """Proves that this host sees the folder that `prepare` made: its path holds the project's own id.
+        """Prove that this host sees the folder that `prepare` created; its path has the project's id.
 
         See docs/design/protocol.md#rule-24.
 
         Raises:
-            StateConflict: It is not there.
+            StateConflict: The folder is missing.
         """
         if not self.root.is_dir():
             raise StateConflict(
@@ -144,20 +142,21 @@ class Files:
             )
 
     def write(
-        self, frame: DataFrame, fields: Fields, kind: str, held: LeasedStream, source: Source | None = None
+        self, frame: DataFrame, fields: Fields, kind: str, leased: LeasedStream, source: Source | None = None
     ) -> FileSet:
-        """Evaluates `frame` once into a new part; no commit names it yet. It is durable, unless it is a passing one.
+        """Evaluate `frame` once into a new part that no commit names yet; it is durable unless it is temporary.
 
         Args:
-            frame: What to write; cast to `fields`.
+            frame: The rows; cast to `fields`.
+            fields: Name and type of each column.
             kind: ``fetch``, ``batch``, ``segment`` or :data:`PASSING`.
-            held: The lease; its token is part of the name.
-            source: Where the rows come from, if a failure may be the source's.
+            leased: The lease; its fencing token is part of the name.
+            source: The source of the rows, if a failure may be its own.
         """
         self.create()
-        part_id = f"{kind}-{held.row.fencing_token}-{uuid.uuid4().hex}"
+        part_id = f"{kind}-{leased.row.fencing_token}-{uuid.uuid4().hex}"
         folder = self.root / part_id
-        writer = frame.selectExpr(*casts(fields)).write.options(**(_PLAIN if kind == PASSING else _USUAL))
+        writer = frame.selectExpr(*casts(fields)).write.options(**(_TEMPORARY if kind == PASSING else _USUAL))
         try:
             if source is None:
                 writer.parquet(to_write(folder))
@@ -172,31 +171,31 @@ class Files:
             if path.suffix == ".crc":
                 path.unlink()
         paths = [path for path in written if path.suffix == ".parquet"]
-        if kind == PASSING:  # no commit names it, and no later process reads it
+        if kind == PASSING:  # no commit will name it, and no other process will read it
             return FileSet(part_id, tuple(PartFile(path.name, path.stat().st_size) for path in paths))
         for path in (*paths, folder, self.root):
             _fsync(path)
         return FileSet(part_id, tuple(PartFile.of(path) for path in paths))
 
     def read(self, spark: SparkSession, fields: Fields, *parts: FileSet) -> DataFrame:
-        """The rows of one or several parts.
+        """Return the rows of one or several parts.
 
         Raises:
-            StateConflict: A file is missing, or has another size or end than the commit recorded. What was changed
-                within it is Spark's error, once it reads that.
+            StateConflict: A file is missing, or has another size or end than the commit recorded. A change within a
+                file is an error of Spark when it reads the changed page.
         """
         self.prove_parts(*parts)
         paths = (to_read(self.root / part.part_id / file.name) for part in parts for file in part.files)
         return spark.read.options(**_READ).schema(ddl(fields)).parquet(*paths)
 
     def prove_parts(self, *parts: FileSet) -> None:
-        """Proves that all files of the parts stand as the commit named them.
+        """Prove that all files of the parts are as the commit named them.
 
         Raises:
-            StateConflict: One is missing, or has another size or end.
+            StateConflict: A file is missing, or has another size or end.
         """
         for folder, file in ((self.root / part.part_id, file) for part in parts for file in part.files):
-            if not file.stands_in(folder):
+            if not file.is_intact_in(folder):
                 raise StateConflict(
                     f"file {folder / file.name} is missing or was changed; the replica cannot be trusted",
                     stream=self.stream,
@@ -204,10 +203,10 @@ class Files:
                     f"it, or qbcd reset {self.stream} --discard",
                 )
 
-    def write_blob(self, kind: str, content: bytes, held: LeasedStream) -> str:
-        """Writes bytes that are no rows into a folder of their own, durably, and returns its name."""
+    def write_blob(self, kind: str, content: bytes, leased: LeasedStream) -> str:
+        """Write bytes that are no rows durably into a folder of their own, and return its name."""
         self.create()
-        folder = self.root / f"{kind}-{held.row.fencing_token}-{uuid.uuid4().hex}"
+        folder = self.root / f"{kind}-{leased.row.fencing_token}-{uuid.uuid4().hex}"
         folder.mkdir(mode=0o700)
         with (folder / kind).open("wb") as file:
             file.write(content)
@@ -218,19 +217,19 @@ class Files:
         return folder.name
 
     def read_blob(self, name: str) -> bytes:
-        """What `keep` wrote; nothing where that cannot be read any more."""
+        """Return the bytes that `write_blob` has written; none if they cannot be read any more."""
         try:
             return (self.root / name / name.partition("-")[0]).read_bytes()
-        except OSError:  # whatever it is, what is kept so can be had anew
+        except OSError:  # callers can do without such bytes
             return b""
 
     def discard(self, *parts: FileSet, unless: bool = False) -> None:
-        """Removes parts of this attempt that no commit names."""
+        """Remove parts of this attempt that no commit names."""
         for part in () if unless else parts:
             shutil.rmtree(self.root / part.part_id, ignore_errors=True)
 
-    def sweep(self, named: set[str], held: LeasedStream) -> None:
-        """Removes parts that are not `named` and whose token is not above the holder's own.
+    def sweep(self, named: set[str], leased: LeasedStream) -> None:
+        """Remove parts that are not `named` and whose fencing token is not above the holder's.
 
         See docs/design/protocol.md#rule-23.
         """
@@ -240,7 +239,7 @@ class Files:
             pieces = folder.name.split("-")
             if folder.name in named or len(pieces) != 3 or not pieces[1].isdigit():
                 continue
-            if int(pieces[1]) <= held.row.fencing_token:
+            if int(pieces[1]) <= leased.row.fencing_token:
                 shutil.rmtree(folder, ignore_errors=True)
 
 

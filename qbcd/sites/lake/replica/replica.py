@@ -1,21 +1,20 @@
-"""The Parquet replica of a stream: base segments, each holding the rows of some ranges, with later batches on top.
+"""The Parquet replica of a stream: base segments, each with the rows of some ranges, and later batches as layers.
 
-A range's rows are those of its own segment under its own id, plus the changes of that range in batches after the
-segment's `folded_through`, latest per key (docs/design/protocol.md#rule-11 and #rule-23).
+The rows of a range are those with its id in its own segment, plus the changes of that range in batches after the
+segment's `folded_through`; the latest per key counts (docs/design/protocol.md#rule-11 and #rule-23).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import Connection
 
 from qbcd.model import BatchHeader, Column, StreamPlan, Travel
 from qbcd.ranges.leaves import are_some
-from qbcd.sites.lake import diff
-from qbcd.sites.lake.replica import layers
+from qbcd.sites.lake.engines.spark import diff, layers
 from qbcd.sites.lake.replica.files import Files, FileSet
 from qbcd.sites.lake.replica.schema import batch_fields, row_fields
 from qbcd.spark.provider import SparkProvider
@@ -24,21 +23,38 @@ from qbcd.state import Segment, StoredRange, StreamRow, StreamStore
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+FEW_RANGES = 100  # up to which Parquet pages without rows of these ranges are skipped (`qbcd.spark.provider`)
 
-FEW_RANGES = 100  # up to which pages are skipped that have no row of any (`qbcd.spark.provider`)
+
+@dataclass(frozen=True)
+class NewSegment:
+    """A segment that a commit adds, with all rows of some ranges.
+
+    Attributes:
+        rows: Number of its rows, including rows of other ranges.
+        ranges: The ranges whose rows it has.
+        removed: Ranges that `ranges` replace.
+        alone: The batch of the commit has no changes of other ranges.
+    """
+
+    segment: FileSet
+    rows: int
+    ranges: Sequence[StoredRange]
+    removed: Sequence[StoredRange] = ()
+    alone: bool = False
 
 
 def travels_of(plan: StreamPlan) -> list[Travel]:
-    """How the captured columns travel, in their order."""
+    """Return how each captured column travels, in their order."""
     return [c.travel for c in plan.captured]
 
 
 class Replica:
-    """Reads the replica and moves what its manifest says; every change happens in the caller's transaction.
+    """Reads the replica and changes its manifest, always in the caller's transaction.
 
     Args:
         stream: The stream's name.
-        store: Where manifest and batches stand.
+        store: Tables of manifest and batches.
         files: The stream's folder.
         spark: The session to read with.
     """
@@ -50,11 +66,11 @@ class Replica:
         self.spark = spark
 
     def part_rows(self, columns: Sequence[Column], part: FileSet, **fields: Any) -> DataFrame:
-        """The rows of a stage or segment that has the values of `columns`; `fields` as `row_fields` takes them."""
+        """Return the rows of a stage or segment with the values of `columns`; `fields` are those of `row_fields`."""
         return self.files.read(self.spark.get(), row_fields([c.travel for c in columns], **fields), part)
 
     def batch_rows(self, plan: StreamPlan, *parts: FileSet) -> DataFrame:
-        """The rows of batches."""
+        """Return the rows of batches."""
         return self.files.read(self.spark.get(), batch_fields(travels_of(plan)), *parts)
 
     def rows(
@@ -66,15 +82,15 @@ class Replica:
         *,
         alone: bool = False,
     ) -> DataFrame:
-        """The replica's rows, with the values of `kept`, in `asked` ranges (one at least), from any segment.
+        """Return the replica's rows in `asked` ranges (at least one) with the values of `kept`, from any segment.
 
-        They are for one task where they are few, or `alone`.
+        One task gets them all if they are few, or `alone`.
         """
         segments = {s.segment_id: s for s in self.store.segments(conn, self.stream)}
         used = {r.segment: segments[r.segment] for r in asked if r.segment is not None}
         oldest = min((s.epoch, s.folded_through) for s in used.values())
         later = self.store.batches(conn, self.stream, oldest)
-        levels = sorted({s.folded_through for s in used.values()})  # mostly one: what lies on them is the same then
+        levels = sorted({s.folded_through for s in used.values()})  # mostly one; its segments share their layers
         frames = []
         for level in levels:
             on_top = [h for h in later if h.seq > level]
@@ -94,73 +110,52 @@ class Replica:
         *,
         alone: bool,
     ) -> DataFrame:
-        about = sum(r.asked[0] for r in own)
         deltas = self.batch_rows(plan, *(FileSet.of_location(h.location) for h in on_top)) if on_top else None
         changed = sum(h.size for h in on_top)
-        bases, told = [], len(segments) == 1 and are_some(own) and len(own) > FEW_RANGES  # leaves name their ranges
-        for segment in segments:  # each has rows of ranges that stand in another one now
+        # leaves name their ranges
+        by_leaves = len(segments) == 1 and are_some(own) and len(own) > FEW_RANGES
+        bases = []
+        for segment in segments:  # each also has rows of ranges that are in another segment now
             here = [r.range_id for r in own if r.segment == segment.segment_id]
             rows = self.part_rows(kept, FileSet.of_segment(segment))
-            bases.append(rows if told else rows.where(layers.one_of(here)))
+            bases.append(rows if by_leaves else rows.where(layers.one_of(here)))
         base = layers.together(bases)
-        return layers.merged(base, deltas, own, about, changed=changed, one=len(on_top) == 1, alone=alone)
+        return layers.merged(base, deltas, own, changed=changed, one=len(on_top) == 1, alone=alone)
 
-    def replace_all(
-        self,
-        conn: Connection,
-        row: StreamRow,
-        part: FileSet,
-        *,
-        epoch: int,
-        rows: int,
-        folded: int,
-        ranges: Sequence[StoredRange],
-    ) -> StreamRow:
-        """Makes `part` the one segment of `ranges`, which become all ranges of the stream.
+    def replace_all(self, conn: Connection, row: StreamRow, new: NewSegment, *, epoch: int, folded: int) -> StreamRow:
+        """Make `new` the only segment, and its ranges all ranges of the stream.
 
         Args:
-            epoch: The epoch that the segment belongs to.
-            rows: Its rows.
+            epoch: The epoch of the segment.
             folded: The last batch that is in it already.
         """
+        part = new.segment
         old = [s.segment_id for s in self.store.segments(conn, self.stream)]
         self.store.delete_segments(conn, self.stream, old)
-        self.store.add_segments(conn, self.stream, [_segment(row, part, epoch, rows, folded)])
-        return self.store.replace_ranges(conn, row, [replace(r, segment=part.part_id) for r in ranges])
+        self.store.add_segments(conn, self.stream, [_segment(row, part, epoch, new.rows, folded)])
+        return self.store.replace_ranges(conn, row, [replace(r, segment=part.part_id) for r in new.ranges])
 
-    def take(
-        self,
-        conn: Connection,
-        row: StreamRow,
-        part: FileSet,
-        *,
-        rows: int,
-        folded: int,
-        gone: Sequence[StoredRange],
-        ranges: Sequence[StoredRange],
-        alone: bool,
-    ) -> StreamRow:
-        """Makes `part` the segment of `ranges`, which are some of the stream's, or new ones in the place of `gone`.
+    def take(self, conn: Connection, row: StreamRow, new: NewSegment, folded: int) -> StreamRow:
+        """Make `new` the segment of its ranges, which are some of the stream's or replace `new.removed`.
+
+        If the commit's batch has no changes of other ranges, segments that had all batches before it have it too.
 
         Args:
-            rows: Of `part`.
-            folded: The batch of this commit, which is in `part` already.
-            gone: Ranges that others take the place of.
-            ranges: Those whose rows are in `part`.
-            alone: The batch has no changes of other ranges, so that segments that had all before it have it too.
+            folded: The batch of this commit, which is in the segment already.
         """
-        taken, old = [replace(r, segment=part.part_id) for r in ranges], self.store.segments(conn, self.stream)
-        if gone:
-            left = {r.range_id for r in (*gone, *taken)}
-            stay = [r for r in self.store.ranges(conn, self.stream) if r.range_id not in left]
-            row = self.store.replace_ranges(conn, row, [*stay, *taken])
+        part = new.segment
+        moved, old = [replace(r, segment=part.part_id) for r in new.ranges], self.store.segments(conn, self.stream)
+        if new.removed:
+            replaced = {r.range_id for r in (*new.removed, *moved)}
+            stay = [r for r in self.store.ranges(conn, self.stream) if r.range_id not in replaced]
+            row = self.store.replace_ranges(conn, row, [*stay, *moved])
         else:
-            self.store.update_ranges(conn, self.stream, taken)
+            self.store.update_ranges(conn, self.stream, moved)
         named, last = self.store.named_segments(conn, self.stream), row.last_batch_seq
-        kept = [replace(s, folded_through=folded) if alone and s.folded_through == last else s for s in old]
+        kept = [replace(s, folded_through=folded) if new.alone and s.folded_through == last else s for s in old]
         self.store.delete_segments(conn, self.stream, [s.segment_id for s in old])
-        new = _segment(row, part, row.epoch, rows, folded)
-        self.store.add_segments(conn, self.stream, [*(s for s in kept if s.segment_id in named), new])
+        added = _segment(row, part, row.epoch, new.rows, folded)
+        self.store.add_segments(conn, self.stream, [*(s for s in kept if s.segment_id in named), added])
         return row
 
     def refold(
@@ -173,9 +168,10 @@ class Replica:
         ranges: Sequence[StoredRange],
         stay: set[int],
     ) -> StreamRow:
-        """Makes `part` the segment of all `ranges` but those that `stay`, of which batches up to `folded` say nothing.
+        """Make `ranges` all ranges of the stream, and `part` the segment of those that are not in `stay`.
 
-        `ranges` become all ranges of the stream.
+        Args:
+            folded: The last batch; batches up to it have no changes of the ranges in `stay`.
         """
         placed = [r if r.range_id in stay else replace(r, segment=part.part_id) for r in ranges]
         named, segments = {r.segment for r in placed}, self.store.segments(conn, self.stream)
@@ -186,7 +182,7 @@ class Replica:
         return self.store.replace_ranges(conn, row, placed)
 
     def folded_through(self, conn: Connection) -> tuple[int, int] | None:
-        """(epoch, batch_seq) up to which every segment has folded, or None where there is no segment."""
+        """Return (epoch, batch_seq) up to which all segments have folded batches, or None without segments."""
         return min(((s.epoch, s.folded_through) for s in self.store.segments(conn, self.stream)), default=None)
 
 

@@ -1,6 +1,6 @@
-"""Schemas of what stands in the workdir, as Spark's DDL text: known from the plan, never inferred from files.
+"""Schemas of the files in the workdir, as Spark's DDL text; they follow from the plan and are never inferred.
 
-Values are in wire form (`qbcd.model.Travel`): what is no boolean, integer, float or binary is text.
+Values are in wire form (`qbcd.model.Travel`): booleans, integers, floats and binaries keep their type, others are text.
 """
 
 from __future__ import annotations
@@ -10,19 +10,21 @@ from collections.abc import Sequence
 from qbcd.model import Travel
 from qbcd.sites.event_schema import event_fields, wire_type
 
+Fields = Sequence[tuple[str, str]]  # (name, type)
+
 IDENTITY = ("range_id", "key_id")
-UNTRAVELLED = "untravelled"  # column of a stage for typed sinks: positions of values that none takes
+UNTRAVELLED = "untravelled"  # column of a stage for typed sinks: positions of values that no such sink can hold
 
 
 def row_fields(
     travels: Sequence[Travel], *, typed: bool = False, extra: Sequence[tuple[str, str]] = ()
 ) -> list[tuple[str, str]]:
-    """(name, type) of a row of stage or replica.
+    """Return (name, type) of each field of a row of stage or replica.
 
     Args:
-        travels: Of the columns whose values it has.
-        typed: The stage names what no typed sink can take.
-        extra: What else a stage has.
+        travels: Of the columns whose values the row has.
+        typed: The stage names values that no typed sink can hold.
+        extra: Further fields of a stage.
     """
     values = [(f"c{i}", wire_type(t)) for i, t in enumerate(travels)]
     untravelled = [(UNTRAVELLED, "string")] if typed else []
@@ -30,11 +32,11 @@ def row_fields(
 
 
 def batch_fields(travels: Sequence[Travel]) -> list[tuple[str, str]]:
-    """(name, type) of a row of a batch: the staged event, and what the replica needs of it."""
+    """Return (name, type) of each field of a batch row: the staged event, and the fields that the replica needs."""
     replica = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint"), ("batch_seq", "bigint")]
     return [*event_fields(travels), *replica]
 
 
-def ddl(fields: Sequence[tuple[str, str]]) -> str:
-    """Fields as Spark's DDL text of a schema."""
+def ddl(fields: Fields) -> str:
+    """Return the fields as Spark's DDL text of a schema."""
     return ", ".join(f"{name} {kind}" for name, kind in fields)

@@ -1,7 +1,7 @@
-"""Comparison of stage and replica in Spark, by ``key_id`` and digest; keys themselves are never equated here.
+"""Compare stage and replica in Spark, by ``key_id`` and digest; keys themselves are never compared here.
 
-Shapes: stage and replica are ``range_id, key_id, digest, c0..cn``; changes are ``op, changed, range_id, key_id, digest,
-b_0..b_n, a_0..a_n``; a batch adds ``reason, pair_id, ordinal, batch_seq`` (wire form throughout).
+Columns: stage and replica have ``range_id, key_id, digest, c0..cn``; changes have ``op, changed, range_id, key_id,
+digest, b_0..b_n, a_0..a_n``; a batch adds ``reason, pair_id, ordinal, batch_seq`` (wire form throughout).
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-ONE_TASK_ROWS = 500_000  # rows that one task sorts and numbers; beyond them the work is cut by range
-FEW_ROWS = 200_000  # up to which one task compares, since it exchanges nothing with others
+ONE_TASK_ROWS = 500_000  # that one task sorts and numbers; more rows are distributed by range
+FEW_ROWS = 200_000  # that one task compares, since it need not exchange rows with other tasks
 _RANK = {"d": 0, "u": 1, "c": 2, "r": 3}
 
 
 def gathered(rows: DataFrame, about: int) -> DataFrame:
-    """`rows`, of which there are `about` so many, for one task where they are few: nothing then has to be shuffled."""
+    """Return about `about` `rows`, for one task if they are few, so that nothing is shuffled."""
     return rows.coalesce(1) if about <= FEW_ROWS else rows
 
 
 def sums(rows: DataFrame, digest_column: str = "digest") -> dict[int, tuple[int, int | None]]:
-    """range_id -> (rows, sum of digests), exact: the sum is a decimal(38,0), and None where a digest is missing."""
+    """Return by range_id (rows, exact sum of digests); the sum is None if a digest is missing."""
     digest = F.col(digest_column).cast("decimal(38,0)")
     whole = F.when(F.count(digest) == F.count(F.lit(1)), F.sum(digest)).alias("s")
     found = rows.groupBy("range_id").agg(F.count(F.lit(1)).alias("n"), whole).collect()
@@ -42,18 +42,18 @@ def sums(rows: DataFrame, digest_column: str = "digest") -> dict[int, tuple[int,
 
 
 def has_duplicates(stage: DataFrame) -> bool:
-    """Whether a key stands twice in the stage."""
+    """Return True if a key occurs twice in the stage."""
     return not stage.groupBy("key_id").count().where("count > 1").isEmpty()
 
 
 def untravelled(stage: DataFrame) -> list[int]:
-    """Positions of the columns of one row, if any, that hold a value no typed sink can take."""
+    """Return the positions of one row's columns with a value that no typed sink can hold; empty without such a row."""
     row = stage.where(f"{UNTRAVELLED} <> ''").select(UNTRAVELLED).head()
     return [int(p) for p in row[UNTRAVELLED].split(",") if p] if row else []
 
 
 def aligned(replica: DataFrame, before: StreamPlan, plan: StreamPlan, stage: DataFrame) -> DataFrame:
-    """Rows that have the values of `before`'s columns with those of `plan`'s; NULL where they lack one."""
+    """Return rows with the columns of `before` as rows with the columns of `plan`; missing values are NULL."""
     places = {c.name: i for i, c in enumerate(before.captured)}
     values = [
         (F.col(f"c{places[c.name]}") if c.name in places else F.lit(None)).cast(stage.schema[f"c{i}"].dataType)
@@ -65,14 +65,14 @@ def aligned(replica: DataFrame, before: StreamPlan, plan: StreamPlan, stage: Dat
 def differences(
     replica: DataFrame, stage: DataFrame, plan: StreamPlan, *, by_value: bool, both: Sequence[int] | None = None
 ) -> DataFrame:
-    """The net changes that turn `replica` into `stage`, with ``net, weight``, what they add to their range.
+    """Return the net changes that turn `replica` into `stage`; ``net, weight`` is what they add to their range.
 
     Args:
-        replica: Old rows of the ranges concerned, with the values of all captured columns or of the key alone.
-        stage: New rows of the same ranges; with ``old_digest``, those of the replica are held against that.
+        replica: Old rows of the ranges, with the values of all captured columns or of the key alone.
+        stage: New rows of the same ranges; if they have ``old_digest``, it is compared with the replica's digest.
         plan: The captured columns.
-        by_value: Values decide, and not digests, which may differ in meaning only, or be the same by chance.
-        both: Positions of the columns that the replica has values of, where it has not all.
+        by_value: Compare values, since digests may have another meaning, or be equal by chance.
+        both: Positions of the columns whose values the replica has, if not of all columns.
     """
     both = range(len(plan.captured)) if both is None else both
     if by_value and plan.counted:
@@ -80,7 +80,7 @@ def differences(
     judged = "old_digest" if "old_digest" in stage.columns else "digest"
     width, known = len(plan.captured), value_columns(replica)
     old = [f"r.c{i}" if i < known else f"CASE WHEN FALSE THEN s.c{i} END" for i in range(width)]
-    # A key is one row of the table, whatever range it stands in: ranges may have been cut anew in between.
+    # A key is one row of the table in whatever range: ranges may have been rebuilt in between.
     joined = (
         replica.alias("r")
         .join(stage.alias("s"), F.expr("r.key_id = s.key_id"), "full_outer")
@@ -101,42 +101,42 @@ def differences(
     return moved.where("op <> 'u' OR changed <> ''") if by_value else moved
 
 
-# By how many rows, and by what sum of digests, a change lets its range grow.
+# Number of rows and sum of digests by which a change lets its range grow.
 _GROWTH = (
     "CASE op WHEN 'c' THEN 1 WHEN 'd' THEN -1 ELSE 0 END AS net",
     "CAST(coalesce(digest, 0) AS DECIMAL(38,0)) - CAST(coalesce(old_digest, 0) AS DECIMAL(38,0)) AS weight",
 )
 
 
-def moved_marks(replica: DataFrame, marks: DataFrame) -> DataFrame:
-    """The rows that differ between `replica` and `marks`, both of one task: nothing is shuffled or sorted.
+def changed_fingerprints(replica: DataFrame, fingerprints: DataFrame) -> DataFrame:
+    """Return the rows that differ between `replica` and `fingerprints`, both of one task: nothing is shuffled.
 
-    Gives ``range_id, key_id, digest, c0..cn, k0..kn``: digest and values as the replica has them, NULL of rows that
-    are new; the key's texts as the source has them, NULL of rows that are gone.
+    Columns are ``range_id, key_id, digest, c0..cn, k0..kn``: digest and values of the replica, NULL for new rows, and
+    the source's texts of the key, NULL for deleted rows.
     """
-    texts = [f"m.{c}" for c in marks.columns if c[0] == "k" and c[1:].isdigit()]
+    texts = [f"m.{c}" for c in fingerprints.columns if c[0] == "k" and c[1:].isdigit()]
     values = [f"r.{c}" for c in ("digest", *(f"c{i}" for i in range(value_columns(replica))))]
     return (
         replica.alias("r")
-        .join(marks.hint("shuffle_hash").alias("m"), F.expr("r.key_id = m.key_id"), "full_outer")
+        .join(fingerprints.hint("shuffle_hash").alias("m"), F.expr("r.key_id = m.key_id"), "full_outer")
         .where("r.key_id IS NULL OR m.key_id IS NULL OR r.digest <> m.digest")
         .selectExpr(*(f"coalesce(m.{c}, r.{c}) AS {c}" for c in IDENTITY), *values, *texts)
     )
 
 
 def shared(rows: DataFrame, about: int) -> DataFrame:
-    """`rows`, of which there are `about` so many, for joins: every task gets all of them, unless they are many."""
+    """Return about `about` `rows` for joins; each task gets all of them, unless they are many."""
     return F.broadcast(rows) if about <= ONE_TASK_ROWS else rows
 
 
 def window_differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, about: int) -> DataFrame:
-    """What a window of time-stamps tells: changes of the rows in it; ``weight`` is that of their keys.
+    """Return the changes of the rows in a window of timestamps; ``weight`` is that of their keys.
 
     Args:
-        replica: Old rows of the ranges concerned.
-        stage: The rows of the window, with ``key_digest``, and ``shown``, 1 where the restriction holds for them.
+        replica: Old rows of the ranges.
+        stage: The rows of the window, with ``key_digest`` and ``shown``, which is 1 if the restriction holds.
         plan: The captured columns.
-        about: How many rows are in the window.
+        about: Approximate number of rows in the window.
     """
     keys = shared(stage.select("key_id", "key_digest"), about)
     known = replica.join(keys.select("key_id"), "key_id", "left_semi")
@@ -146,8 +146,8 @@ def window_differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, a
     return found.join(keys, "key_id").withColumns({"reason": left, "weight": weight})
 
 
-def gone(replica: DataFrame, keys: DataFrame) -> DataFrame:
-    """The rows of `replica` whose keys are not among `keys`, as changes of op d."""
+def deleted(replica: DataFrame, keys: DataFrame) -> DataFrame:
+    """Return the rows of `replica` whose keys are not among `keys`, as changes of op d."""
     width = value_columns(replica)
     rows = replica.join(keys.select("key_id"), "key_id", "left_anti")
     none = [F.lit(None).cast(replica.schema[f"c{i}"].dataType).alias(f"a_{i}") for i in range(width)]
@@ -161,28 +161,77 @@ def gone(replica: DataFrame, keys: DataFrame) -> DataFrame:
     )
 
 
-def moves(changes: DataFrame) -> dict[int, tuple[int, int]]:
-    """range_id -> (rows, sum of digests) by which a range grew."""
+def growth(changes: DataFrame) -> dict[int, tuple[int, int]]:
+    """Return by range_id (rows, sum of digests) by which a range grew."""
     found = changes.groupBy("range_id").agg(F.sum("net").alias("n"), F.sum("weight").alias("s")).collect()
     return {int(r["range_id"]): (int(r["n"]), int(r["s"])) for r in found}
 
 
-def grown(ranges: Sequence[StoredRange], moves: Mapping[int, tuple[int, int]]) -> list[StoredRange]:
-    """Those of `ranges` that `moves` speaks of, with the counts and checksums that they have then."""
+def grown(ranges: Sequence[StoredRange], growth: Mapping[int, tuple[int, int]]) -> list[StoredRange]:
+    """Return those of `ranges` that grow, with their new counts and checksums."""
     return [
-        replace(r, rows=r.rows + moves[r.range_id][0], checksum=r.checksum + moves[r.range_id][1])
+        replace(r, rows=r.rows + growth[r.range_id][0], checksum=r.checksum + growth[r.range_id][1])
         for r in ranges
-        if r.range_id in moves
+        if r.range_id in growth
     ]
 
 
+def with_reason(changes: DataFrame, reason: str) -> DataFrame:
+    """Return the changes with a reason, which their events show."""
+    return changes.withColumn("reason", F.lit(reason))
+
+
+def of_keys(rows: DataFrame, others: DataFrame) -> DataFrame:
+    """Return those of `rows` whose key is among the keys of `others`."""
+    return rows.join(others.select("key_id"), "key_id", "left_semi")
+
+
+def without_keys(rows: DataFrame, others: DataFrame) -> DataFrame:
+    """Return those of `rows` whose key is not among the keys of `others`."""
+    return rows.join(others.select("key_id"), "key_id", "left_anti")
+
+
+def with_ranges_of(rows: DataFrame, keys: DataFrame, range_ids: Sequence[int]) -> DataFrame:
+    """Return those of `rows` whose keys have one of `range_ids` in `keys`, with that range id."""
+    ids = keys.where(keys.range_id.isin(list(range_ids))).select("key_id", "range_id")
+    return rows.drop("range_id").join(ids, "key_id")
+
+
+def renumbered(rows: DataFrame, ids: Mapping[int, int]) -> DataFrame:
+    """Return `rows` with other range ids, by their present ones; ids that are not in `ids` stay."""
+    if not ids:
+        return rows
+    listed = ", ".join(f"({old}L, {new}L)" for old, new in ids.items())
+    renamed = F.broadcast(rows.sparkSession.sql(f"SELECT * FROM VALUES {listed} AS m(range_id, moved_to)"))
+    others = [c for c in rows.columns if c != "range_id"]
+    return rows.join(renamed, "range_id", "left").selectExpr("coalesce(moved_to, range_id) AS range_id", *others)
+
+
+def last_batches(batches: DataFrame) -> dict[int, int]:
+    """Return by range_id the last batch with changes of the range."""
+    found = batches.groupBy("range_id").agg(F.max("batch_seq").alias("last")).collect()
+    return {int(r["range_id"]): int(r["last"]) for r in found}
+
+
+def listed(changes: DataFrame, key: int, most: int) -> list[tuple[str, str]]:
+    """Return (op, texts of the first `key` columns) of at most `most` changes."""
+    keys = [f"CAST(COALESCE(a_{i}, b_{i}) AS STRING) AS k{i}" for i in range(key)]
+    rows = changes.selectExpr("op", *keys).limit(most).collect()
+    return [(r["op"], ", ".join(str(v) for v in r[1:])) for r in rows]
+
+
+def range_ids(changes: DataFrame) -> set[int]:
+    """Return the ranges that have changes."""
+    return {r["range_id"] for r in changes.select("range_id").distinct().collect()}
+
+
 def value_columns(rows: DataFrame) -> int:
-    """How many captured columns a row of stage or replica has the values of."""
+    """Return the number of captured columns whose values a row of stage or replica has."""
     return sum(1 for c in rows.columns if c[0] == "c" and c[1:].isdigit())
 
 
 def _changed(plan: StreamPlan, both: Sequence[int]) -> str:
-    """Comma-separated positions of the columns among `both` that differ, for updates; null otherwise."""
+    """Return SQL for the comma-separated positions of columns among `both` that differ; NULL unless it is an update."""
     keys = len(plan.key)
     marks = [
         f"CASE WHEN NOT ({_comparable(c, f'b_{i}')} <=> {_comparable(c, f'a_{i}')}) THEN '{i}' END"
@@ -197,20 +246,20 @@ def _concat(marks: Sequence[str]) -> str:
 
 
 def _comparable(column: Column, value: str) -> str:
-    """The wire value, without the trailing zeros that the type's own equality does not see."""
+    """Return SQL for the wire value, without trailing zeros that the type's own equality ignores."""
     if column.fact("zeros") == "loose" and column.travel.kind == "text":
         return f"CASE WHEN contains({value}, '.') THEN regexp_replace({value}, '[.]?0+$', '') ELSE {value} END"
     return value
 
 
 def groups(changes: DataFrame) -> dict[tuple[str, int], int]:
-    """(op, range_id) -> number of changes."""
+    """Return by (op, range_id) the number of changes."""
     found = changes.groupBy("op", "range_id").count().collect()
     return {(r["op"], int(r["range_id"])): int(r["count"]) for r in found}
 
 
 def baseline(stage: DataFrame, width: int) -> DataFrame:
-    """The rows of a baseline as changes of op r."""
+    """Return the rows of a baseline as changes of op r."""
     empty = [F.lit(None).cast(stage.schema[f"c{i}"].dataType).alias(f"b_{i}") for i in range(width)]
     return stage.select(
         F.lit("r").alias("op"),
@@ -223,23 +272,23 @@ def baseline(stage: DataFrame, width: int) -> DataFrame:
 
 
 def numbered(changes: DataFrame, seq: int, *, few: bool = False) -> DataFrame:
-    """The changes as batch rows, numbered from 0 without gaps: deletes, then updates, then inserts; by one task.
+    """Return the changes as batch rows, numbered from 0 without gaps: deletes, then updates, then inserts.
 
-    For changes that one task can sort, and where they are `few` find as well; `numbered_by_group` is for more.
+    One task sorts them, and finds them too if they are `few`; `numbered_by_group` is for more.
     """
     alone = changes.coalesce(1) if few else changes.repartition(1)
     ranks = " ".join(f"WHEN '{op}' THEN {rank}" for op, rank in _RANK.items())
     sorted_rows = alone.sortWithinPartitions(F.expr(f"CASE op {ranks} END"), *IDENTITY)
-    # In the only partition this is the row's place.
+    # In the only partition, this is the position of the row.
     return _batch_rows(sorted_rows, "monotonically_increasing_id()", seq)
 
 
 def numbered_by_group(changes: DataFrame, sizes: Mapping[tuple[str, int], int], seq: int) -> DataFrame:
-    """As `numbered`, for any number of changes: each (op, range) starts at a number of its own.
+    """Return any number of changes as `numbered` does; each (op, range) has its own first number.
 
     Args:
-        changes: As `differences` or `baseline` give them.
-        sizes: Their `groups`, so that no single task has to see all rows.
+        changes: Changes of `differences` or `baseline`.
+        sizes: Their `groups`, so that no task has to see all rows.
         seq: The batch's number.
     """
     offsets, total = [], 0
@@ -270,10 +319,10 @@ def _batch_rows(changes: DataFrame, ordinal: str, seq: int) -> DataFrame:
 
 
 def identified(rows: DataFrame, plan: StreamPlan) -> DataFrame:
-    """Rows as the source gives them, with `key_id`, which it gives itself where the key has columns.
+    """Return rows of the source with `key_id`; if the key has columns, the source has computed it.
 
-    Of rows without a key it is the digest (8 bytes) and the number of the copy (8 bytes); of a result of one row, whose
-    key is empty, it is empty too.
+    For rows without a key it is the digest (8 bytes) and the number of the copy (8 bytes). For a result of one row,
+    whose key has no columns, it is empty.
     """
     if plan.counted:
         return _numbered(rows, _eight(F.col("digest")), F.col("digest"))
@@ -281,11 +330,11 @@ def identified(rows: DataFrame, plan: StreamPlan) -> DataFrame:
 
 
 def by_content(rows: DataFrame, which: Sequence[int]) -> DataFrame:
-    """Rows of stage or replica with a `key_id` of their values, where digests may have changed their meaning.
+    """Return rows of stage or replica with a `key_id` made of their values, for digests that changed their meaning.
 
     Args:
-        rows: With wire values c0..cn.
-        which: The positions of those that count.
+        rows: Rows with wire values c0..cn.
+        which: Positions of the values to use.
     """
     values = F.to_json(F.struct(*[F.col(f"c{i}") for i in which]), {"ignoreNullFields": "false"})
     content = F.unhex(F.sha2(values, 256))
@@ -298,18 +347,18 @@ def _numbered(rows: DataFrame, identity: SparkColumn, alike: SparkColumn) -> Dat
 
 
 def _eight(number: SparkColumn) -> SparkColumn:
-    """The eight bytes of a 64-bit number."""
+    """Return the eight bytes of a 64-bit number."""
     return F.unhex(F.lpad(F.hex(number), 16, "0"))
 
 
 def paired(batch: DataFrame, *, keys: int, width: int, epoch: int, seq: int) -> DataFrame:
-    """The batch rows with `reason` and `pair_id` of deletes and inserts whose pertinent values are the same.
+    """Return the batch with `reason` and `pair_id` for deletes and inserts that differ in the key alone.
 
     Args:
         batch: Numbered rows.
-        keys: How many of the captured columns are key columns.
-        width: How many columns are captured.
-        epoch: Of the batch.
+        keys: Number of key columns among the captured columns.
+        width: Number of captured columns.
+        epoch: The batch's epoch.
         seq: The batch's number.
     """
     if keys == width:
@@ -317,7 +366,7 @@ def paired(batch: DataFrame, *, keys: int, width: int, epoch: int, seq: int) -> 
     names = batch.columns
     deleted, inserted = (F.col("op") == "d") & F.col("reason").isNull(), F.col("op") == "c"
     content = F.when(deleted, _content("b", keys, width)).when(inserted, _content("a", keys, width))
-    # What is neither stands alone, so that no task gathers all updates.
+    # All other rows get groups of their own, so that no task gathers all updates.
     alike = Window.partitionBy(F.coalesce(content, F.col("ordinal").cast("string")))
     matched = (F.count(F.when(deleted, 1)).over(alike) == 1) & (F.count(F.when(inserted, 1)).over(alike) == 1)
     gone = F.min(F.when(deleted, F.col("ordinal"))).over(alike)

@@ -1,4 +1,4 @@
-"""What is counted of rows while they are written, so that they need not be looked at again."""
+"""Counts and checksums of rows, computed by `DataFrame.observe` while the rows are written."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ OPS = ("d", "u", "c", "r")
 
 
 class RowChecksum:
-    """Count and sum of digests of rows, taken while they are written: no second look at them is needed."""
+    """Count and sum of digests of rows, computed while they are written."""
 
     def __init__(self) -> None:
         self._observed = Observation()
 
     def observe(self, rows: DataFrame) -> DataFrame:
-        """`rows`, to be evaluated once."""
+        """Return `rows`, to be evaluated once."""
         counted = ["count(1) AS n", "count(digest) AS d", "sum(CAST(digest AS DECIMAL(38,0))) AS s"]
         counted += [f"max({UNTRAVELLED}) AS u"] if UNTRAVELLED in rows.columns else []
         return rows.observe(self._observed, *map(F.expr, counted))
 
     def read(self) -> tuple[int, int | None]:
-        """(rows, sum of digests) once the rows were evaluated; no sum where a digest is missing."""
+        """Return (rows, sum of digests) after the rows were evaluated; the sum is None if a digest is missing."""
         found = self._observed.get
         return int(found["n"]), int(found["s"] or 0) if found["n"] == found["d"] else None
 
     def untravelled(self) -> list[int]:
-        """The positions of the columns of one row, if any, that hold a value no typed sink can take; as `read`."""
+        """Return the positions of one row's columns with a value that no typed sink can hold, after the evaluation."""
         return [int(p) for p in (self._observed.get.get("u") or "").split(",") if p]
 
 
-def total(taken: Iterable[RowChecksum]) -> tuple[int, int | None]:
-    """(rows, sum of digests) of all together; no sum where a digest is missing."""
-    found = [one.read() for one in taken]
+def total(parts: Iterable[RowChecksum]) -> tuple[int, int | None]:
+    """Return (rows, sum of digests) of all parts together; the sum is None if a digest is missing."""
+    found = [one.read() for one in parts]
     sums = [checksum for _, checksum in found if checksum is not None]
     return sum(rows for rows, _ in found), sum(sums) if len(sums) == len(found) else None
 
@@ -49,24 +49,24 @@ class EventCounts:
     """Events by op, counted while a batch is written.
 
     Args:
-        unfit: Conditions by position of a column; of which of them some event fulfils one is told.
+        unfit: SQL conditions by position of a column; `unfit` returns those that hold for some event.
     """
 
     def __init__(self, unfit: Mapping[int, str] | None = None) -> None:
         self._observed, self._unfit = Observation(), dict(unfit or {})
 
     def observe(self, batch: DataFrame) -> DataFrame:
-        """`batch`, to be evaluated once."""
+        """Return `batch`, to be evaluated once."""
         counted = {op: f"op = '{op}'" for op in OPS} | {f"u{i}": condition for i, condition in self._unfit.items()}
-        told = (f"count(CASE WHEN {condition} THEN 1 END) AS {name}" for name, condition in counted.items())
-        return batch.observe(self._observed, *map(F.expr, told))
+        counts = (f"count(CASE WHEN {condition} THEN 1 END) AS {name}" for name, condition in counted.items())
+        return batch.observe(self._observed, *map(F.expr, counts))
 
     def read(self) -> dict[str, int]:
-        """Op -> number of events, of ops that there are, once the batch was written."""
+        """Return the number of events by op, without ops that have none, after the batch was written."""
         found = self._observed.get
         return {op: int(found[op]) for op in OPS if found[op]}
 
     def unfit(self) -> list[int]:
-        """The positions whose condition was fulfilled, once the batch was written."""
+        """Return the positions whose condition held for some event, after the batch was written."""
         found = self._observed.get
         return [i for i in self._unfit if found[f"u{i}"]]

@@ -1,8 +1,8 @@
-"""The replica's rows out of its layers: a base segment and the batches that came after it, latest per key."""
+"""The replica's rows from its layers: base segments and the batches after them, latest per key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 from qbcd.model import KeyRange
 from qbcd.ranges import leaves
 from qbcd.ranges.recent_keys import leaf_of
-from qbcd.sites.lake import diff
-from qbcd.sites.lake.diff import gathered, shared, value_columns
+from qbcd.sites.lake.engines.spark import diff
+from qbcd.sites.lake.engines.spark.diff import gathered, shared, value_columns
 from qbcd.sites.lake.replica.schema import IDENTITY
 
 if TYPE_CHECKING:
@@ -25,23 +25,22 @@ def merged(
     base: DataFrame,
     deltas: DataFrame | None,
     asked: Sequence[KeyRange],
-    about: int,
     *,
     changed: int = 0,
     one: bool = False,
     alone: bool = False,
 ) -> DataFrame:
-    """The replica's rows in some ranges: base segments with later batches on top.
+    """Return the replica's rows in some ranges: base segments with later batches on top.
 
     Args:
         base: The rows of these ranges in the segments.
-        deltas: Those of later batches, if there are any.
+        deltas: The rows of later batches, if there are any.
         asked: The ranges, or some of their leaves.
-        about: How many rows these have.
-        changed: How many rows there are in the batches.
-        one: There is one batch, so no key stands twice.
-        alone: They are for one task, though they may be many.
+        changed: Number of rows in the batches.
+        one: There is one batch, so each key occurs once in it.
+        alone: One task gets all rows, even if they are many.
     """
+    about = sum(r.asked[0] for r in asked)
     names = [*IDENTITY, "digest", *(f"c{i}" for i in range(value_columns(base)))]
     alone = alone or about <= diff.FEW_ROWS
     rows, in_leaves = base if base.columns == names else base.selectExpr(*names), leaves.are_some(asked)
@@ -65,19 +64,19 @@ def merged(
 
 
 def _named(batches: DataFrame, names: Sequence[str]) -> DataFrame:
-    """What changes leave behind, as rows with `names` that may be gone."""
+    """Return the new versions that changes make, as rows with `names`; deleted ones are marked ``gone``."""
     fixed = len(IDENTITY) + 1
     values = [*names[:fixed], *(f"a_{name[1:]} AS {name}" for name in names[fixed:])]
     return batches.selectExpr(*values, "op = 'd' AS gone", "batch_seq")
 
 
 def _newest(rows: DataFrame) -> DataFrame:
-    """Of the rows of each key the latest."""
+    """Return the latest row of each key."""
     return rows.selectExpr("*", _NTH).where("nth = 1")
 
 
 def _sifted(rows: DataFrame, latest: DataFrame | None, names: Sequence[str]) -> DataFrame:
-    """`rows` with `latest` on top, for one task: all tasks go through much to find these few."""
+    """Return `rows` with `latest` on top, for one task: all tasks scan many rows for these few."""
     if latest is None:
         return rows.repartition(1)
     both = rows.selectExpr("*", "FALSE AS gone", "-1L AS batch_seq").union(latest).repartition(1)
@@ -85,28 +84,28 @@ def _sifted(rows: DataFrame, latest: DataFrame | None, names: Sequence[str]) -> 
 
 
 def _in_one_task(rows: DataFrame, latest: DataFrame, names: Sequence[str]) -> DataFrame:
-    """`rows` with `latest` on top: both sides are read once, and nothing is shuffled."""
+    """Return `rows` with `latest` on top; both sides are read once, and nothing is shuffled."""
     both = " AND ".join(f"r.{name} = l.{name}" for name in IDENTITY)
     return (
         rows.alias("r")
         .join(latest.hint("shuffle_hash").alias("l"), F.expr(both), "full_outer")
         .where("l.gone IS NULL OR NOT l.gone")
         .selectExpr(*(f"if(l.gone IS NULL, r.{name}, l.{name}) AS {name}" for name in names))
-        .coalesce(1)  # which it is; but Spark forgets that at a full join
+        .coalesce(1)  # it has one partition, but Spark does not know that after a full join
     )
 
 
 def _in_many(rows: DataFrame, latest: DataFrame, names: Sequence[str], changed: DataFrame) -> DataFrame:
-    """`rows` with `latest` on top: the replica stays where it is, and the keys that `changed` go to every task.
+    """Return `rows` with `latest` on top; the replica is not shuffled, and each task gets the keys that `changed`.
 
-    These come as they are: to tell that a key stands there twice, all of them would have to be sorted once more.
+    These keys may occur twice; removing duplicates would sort them all once more.
     """
     untouched = rows.join(changed, list(IDENTITY), "left_anti")
     return untouched.selectExpr(*names).unionByName(latest.where("NOT gone").selectExpr(*names))
 
 
 def together(frames: Sequence[DataFrame], *, alone: bool = False) -> DataFrame:
-    """The rows of all `frames`, one at least; for one task where they are to be `alone`."""
+    """Return the rows of all `frames` (at least one), for one task if `alone`."""
     whole = frames[0]
     for frame in frames[1:]:
         whole = whole.unionByName(frame)
@@ -114,12 +113,13 @@ def together(frames: Sequence[DataFrame], *, alone: bool = False) -> DataFrame:
 
 
 def leaves_of(spark: SparkSession, asked: Sequence[KeyRange]) -> DataFrame:
-    """The leaves that ranges ask for, as rows (of_range, tail, alone, lost) that every task gets.
+    """Return the asked leaves of ranges as rows (of_range, tail, alone, lost), which every task gets.
 
-    `tail` is the byte that the identities of keys in the leaf end with, none where an identity has no bytes, which is
-    in leaf 0; `alone` the identity of a key of it that is asked for, `lost` the digest of a row; both are NULL for all.
+    `tail` is the last byte of the key identities in the leaf; an identity without bytes is in leaf 0 and has no tail.
+    `alone` is the identity of the only key that is asked for in the leaf, `lost` the digest of the only row; both are
+    NULL if all rows of the leaf are asked for.
     """
-    # one text, which Spark takes apart: a list of values would take it longer to read than all the rest
+    # one text that Spark splits: parsing a list of values would take longer than all the rest
     listed = " ".join(f"{r.range_id:d}:{','.join(_tails(r))}" for r in asked)
     listing = spark.sql(
         "SELECT CAST(substring_index(one, ':', 1) AS BIGINT) AS of_range, "
@@ -145,28 +145,16 @@ def _tails(one: KeyRange) -> Iterator[str]:
 
 
 def of_leaves(rows: DataFrame, some: DataFrame) -> DataFrame:
-    """Those of `rows` that `some` leaves ask for."""
+    """Return those of `rows` that `some` leaves ask for."""
     here = "range_id = of_range AND substring(key_id, -1, 1) = tail"
-    of_row = (
-        "coalesce(alone, key_id) = key_id AND (lost IS NULL OR lost = digest)"  # of what is gone there is no digest
-    )
+    of_row = "coalesce(alone, key_id) = key_id AND (lost IS NULL OR lost = digest)"  # deleted rows have no digest
     return rows.join(some, F.expr(f"{here} AND {of_row}"), "left_semi")
 
 
 def one_of(ids: Sequence[int]) -> str:
-    """Whether ``range_id`` is one of `ids`.
+    """Return SQL for the condition that ``range_id`` is one of `ids`.
 
-    Never a single id: that would become a literal in generated code, which then is compiled anew at every poll. Nor
-    more ids than there are: Parquet skips what lies outside of the least and the greatest.
+    A single id would become a literal in generated code, which Spark would compile again at every poll; so there are
+    always two. There are no ids outside of their range, since Parquet skips pages outside of least and greatest id.
     """
     return f"range_id IN ({', '.join(f'{one:d}L' for one in (ids if len(ids) > 1 else (*ids, NO_RANGE)))})"
-
-
-def moved_to(rows: DataFrame, ids: Mapping[int, int]) -> DataFrame:
-    """`rows` with other range ids, by the ones that they have; those that are not in `ids` stay."""
-    if not ids:
-        return rows
-    listed = ", ".join(f"({old}L, {new}L)" for old, new in ids.items())
-    renamed = F.broadcast(rows.sparkSession.sql(f"SELECT * FROM VALUES {listed} AS m(range_id, moved_to)"))
-    others = [c for c in rows.columns if c != "range_id"]
-    return rows.join(renamed, "range_id", "left").selectExpr("coalesce(moved_to, range_id) AS range_id", *others)

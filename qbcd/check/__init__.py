@@ -1,0 +1,10 @@
+"""Checks of what polls rest on (``qbcd check``); they change nothing."""
+
+from __future__ import annotations
+
+from qbcd.check.finding import Finding
+from qbcd.check.leftovers import check_left
+from qbcd.check.machine import check_machine
+from qbcd.check.stream import check_stream
+
+__all__ = ["Finding", "check_left", "check_machine", "check_stream"]

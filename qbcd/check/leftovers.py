@@ -1,0 +1,40 @@
+"""Checks for what earlier configurations left: prepared streams that are not configured, replicas without a state."""
+
+from __future__ import annotations
+
+import string
+from pathlib import Path
+
+from qbcd.check.finding import Finding
+from qbcd.errors import QbcdError
+from qbcd.orphans import left_streams
+from qbcd.project import Assembly
+
+
+def check_left(project: Assembly, *, state_is_new: bool) -> list[Finding]:
+    """Report prepared streams that are no longer configured, and replicas without a state database.
+
+    Args:
+        state_is_new: There is no state database yet.
+    """
+    try:
+        found = [Finding("state", "warning", left.told()) for left in left_streams(project)]
+    except QbcdError as error:
+        found = [Finding("state", "warning", f"streams that were taken out were not looked for: {error}")]
+    workdir = project.config.workdir
+    if state_is_new and workdir.is_dir() and any(map(_is_project, workdir.iterdir())):
+        found.append(
+            Finding(
+                "state",
+                "warning",
+                f"there is no state database, but workdir {workdir} holds replicas of one: prepare "
+                "would begin anew (if this is the project that made them, bring its state back)",
+            )
+        )
+    return found
+
+
+def _is_project(folder: Path) -> bool:
+    """Return True if the folder has the name of a project's folder and is not empty."""
+    named = len(folder.name) == 32 and set(folder.name) <= set(string.hexdigits)
+    return named and folder.is_dir() and any(folder.iterdir())

@@ -1,0 +1,109 @@
+"""Checks of the machine: Java, JDBC drivers, settings of Spark, the workdir, and executors that see it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from qbcd.check.finding import Finding, failed, tried
+from qbcd.config import SparkConfig
+from qbcd.errors import EnvironmentMissing, QbcdError, Refused
+from qbcd.spark.drivers import Wanted, find_driver, user_cache
+from qbcd.spark.java import Surroundings, require_java
+from qbcd.spark.provider import SparkProvider
+
+PROBE_BYTES = 1 << 20  # free space that the workdir must have
+
+
+def check_machine(
+    drivers: Sequence[Wanted],
+    workdir: Path,
+    config: SparkConfig,
+    spark: SparkProvider,
+    settings: Callable[[], object] = lambda: None,
+) -> list[Finding]:
+    """Check what all streams need of this machine: Java, driver jars, the workdir, and executors that see it.
+
+    Args:
+        drivers: The JDBC drivers of all configured sources, each once.
+        workdir: The project's workdir; it need not exist yet.
+        config: The settings of Spark.
+        spark: An existing session is checked; one is started only if the master is not this process.
+        settings: Raises for settings that a session would refuse.
+    """
+    found = [_java()]
+    looked = [tried("Spark", look, "") for look in (settings, spark.look)]
+    found += [finding for finding in looked if finding.error]
+    found += [_driver(wanted, config.conf) for wanted in drivers]
+    found.append(tried("workdir", lambda: prove_writable(workdir), f"{workdir} can be written"))
+    if not config.master.startswith("local") and not any(f.level == "error" for f in found):
+        seen = f"seen by the executors of {config.master} too"
+        found.append(tried("executors", lambda: _prove_shared(workdir, spark), seen))
+    return found
+
+
+def _java() -> Finding:
+    try:
+        return Finding("Java", "ok", str(require_java()))
+    except QbcdError as error:
+        return failed("Java", error)
+
+
+def _driver(wanted: Wanted, spark_conf: Mapping[str, str]) -> Finding:
+    """Find the driver's jar. A check installs no package; if a poll would, that is a warning."""
+    subject = f"driver {wanted.driver.driver_class}"
+    looking = Surroundings(may_install=lambda: False, spark_conf=spark_conf)
+    try:
+        jar = find_driver(wanted.driver, configured=wanted.jar, cache=user_cache(), around=looking, place=wanted.place)
+    except EnvironmentMissing as error:
+        if Surroundings().may_install() and shutil.which("apt-get"):
+            package = wanted.driver.debian
+            return Finding(subject, "warning", f"no jar yet; the first poll installs the package {package}")
+        return failed(subject, error)
+    except QbcdError as error:
+        return failed(subject, error)
+    return Finding(subject, "ok", f"{jar.jar} ({jar.origin})")
+
+
+def prove_writable(folder: Path) -> None:
+    """Create and remove a file in a folder of the workdir, or in its nearest existing parent.
+
+    Raises:
+        Refused: It cannot be written.
+    """
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(prefix=".qbcd-check-", dir=there) as probe:
+            probe.write(bytes(PROBE_BYTES))
+            probe.flush()
+    except OSError as error:
+        raise Refused(
+            f"workdir {folder} cannot be written: {error.strerror}", remedy="check its owner, rights and free space"
+        ) from error
+
+
+def _prove_shared(workdir: Path, spark: SparkProvider) -> None:
+    """Have executors look for a file that this process made."""
+    made = [folder for folder in (workdir, *workdir.parents) if not folder.exists()]
+    workdir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    marker = workdir / f".qbcd-check-{uuid.uuid4().hex}"
+    marker.touch()
+    try:
+        path = str(marker)
+        context = spark.get().sparkContext
+        tasks = max(8, 4 * context.defaultParallelism)  # enough for every executor to get one
+        looked = context.parallelize(range(tasks), tasks).map(lambda _: os.path.exists(path)).collect()
+    finally:
+        marker.unlink()
+        with suppress(OSError):  # another process has created something in it
+            for folder in made:
+                folder.rmdir()
+    if not all(looked):
+        raise Refused(
+            f"executors do not see the workdir {workdir}", remedy="mount the same folder on every Spark worker"
+        )

@@ -1,0 +1,110 @@
+"""From a configuration and the catalog to the plan of a stream; refuses what no poll could carry out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy.exc import DBAPIError
+
+from qbcd.catalog.capture_change import Change, change_of, columns_changed
+from qbcd.catalog.drift import FROZEN_OPTIONS, check_shape
+from qbcd.catalog.resolve import Frozen, resolve
+from qbcd.catalog.source import Session
+from qbcd.errors import ConfigError, QbcdError, Refused, SchemaChanged
+from qbcd.model import StreamPlan
+from qbcd.sql import check_chance, check_operators, check_restriction, restriction_probe, restriction_remedy
+from qbcd.state import StreamRow
+from qbcd.stream import Stream
+
+
+def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str]]:
+    """Return the stream's plan by today's catalog, and warnings.
+
+    The columns are those captured so far, unless the configuration now requests others.
+
+    Args:
+        row: The stream's row; None plans it as if it were not prepared.
+
+    Raises:
+        ConfigError: The configuration does not fit the catalog.
+        Refused: No poll can carry out the plan, or none can go from the stream's state to it.
+    """
+    frozen = None
+    if row and row.prepared:
+        shape = row.checkpoint["shape"]
+        key, names = shape["key"], [c[0] for c in shape["columns"]]
+        changed = not stream.config.query and columns_changed(stream.settings.requested, row.checkpoint)
+        schema, name = shape["table"]
+        frozen = Frozen(tuple(key), tuple(names[len(key) :]), (schema, name), changed)
+    config, source = stream.config, stream.source
+    check_restriction(config.where, source.connector.dialect, place=config.place("where"))
+    source.jdbc(stream.name)  # checks the options of JDBC readers, which are used only when rows travel
+    with source.read(stream.name) as session:
+        try:
+            plan, warnings = resolve(config, source, session, frozen)
+            plan = stream.site.strategy(plan).freeze_options(
+                row.checkpoint.get(FROZEN_OPTIONS, {}) if row and frozen else None
+            )
+            stream.site.strategy(plan).check(option_place(stream))
+        except QbcdError:
+            if row and frozen and not frozen.columns_changed:  # if the table changed since prepare, report that
+                with source.read(stream.name) as another:  # the refusal may have ended this transaction
+                    check_shape(source, another, stream.name, row.checkpoint)
+            raise
+        check_operators(plan, source.connector.dialect, place=config.place("where"))
+        change = change_of(row.checkpoint, plan) if row and frozen else Change()
+        if frozen is None or change.where:
+            probe_restriction(stream, session, plan)
+        if change:
+            refuse_change(stream, session, plan, change)
+    return plan, warnings
+
+
+def refuse_change(stream: Stream, session: Session, plan: StreamPlan, change: Change) -> None:
+    """Refuse a change of what is captured that no poll can apply (docs/design/protocol.md#rule-16).
+
+    Raises:
+        SchemaChanged: The replica keeps too little for it.
+        Refused: The table or the role cannot carry it.
+    """
+    problem = stream.site.strategy(plan).change_problem(columns=change.columns, where=change.where)
+    if problem:
+        raise SchemaChanged(
+            f"{change.told()}: {problem}",
+            stream=stream.name,
+            remedy=f"take the change back, or qbcd reset {stream.name} and prepare it again",
+        )
+    stream.site.refuse_unfit(session, plan, option_place(stream))
+
+
+def option_place(stream: Stream) -> Callable[[str], str]:
+    """Return a function that gives the place in the configuration of a strategy option, or of ``where``."""
+    place = stream.config.place
+    return lambda option: place("where") if option == "where" else place("strategy", option)
+
+
+def probe_restriction(stream: Stream, session: Session, plan: StreamPlan) -> None:
+    """Have the source plan a query with the user's restriction, so that a wrong one is refused before anything is made.
+
+    Raises:
+        ConfigError: The source does not accept it as a condition on the table.
+        Refused: It needs more than the role may read.
+    """
+    if not plan.where:
+        return
+    check_chance(session.connection, stream.source.connector, plan, place=stream.config.place("where"))
+    try:
+        session.rows(restriction_probe(stream.source.connector, plan))
+    except DBAPIError as error:
+        said = stream.source.explain(error, stream.name)
+        said.where = said.where or stream.config.place("where")
+        if not stream.source.connector.is_statement_error(error) or (
+            isinstance(said, Refused) and not isinstance(said, SchemaChanged)
+        ):
+            raise said from error
+        raise ConfigError(
+            f"the restriction is refused: {said.what}",
+            stream=stream.name,
+            where=said.where,
+            remedy=restriction_remedy(plan, stream.source.connector.dialect),
+        ) from error

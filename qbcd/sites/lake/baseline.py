@@ -1,0 +1,79 @@
+"""The baseline of a stream in the lake wing: all rows become the first segment of the replica."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from qbcd import hooks
+from qbcd.model import BatchHeader, Cost
+from qbcd.sites.checkpoint import new_epoch
+from qbcd.sites.lake.commit import WrittenBatch, new_batch
+from qbcd.sites.lake.due_ranges import DueRanges
+from qbcd.sites.lake.engines.spark import diff
+from qbcd.sites.lake.notes import RecentNote
+from qbcd.sites.lake.poll import LakePoll, TablePoll, checkpoint_entries
+from qbcd.sites.lake.range_sizes import build_ranges, estimated, with_counts
+from qbcd.sites.lake.replica.replica import NewSegment, travels_of
+from qbcd.sites.lake.replica.schema import batch_fields
+from qbcd.sites.lake.snapshot import snapshot_of
+from qbcd.sites.lake.stage import check_values, fetch_rows, segment_for, staged_rows
+from qbcd.sites.lake.window_poll import first_watermark
+from qbcd.sites.refusals import check_key
+from qbcd.sites.values import Detection
+from qbcd.state import StoredRange
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def take_baseline(poll: LakePoll) -> Detection:
+    """Read all rows and commit them as the replica; with `baseline_events` they are the first batch too."""
+    started, context, leased, strategy = time.monotonic(), poll.context, poll.leased, poll.strategy
+    epoch = new_epoch(leased.row)
+    watermark = first_watermark(context, strategy)  # before the rows (docs/design/protocol.md#rule-6)
+    with context.reading() as conn:
+        now = context.store.now(conn)
+    one_state = strategy.partitioning.one_state
+    with snapshot_of(context.source, poll.plan, None, one_state=one_state) as snapshot:
+        check_key(snapshot.session, strategy)
+        of_table = poll.at(snapshot, DueRanges.every(()))
+        bare = build_ranges(of_table, leased.row.next_range_id, estimated(poll.plan))
+        fetched = fetch_rows(of_table, bare)
+    stage = staged_rows(poll, fetched)
+    check_values(poll, stage)
+    read = with_counts(context.stream, bare, diff.sums(stage, strategy.summed))
+    counted = [replace(r, last_visited=now) for r in read]
+    rows = sum(r.rows for r in counted)
+    header = _first_batch(of_table, stage, counted, epoch) if poll.settings.baseline_events and rows else None
+    hooks.reach("after_stage")
+    segment = segment_for(poll, fetched, stage)
+    checkpoint = {
+        **checkpoint_entries(poll, snapshot, rows),
+        **RecentNote().as_entry(snapshot.system_mark),
+        **watermark,
+    }
+    hooks.reach("before_commit")
+    with context.writing() as conn:
+        folded = header.seq if header else leased.row.last_batch_seq
+        new = NewSegment(segment, rows, counted)
+        row = context.replica.replace_all(conn, leased.row, new, epoch=epoch, folded=folded)
+        row = context.commit(conn, row, leased, header, checkpoint, epoch=epoch, prepared=True)
+    leased.row = row
+    context.files.discard(fetched, unless=segment == fetched)
+    hooks.reach("after_commit")
+    return Detection(
+        header, Cost(rows, rows, fetched.size, len(bare), len(bare), time.monotonic() - started, spark=True)
+    )
+
+
+def _first_batch(poll: TablePoll, stage: DataFrame, counted: Sequence[StoredRange], epoch: int) -> BatchHeader | None:
+    """Write the rows as a batch."""
+    plan, leased = poll.plan, poll.leased
+    sizes = {("r", r.range_id): r.rows for r in counted}
+    rows = diff.baseline(stage, len(plan.captured))
+    batch = diff.numbered_by_group(rows, sizes, leased.row.last_batch_seq + 1)
+    part = poll.context.files.write(batch, batch_fields(travels_of(plan)), "batch", leased)
+    return new_batch(poll, WrittenBatch(part, {"r": sum(sizes.values())}), epoch=epoch, ts_ms=poll.snapshot.ts_ms)

@@ -1,0 +1,1 @@
+"""Engines: they compute the rows and changes of the lake wing."""

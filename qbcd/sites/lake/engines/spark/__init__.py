@@ -1,0 +1,1 @@
+"""PySpark: the modules of the lake wing that import it."""

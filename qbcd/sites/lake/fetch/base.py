@@ -1,0 +1,75 @@
+"""Interfaces of the fetch paths: what a path decides, and at which stage of a poll.
+
+A poll detects dirty ranges, narrows what it fetches of them, perhaps plans anew, and then fetches rows. `paths` has the
+tuple of each stage, in order.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from qbcd.sites.lake.commit import PollStep
+from qbcd.sites.lake.fetch_plan import FetchPlan
+from qbcd.sites.lake.poll import TablePoll
+
+DISABLED: set[str] = set()  # names of paths that are switched off, by tests and benchmarks alone (`paths.disabled`)
+
+
+def is_enabled(name: str) -> bool:
+    """Return True unless the path `name` is switched off."""
+    return name not in DISABLED
+
+
+class FetchPath(ABC):
+    """A way to find or fetch rows that differ.
+
+    Attributes:
+        name: Its name, by which it can be switched off.
+        is_optional: Polls find the same events without it, at another cost.
+    """
+
+    name: ClassVar[str]
+    is_optional: ClassVar[bool] = True
+
+    @abstractmethod
+    def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
+        """Return True if the path can be taken and is likely to pay."""
+
+
+class PlanPath(FetchPath):
+    """A path that reduces what is fetched, before any row travels."""
+
+    @abstractmethod
+    def narrow(self, poll: TablePoll, plan: FetchPlan) -> FetchPlan | None:
+        """Return the reduced plan; None if the path turns out not to help."""
+
+
+class ReplanPath(FetchPath):
+    """A path that fetches by other ranges than the stream had before."""
+
+    @abstractmethod
+    def replan(self, poll: TablePoll, plan: FetchPlan) -> tuple[TablePoll, FetchPlan]:
+        """Return the poll by the new ranges, and its plan."""
+
+
+class FetchedStep(PollStep):
+    """The step of a poll that has fetched rows.
+
+    Attributes:
+        size: Approximate bytes that travelled.
+        rows: Approximate rows that were read; None for all rows of the dirty ranges.
+        by_key: Rows were looked up by key.
+    """
+
+    size: int
+    rows: int | None = None
+    by_key: bool = False
+
+
+class RowsPath(FetchPath):
+    """A path by which rows travel."""
+
+    @abstractmethod
+    def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedStep | None:
+        """Fetch the rows; return the step that compares and commits them, or None to leave them to the next path."""

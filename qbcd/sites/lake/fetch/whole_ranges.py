@@ -1,0 +1,111 @@
+"""Fetch path that always works: all rows of the dirty ranges, or of their dirty leaves, through a stage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qbcd import hooks
+from qbcd.catalog.capture_change import plan_before
+from qbcd.errors import TornRead
+from qbcd.sites.checkpoint import AUDIT
+from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_batch
+from qbcd.sites.lake.engines.spark import diff
+from qbcd.sites.lake.engines.spark.observed import RowChecksum
+from qbcd.sites.lake.fetch.base import FetchedStep, RowsPath
+from qbcd.sites.lake.fetch_plan import FetchPlan, check_torn
+from qbcd.sites.lake.poll import TablePoll
+from qbcd.sites.lake.range_sizes import with_counts
+from qbcd.sites.lake.replica.files import PASSING, FileSet
+from qbcd.sites.lake.replica.replica import NewSegment
+from qbcd.sites.lake.stage import check_values, fetch_rows, segment_for, staged_rows
+from qbcd.state import StoredRange
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class WholeRanges(RowsPath):
+    """Fetch the rows into a stage."""
+
+    name = "whole_ranges"
+    is_optional = False
+
+    def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
+        return True
+
+    def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedStep | None:
+        checksum = RowChecksum()
+        kind = PASSING if plan.in_leaves and not plan.children else "fetch"
+        fetched = fetch_rows(poll, plan.asked, checksum, kind)
+        if poll.snapshot.proves_checksums:
+            try:
+                check_torn(poll.context.stream, plan, *checksum.read())
+            except TornRead:
+                poll.context.files.discard(fetched)
+                raise
+        return WholeRangesStep(poll, plan, fetched)
+
+
+class WholeRangesStep(FetchedStep):
+    """Compare a stage with the replica; the source is not asked again."""
+
+    def __init__(self, poll: TablePoll, plan: FetchPlan, fetched: FileSet) -> None:
+        super().__init__(poll, fetched)
+        self.plan, self.stage_files, self.size = plan, fetched, fetched.size
+        self.stage: DataFrame
+        self.read: dict[int, StoredRange] = {}
+
+    def write(self) -> WrittenBatch:
+        hooks.reach("after_fetch")
+        poll, plan = self.poll, self.plan
+        poll.context.progress(f"comparing {len(plan.asked):,} ranges with the replica")
+        self.stage = diff.gathered(staged_rows(poll, self.stage_files), plan.rows)
+        check_values(poll, self.stage)
+        self.read = _counted(poll, plan, self.stage)
+        changes = _differences(poll, plan, self.stage)
+        changes = changes if poll.strategy.deletes else changes.where("op <> 'd'")
+        return write_batch(poll, changes, plan.rows)
+
+    def ranges(self, found: WrittenBatch) -> RangeChanges:
+        poll, plan, read = self.poll, self.plan, self.read
+        kept = [] if plan.as_segment else [read[r.range_id] for r in plan.unsplit]
+        moved = [read[r.range_id] for r in (plan.asked if plan.as_segment else plan.children)]
+        segment = None
+        if moved:
+            files = segment_for(poll, self.stage_files, self.stage)
+            rows = sum(r.asked[0] for r in read.values())
+            segment = NewSegment(files, rows, poll.due.mark_visited(moved), plan.parents, alone=not kept)
+        return RangeChanges(poll.due.visited(kept, (*plan.parents, *moved)), segment)
+
+
+def _differences(poll: TablePoll, plan: FetchPlan, stage: DataFrame) -> DataFrame:
+    """Return the changes between the replica's rows, perhaps of other columns, and the stage.
+
+    See docs/design/protocol.md#rule-16. A row differs if its old digest does. If columns are no longer captured, it
+    differs only if one of the others does. Without an old digest, values are compared and events have a reason.
+    """
+    snapshot, strategy = poll.snapshot, poll.strategy
+    before = plan_before(poll.leased.row.checkpoint, poll.plan) if snapshot.change.columns else poll.plan
+    kept = [c for c in before.captured if strategy.keeps == "rows" or c in before.key]
+    with poll.context.reading() as conn:
+        old = poll.context.replica.rows(conn, before, kept, plan.old)
+    if not snapshot.change.columns:
+        found = diff.differences(old, stage, poll.plan, by_value=snapshot.by_value)
+    else:
+        names = {b.name for b in before.captured}
+        both = [i for i, c in enumerate(poll.plan.captured) if c.name in names]
+        if strategy.keeps == "rows":
+            old = diff.aligned(old, before, poll.plan, stage)
+        dropped = bool(snapshot.change.dropped and strategy.keeps == "rows")
+        by_value = snapshot.by_value or poll.plan.counted or dropped
+        found = diff.differences(old, stage, poll.plan, by_value=by_value, both=both)
+    return diff.with_reason(found, AUDIT) if snapshot.by_value else found
+
+
+def _counted(poll: TablePoll, plan: FetchPlan, stage: DataFrame) -> dict[int, StoredRange]:
+    """Return the ranges with counts and checksums of the rows that were read; the source's own if all is one state."""
+    if poll.snapshot.proves_checksums and not plan.is_split:
+        return {r.range_id: r for r in (*plan.unsplit, *plan.merged)}
+    counted = with_counts(poll.context.stream, plan.asked, diff.sums(stage, poll.strategy.summed))
+    # of a range whose dirty leaves alone were read, the source knows the whole checksum
+    return {r.range_id: one if one.only else r for one, r in zip(plan.asked, counted, strict=True)}

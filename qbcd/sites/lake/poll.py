@@ -1,0 +1,89 @@
+"""The values that all steps of one poll of the lake wing share, and the snapshot that such a poll opens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from qbcd.errors import SourceChanged
+from qbcd.model.checkpoint import Entry
+from qbcd.sites import source_changes
+from qbcd.sites.checkpoint import checkpoint_of
+from qbcd.sites.lake.context import LakeContext
+from qbcd.sites.lake.due_ranges import DueRanges
+from qbcd.sites.lake.snapshot import Snapshot, snapshot_of
+from qbcd.sites.poll import Poll
+from qbcd.state import StoredRange
+from qbcd.strategies import IdRcs, LakeTs
+
+
+@dataclass(frozen=True)
+class LakePoll(Poll):
+    """A poll of a stream whose replica is Parquet."""
+
+    context: LakeContext
+    strategy: IdRcs
+
+    @property
+    def timestamps(self) -> LakeTs:
+        """The strategy of a stream that is polled by its timestamps."""
+        assert isinstance(self.strategy, LakeTs)
+        return self.strategy
+
+    def known_ranges(self) -> list[StoredRange]:
+        """Return all ranges of the stream, as the replica has them."""
+        with self.context.reading() as conn:
+            return self.context.store.ranges(conn, self.context.stream)
+
+    def at(self, snapshot: Snapshot, due: DueRanges) -> TablePoll:
+        """Return the poll of this snapshot and of these ranges."""
+        shared = {field.name: getattr(self, field.name) for field in fields(LakePoll)}
+        return TablePoll(**shared, snapshot=snapshot, due=due)
+
+
+@dataclass(frozen=True)
+class TablePoll(LakePoll):
+    """A poll once its snapshot is open.
+
+    Attributes:
+        snapshot: The source as this poll reads it; values in it remain valid after its session is closed.
+        due: The ranges that the poll covers.
+    """
+
+    snapshot: Snapshot
+    due: DueRanges
+
+
+@contextmanager
+def open_snapshot(poll: LakePoll) -> Iterator[Snapshot]:
+    """Open a snapshot of the source and compare catalog and server with the checkpoint.
+
+    Raises:
+        SourceChanged: Digests changed their meaning, and the replica has no values to compare instead.
+    """
+    checkpoint, strategy = poll.leased.row.checkpoint, poll.strategy
+    with snapshot_of(
+        poll.context.source,
+        poll.plan,
+        checkpoint,
+        one_state=strategy.partitioning.one_state,
+        accept_source=poll.settings.accept_source,
+    ) as snapshot:
+        changed = bool(snapshot.change) or source_changes.is_remade(checkpoint, poll.plan)
+        snapshot = replace(snapshot, keys_only=changed and isinstance(strategy, LakeTs))
+        if snapshot.by_value and strategy.keeps != "rows":
+            what = "the server changed" if snapshot.digests_changed else snapshot.change.told()
+            raise SourceChanged(
+                f"{what}, and this stream keeps no old values by which its rows could be compared",
+                stream=poll.context.stream,
+                remedy=f"qbcd reset {poll.context.stream}, then prepare it again; consumers must reload",
+            )
+        yield snapshot
+
+
+def checkpoint_entries(poll: LakePoll, snapshot: Snapshot, rows: int) -> dict[str, Any]:
+    """Return the entries that every commit of a batch renews; `rows` is the replica's size."""
+    shared = checkpoint_of(poll, snapshot.server, poll.context.source.connector.encoder_version, rows)
+    return {**shared, Entry.FROZEN_OPTIONS: poll.strategy.frozen_options()}
