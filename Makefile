@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 FLOOR := .venv-floor
 STAMP := $(VENV)/.installed
-CODE := qbcd tests $(wildcard examples benchmarks)
+CODE := qbcd tests $(wildcard examples benchmarks tools)
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 # Programs without a service, what the first one's script needs, and the JDBC driver.
 MARIADB := mariadb-server-core mariadb-client-core libmariadb-java
@@ -13,6 +13,8 @@ MARIADB := mariadb-server-core mariadb-client-core libmariadb-java
 TEST_TIME ?= 1200
 # Processes that share the tests' files out among them, each with servers and a Spark session of its own.
 TEST_PROCESSES ?= 2
+# The commit from which files count as changed for `make lint`: origin/main, or the last commit's parent, without it.
+BASE ?=
 # Which part of the campaign: files, and options of pytest; all of it without.
 CAMPAIGN ?=
 BOUND := $(if $(shell command -v timeout),timeout --kill-after=30 --foreground $(TEST_TIME),)
@@ -90,14 +92,15 @@ floor: java mariadb ## run the tests with the oldest versions that pyproject.tom
 	    --constraint $(FLOOR)/oldest.txt --editable '.[demo,dev]'
 	$(FLOOR)/bin/python -m pytest -n $(TEST_PROCESSES)
 
-lint: venv ## check style, types, layers and spelling
+lint: venv ## check style, types, layers, structure and spelling
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/codespell qbcd docs $(wildcard *.md) Makefile pyproject.toml
+	$(BIN)/python -m tools.check_structure $(if $(BASE),--base $(BASE))
+	$(BIN)/codespell qbcd docs tools $(wildcard *.md) Makefile pyproject.toml
 
-fmt: venv ## format the code and mend what ruff can
+fmt: venv ## format the code and fix what ruff can
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 

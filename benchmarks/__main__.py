@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.measure import Table
+from benchmarks.measure import Options, Table
 from benchmarks.places import PLACES
 
 COMPARISONS = {
@@ -41,22 +41,22 @@ def main() -> int:
     parser.add_argument("--changes", default="none,newest,random", help="peers: the kinds of change, in turn")
     parser.add_argument("--warm", type=int, default=2, help="result_poll: rounds before those that count")
     parser.add_argument("--columns", type=int, default=0, help="result_poll: further columns of the orders")
-    options = parser.parse_args()
-    comparison = importlib.import_module(f"benchmarks.{options.name}")
-    if options.database not in getattr(comparison, "DATABASES", PLACES):
-        parser.error(f"{options.name} does not run on {options.database}")
-    start = PLACES[options.database].start
+    given = vars(parser.parse_args())
+    name, database = given.pop("name"), given.pop("database")
+    comparison = importlib.import_module(f"benchmarks.{name}")
+    if database not in getattr(comparison, "DATABASES", PLACES):
+        parser.error(f"{name} does not run on {database}")
+    start = PLACES[database].start
     if hasattr(comparison, "server_settings"):
-        settings = comparison.server_settings(options.database)
+        settings = comparison.server_settings(database)
     else:
         settings = getattr(comparison, "SETTINGS", {})
     with tempfile.TemporaryDirectory() as folder, start(settings) as place:
-        own = getattr(comparison, "OPTIONS", ())
-        sizes = {name: getattr(options, name) for name in ("rows", "repeats", *own)}
-        table: Table = comparison.measure(place, Path(folder), **sizes)
-    print(f"## {COMPARISONS[options.name]}\n")
-    told = " ".join(f"--{name} {value}" for name, value in {"database": options.database, **sizes}.items())
-    print(f"`python -m benchmarks {options.name} {told}`  ")
+        table: Table = comparison.measure(place, Path(folder), Options(**given))
+    print(f"## {COMPARISONS[name]}\n")
+    used = ("rows", "repeats", *getattr(comparison, "OPTIONS", ()))
+    shown = " ".join(["--database", database, *(f"--{option} {given[option]}" for option in used)])
+    print(f"`python -m benchmarks {name} {shown}`  ")
     print(f"{os.cpu_count()} cores, Python {platform.python_version()}, {table.versions}\n")
     print(table.markdown())
     return 0

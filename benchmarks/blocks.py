@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks import explained
 from benchmarks.explained import Blocks, Told, listening
-from benchmarks.measure import Table
+from benchmarks.measure import Options, Table
 from benchmarks.places import Place
 from qbcd.api import Project, assembly_of
 from qbcd.strategies import InSource, Watermarked, costs
@@ -71,7 +71,7 @@ class Sizes:
     height: float
 
 
-def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
+def measure(place: Place, folder: Path, options: Options) -> Table:
     """Both patterns on a database of their own; nothing here is timed, so nothing is repeated."""
     heading = (
         "changes",
@@ -90,7 +90,7 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
     for pattern in PATTERNS:
         place.one(f"CREATE DATABASE {pattern}")
         own = type(place)(place.url.rsplit("/", 1)[0] + f"/{pattern}")
-        table.rows += list(_pattern(own, folder / pattern, rows, pattern))
+        table.rows += list(_pattern(own, folder / pattern, options.rows, pattern))
     return table
 
 
@@ -131,7 +131,7 @@ def _config(url: str) -> dict[str, Any]:
 
 
 def _before(place: Place, strategy: InSource, first: str) -> str:
-    """What a poll finds in place: the strategy's own index, with the visibility map as it is or brought up to date."""
+    """Prepare what a poll finds in place: the strategy's own index, the visibility map as it is or up to date."""
     if not first:
         return ""
     assert isinstance(strategy, Watermarked)
@@ -179,7 +179,7 @@ def _line(strategy: InSource, sizes: Sizes, told: list[Told], rows: int, pattern
 
 
 def _finds(told: Told, strategy: InSource) -> bool:
-    """Whether a statement is one that finds: it writes the outbox, and reads the table."""
+    """Return True if a statement is one that finds changes: it writes the outbox, and reads the table."""
     return told.plan["Node Type"] == "ModifyTable" and {"orders", outbox_name(strategy.plan.stream)} <= told.relations
 
 

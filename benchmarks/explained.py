@@ -1,4 +1,4 @@
-"""What the server says about every statement of a real poll: EXPLAIN (ANALYZE, BUFFERS).
+"""The server's EXPLAIN (ANALYZE, BUFFERS) of every statement of a real poll.
 
 `auto_explain` sends the plan of each statement, as it ran, to the client. Before each that finds changes, the
 server's cache is emptied, so that blocks *read* are distinct blocks, while blocks *asked for* (hit + read) count one

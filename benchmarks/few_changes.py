@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks import peers
 from benchmarks.growth import received
-from benchmarks.measure import Table
+from benchmarks.measure import Options, Table
 from benchmarks.orders import Orders
 from benchmarks.places import Place
 from qbcd.api import Project
@@ -36,16 +36,16 @@ WAYS = {
 HEADING = ("key", "rows changed", "way", "poll", "rows read", "bytes received")
 
 
-def measure(place: Place, folder: Path, *, rows: int, repeats: int, polls: int) -> Table:
+def measure(place: Place, folder: Path, options: Options) -> Table:
     """One table after the other; `repeats` is not used."""
     table = Table(HEADING, place.version())
     with Project.from_dict(_config(place.url), base_dir=folder) as project:
         for key in BUCKETS:
             orders = Orders(place, key)
-            orders.create(rows)
+            orders.create(options.rows)
             for way in WAYS:
                 project.stream(_stream(key, way)).prepare()
-            table.rows += _lines(project, orders, rows // PART, polls)
+            table.rows += _lines(project, orders, options.rows // PART, options.polls)
     return table
 
 

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import peers
-from benchmarks.measure import Table, seconds
+from benchmarks.measure import Options, Table, seconds
 from benchmarks.orders import COLUMNS, Orders
 from benchmarks.places import Place, PostgresPlace
 from qbcd.api import Project, assembly_of
@@ -62,13 +62,13 @@ class Sized(Orders):
             self.place.run(WIDER.format(table=self.table, added=added))
 
 
-def measure(place: Place, folder: Path, *, rows: int, repeats: int, polls: int) -> Table:
+def measure(place: Place, folder: Path, options: Options) -> Table:
     """Makes the tables, prepares their streams, then the rounds of unchanged, newest and random; takes the means."""
     assert isinstance(place, PostgresPlace)
     tables = [
-        Sized(place, name="small", rows=rows),
-        Sized(place, name="large", rows=TIMES * rows),
-        Sized(place, name="wide", rows=rows, unread=UNREAD),
+        Sized(place, name="small", rows=options.rows),
+        Sized(place, name="large", rows=TIMES * options.rows),
+        Sized(place, name="wide", rows=options.rows, unread=UNREAD),
     ]
     for one in tables:
         one.make()
@@ -92,11 +92,11 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int, polls: int) 
         for one in tables:
             project.stream(one.name).prepare()
         for which in CHANGES:
-            for number in range(WARM + polls):
+            for number in range(WARM + options.polls):
                 _round(project, tables, which, kept=number >= WARM)
         for one in tables:
             one.peak = peak(partial(_poll, project, one, 0))
-    return _table(tables, polls, place.version())
+    return _table(tables, options.polls, place.version())
 
 
 def _round(project: Project, tables: Sequence[Sized], which: str, *, kept: bool) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks import explained
 from benchmarks.explained import Blocks, listening
-from benchmarks.measure import Table
+from benchmarks.measure import Options, Table
 from benchmarks.places import Place
 from qbcd.api import Project, assembly_of
 from qbcd.strategies.outbox import outbox_name
@@ -32,7 +32,7 @@ CHANGE = "UPDATE public.orders SET quantity = coalesce(quantity, 0) + 1 WHERE id
 
 @dataclass
 class Seen:
-    """What polls found.
+    """The findings of polls.
 
     Attributes:
         waiting: By row that changed and was not found yet, when it first did.
@@ -47,20 +47,20 @@ class Seen:
     blocks: list[int] = field(default_factory=list)
 
 
-def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
+def measure(place: Place, folder: Path, options: Options) -> Table:
     """Prepares, learns the number of ranges, then polls on time."""
     place.run("CREATE EXTENSION pg_buffercache")
-    place.create(rows)
+    place.create(options.rows)
     with _project(place, folder, {}) as project:
         project.stream("orders").prepare()
-        bounds = _bounds(project, rows)
+        bounds = _bounds(project, options.rows)
         drawn, whole, seen = random.Random(1), Seen(), Seen()
         _change(place, [drawn.choice(bounds) for _ in range(PER_RANGE * len(bounds))], drawn, whole)
         _poll(project, place, whole)
     hot = drawn.sample(range(len(bounds)), len(bounds) // 5)
     cold = sorted(set(range(len(bounds))) - set(hot))
-    options = {"per_poll": len(bounds) // 2, "max_staleness": f"{MAX_STALENESS}s"}
-    with _project(place, folder, options) as project:
+    half = {"per_poll": len(bounds) // 2, "max_staleness": f"{MAX_STALENESS}s"}
+    with _project(place, folder, half) as project:
         for _ in range(LEARNING + POLLS):
             due = time.monotonic() + EVERY
             _change(

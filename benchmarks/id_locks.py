@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import Table
+from benchmarks.measure import Options, Table
 from benchmarks.places import Place, PostgresPlace
 from qbcd.api import Project
 
@@ -44,7 +44,7 @@ FROM pg_stat_activity WHERE application_name LIKE 'qbcd%' AND xact_start IS NOT 
 
 @dataclass
 class Seen:
-    """What was seen of qbcd: how old each of its transactions became, at what statement, and seconds of its passes."""
+    """Observations of qbcd: how old each transaction became, at what statement, and seconds of its passes."""
 
     oldest: dict[tuple[int, object], tuple[float, str]] = field(default_factory=dict)
     passes: list[float] = field(default_factory=list)
@@ -62,18 +62,18 @@ class Phase:
         return self.latencies[min(len(self.latencies) - 1, int(share * len(self.latencies)))]
 
 
-def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
+def measure(place: Place, folder: Path, options: Options) -> Table:
     """`repeats` rounds of five phases."""
     assert isinstance(place, PostgresPlace)
-    place.create(rows)
+    place.create(options.rows)
     script = folder / "writer.sql"
-    script.write_text(SCRIPT.format(rows=rows))
+    script.write_text(SCRIPT.format(rows=options.rows))
     with _project(place, folder, {}) as project:
         project.stream("orders").prepare()
     place.run("VACUUM ANALYZE public.orders")
     _writers(place, folder, script, lambda: None)  # warms up
     seen = {name: Seen() for name in PACES}
-    rounds = [_round(place, folder, script, seen) for _ in range(repeats)]
+    rounds = [_round(place, folder, script, seen) for _ in range(options.repeats)]
     return _table(rounds, seen, place.version())
 
 

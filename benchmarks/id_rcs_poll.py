@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.measure import Table, in_turns
+from benchmarks.measure import Options, Table, in_turns
 from benchmarks.places import Place
 from benchmarks.tools.spark_join import SparkJoin, quarters
 from qbcd.api import Project, assembly_of
@@ -18,9 +18,9 @@ from qbcd.strategies import IdRcs
 RANGES = 200
 
 
-def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
+def measure(place: Place, folder: Path, options: Options) -> Table:
     """Builds the table, prepares the stream, and takes the medians."""
-    place.create(rows)
+    place.create(options.rows)
     config = {
         "version": 1,
         "sources": {"shop": {"url": place.url}},
@@ -31,9 +31,9 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
     }
     with Project.from_dict(config, base_dir=folder) as project:
         project.stream("orders").prepare()
-        unchanged = in_turns(_unchanged(project, place, rows), repeats)
-        changed = _changed(project, place, folder, rows, repeats)
-    return _table(rows, unchanged, changed, f"{place.version()}, PySpark {_spark_version()}")
+        unchanged = in_turns(_unchanged(project, place, options.rows), options.repeats)
+        changed = _changed(project, place, folder, options.rows, options.repeats)
+    return _table(options.rows, unchanged, changed, f"{place.version()}, PySpark {_spark_version()}")
 
 
 def _unchanged(project: Project, place: Place, rows: int) -> dict[str, Callable[[], object]]:

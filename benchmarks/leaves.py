@@ -1,4 +1,4 @@
-"""How large the ranges of ID/RCS had better be, and what a further level of a checksum tree would save.
+"""The best size of ID/RCS ranges, and what a further level of a checksum tree would save.
 
 Nothing travels but sums. Which ranges differ after a change tells, by their size, how many rows would travel whole, or
 as keys and digests first, or of the leaves that differ alone; and of sums of 64 ranges each, how much of the table
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.id_rcs_poll import _digest_scan
-from benchmarks.measure import Table, in_turns
+from benchmarks.measure import Options, Table, in_turns
 from benchmarks.places import Place
 from qbcd.api import Project, assembly_of
 from qbcd.model import KeyRange, Statement
@@ -38,9 +38,9 @@ CHANGES = {
 }
 
 
-def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
+def measure(place: Place, folder: Path, options: Options) -> Table:
     """Makes the table, times the sums by size of range, then changes rows and counts the ranges that differ."""
-    place.create(rows)
+    place.create(options.rows)
     data = {
         "version": 1,
         "sources": {"shop": {"url": place.url}},
@@ -57,7 +57,7 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
             f"leaves {size}": partial(ask, strategy.partitioning.checksums(known, leaves=True))
             for size, known in cut.items()
         }
-        seconds = in_turns({"scan": lambda: place.one(_digest_scan(project)), **sums, **of_leaves}, repeats)
+        seconds = in_turns({"scan": lambda: place.one(_digest_scan(project)), **sums, **of_leaves}, options.repeats)
         sample = cut[SIZES[-1]][:2]
         wide = _width(ask(strategy.images(sample, typed=False)))
         narrow = _width(ask(strategy.row_fingerprints(sample)))
@@ -82,7 +82,7 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
         for name, statements in CHANGES.items():
             before = {size: _summed(strategy, ask, known) for size, known in cut.items()}
             in_leaves = {size: _leaves(strategy, ask, known) for size, known in cut.items()}
-            moved = sum(_change(place, *one, rows) for one in statements)
+            moved = sum(_change(place, *one, options.rows) for one in statements)
             for size, known in before.items():
                 time, longer = (f"{seconds[one] / seconds['scan']:.2f}" for one in (str(size), f"leaves {size}"))
                 after, texts = _summed(strategy, ask, known), _leaves(strategy, ask, known)
@@ -130,7 +130,7 @@ def _change(place: Place, statement: str, of: str, share: float, rows: int) -> i
 def _told(
     known: Sequence[KeyRange], after: Sequence[KeyRange], wide: float, narrow: float, moved: int
 ) -> tuple[str, ...]:
-    """What travels by the ways that there are."""
+    """Return what travels by each way."""
     dirty = partition.differing(known, after)
     ids, held = {r.range_id for r in dirty}, sum(r.rows for r in dirty)
     sums = _width([(r.range_id, r.rows, r.rows, r.checksum) for r in after])

@@ -1,4 +1,4 @@
-"""What an unchanged poll of ID/RCS ships and holds in memory as a table grows to `--rows` rows, which are narrow ones.
+"""Bytes and memory of an unchanged poll of ID/RCS as a table grows to `--rows` narrow rows.
 
 Taken after the baseline, and in the first poll that finds nothing after three that found changes all over the table:
 that one still asks for leaves.
@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks import peers
 from benchmarks.growth import peak, received
-from benchmarks.measure import Table, seconds
+from benchmarks.measure import Options, Table, seconds
 from benchmarks.places import Place
 from qbcd.api import Project
 
@@ -28,18 +28,19 @@ VACUUM ANALYZE public.rows_{rows}
 SPREAD = "UPDATE public.rows_{rows} SET note = note || '.' WHERE id % 211 = {number}"
 
 
-def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
+def measure(place: Place, folder: Path, options: Options) -> Table:
     """One table after the other, each made, prepared and polled."""
     table = Table(("rows", "ranges", "unchanged poll", "bytes received", "peak of Python's memory"), place.version())
-    sizes = [rows // part for part in PARTS]
+    sizes = [options.rows // part for part in PARTS]
     with Project.from_dict(_config(place.url, sizes), base_dir=folder) as project:
         for size in sizes:
             place.run(CREATE.format(rows=size))
             project.stream(f"rows_{size}").prepare()
             _poll(project, size)
             poll = partial(_poll, project, size)
-            before, took = received(), statistics.mean(seconds(poll) for _ in range(repeats))
-            _line(table, size, poll().ranges, f"{took:.2f} s", (received() - before) / (repeats + 1), peak(poll))
+            before, took = received(), statistics.mean(seconds(poll) for _ in range(options.repeats))
+            ranges, came = poll().ranges, (received() - before) / (options.repeats + 1)
+            _line(table, size, ranges, f"{took:.2f} s", came, peak(poll))
             for number in range(3):
                 place.run(SPREAD.format(rows=size, number=number))
                 poll()

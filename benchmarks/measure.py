@@ -8,6 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 
+@dataclass(frozen=True)
+class Options:
+    """Options of the command line; a comparison uses `rows`, mostly `repeats`, and what its `OPTIONS` name."""
+
+    rows: int
+    repeats: int
+    polls: int
+    keys: str
+    changes: str
+    warm: int
+    columns: int
+
+
 @dataclass
 class Table:
     """Rows of a Markdown table, with the versions that were measured."""
@@ -24,7 +37,7 @@ class Table:
 
 
 def seconds(action: Callable[[], object]) -> float:
-    """How long one call takes."""
+    """Return the seconds that one call takes."""
     began = time.perf_counter()
     action()
     return time.perf_counter() - began

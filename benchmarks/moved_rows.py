@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import peers
-from benchmarks.measure import Table, seconds
+from benchmarks.measure import Options, Table, seconds
 from benchmarks.orders import Orders
 from benchmarks.places import Place
 from qbcd.api import Project
@@ -28,19 +28,19 @@ NEVER = 1_000_000
 WAYS = {"by the index": (0.0, NEVER), "by one scan": (2.0, NEVER), "as one sum": (2.0, 0)}
 
 
-def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
+def measure(place: Place, folder: Path, options: Options) -> Table:
     """Changes rows and takes the medians, again and again."""
     one = peers.Polled(Orders(place))
-    one.orders.create(rows)
+    one.orders.create(options.rows)
     table = Table(("rounds", "correlation", "scan", *WAYS), place.version())
     with Project.from_dict(peers._config(place, [one]), base_dir=folder) as project:
         project.stream(one.stream).prepare()
         for number, rounds in enumerate(ROUNDS):
             for _ in range(rounds):
-                one.orders.change("random", rows)
+                one.orders.change("random", options.rows)
             place.run(f"ANALYZE {one.orders.table}")
             project.run([one.stream], once=True)
-            taken = _taken(project, one, repeats)
+            taken = _taken(project, one, options.repeats)
             correlation = place.one(CORRELATION)
             ratios = (f"{taken[way]:.3f} ({taken[way] / taken['scan']:.2f} x)" for way in WAYS)
             done = str(sum(ROUNDS[: number + 1]))

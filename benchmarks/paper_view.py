@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import Table
+from benchmarks.measure import Options, Table
 from benchmarks.places import Place
 from qbcd.api import Project
 
@@ -66,7 +66,7 @@ class Sizes:
     view_bytes: float
 
 
-def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
+def measure(place: Place, folder: Path, options: Options) -> Table:
     """Both patterns on a database of their own; nothing here is timed, so nothing is repeated."""
     heading = (
         "changes",
@@ -82,7 +82,7 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int) -> Table:
     for pattern in PATTERNS:
         place.one(f"CREATE DATABASE {pattern}")
         own = type(place)(place.url.rsplit("/", 1)[0] + f"/{pattern}")
-        table.rows += list(_pattern(own, folder / pattern, rows, pattern))
+        table.rows += list(_pattern(own, folder / pattern, options.rows, pattern))
     return table
 
 

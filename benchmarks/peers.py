@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import Table, seconds
+from benchmarks.measure import Options, Table, seconds
 from benchmarks.orders import Orders
 from benchmarks.places import Place, PostgresPlace
 from benchmarks.tools import pg_comparator, reladiff
@@ -67,19 +67,19 @@ class Peer:
     missing: str = ""
 
 
-def measure(place: Place, folder: Path, *, rows: int, repeats: int, polls: int, keys: str, changes: str) -> Table:
+def measure(place: Place, folder: Path, options: Options) -> Table:
     """Sets all up, then the rounds of each kind of change."""
     assert isinstance(place, PostgresPlace)
-    if unknown := set(changes.split(",")) - CHANGES.keys():
+    if unknown := set(options.changes.split(",")) - CHANGES.keys():
         raise SystemExit(f"--changes: {', '.join(sorted(unknown))}: not of {', '.join(CHANGES)}")
-    polled = [Polled(Orders(place, key)) for key in keys.split(",")]
+    polled = [Polled(Orders(place, key)) for key in options.keys.split(",")]
     for one in polled:
-        one.orders.create(rows)
+        one.orders.create(options.rows)
     orders = polled[0].orders
     with Project.from_dict(_config(place, polled), base_dir=folder) as project, ExitStack() as stack:
         for one in polled:
             project.stream(one.stream).prepare()
-        peers = [Peer(tool) for tool in _tools(orders, project, folder)] if repeats else []
+        peers = [Peer(tool) for tool in _tools(orders, project, folder)] if options.repeats else []
         for peer in peers:
             stack.callback(peer.tool.cleanup)
             _say(f"setting up {peer.tool.name}")
@@ -88,14 +88,15 @@ def measure(place: Place, folder: Path, *, rows: int, repeats: int, polls: int, 
             except Unavailable as reason:
                 peer.missing = str(reason)
                 _say(f"  {reason}")
-        for which in changes.split(","):
+        for which in options.changes.split(","):
             for _ in range(WARM):
-                _round(project, polled, [], which, rows, warm=True)
-            for number in range(polls):
-                taking_part = [p for p in peers if not p.missing] if number in _spread(polls, repeats) else []
-                _say(f"{CHANGES[which]}, round {number + 1} of {polls}")
-                _round(project, polled, taking_part, which, rows)
-    return _table(polled, peers, rows, polls, f"{place.version()}")
+                _round(project, polled, [], which, options.rows, warm=True)
+            common = _spread(options.polls, options.repeats)
+            for number in range(options.polls):
+                taking_part = [p for p in peers if not p.missing] if number in common else []
+                _say(f"{CHANGES[which]}, round {number + 1} of {options.polls}")
+                _round(project, polled, taking_part, which, options.rows)
+    return _table(polled, peers, options.rows, options.polls, f"{place.version()}")
 
 
 def _tools(orders: Orders, project: Project, folder: Path) -> list[Tool]:
@@ -236,7 +237,7 @@ def _table(polled: Sequence[Polled], peers: Sequence[Peer], rows: int, polls: in
 
 
 def _mean_of(taken: Taken, by: Taken, which: str) -> float:
-    """How many times as long as others looks take, in the mean: both sides have the machine's slow moments."""
+    """Return the mean ratio of two sides' times: both sides have the machine's slow moments."""
     return statistics.mean(taken[which]) / statistics.mean(by[which])
 
 

@@ -1,4 +1,4 @@
-"""Where a comparison runs: a throw-away server, its table, its changes, and its own driver for the other side."""
+"""The place of a comparison: a temporary server, its table, its changes, and its own driver for the other side."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import Table
+from benchmarks.measure import Options, Table
 from benchmarks.places import Place
 from benchmarks.processor import Processor, Spent
 from benchmarks.result_words import WORDS, Words, words_of
@@ -81,29 +81,30 @@ def queries(words: Words, columns: int) -> list[Query]:
     ]
 
 
-def measure(place: Place, folder: Path, *, rows: int, repeats: int, warm: int, columns: int) -> Table:
+def measure(place: Place, folder: Path, options: Options) -> Table:
     """Prepares all, then `repeats` rounds of each kind of change after `warm` ones; takes the means.
 
     Orders have so many `columns` more than the ten that all have.
     """
+    rows = options.rows
     sizes = {name: max(10, rows // every) for name, every in DIMENSIONS.items()}
     words = words_of(place)
     for name, size in sizes.items():
         place.run(words.dimension.format(name=name, rows=size))
-    place.run(words.orders.format(rows=rows, days=DAYS, **_columns(words, columns), **sizes))
-    asked = queries(words, columns)
+    place.run(words.orders.format(rows=rows, days=DAYS, **_columns(words, options.columns), **sizes))
+    asked = queries(words, options.columns)
     with Project.from_dict(_config(place.url, words, asked, sizes), base_dir=folder) as project:
         for number, query in enumerate(asked):
             project.stream(_stream(query)).prepare()
             query.rows = place.one(f"SELECT count(*) FROM ({query.text}) AS q")
             _set_up(place, project, query, sizes, words.schema, folder / f"spark{number}")
-        for number in range(warm + repeats):
+        for number in range(options.warm + options.repeats):
             for which in CHANGES:
                 picked = {"picked": words.picked[which], "changed": max(10, rows // 100), "stores": sizes["stores"]}
                 day = words.later.format(DAYS + number) if which == "newest" else "day"
-                place.run(words.change.format(day=day, more=_listed(_named(columns)), **picked))
+                place.run(words.change.format(day=day, more=_listed(_named(options.columns)), **picked))
                 for query in asked:
-                    _look(place, project, query, which, counts=number >= warm)
+                    _look(place, project, query, which, counts=number >= options.warm)
         return _table(asked, f"{place.version()}, PySpark {assembly_of(project).spark.get().version}")
 
 

@@ -11,7 +11,7 @@ from benchmarks.places import MariaPlace, Place
 
 @dataclass(frozen=True)
 class Words:
-    """What is said in SQL of one database.
+    """The SQL of one database.
 
     Attributes:
         dimension: Makes a table of `rows` rows, called `name`.

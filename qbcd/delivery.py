@@ -124,7 +124,7 @@ def _first_line(error: Exception) -> str:
 
 
 def waiting_for(stream: Stream, sink: str) -> int:
-    """How many batches wait for a sink that is configured no more, or for ``python``.
+    """Return how many batches wait for a sink that is no longer configured, or for ``python``.
 
     Raises:
         ConfigError: It is configured, or the stream knows no such sink.
@@ -155,7 +155,7 @@ def retire_sink(stream: Stream, sink: str) -> int:
 
 
 def doubts_batches(error: QbcdError) -> bool:
-    """Whether the error casts doubt on the site's own batches: a foreign project's, or from before a restore."""
+    """Return True if the error casts doubt on the site's own batches: a foreign project's, or from before a restore."""
     return isinstance(error, StateConflict) and not isinstance(error, LeaseHeld)
 
 

@@ -24,7 +24,7 @@ def one_message(stream: Stream) -> Iterator[None]:
 
 
 def explain(error: Exception, stream: Stream) -> QbcdError:
-    """What to say of an error that is not qbcd's own."""
+    """Return the message for an error that is not qbcd's own."""
     died = stream.site.context.spark.failure() if is_of_java(error) else None
     if died is not None:
         return died

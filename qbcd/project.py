@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qbcd.catalog.resolve import requested
-from qbcd.catalog.source import Source
+from qbcd.catalog.source import SessionOptions, Source
 from qbcd.config import ProjectConfig, StreamConfig
 from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery import PYTHON_SINK
@@ -98,10 +98,12 @@ class Assembly:
                 url,
                 self._connector(name),
                 config.qbcd_schema,
-                fetchsize=config.jdbc.fetchsize,
-                properties=config.jdbc.properties,
+                options=SessionOptions(
+                    fetchsize=config.jdbc.fetchsize,
+                    properties=config.jdbc.properties,
+                    statement_timeout=int(config.statement_timeout.total_seconds()),
+                ),
                 place=self.config.where("sources", name),
-                statement_timeout=int(config.statement_timeout.total_seconds()),
             )
         return self._sources[name]
 

@@ -20,7 +20,7 @@ _INSTANT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}")
 
 @dataclass(frozen=True)
 class Window:
-    """What a poll reads: of a clock ``[lo, hi)``, of a counter ``(lo, hi]``, of versions all since `lo`.
+    """The window that a poll reads: of a clock ``[lo, hi)``, of a counter ``(lo, hi]``, of versions all since `lo`.
 
     Attributes:
         lo: None where nothing was read before.
@@ -36,7 +36,7 @@ class Window:
 
 
 def horizon(look: HighWater, margin: timedelta, lag: timedelta | None) -> str:
-    """How far time-stamps are complete: `margin` behind the oldest open transaction, and behind the clock or `lag`.
+    """Return the safe high watermark: `margin` behind the oldest open transaction, and behind the clock or `lag`.
 
     Args:
         look: At the source's clock, then its open transactions.
@@ -81,7 +81,7 @@ def seen_as(mark: str, *, unit: timedelta, zone: str | None) -> str:
 
 
 def offset(zone: str | None) -> timedelta:
-    """What a zone of fixed offset adds to UTC."""
+    """Return what a zone of fixed offset adds to UTC."""
     match = _OFFSET.fullmatch(zone or "")
     if not match:
         return timedelta(0)

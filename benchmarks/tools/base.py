@@ -1,4 +1,4 @@
-"""What a tool is to a comparison, and how it gets here: in folders of its own, never among qbcd's packages."""
+"""Interface of a tool in a comparison, and its installation: in its own folders, never among qbcd's packages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True)
 class Found:
-    """What one run took, its start-up left out, and the number of rows that it found changed."""
+    """Seconds of one run without its start-up, and the number of changed rows that it found."""
 
     seconds: float
     changes: int
@@ -96,7 +96,7 @@ def unpacked(packages: Sequence[str]) -> Path:
 
 
 def output(command: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> str:
-    """What a command prints; its Python, if it is one, looks for modules in its own environment alone.
+    """Return what a command prints; its Python, if it is one, finds modules in its own environment alone.
 
     Raises:
         RuntimeError: It failed; with the end of what it said.

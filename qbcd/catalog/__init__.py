@@ -1,1 +1,1 @@
-"""What a source is: sessions on it, its tables, keys, statistics and rights, held against the configuration."""
+"""A source: sessions on it, its tables, keys, statistics and rights, checked against the configuration."""

@@ -1,4 +1,4 @@
-"""What a configuration captures otherwise than a stream did so far, and what of the old meaning can still be had.
+"""Changes of what a stream captures, and what of the old definition can still be read.
 
 A changed set of columns or another restriction is a poll, not a new baseline (docs/design/protocol.md#rule-16).
 """
@@ -51,7 +51,7 @@ def _columns(names: tuple[str, ...]) -> str:
 
 
 def change_of(checkpoint: Mapping[str, Any], plan: StreamPlan) -> Change:
-    """What `plan` means otherwise than the stream that left `checkpoint`."""
+    """Return how `plan` differs from the stream that left `checkpoint`."""
     shape = checkpoint["shape"]
     then, now = [c[0] for c in shape["columns"]], [c.name for c in plan.captured]
     return Change(
@@ -62,7 +62,7 @@ def change_of(checkpoint: Mapping[str, Any], plan: StreamPlan) -> Change:
 
 
 def columns_changed(requested: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> bool:
-    """Whether the user asks for other columns than at the last step."""
+    """Return True if the user requests other columns than at the last step."""
     then = checkpoint.get("requested", {})
     return any(requested.get(name) != then.get(name) for name in ("columns", "exclude"))
 
@@ -102,7 +102,7 @@ def columns_before(checkpoint: Mapping[str, Any], plan: StreamPlan) -> tuple[Col
 
 
 def as_planned(table: Table, plan: StreamPlan, name: str) -> bool:
-    """Whether column `name` is in `table` what the plan took it for."""
+    """Return True if column `name` of `table` is as the plan expects it."""
     now = table.column(name)
     wanted = next(c for c in plan.captured if c.name == name)
     return now is not None and (now.sql_type, now.collation, now.encoding) == (

@@ -67,7 +67,7 @@ def probe_query(source: Source, session: Session, text: str, *, stream: str, pla
 
 
 def rights_of(connector: Connector, conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
-    """What the role may do with `columns` of a table, or with all that a query reads, and with qbcd's own `schema`."""
+    """Return the role's rights on `columns` of a table, or on all that a query reads, and on qbcd's own `schema`."""
     if not table.query:
         return connector.privileges(conn, table, columns, schema)
     found = [connector.privileges(conn, base, (), schema) for base in dict.fromkeys(table.bases)]
@@ -80,7 +80,7 @@ def rights_of(connector: Connector, conn: Connection, table: Table, columns: Seq
 
 
 def remarks_on(query: CapturedQuery) -> list[str]:
-    """What `check` and `prepare` say of a query that is captured."""
+    """Return the remarks of `check` and `prepare` about a query that is captured."""
     found = ["ORDER BY without LIMIT is left out: the result is kept by its key"] if query.order_dropped else []
     if query.inner_limit:
         found.append(
@@ -99,7 +99,7 @@ def remarks_on(query: CapturedQuery) -> list[str]:
 
 
 def remarks_on_views(table: Table, dialect: str) -> list[str]:
-    """What `check` and `prepare` say of the views that a query reads."""
+    """Return the remarks of `check` and `prepare` about the views that a query reads."""
     found = []
     for name, definition in table.views.items():
         try:

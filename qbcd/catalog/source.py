@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import create_engine
@@ -69,17 +70,30 @@ class Session:
         return self.connection.exec_driver_sql(sql, execution_options={"no_parameters": True})
 
 
+@dataclass(frozen=True)
+class SessionOptions:
+    """Options of a source's sessions.
+
+    Attributes:
+        fetchsize: Rows that a JDBC reader requests at a time.
+        properties: The user's JDBC properties.
+        statement_timeout: Seconds after which the source cancels a statement, 0 for never.
+    """
+
+    fetchsize: int = 10_000
+    properties: Mapping[str, str] = field(default_factory=dict)
+    statement_timeout: int = 0
+
+
 class Source:
-    """A configured source. Connects only when it is used; no session outlives its `with` block, or that of `kept`.
+    """A configured source. Connects only when it is used; no session outlives its `with` block, or that of `pooled`.
 
     Args:
         name: The source's name in the configuration.
         url: SQLAlchemy URL with the password.
         connector: The database's dialect and primitives.
-        schema: Where qbcd's own tables are, for in-source strategies.
-        fetchsize: Rows that a JDBC reader asks for at a time.
-        properties: The user's JDBC properties.
-        statement_timeout: Seconds after which the source cancels a statement, 0 for never.
+        schema: Schema of qbcd's own tables, for strategies with a source replica.
+        options: Options of its sessions.
         place: ``file:line: key.path`` of the source's configuration, for errors in it.
     """
 
@@ -90,18 +104,14 @@ class Source:
         connector: Connector,
         schema: str,
         *,
-        fetchsize: int = 10_000,
-        properties: Mapping[str, str] | None = None,
-        statement_timeout: int = 0,
+        options: SessionOptions = SessionOptions(),
         place: str = "",
     ) -> None:
         self.name = name
         self.connector = connector
         self.schema = schema
         self._url = url
-        self._fetchsize = fetchsize
-        self._properties = dict(properties or {})
-        self._statement_timeout = statement_timeout
+        self._options = options
         self._place = place
         self._engines: dict[tuple[str, bool, bool], Engine] = {}  # by stream, whether it only reads, whether it is kept
         self._keeping: set[str] = set()
@@ -119,7 +129,7 @@ class Source:
         return f"{self.name} ({place})" if place else self.name
 
     def beside(self, other: Source) -> bool:
-        """Whether it is another source that may be on the same server, and keeps streams in another place."""
+        """Return True if it is another source that may be on the same server, and keeps streams in another place."""
         alike = self.connector.name == other.connector.name
         return alike and (self._url, self.schema) != (other._url, other.schema)
 
@@ -178,9 +188,9 @@ class Source:
         """JDBC URL and options of a read-only Spark read; the caller adds the pins as ``sessionInitStatement``."""
         with self._located():
             jdbc_url = self.connector.jdbc_url(
-                self._url, self._properties, stream=stream, statement_timeout=self._statement_timeout
+                self._url, self._options.properties, stream=stream, statement_timeout=self._options.statement_timeout
             )
-            return jdbc_url, self.connector.jdbc_options(self._url, fetchsize=self._fetchsize)
+            return jdbc_url, self.connector.jdbc_options(self._url, fetchsize=self._options.fetchsize)
 
     def explain(self, error: BaseException, stream: str) -> QbcdError:
         """The one message for an error of this source's driver."""
@@ -231,7 +241,7 @@ class Source:
 
     def _make_engine(self, stream: str, read_only: bool, kept: bool) -> Engine:
         arguments = self.connector.connect_args(
-            self._url, stream=stream, read_only=read_only, statement_timeout=self._statement_timeout
+            self._url, stream=stream, read_only=read_only, statement_timeout=self._options.statement_timeout
         )
         # No session may keep settings or locks until the next. Parameters may be rows, so they stay out of messages.
         engine = create_engine(

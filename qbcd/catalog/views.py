@@ -74,7 +74,7 @@ def _grant(connector: Connector, conn: Connection, table: Table) -> str:
 
 
 def check_views(source: Source, session: Session, plan: StreamPlan) -> None:
-    """Whether the views of a plan stand for the same in this very transaction, which keeps DDL from them.
+    """Check that the views of a plan are still the same in this transaction, which keeps DDL from them.
 
     Raises:
         SchemaChanged: They do not: one was replaced since the plan was made.

@@ -259,7 +259,7 @@ def plain_value(text: str) -> Any:
 
 
 def encodable(text: str) -> bool:
-    """Whether `text` can be written as UTF-8 and handed to the operating system."""
+    """Return True if `text` can be written as UTF-8 and passed to the operating system."""
     return "\0" not in text and not any("\ud800" <= c <= "\udfff" for c in text)
 
 

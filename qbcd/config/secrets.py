@@ -64,7 +64,7 @@ def expand(document: Document) -> tuple[Any, dict[KeyPath, str], list[Problem]]:
 
 
 def is_url_path(path: KeyPath) -> bool:
-    """Whether the value at `path` is a database URL."""
+    """Return True if the value at `path` is a database URL."""
     return path == ("state",) or (len(path) == 3 and path[0] == "sources" and path[2] == "url")
 
 
@@ -89,7 +89,7 @@ def without_secrets(text: str) -> str:
 
 
 def is_stand_in(text: str) -> bool:
-    """Whether a part of a :func:`without_secrets` URL came, at least partly, through a placeholder."""
+    """Return True if a part of a :func:`without_secrets` URL came, at least partly, through a placeholder."""
     return _STAND_IN in text
 
 

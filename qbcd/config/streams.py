@@ -17,7 +17,7 @@ _INHERITED = ("every", "sinks", "retain", "strategy", "baseline", "guards", "key
 
 
 class GuardsConfig(Section):
-    """When a poll is refused because it would delete too much.
+    """Limits beyond which a poll is refused because it would delete too much.
 
     Attributes:
         max_delete_fraction: Part of the stream's rows (0 to 1) that one poll may delete.

@@ -45,17 +45,17 @@ def hosts_of(url: URL) -> list[str]:
 
 
 def is_local(url: URL) -> bool:
-    """Whether the URL can only lead to this machine: localhost, a loopback address, a Unix socket or a file."""
+    """Return True if the URL can only lead to this machine: localhost, a loopback address, a Unix socket or a file."""
     return "service" not in url.query and all(_is_local_host(host) for host in hosts_of(url))
 
 
 def has_password_parameter(url: URL) -> bool:
-    """Whether the query part carries a password, where neither masks nor JDBC would look for it."""
+    """Return True if the query part has a password, which neither masks nor JDBC would find there."""
     return any(name.lower() in PASSWORD_PARAMETERS for name in url.query)
 
 
 def literal_password(written: str) -> bool:
-    """Whether a URL as written in the file spells out a password instead of using a placeholder."""
+    """Return True if a URL as written in the file has a password instead of a placeholder."""
     try:
         password = parse_url(without_secrets(written)).password
     except BadUrl:
@@ -64,7 +64,7 @@ def literal_password(written: str) -> bool:
 
 
 def is_memory_database(url: URL) -> bool:
-    """Whether an SQLite URL names no file."""
+    """Return True if an SQLite URL names no file."""
     database = url.database or ""
     return database in ("", ":memory:") or ":memory:" in database or "memory" in _values(url, "mode")
 

@@ -275,7 +275,7 @@ def _make_directory(directory: Path | None, account: pwd.struct_passwd | None) -
 
 
 def _open_to_all(directory: Path) -> bool:
-    """Whether any account can walk down to `directory`."""
+    """Return True if any account can reach `directory`."""
     path = directory.resolve()
     return all(part.stat().st_mode & stat.S_IXOTH for part in [path, *path.parents])
 

@@ -37,7 +37,7 @@ def compared(found: Mapping[str, Mapping[str, int]], applied: Mapping[str, Table
 
 
 def costs(spent: Mapping[str, Cost]) -> Table:
-    """What polls cost, by stream; the row :data:`TOGETHER` stands out."""
+    """Return the table of what polls cost, by stream; the row :data:`TOGETHER` is highlighted."""
     titles = ("cost of", "scanned", "shipped", "bytes", "ranges", "time", "Spark")
     table = Table(*titles, box=None, padding=(0, 2, 0, 0))
     for column in table.columns[1:]:

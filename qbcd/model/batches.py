@@ -1,4 +1,4 @@
-"""What was found: a batch without its rows, and what finding it cost."""
+"""A batch without its rows, and what finding it cost."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class BatchHeader:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a poll did to the source. Rows are counted or estimated as the fields say.
+    """The cost of a poll for the source. Rows are counted or estimated as the fields say.
 
     Attributes:
         rows_scanned: Rows that the source read, as far as its counts tell.

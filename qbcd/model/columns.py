@@ -29,7 +29,7 @@ TravelKind = Literal[
 
 @dataclass(frozen=True)
 class Travel:
-    """How a column's values travel from the source to a sink (docs/design/interface.md#types).
+    """The way of a column's values from the source to a sink (docs/design/interface.md#types).
 
     On the wire (JDBC and stage) booleans, integers, floats and binary are themselves, `uint64` (unsigned 64-bit) is a
     decimal(20,0); `decimal`, `text`, dates and times are text; an `array` is a JSON fragment: a JSON array for
@@ -70,11 +70,11 @@ class Column:
 
     @property
     def encoding(self) -> str:
-        """What, beside type and collation, decides how the column enters a digest."""
+        """The part, in addition to type and collation, that decides how the column enters a digest."""
         return f"{self.base_type} {self.fact('loose')}".strip()
 
     def meaning(self, *, ordered: bool) -> dict[str, Any]:
-        """What its type's and its collation's name stand for, as JSON-ready data; empty where names say it all.
+        """The definition behind the names of its type and collation, as JSON-ready data; empty if names say it all.
 
         Args:
             ordered: Values are compared for their order, too, and not only told apart.
@@ -142,14 +142,14 @@ class Table:
         return self.primary_key or (self.unique_keys[0] if self.unique_keys else ())
 
     def shape(self, columns: Sequence[str]) -> dict[str, Any]:
-        """What of a table that a query reads may not change between polls, as JSON-ready data."""
+        """The part of a table that a query reads that may not change between polls, as JSON-ready data."""
         numbers = dict(zip((c.name for c in self.columns), self.numbers, strict=False))
         told = {c.name: [c.sql_type, c.collation, c.encoding, numbers.get(c.name, "")] for c in self.columns}
         return {"key": list(self.row_key), "columns": {name: told[name] for name in columns if name in told}}
 
     @property
     def reads(self) -> tuple[Table, ...]:
-        """What a query reads, through views too: each table and view once, a view after what it stands for."""
+        """The tables and views that a query reads, through views too: each once, a view after the tables behind it."""
         found: dict[tuple[str, str], Table] = {}
 
         def look(table: Table) -> None:
@@ -168,7 +168,7 @@ class Table:
 
     @property
     def label(self) -> str:
-        """What people call it."""
+        """Its name in messages."""
         return f"query {self.name}" if self.query else f"{self.schema}.{self.name}"
 
     def column(self, name: str) -> Column | None:
@@ -178,7 +178,7 @@ class Table:
 
 @dataclass(frozen=True)
 class ServerIdentity:
-    """Which server, in which version, this is, and how far it has come.
+    """Identity, version and position of a server.
 
     Attributes:
         product: ``PostgreSQL 18.1``-like text for people.

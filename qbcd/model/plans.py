@@ -1,4 +1,4 @@
-"""What a stream captures, in which ranges it is read, and by which statements."""
+"""The plan of a stream, the ranges in which it is read, and its statements."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class StreamPlan:
         return replace(self, options=tuple(sorted({**dict(self.options), **values}.items())))
 
     def made(self) -> dict[str, Any]:
-        """What tells the table, and each column that polls read, from others of their names, as JSON-ready data."""
+        """The identity of the table, and of each column that polls read, beyond their names, as JSON-ready data."""
         # a view that is made anew by the same text is no other one
         known = zip(self.table.columns, self.table.numbers if self.table.kind != "view" else (), strict=False)
         numbers = {c.name: f"{number} {c.sql_type}" for c, number in known}
@@ -83,7 +83,7 @@ class StreamPlan:
         return {"numbers": {n: numbers[n] for n in sorted(read) if n in numbers}, "at": sorted(behind)}
 
     def shape(self) -> dict[str, Any]:
-        """What may not change between polls, as JSON-ready data; kept in the checkpoint."""
+        """Everything that may not change between polls, as JSON-ready data; kept in the checkpoint."""
         return {
             "table": [self.table.schema, self.table.name],
             "key": [c.name for c in self.key],

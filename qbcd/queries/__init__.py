@@ -1,4 +1,4 @@
-"""What the SELECT of a query stream says: parsed once, refused where it cannot be captured, its key where it tells one.
+"""The SELECT of a query stream: parsed once, refused if it cannot be captured, with the key that it proves.
 
 Nothing here opens a connection; a connector gives the dialect alone.
 """

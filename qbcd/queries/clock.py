@@ -29,7 +29,7 @@ def moment_in(tree: Tree, words: Collection[str], is_time: Callable[[exp.Column]
 
 
 def _is_time(text: exp.Literal, is_time: Callable[[exp.Column], bool]) -> bool:
-    """Whether a text is cast to a time, or stands beside a column that is one."""
+    """Return True if a text is cast to a time, or compared with a column that is one."""
     above: Tree = text.parent
     while isinstance(above, (exp.Paren, exp.Tuple)):
         above = above.parent

@@ -40,7 +40,7 @@ def handed_on(tree: Any, base: Find[Item], every: Mapping[str, Item], dialect: s
 
 
 def bare(node: Any, known: Find[Item]) -> Item | None:
-    """What an expression is, where it is a column just as it is, or a subquery that has one in its result."""
+    """Return what `known` has of an expression that is a plain column, or a subquery with one as its result."""
     while isinstance(node, (exp.Paren, exp.Alias, exp.Subquery)):
         node = node.this
     if isinstance(node, exp.SetOperation):

@@ -1,4 +1,4 @@
-"""What tells the rows of a query apart: proven from its text and the keys of its base tables, or not at all.
+"""The key of a query's rows, proved from its text and the keys of its base tables, if it can be.
 
 A result is told apart by the keys of those joined relations that the others do not determine. A relation is determined
 where the join, or a condition that all rows fulfil, holds a whole key of it equal to columns of determined ones: then
@@ -29,7 +29,7 @@ _PLAIN = ("this", "db", "catalog", "alias", "only", "partition", "hints", "joins
 
 
 def relation_of(tree: exp.Query, tables: Sequence[Table], dialect: str, *, bare_names: bool = False) -> Relation:
-    """What is known of the rows of a query.
+    """Return the facts about the rows of a query.
 
     Args:
         tree: The query.
@@ -72,7 +72,7 @@ class _KeyReader:
         self._aggregates = relations.EVERYWHERE if bare_names else (exp.AggFunc,)
 
     def query(self, tree: Any, outer: Mapping[str, Relation]) -> Relation:
-        """What is known of a SELECT, a set operation, or one of them in brackets."""
+        """Return the facts about a SELECT, a set operation, or one of them in brackets."""
         known = dict(outer)
         for cte in tree.args["with_"].expressions if tree.args.get("with_") else ():
             alias = cte.args["alias"]
@@ -109,7 +109,7 @@ class _KeyReader:
 
     # -- FROM ----------------------------------------------------------------------------------------------------------
     def _sources(self, tree: exp.Select, known: Mapping[str, Relation]) -> list[_Source] | None:
-        """What is joined; None where there is a join whose rows are not understood."""
+        """Return the joined relations; None if the rows of a join are not understood."""
         first = tree.args.get("from_")
         found = [self._source(opened(first.this)[0], known)] if first is not None else []
         joins, start = joins_of(tree), 0
@@ -160,7 +160,7 @@ class _KeyReader:
         return self.query(node.this, known) if isinstance(node, exp.Subquery) else UNKNOWN
 
     def _table(self, table: Table) -> Relation:
-        """What is known of a table's rows, or of those of the query that a view stands for."""
+        """Return the facts about a table's rows, or about those of a view's query."""
         known = relations.of_table(table)
         try:
             tree = parse_view(table.definition, self._dialect).tree if table.definition else None
@@ -270,7 +270,7 @@ class _KeyReader:
         return names
 
     def _determined(self, kept: Sequence[_Source], sources: Sequence[_Source]) -> bool:
-        """Whether rows of `kept` meet one row of every other source at most."""
+        """Return True if a row of `kept` meets at most one row of every other source."""
         known = list(kept)
         while True:
             more = [s for s in sources if s not in known and (s.relation.one_row or self._held(s, known, sources))]
@@ -279,7 +279,7 @@ class _KeyReader:
             known += more
 
     def _held(self, one: _Source, known: Sequence[_Source], sources: Sequence[_Source]) -> bool:
-        """Whether a whole key of a source is held equal to what `known` has."""
+        """Return True if a whole key of a source is compared for equality with what `known` has."""
         held = set(chain.from_iterable(self._equal(c, one, known, sources) for c in one.conditions))
         return any(set(key) <= held for key in one.relation.keys if key)
 

@@ -55,7 +55,7 @@ def _merged(select: exp.Select, dialect: str, columns: Columns) -> str:
 
 
 def is_comma(join: exp.Join) -> bool:
-    """Whether a join is a comma in FROM."""
+    """Return True if a join is a comma in FROM."""
     return not any(join.args.get(part) for part in ("side", "kind", "method", "on", "using"))
 
 
@@ -66,7 +66,7 @@ def using(join: exp.Join, dialect: str) -> list[str]:
 
 
 def _may_have(item: Tree, name: str, dialect: str, columns: Columns) -> bool:
-    """Whether a relation has a column called `name`, or nothing says that it has none."""
+    """Return True if a relation has a column called `name`, or may have one."""
     alias = item.args.get("alias")
     if not isinstance(item, exp.Table) or not item.db or (alias is not None and alias.columns):
         return True
@@ -76,7 +76,7 @@ def _may_have(item: Tree, name: str, dialect: str, columns: Columns) -> bool:
 
 # -- whole rows --------------------------------------------------------------------------------------------------------
 def whole_row(tree: Tree) -> str:
-    """Where a resolved query takes a row for a value, by which nothing tells its columns; or an empty string."""
+    """Describe where a resolved query uses a row as a value, which hides its columns; empty if nowhere."""
     taken = tree.find(exp.TableColumn)
     if taken is None:
         taken = next((column for column in tree.find_all(exp.Column) if column.is_star), None)
@@ -85,7 +85,7 @@ def whole_row(tree: Tree) -> str:
 
 # -- names of the select list ------------------------------------------------------------------------------------------
 def shadowed(expanded: Tree, plain: Tree) -> str:
-    """Where sqlglot has taken a column of an outer query for one of the select list, or an empty string.
+    """Describe where sqlglot took an outer query's column for one of the select list; empty if nowhere.
 
     Outside GROUP BY and ORDER BY, and HAVING where no relation has such a column, no database that is followed knows
     the names of the select list.
@@ -139,7 +139,7 @@ def _in_full(select: Tree) -> Tree:
 
 
 def _is_in_expression(select: exp.Select) -> bool:
-    """Whether names of a query around it may stand in a SELECT: it is no relation, and none of their arms."""
+    """Return True if a SELECT may use names of the query around it: it is no relation, nor an arm of one."""
     above: Tree = select.parent
     while isinstance(above, (exp.SetOperation, exp.Subquery, exp.Paren)):
         above = above.parent

@@ -29,7 +29,7 @@ def inner_joins(item: Tree) -> Iterator[exp.Join]:
 
 
 def is_bracket(item: Tree) -> bool:
-    """Whether an item of FROM is another one, or a join, in brackets without a name of their own."""
+    """Return True if an item of FROM is another one, or a join, in brackets without a name of their own."""
     return isinstance(item, exp.Subquery) and not item.alias and isinstance(item.this, (exp.Table, exp.Subquery))
 
 
@@ -55,7 +55,7 @@ def open_first(tree: Tree) -> None:
 
 
 def opened(item: Tree) -> tuple[Tree, list[exp.Join]]:
-    """What an item of FROM begins with, and the joins that follow in it; nothing is changed."""
+    """Return the first relation of an item of FROM, and the joins that follow in it; change nothing."""
     first, joins = opened(item.this) if is_bracket(item) else (item, [])
     return first, [*joins, *(item.args.get("joins") or ())]
 

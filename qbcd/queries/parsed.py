@@ -214,7 +214,7 @@ def _inner_limits(tree: exp.Query) -> Iterator[bool]:
 
 
 def _takes_first_rows(query: exp.Query) -> bool:
-    """Whether it is DISTINCT ON, whose ORDER BY says which rows it takes."""
+    """Return True if it is DISTINCT ON, whose ORDER BY decides which rows it takes."""
     distinct = query.args.get("distinct")
     return isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
 

@@ -1,4 +1,4 @@
-"""What is known of the rows of a relation, and what of an expression can be told without its database."""
+"""Facts about the rows of a relation, and about expressions, as far as they need no database."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OutputColumn:
 
 @dataclass(frozen=True)
 class Relation:
-    """What is known of the rows of a table, a subquery or the whole query.
+    """Facts about the rows of a table, a subquery or the whole query.
 
     Attributes:
         columns: In order; None where they are not known.
@@ -73,19 +73,19 @@ def renamed(relation: Relation, alias: exp.TableAlias | None, dialect: str) -> R
 
 
 def of_table(table: Table) -> Relation:
-    """What the catalog knows of a table."""
+    """Return the facts that the catalog has about a table."""
     columns = tuple(OutputColumn(c.name, c, c.nullable) for c in table.columns)
     return Relation(columns, tuple(k for k in (table.primary_key, *table.unique_keys) if k))
 
 
 def comparable(one: OutputColumn | None, other: OutputColumn | None) -> bool:
-    """Whether `=` between two columns is the equality of either: of one type and collation, so that nothing is cast."""
+    """Return True if `=` between two columns is the equality of either: same type and collation, no cast."""
     a, b = one.origin if one is not None else None, other.origin if other is not None else None
     return a is not None and b is not None and (a.base_type, a.collation) == (b.base_type, b.collation)
 
 
 def first_with(name: str, joined: Sequence[Relation]) -> int:
-    """Which of joined relations USING speaks of, the first that has a column `name`; -1 where that is not known.
+    """Return the index of the joined relation that USING means, the first with a column `name`; -1 if unknown.
 
     (Of RIGHT and FULL JOIN, after which it may be another, nothing is proven beside other joins.)
     """
@@ -94,7 +94,7 @@ def first_with(name: str, joined: Sequence[Relation]) -> int:
 
 
 def takes(column: OutputColumn, constant: exp.Literal) -> bool:
-    """Whether a column is compared with a constant by its own equality."""
+    """Return True if a column is compared with a constant by its own equality."""
     numeric = column.origin is not None and column.origin.travel.kind in NUMBERS
     return column.origin is not None and (constant.is_string or numeric)
 
@@ -120,7 +120,7 @@ def aggregates(tree: exp.Select, kinds: tuple[type[Any], ...]) -> Iterator[bool]
 
 
 def has_sets(group: exp.Group) -> bool:
-    """Whether rows are grouped in several ways at once, or by what the text does not name."""
+    """Return True if rows are grouped in several ways at once, or by something that the text does not name."""
     return group.find(*_SETS) is not None or any(group.args.get(part) for part in ("all", "totals"))
 
 
@@ -135,7 +135,7 @@ def plain(identifier: exp.Identifier) -> str:
 
 
 def same(one: Any, other: Any, dialect: str) -> bool:
-    """Whether two expressions are one, or one column, named with its table or without."""
+    """Return True if two expressions are equal, or name one column, with its table or without."""
     if isinstance(one, exp.Column) and isinstance(other, exp.Column):
         alike = folded(one.this, dialect) == folded(other.this, dialect)
         return alike and (not one.table or not other.table or one.table.lower() == other.table.lower())
@@ -212,7 +212,7 @@ _ONE_VALUE = (
 
 
 def multiplies(tree: exp.Select) -> bool:
-    """Whether a function of the select list may give several rows for one."""
+    """Return True if a function of the select list may give several rows for one."""
     for item in tree.expressions:
         for node in item.walk(prune=lambda n: isinstance(n, exp.Query)):
             if isinstance(node, (exp.Func, exp.UDTF)) and not isinstance(node, _ONE_VALUE):

@@ -45,7 +45,7 @@ def folded(identifier: exp.Identifier, dialect: str) -> str:
 
 
 def _is_cte(table: exp.Table) -> bool:
-    """Whether an unqualified name is that of a common table expression in scope."""
+    """Return True if an unqualified name is that of a common table expression in scope."""
     wanted, inner = _plain(table.this), table
     outer: Any = table.parent
     while outer is not None:

@@ -60,7 +60,7 @@ def without_comments(text: str, dialect: str) -> str:
 
 
 def _blank(gap: str) -> str:
-    """What stands between two tokens, without comments; a comment that a database would run is refused."""
+    """Return the text between two tokens, without comments; refuse a comment that a database would run."""
     if not gap.strip():
         return gap
     if "/*!" in gap or "/*M!" in gap or "/*+" in gap:
@@ -80,7 +80,7 @@ def without_order(text: str, dialect: str) -> str:
 
 
 def misread(text: str, dialect: str) -> str:
-    """What of a text would mean something else once it was parsed and written again; empty where nothing does.
+    """Return the part of a text that would change its meaning if it was parsed and written again; empty if none.
 
     ``"bit"`` has any length and ``bit`` one, and ``date_part`` another type than ``extract``, which it is taken for.
     ``0x41`` is a number, and ``x'41'``, which it is taken for, is none.

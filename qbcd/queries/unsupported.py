@@ -1,4 +1,4 @@
-"""What of a query keeps its changes from being told from those of its base tables, by name.
+"""Constructs of a query whose changes cannot be computed from those of its base tables, by name.
 
 What is not refused here is followed by `qbcd.strategies.incremental.delta_query`: more may be recomputed than changed,
 never less.
@@ -108,7 +108,7 @@ def _of_subqueries(select: exp.Select) -> Iterator[str]:
 
 
 def _is_wider(query: exp.Query) -> bool:
-    """Whether a subquery of IN has other columns than what it is compared with, as that is understood."""
+    """Return True if a subquery of IN has other columns than what it is compared with, as far as that is known."""
     test = query.parent
     if not isinstance(test, exp.In):
         return False
@@ -139,7 +139,7 @@ def without_key(positions: list[int], known: list[bool], names: list[str]) -> It
 
 
 def is_total(select: exp.Select) -> bool:
-    """Whether a SELECT gives one row, or none by HAVING, whatever stands in its tables: one group of all rows."""
+    """Return True if a SELECT gives one row, or none by HAVING, whatever is in its tables: one group of all rows."""
     if select.args.get("group") is not None:
         return False
     having, order = select.args.get("having"), select.args.get("order")

@@ -25,7 +25,7 @@ _NONE = (0, 0, 0)  # what a leaf without rows adds up to
 
 
 def rows_to_look_up(one: KeyRange, was: Mapping[int, Sums], now: Mapping[int, Sums], width: int) -> RowSelection | None:
-    """What to look up in a range: None where it has an open end, or that are too many keys for what they save.
+    """Return the keys to look up in a range; None if it has an open end, or if too many keys would be needed.
 
     Args:
         one: The range as the source has it now.
@@ -73,7 +73,7 @@ def changed_key(leaf: int, rows: int, digests: int, weighted: int, lo: int, hi: 
 
 
 def _guesses(rows: int, low: int) -> tuple[int, ...]:
-    """What the low bits of one digest can have grown by: those of a digest, less those of another, or of none."""
+    """Return how much the low bits of one digest can have grown: those of a digest, minus another's or none."""
     above, below = low, low - LOW - 1
     if low == 0 or not -1 <= rows <= 1:
         return ()
@@ -83,7 +83,7 @@ def _guesses(rows: int, low: int) -> tuple[int, ...]:
 
 
 def is_traced(asked: KeyRange) -> bool:
-    """Whether rows of a range are looked up by such keys."""
+    """Return True if rows of a range are looked up by such keys."""
     return asked.only is not None and asked.only.alone is not None
 
 

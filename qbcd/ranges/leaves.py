@@ -19,7 +19,7 @@ EVERY = bytes([255] * (NUMBER // 8))
 
 
 def are_some(asked: Iterable[KeyRange]) -> bool:
-    """Whether some of the ranges ask for some of their leaves only."""
+    """Return True if only some leaves of some of the ranges are requested."""
     return any(one.only for one in asked)
 
 
@@ -29,7 +29,7 @@ def bits_of(one: KeyRange) -> bytes:
 
 
 def diff(before: str, now: str) -> tuple[dict[int, Sums], dict[int, Sums]]:
-    """What the leaves that add up to something else now added up to before, and add up to now."""
+    """Return the sums before and the sums now of the leaves that differ."""
     old, new = set(before.split()), set(now.split())
     return _by_leaf(old - new), _by_leaf(new - old)
 
@@ -40,7 +40,7 @@ def select(sums: Mapping[int, Sums], leaves: Iterable[int]) -> RowSelection:
 
 
 def merge(texts: Iterable[str]) -> str:
-    """What several scans, each of a part of the rows, say of one range; also where a leaf stands in a text twice."""
+    """Merge what several scans, each of a part of the rows, report of a range; a leaf may be in a text twice."""
     rows: defaultdict[int, int] = defaultdict(int)
     checksums: defaultdict[int, int] = defaultdict(int)
     for token in " ".join(texts).split():

@@ -22,7 +22,7 @@ ANY = 1.0  # the same where there are too many ranges: so is any that its neighb
 
 
 def size_for(rows: int) -> int:
-    """How many rows a range should hold, where the user names no number, in a table of `rows` rows."""
+    """Return the rows that a range should hold in a table of `rows` rows, if the user sets no number."""
     return max(ROWS_PER_RANGE, -(-rows // MOST_RANGES))
 
 
@@ -77,7 +77,7 @@ def runs(known: Sequence[Range]) -> list[list[Range]]:
 
 
 def should_merge(rows: int, others: int, size: float, small: float = SMALL) -> bool:
-    """Whether neighbours with so many rows had better be one: either is small, and together they are not too large."""
+    """Return True if two adjacent ranges should be merged: one is small and the merged range is not too large."""
     return min(rows, others) < small * size and rows + others <= size
 
 
@@ -120,5 +120,5 @@ def statements(asked: Sequence[Range], connections: int, most: int, rows: float 
 
 
 def readers(asked: Sequence[KeyRange], connections: int) -> int:
-    """How many connections are worth having for the rows of `asked`."""
+    """Return how many connections pay for the rows of `asked`."""
     return max(1, min(connections, -(-sum(r.rows for r in asked) // ROWS_PER_READER)))

@@ -20,7 +20,7 @@ _DIGESTS = range(-(2**63), 2**63)
 
 
 def rows_to_look_up(rows: int, digests: int, found: Sequence[NamedKey]) -> RowSelection | None:
-    """What to look up in a range: the rows that were found, or the one that it lost; None where it must be more.
+    """Return the rows to look up in a range: those that were found, or the one that it lost; None if more changed.
 
     Args:
         rows: By how many rows the range grew.

@@ -1,4 +1,4 @@
-"""How the rows of ranges are asked for: all of a range or of some of its leaves, or looked up by key.
+"""Selection of the rows of ranges: all of a range, or of some of its leaves, or single rows by key.
 
 Keys are whole numbers that leaves have traced (`qbcd.ranges.key_recovery`), or such as the source has named
 (`qbcd.ranges.recent_keys`).
@@ -18,7 +18,7 @@ Range = TypeVar("Range", bound=KeyRange)
 
 @dataclass
 class Asked(Generic[Range]):
-    """What is asked for, by the way in which it is.
+    """The requested rows, by the way in which they are requested.
 
     Attributes:
         whole: Ranges of which all rows are asked for, or all of some leaves.
@@ -32,7 +32,7 @@ class Asked(Generic[Range]):
 
 
 def is_by_key(one: KeyRange) -> bool:
-    """Whether single rows of a range are asked for."""
+    """Return True if single rows of a range are requested."""
     return is_traced(one) or (one.only is not None and (bool(one.only.named) or one.only.lost is not None))
 
 
@@ -42,7 +42,7 @@ def of_source(ranges: Iterable[Range]) -> list[Range]:
 
 
 def parted(ranges: Iterable[Range]) -> Asked[Range]:
-    """What the source is asked for of `ranges`, by the way in which it is."""
+    """Return what is requested of the source for `ranges`, by the way in which it is requested."""
     found: Asked[Range] = Asked()
     for one in ranges:
         if is_traced(one):

@@ -1,4 +1,4 @@
-"""Which key ranges a poll visits, and in which steps: hot ones first, quiet ones in rotation (paper, 3.4).
+"""The key ranges that a poll visits, and in which steps: hot ones first, quiet ones in rotation (paper, 3.4).
 
 A range's heat grows with each visit that found changes, by the logarithm of how many, and fades from visit to visit.
 Nothing here opens a connection or reads a clock.
@@ -83,7 +83,7 @@ def seen_by(visits: Mapping[int, float], now: float) -> dict[int, float]:
 
 
 def is_due(last: float, every: timedelta, now: float) -> bool:
-    """Whether what was done `last` is to be done again; also where the clock has gone back behind that."""
+    """Return True if what was done `last` is due again, also if the clock went back behind that."""
     return not 0 <= now - last < every.total_seconds()
 
 
@@ -119,7 +119,7 @@ def chosen(
 
 
 def finished(visits: Mapping[int, float], state: Pass) -> bool:
-    """Whether the pass has seen every range."""
+    """Return True if the pass has visited every range."""
     return all(seen >= state.began for seen in visits.values())
 
 
@@ -141,6 +141,6 @@ def as_one(step: Sequence[KeyRange]) -> KeyRange:
 
 
 def paced(rows: float, *, seconds: float, target: float) -> float:
-    """How many rows the next step takes, where one of `rows` rows took `seconds` and `target` is wanted."""
+    """Return the rows of the next step, after one of `rows` rows took `seconds`, so that it takes about `target`."""
     wanted = target / seconds if seconds > 0 else GROWTH
     return max(1.0, rows * min(GROWTH, max(1 / GROWTH, wanted)))

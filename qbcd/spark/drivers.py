@@ -239,7 +239,7 @@ def _version(manifest: str, name: str) -> tuple[int, ...] | None:
 
 
 def _is_safe(version: tuple[int, ...], safe_from: Sequence[str]) -> bool:
-    """Whether `version` is at or past the first safe release of its own line, or of a line past them all."""
+    """Return True if `version` is at or past the first safe release of its own line, or of a line past them all."""
     floors = {_numbers(floor)[:2]: _numbers(floor) for floor in safe_from}
     if not floors:
         return True

@@ -1,4 +1,4 @@
-"""What Spark needs from this machine apart from itself: Java, and a way to fetch jars."""
+"""Requirements of Spark on this machine: Java, and a way to fetch jars."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run_command(command: Sequence[str], environ: Mapping[str, str], timeout: flo
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the search touches outside the process; tests hand in their own.
+    """Everything outside the process that the search uses; tests pass in their own.
 
     Attributes:
         environ: The environment's variables.

@@ -26,7 +26,7 @@ _PY4J_LOGGERS = ("py4j.java_gateway", "py4j.clientserver")
 
 
 class JdbcFailure(Exception):
-    """What a JDBC driver said, dug out of Spark's wrappers.
+    """An error of a JDBC driver, taken out of Spark's wrappers.
 
     Attributes:
         message: The driver's own message.
@@ -134,7 +134,7 @@ def jdbc_failure(error: BaseException) -> JdbcFailure | None:
 
 
 def is_of_java(error: BaseException) -> bool:
-    """Whether Spark, Py4J or the connection to their Java had a part in an error."""
+    """Return True if an error involves Spark, Py4J or the connection to their Java."""
     return any(_is_javas(one) or isinstance(one, ConnectionError) for one in _chain(error))
 
 
@@ -153,7 +153,7 @@ def spark_failure(error: BaseException) -> str | None:
 
 
 def is_of_files(said: str) -> bool:
-    """Whether Spark's words are of a folder: of its room, or of who may write there."""
+    """Return True if Spark's message is about a folder: its space, or the right to write there."""
     return _OF_FILES.search(said) is not None
 
 

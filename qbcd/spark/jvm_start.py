@@ -54,7 +54,7 @@ def handed_over(settings: Mapping[str, str]) -> Iterator[None]:
 
 
 def can_hand_over() -> bool:
-    """Whether a Java will be started, by options that name no such file of the user's own."""
+    """Return True if a Java will be started, by options that name no such file of the user's own."""
     from pyspark import SparkContext
 
     started = SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ

@@ -85,11 +85,11 @@ class SparkProvider:
 
     @property
     def started(self) -> bool:
-        """Whether :meth:`get` has given out a session that is still held."""
+        """Return True if :meth:`get` has returned a session that is still held."""
         return self._session is not None
 
     def failure(self) -> SparkFailed | None:
-        """What to tell where the session that was given out has died since; None while it lives."""
+        """The error to report if the session that was returned has died since; None while it lives."""
         if self._session is None or is_alive(self._session):
             return None
         remedy = _ANOTHER if self._session is self._handed_in else _GOES_ON

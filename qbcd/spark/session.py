@@ -126,7 +126,7 @@ def _collector(user: Mapping[str, str]) -> str:
 
 
 def _said_of_java(user: Mapping[str, str]) -> tuple[str, ...]:
-    """What the user says of the driver's Java, in settings of Spark's and in the environment."""
+    """Return the user's options for the driver's Java, from Spark's settings and the environment."""
     said = (str(user.get(name, "")) for name in _DRIVERS_OPTIONS)
     return (*said, *(os.environ.get(name, "") for name in _ENVIRONMENT))
 
@@ -236,7 +236,7 @@ def adopt_session(spark: SparkSession, driver_classes: Sequence[str] = ()) -> Sp
 
 
 def is_alive(session: SparkSession) -> bool:
-    """Whether a session's Java is there, and its context has not been stopped."""
+    """Return True if a session's Java runs and its context has not been stopped."""
     try:
         return not session.sparkContext._jsc.sc().isStopped()
     except Exception:  # noqa: BLE001 -- whatever Py4J makes of a Java that is gone
@@ -259,7 +259,7 @@ def forget_session(session: SparkSession) -> None:
 
 
 def has_class(spark: SparkSession, name: str) -> bool:
-    """Whether the session's driver process has class `name` on its class path."""
+    """Return True if the session's driver process has class `name` on its class path."""
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()

@@ -50,7 +50,7 @@ def typed_value(travel: Travel, value: str, name: str) -> str:
 
 
 def misfit(travel: Travel, value: str) -> str | None:
-    """Whether `typed_value` of the same would raise an error, as Spark's SQL; None where it never does."""
+    """Return Spark's SQL that says if `typed_value` of the same would raise an error; None if it never does."""
     if travel.kind in _PLAIN:
         return None
     if travel.element is None:

@@ -92,7 +92,7 @@ def compile_sql(
 
 @dataclass(frozen=True)
 class _Verbatim:
-    """What stands in the finished statement as it is: a text, or the condition on the key of relation `alias`."""
+    """A part of the finished statement that stays as it is: a text, or the key condition of relation `alias`."""
 
     text: str = ""
     alias: str | None = None
@@ -145,7 +145,7 @@ class _Expansion:
         self.verbatim: list[_Verbatim] = []
 
     def of(self, node: Tree) -> Tree:
-        """What takes the place of `node`: itself where it is no primitive and no placeholder."""
+        """Return what replaces `node`: itself if it is neither a primitive nor a placeholder."""
         if isinstance(node, exp.Placeholder) and node.name:
             return exp.Var(this=f"{self.place}_BOUND_{node.name}_END")
         if not isinstance(node, exp.Anonymous) or not str(node.this).upper().startswith("QBCD_"):

@@ -72,7 +72,7 @@ def restriction_probe(connector: Connector, plan: StreamPlan) -> Statement:
 
 
 def restriction_remedy(plan: StreamPlan, dialect: str) -> str:
-    """What to do about a restriction that the source refused: the nearest column, where it names one that is not."""
+    """Return the remedy for a restriction that the source refused: the nearest column, if one it names is missing."""
     names = [c.name for c in plan.table.columns]
     folded = {name.lower() for name in names}
     for column in sqlglot.parse_one(plan.where, read=dialect).find_all(exp.Column):
@@ -108,7 +108,7 @@ def _problem(where: str, dialect: str) -> str:
 
 
 def _has_comment_mark(where: str, tokens: list[Token]) -> bool:
-    """Whether text outside all tokens is more than white space: a comment that the tokenizer left out."""
+    """Return True if text outside all tokens is more than white space: a comment that the tokenizer left out."""
     end = 0
     for token in tokens:
         if where[end : token.start].strip():

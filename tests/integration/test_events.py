@@ -73,14 +73,14 @@ def parsed(spark: SparkSession, header: BatchHeader, rows: Sequence[Sequence[Any
 
 
 def inserted(spark: SparkSession, kind: Travel, values: Sequence[Any]) -> list[Any]:
-    """What becomes of `values`, each in a row of its own, in JSON."""
+    """Return what JSON makes of `values`, each in a row of its own."""
     header = header_of([("k", Travel("int64")), ("v", kind)])
     rows = [("c", None, None, i, None, None, None, i, value) for i, value in enumerate(values)]
     return [event["after"]["v"] for event in parsed(spark, header, rows)]
 
 
 def typed(spark: SparkSession, kind: Travel, values: Sequence[Any], cast: str = "") -> list[Any]:
-    """What becomes of `values` as typed columns, seen through `cast`."""
+    """Return `values` as typed columns, seen through `cast`."""
     header = header_of([("k", Travel("int64")), ("v", kind)])
     rows = [("c", None, None, i, None, None, None, i, value) for i, value in enumerate(values)]
     found = events(staged_rows(spark, header, rows), header)
@@ -104,52 +104,17 @@ def test_every_op_has_its_shape(spark: SparkSession) -> None:
         "epoch": 5,
         "batch_seq": 7,
     }
-    common = {"source": source, "ts_ms": header.ts_ms}
+
+    def event(op: str, key: int, before: Any, after: Any, number: int, **more: Any) -> dict[str, Any]:
+        named = {"changed": None, "reason": None, "pair_id": None, **more}
+        images = {"key": {"id": key}, "before": before, "after": after}
+        return {"op": op, **images, **named, "event_id": f"s:5:7:{number}", "source": source, "ts_ms": header.ts_ms}
+
     expected = [
-        {
-            "op": "d",
-            "key": {"id": 1},
-            "before": {"id": 1, "name": "a", "n": 1},
-            "after": None,
-            "changed": None,
-            "reason": "restriction_exit",
-            "pair_id": None,
-            "event_id": "s:5:7:0",
-            **common,
-        },
-        {
-            "op": "u",
-            "key": {"id": 2},
-            "before": {"id": 2, "name": "b", "n": 2},
-            "after": {"id": 2, "name": "B", "n": None},
-            "changed": ["name", "n"],
-            "reason": None,
-            "pair_id": None,
-            "event_id": "s:5:7:1",
-            **common,
-        },
-        {
-            "op": "c",
-            "key": {"id": 3},
-            "before": None,
-            "after": {"id": 3, "name": None, "n": 3},
-            "changed": None,
-            "reason": "key_change",
-            "pair_id": 9,
-            "event_id": "s:5:7:2",
-            **common,
-        },
-        {
-            "op": "r",
-            "key": {"id": 4},
-            "before": None,
-            "after": {"id": 4, "name": "r", "n": 4},
-            "changed": None,
-            "reason": None,
-            "pair_id": None,
-            "event_id": "s:5:7:3",
-            **common,
-        },
+        event("d", 1, {"id": 1, "name": "a", "n": 1}, None, 0, reason="restriction_exit"),
+        event("u", 2, {"id": 2, "name": "b", "n": 2}, {"id": 2, "name": "B", "n": None}, 1, changed=["name", "n"]),
+        event("c", 3, None, {"id": 3, "name": None, "n": 3}, 2, reason="key_change", pair_id=9),
+        event("r", 4, None, {"id": 4, "name": "r", "n": 4}, 3),
     ]
     found = parsed(spark, header, rows)
     assert found == expected

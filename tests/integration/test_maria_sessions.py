@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import make_url
 
-from qbcd.catalog.source import Source
+from qbcd.catalog.source import SessionOptions, Source
 from qbcd.connectors import connector_for
 from qbcd.errors import ConfigError, SourceError
 from qbcd.spark.jdbc import read_query
@@ -52,7 +52,8 @@ def hostile(place: Place) -> Iterator[None]:
 
 
 def source_of(url: str, *, statement_timeout: int = 0) -> Source:
-    return Source("shop", make_url(url), connector_for(url), "qbcd", statement_timeout=statement_timeout)
+    options = SessionOptions(statement_timeout=statement_timeout)
+    return Source("shop", make_url(url), connector_for(url), "qbcd", options=options)
 
 
 def test_nothing_of_the_servers_defaults_reaches_a_session(maria: Place, spark: SparkSession) -> None:

@@ -1,4 +1,4 @@
-"""What is refused of a query before anything is made, or once the source or the configuration has changed."""
+"""Refusals of a query before anything is made, or once the source or the configuration has changed."""
 
 from __future__ import annotations
 
@@ -30,6 +30,24 @@ REFUSED: Mapping[str, tuple[str, dict[str, Any], type[QbcdError], str]] = {
     "grouped": ("SELECT v, w, COUNT(*) AS n FROM {a} GROUP BY v", {}, ConfigError, "the query is refused: "),
     "where": ("SELECT id FROM {a}", {"where": "v = 'x'"}, ConfigError, "the restriction is refused"),
 }
+
+COMPARED_AS_CITEXT = (
+    "SELECT c.id FROM public.c AS c JOIN {a} AS a ON a.v = c.v",
+    "SELECT id, lower(v) AS v FROM public.c",
+    "SELECT c.id FROM public.c JOIN {a} AS a USING (v)",
+    "SELECT c.id FROM public.c NATURAL JOIN {a} AS a",
+    "SELECT d.id FROM (SELECT id, v AS w FROM public.c) AS d WHERE d.w = 'x'",
+    "SELECT id FROM (SELECT * FROM public.c) AS d WHERE v = 'x'",
+    "SELECT e.id FROM (SELECT d.id, (d.w) AS u FROM (SELECT id, v AS w FROM public.c) AS d) AS e WHERE e.u = 'x'",
+    "SELECT d.p FROM (SELECT id, v FROM public.c) AS d(p, q) WHERE q = 'x'",
+    "WITH d AS (SELECT id, v AS w FROM public.c) SELECT x.id FROM d AS x WHERE x.w > 'x'",
+    "SELECT id FROM (SELECT id, NULL AS w FROM {a} UNION ALL SELECT id, v FROM public.c) AS d WHERE w > 'x'",
+    "SELECT id FROM {a} WHERE v IN (SELECT v AS w FROM public.c)",
+    "SELECT id FROM {a} AS a WHERE v = (SELECT c.v FROM public.c WHERE c.id = a.id)",
+    "SELECT a.id FROM {a} AS a WHERE (a.id, a.v) IN (SELECT c.id, c.v FROM public.c)",
+    "SELECT c.id FROM public.c AS c WHERE (c.id, c.v) = (1, 'x')",
+    "SELECT id FROM {a} WHERE v = ANY (SELECT d.w FROM (SELECT v AS w FROM public.c) AS d)",
+)
 
 
 def stream(place: Place, query: str, variant: str = "compare", **more: Any) -> dict[str, Any]:
@@ -71,24 +89,7 @@ def test_what_only_this_database_knows(place: Place, workspace: Path) -> None:
                 project.stream("q").prepare()
             assert why in caught.value.what
     place.sql("CREATE EXTENSION citext SCHEMA public; CREATE TABLE c (id integer PRIMARY KEY, v public.citext)")
-    compared = (
-        "SELECT c.id FROM public.c AS c JOIN {a} AS a ON a.v = c.v",
-        "SELECT id, lower(v) AS v FROM public.c",
-        "SELECT c.id FROM public.c JOIN {a} AS a USING (v)",
-        "SELECT c.id FROM public.c NATURAL JOIN {a} AS a",
-        "SELECT d.id FROM (SELECT id, v AS w FROM public.c) AS d WHERE d.w = 'x'",
-        "SELECT id FROM (SELECT * FROM public.c) AS d WHERE v = 'x'",
-        "SELECT e.id FROM (SELECT d.id, (d.w) AS u FROM (SELECT id, v AS w FROM public.c) AS d) AS e WHERE e.u = 'x'",
-        "SELECT d.p FROM (SELECT id, v FROM public.c) AS d(p, q) WHERE q = 'x'",
-        "WITH d AS (SELECT id, v AS w FROM public.c) SELECT x.id FROM d AS x WHERE x.w > 'x'",
-        "SELECT id FROM (SELECT id, NULL AS w FROM {a} UNION ALL SELECT id, v FROM public.c) AS d WHERE w > 'x'",
-        "SELECT id FROM {a} WHERE v IN (SELECT v AS w FROM public.c)",
-        "SELECT id FROM {a} AS a WHERE v = (SELECT c.v FROM public.c WHERE c.id = a.id)",
-        "SELECT a.id FROM {a} AS a WHERE (a.id, a.v) IN (SELECT c.id, c.v FROM public.c)",
-        "SELECT c.id FROM public.c AS c WHERE (c.id, c.v) = (1, 'x')",
-        "SELECT id FROM {a} WHERE v = ANY (SELECT d.w FROM (SELECT v AS w FROM public.c) AS d)",
-    )
-    for query in compared:
+    for query in COMPARED_AS_CITEXT:
         with opened(stream(place, query), workspace / "c", None) as project, pytest.raises(ConfigError) as caught:
             project.stream("q").prepare()
         assert "whose operators are in schema public" in caught.value.what, query

@@ -22,7 +22,7 @@ from qbcd.state.tables import SiteTables
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*ROOT.glob("docs/**/*.md"), ROOT / "examples/README.md", ROOT / "benchmarks/README.md", *ROOT.glob("*.md")]
 DESIGN = [*ROOT.glob("docs/design/*.md"), ROOT / "docs/paper.md"]
-FOLDERS = ("qbcd", "tests", "benchmarks", "examples", "docker")
+FOLDERS = ("qbcd", "tests", "benchmarks", "examples", "docker", "tools")
 KINDS = {".py", ".md", ".j2", ".sql", ".yaml", ".toml"}
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 # A citation in code or text: a path from the root, perhaps with anchors: `<page>.md#rule-1, #rule-2 to #rule-4`.

@@ -1,0 +1,1 @@
+"""Programs that check qbcd's own code; no part of the package."""

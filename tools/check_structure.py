@@ -1,0 +1,275 @@
+"""Check the structure of the code: cycles, duplicate names, long functions, first words of docstrings.
+
+`make lint` runs it from the root: `python -m tools.check_structure`. CONTRIBUTING.md lists the checks. It reads source
+files and imports nothing of them, prints each finding with its place and a fix, and exits with 1 if there is any.
+Parameters of functions are counted by ruff (PLR0913).
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+PACKAGE = "qbcd"
+FOLDERS = ("qbcd", "benchmarks", "examples", "tests", "tools")
+LINES = 60
+# Packages whose subpackages have module names of their own: the two wings of sites, and one package per database. The
+# parallel names there (context, explain, errors) are wanted.
+PARALLEL = ("qbcd.sites", "qbcd.connectors")
+# Basenames that a package may have again in a subpackage.
+REPEATED = ("__init__", "base")
+QUESTION = re.compile(r"(?:What|Which|Whether|How|When|Where)\b")
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+Graph = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """A finding: file and line, what is wrong there, how to fix it."""
+
+    path: Path
+    line: int
+    problem: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.problem}\n  fix: {self.fix}"
+
+
+@dataclass(frozen=True)
+class Module:
+    """A parsed source file. `path` is relative to the root."""
+
+    path: Path
+    tree: ast.Module
+
+    @classmethod
+    def read(cls, root: Path, path: Path) -> Module:
+        """Parse the file at `path` below `root`."""
+        return cls(path, ast.parse((root / path).read_text(encoding="utf-8"), filename=str(path)))
+
+    @property
+    def name(self) -> str:
+        """The name by which the module is imported from the root."""
+        parts = self.path.with_suffix("").parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    @property
+    def package(self) -> str:
+        """The package that holds the module; of a package's `__init__`, the package itself."""
+        return ".".join(self.path.parent.parts)
+
+
+def modules(root: Path, folders: Iterable[str] = FOLDERS) -> list[Module]:
+    """Return the modules of `folders` below `root`, ordered by path; a folder that is missing has none."""
+    paths = sorted(path for folder in folders for path in (root / folder).rglob("*.py"))
+    return [Module.read(root, path.relative_to(root)) for path in paths]
+
+
+def import_graph(found: Sequence[Module]) -> Graph:
+    """Return, for each module, the modules of `found` that it imports and the line of the first such import.
+
+    Imports for types only and imports inside functions count. The packages around an imported module do not: Python
+    runs their `__init__` too, but nothing of it is used.
+    """
+    known = {module.name for module in found}
+    graph: Graph = {}
+    for module in found:
+        targets = graph.setdefault(module.name, {})
+        for node in ast.walk(module.tree):
+            for name in imported(module, node):
+                target = name if name in known else name.rpartition(".")[0]
+                if target in known and target != module.name:
+                    targets.setdefault(target, getattr(node, "lineno", 1))
+    return graph
+
+
+def imported(module: Module, node: ast.AST) -> list[str]:
+    """Return the full names that a statement imports: modules, or names of modules."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    above = module.package.split(".")[: 1 - node.level or None] if node.level else []
+    start = ".".join([*above, *([node.module] if node.module else [])])
+    return [f"{start}.{alias.name}" for alias in node.names]
+
+
+def cycles(graph: Graph) -> list[list[str]]:
+    """Return one shortest import cycle for each group of modules that import each other, longest group first."""
+    reached = {name: reachable(graph, name) for name in graph}
+    groups = {
+        tuple(sorted(other for other in reached[name] if name in reached[other]))
+        for name in graph
+        if name in reached[name]
+    }
+    return [
+        min((shortest_cycle(graph, name) for name in group), key=len)
+        for group in sorted(groups, key=lambda group: (-len(group), group))
+    ]
+
+
+def reachable(graph: Graph, start: str) -> set[str]:
+    """Return the modules that `start` imports, directly or not; `start` is one of them only if it is in a cycle."""
+    found: set[str] = set()
+    waiting = list(graph[start])
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting.extend(graph[name])
+    return found
+
+
+def shortest_cycle(graph: Graph, start: str) -> list[str]:
+    """Return the modules of a shortest cycle through `start`, which is in one: first and last are `start`."""
+    paths, seen = [[start]], {start}
+    for path in paths:
+        for target in sorted(graph[path[-1]]):
+            if target == start:
+                return [*path, start]
+            if target not in seen:
+                seen.add(target)
+                paths.append([*path, target])
+    raise ValueError(f"{start} is in no cycle")
+
+
+def check_cycles(found: Sequence[Module]) -> Iterator[Finding]:
+    """Find modules that import each other."""
+    graph, paths = import_graph(found), {module.name: module.path for module in found}
+    for cycle in cycles(graph):
+        yield Finding(
+            paths[cycle[0]],
+            graph[cycle[0]][cycle[1]],
+            f"import cycle (imports for types count): {' -> '.join(cycle)}",
+            "move what both need to a module below them, or pass it as an argument",
+        )
+
+
+def check_classes(found: Sequence[Module]) -> Iterator[Finding]:
+    """Find classes that have the name of another one."""
+    first: dict[str, str] = {}
+    for module in found:
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ClassDef):
+                where = f"{module.path}:{node.lineno}"
+                if first.setdefault(node.name, where) != where:
+                    problem = f"class name {node.name} is used twice, first at {first[node.name]}"
+                    yield Finding(module.path, node.lineno, problem, "rename one of them by its role")
+
+
+def naming_unit(package: str) -> str:
+    """Return the package inside which module names must differ: qbcd's direct subpackage, or one of `PARALLEL`'s."""
+    parts = package.split(".")
+    return ".".join(parts[: 3 if ".".join(parts[:2]) in PARALLEL else 2])
+
+
+def check_basenames(found: Sequence[Module]) -> Iterator[Finding]:
+    """Find modules that have the basename of another one in the same package or wing."""
+    first: dict[tuple[str, str], Path] = {}
+    for module in found:
+        if module.path.stem not in REPEATED:
+            unit = naming_unit(module.package)
+            other = first.setdefault((unit, module.path.stem), module.path)
+            if other != module.path:
+                problem = f"module name {module.path.stem} is used twice in {unit}, first by {other}"
+                yield Finding(module.path, 1, problem, "rename one of them by what it does")
+
+
+def check_lengths(found: Sequence[Module]) -> Iterator[Finding]:
+    """Find functions of more than `LINES` lines, counted from `def` to the last line, docstring included."""
+    for module in found:
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > LINES:
+                    problem = f"function {node.name} has {lines} lines, at most {LINES} are allowed"
+                    yield Finding(module.path, node.lineno, problem, "move a part that has a name to a function")
+
+
+def check_docstrings(found: Sequence[Module]) -> Iterator[Finding]:
+    """Find docstrings that begin with a question word."""
+    for module in found:
+        for node in ast.walk(module.tree):
+            if isinstance(node, DOCUMENTED) and (word := QUESTION.match(ast.get_docstring(node) or "")):
+                problem = f"docstring begins with {word.group()}"
+                fix = "begin with an imperative or a noun phrase: `Return ..`, `A session pool: ..`"
+                yield Finding(module.path, node.body[0].lineno, problem, fix)
+
+
+def changed_files(root: Path, base: str | None) -> tuple[set[Path], str]:
+    """Return the Python files that differ from `base`, and a line that says what they were compared with.
+
+    Without `base` they are compared with the point where this branch left origin/main or, if that is where we are, with
+    the last commit's parent. New files that git does not track yet count. The paths are relative to `root`.
+    """
+    if git(root, "rev-parse", "--is-inside-work-tree") is None:
+        return set(), "no git repository here: docstrings are not checked"
+    start = merge_base(root, base or "origin/main")
+    if base and start is None:
+        return set(), f"git knows no commit {base}: docstrings are not checked"
+    if not base and start in (None, git(root, "rev-parse", "HEAD")):
+        start = git(root, "rev-parse", "--verify", "--quiet", "HEAD~1")
+    if start is None:
+        return set(), "no earlier commit here: docstrings are not checked"
+    differing = git(root, "diff", "--name-only", "--relative", "--diff-filter=d", start, "--", "*.py") or ""
+    untracked = git(root, "ls-files", "--others", "--exclude-standard", "--", "*.py") or ""
+    found = {Path(line) for line in f"{differing}\n{untracked}".splitlines() if line}
+    return found, f"docstrings: {len(found)} files that differ from {start[:12]}"
+
+
+def merge_base(root: Path, ref: str) -> str | None:
+    """Return the commit where this branch left `ref`, or None if git does not know it."""
+    return git(root, "merge-base", ref, "HEAD")
+
+
+def git(root: Path, *arguments: str) -> str | None:
+    """Return what git prints, without the last line break, or None if it fails or is not installed."""
+    try:
+        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
+PACKAGE_CHECKS: tuple[Callable[[Sequence[Module]], Iterator[Finding]], ...] = (
+    check_cycles,
+    check_classes,
+    check_basenames,
+)
+
+
+def check(root: Path, changed: set[Path]) -> list[Finding]:
+    """Return all findings below `root`, ordered by place; docstrings are checked in `changed` only."""
+    found = modules(root)
+    package = [module for module in found if module.path.parts[0] == PACKAGE]
+    findings = [finding for run in PACKAGE_CHECKS for finding in run(package)]
+    findings += check_lengths(found)
+    findings += check_docstrings([module for module in found if module.path in changed])
+    return sorted(findings)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the findings; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tools.check_structure", description=__doc__.partition("\n")[0])
+    parser.add_argument("--base", help="check docstrings of files that differ from this commit (default: origin/main)")
+    parser.add_argument("root", nargs="?", default=".", help="root of the project (default: this folder)")
+    options = parser.parse_args(arguments)
+    root = Path(options.root).resolve()
+    changed, note = changed_files(root, options.base)
+    findings = check(root, changed)
+    for finding in findings:
+        print(finding)
+    print(f"{note}; {len(findings) or 'no'} finding{'s' * (len(findings) != 1)}")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
