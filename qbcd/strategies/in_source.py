@@ -153,7 +153,11 @@ class InSource(Strategy):
         return []
 
     def missing_indexes(self, look_up: Callable[[Table], Sequence[Index]]) -> list[str]:
-        """CREATE INDEX on captured tables, for windows that no index serves yet; `look_up` lists a table's indexes."""
+        """CREATE INDEX on captured tables, for windows that no index serves yet.
+
+        Args:
+            look_up: Lists a table's indexes.
+        """
         return []
 
     def views(self) -> list[str]:
@@ -222,11 +226,17 @@ class InSource(Strategy):
         return self._compiled("null_keys", key=self.plan.key)
 
     def row_count(self) -> Statement | None:
-        """Return the statement that counts the table's rows (n); None if each poll compares all rows anyway."""
+        """Return the statement that counts the table's rows (n).
+
+        None if each poll compares all rows anyway.
+        """
         return None
 
     def written_rows(self) -> Statement | None:
-        """Return the statement that counts rows (n) changed by a write of their checksum; None if none is written."""
+        """Return the statement that counts rows (n) that a write of their checksum changed.
+
+        None if no checksum is written into the table.
+        """
         return None
 
     def differing_keys(self, part: OutboxSlice, most: int) -> Statement:

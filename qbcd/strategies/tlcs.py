@@ -101,7 +101,10 @@ class Tlcs(ByRanges):
         return [self._compiled("checksum_column"), *found]
 
     def written_rows(self) -> Statement | None:
-        """Count rows (n) whose captured values changed when their checksum was written, for example by a trigger."""
+        """Count rows (n) whose captured values changed when their checksum was written.
+
+        A trigger may do that.
+        """
         return self._compiled("checksum_moved") if self.column else None
 
     def write_rights(self) -> list[WriteRight]:

@@ -169,7 +169,10 @@ class Watermarked(ByRanges):
 
     # -- a poll ------------------------------------------------------------------------------------------------------
     def rows_read(self, changed: int) -> int:
-        """Estimate the rows that a poll reads to find `changed` ones; no index can serve the server's own versions."""
+        """Estimate the rows that a poll reads to find `changed` ones.
+
+        No index can serve the server's own row versions.
+        """
         return max(self.plan.table.rows, 0) if self.system else changed
 
     def look(self, part: OutboxSlice, window: Window, *, repeats: bool = True, reason: str = "") -> Statement:

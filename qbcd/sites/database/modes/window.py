@@ -159,8 +159,8 @@ class WindowMode(AuditedMode[W]):
     # -- sweep -------------------------------------------------------------------------------------------------------
     def _sweep_due(self, poll: DatabasePoll) -> float:
         """Return the store's clock if a sweep is due, or was begun and not finished; otherwise 0."""
-        every = self.plan.option("deletes")
-        if not isinstance(every, timedelta):
+        every: timedelta | None = self.plan.option("deletes")
+        if every is None:
             return 0.0
         with poll.context.reading() as conn:
             now = poll.context.store.now(conn)
