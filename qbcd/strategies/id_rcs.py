@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from qbcd.config.strategy_options import MOVING, SCANNED
-from qbcd.connectors.base import Connector
+from qbcd.connectors.base import Connector, Index
 from qbcd.model import Column, KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.base import Estimate, ReplicaContent, Strategy
@@ -117,7 +117,7 @@ class IdRcs(Strategy):
         """The captured columns whose values the replica has, beside each row's digest."""
         return self.plan.captured if self.keeps == "rows" else self.plan.key
 
-    def estimate(self) -> Estimate:
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """R*N + size(aux) + delta*M (paper, table 3): one scan of digests; aux and replica live outside the source."""
         table = self.plan.table
         return Estimate(table.pages, table.rows, "R*N", "count and checksum of each range")

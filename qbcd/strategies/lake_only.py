@@ -32,6 +32,7 @@ class LakeTs(IdRcs):
         "sessions; nothing is written to the source"
     )
 
+    reads_by_index = True
     by_hash = False  # a window finds a row's range by its key
     summed = "key_digest"
     checksum_template = "key_digests"  # the digest of the key alone, of restricted rows: what sweeps compare

@@ -6,6 +6,9 @@ statement's snapshot. The paper's three branches are one pass here (docs/paper.m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from qbcd.connectors.base import Index
 from qbcd.model import Consistency, KeyRange, Statement
 from qbcd.strategies.base import Estimate
 from qbcd.strategies.in_source import InSource, OutboxSlice, PollMode
@@ -21,7 +24,7 @@ class Mds(InSource):
     sees = "every insert, update and delete, with old and new values, as the net change between two polls"
     misses = "states between two polls (a row inserted and deleted again leaves no event)"
 
-    def estimate(self) -> Estimate:
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """R*N + M (paper, table 3): the table is read once and so is the copy."""
         return self._scan_and_copy("R*N + M")
 

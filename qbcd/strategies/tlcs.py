@@ -9,10 +9,10 @@ keys that are gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from qbcd.connectors.base import Connector
+from qbcd.connectors.base import Connector, Index
 from qbcd.errors import ConfigError
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.strategies.base import Estimate, ReplicaContent
@@ -77,7 +77,7 @@ class Tlcs(ByRanges):
         told = "checksums of other columns cannot be compared, and checksums in the source are all that is kept"
         return told if columns else ""
 
-    def estimate(self) -> Estimate:
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """N + delta*W = 1.001 N (paper, 3.3; docs/paper.md#c15), and the table of digests beside it."""
         return self._scan_and_copy("N + W, W the pages of key and digest" if self.keeps != "nothing" else "N")
 

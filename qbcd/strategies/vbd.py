@@ -7,6 +7,9 @@ fifth). Both compute the whole result at each poll, in the source.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from qbcd.connectors.base import Index
 from qbcd.strategies.base import Estimate
 from qbcd.strategies.id_rcs import IdRcs
 from qbcd.strategies.in_source import Columns
@@ -34,7 +37,7 @@ class VbdCompare(Mds):
         only = [] if self.plan.key else [(ONE, "integer DEFAULT 1")]
         return [*super()._replica_columns(), *only]
 
-    def estimate(self) -> Estimate:
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """B + M: the pages of what the query reads, each taken once, and the copy; what its joins cost is not known."""
         told = "B + M, variant compare: B are the pages of the query's tables, each taken once, M of the copy unknown"
         return Estimate(self.plan.table.pages, -1, told, "nothing")
@@ -51,7 +54,7 @@ class VbdChecksum(IdRcs):
         """With its variant."""
         return "vbd, variant checksum"
 
-    def estimate(self) -> Estimate:
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """B: the pages of what the query reads, each taken once; what its joins cost is not known."""
         told = "B, variant checksum: the pages of the query's tables, each taken once"
         return Estimate(self.plan.table.pages, -1, told, "count and checksum of each range")

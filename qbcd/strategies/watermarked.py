@@ -37,6 +37,7 @@ class Watermarked(ByRanges):
 
     poll_mode: PollMode = "window"
     consistency: Consistency = "statement"
+    reads_by_index = True
     flag = ""  # column that says deleted, of strategies that have one
 
     def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
@@ -148,11 +149,7 @@ class Watermarked(ByRanges):
         return serves(self, indexes)
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """By an index on the time-stamp (S + N + I) delta + K, else a scan, S + delta*N (paper, 3.2.1 and 3.2.2).
-
-        Args:
-            indexes: Those of the table, where they were looked up.
-        """
+        """By an index on the time-stamp (S + N + I) delta + K, else a scan, S + delta*N (paper, 3.2.1 and 3.2.2)."""
         pages, rows = self.plan.table.pages, self.plan.table.rows
         if self.poll_mode == "window" and serves(self, indexes):
             return self._estimated(BY_INDEX, costs.tdi(pages, pages, pages / 10, DELTA, HEIGHT), DELTA * rows)

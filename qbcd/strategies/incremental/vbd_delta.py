@@ -17,7 +17,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-from qbcd.connectors.base import Connector
+from qbcd.connectors.base import Connector, Index
 from qbcd.errors import MissingPrivilege, Refused
 from qbcd.model import Consistency, Statement, StreamPlan, Table
 from qbcd.queries.syntax_tree import Name, NotIncremental
@@ -236,7 +236,7 @@ class VbdDelta(VbdCompare):
         table = replace(self.plan.table, query=held)
         return _Held(self.connector, replace(self.plan, table=table), self._schema)
 
-    def estimate(self) -> Estimate:
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """Windows of the base tables, and what the affected keys' rows take; by an index on each time-stamp."""
         told = "sum of delta*(S + N + I) of base tables with a time-stamp, N of the others, and the affected keys' rows"
         pages = sum(of.table.pages if of.marked is None else of.table.pages // 100 for of in self.lineages)
