@@ -6,13 +6,26 @@ transaction of its own, so that tables of any size are differenced without a lon
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
+from qbcd.config.strategy_base import StrategyClass
 from qbcd.connectors.base import Index
 from qbcd.model import KeyRange, Statement
 from qbcd.strategies.base import Estimate
-from qbcd.strategies.by_ranges import ByRanges
+from qbcd.strategies.by_ranges import ByRanges, RangeOptions
 from qbcd.strategies.in_source import OutboxSlice
+
+
+class IdOptions(RangeOptions):
+    """Options of the strategy that compares the table with a replica in the source, range by range."""
+
+    type: Literal["id"] = "id"
+
+    @classmethod
+    def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
+        """ID."""
+        return Id
 
 
 class Id(ByRanges):

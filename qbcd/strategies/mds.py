@@ -6,12 +6,25 @@ statement's snapshot. The paper's three branches are one pass here (docs/paper.m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
+from qbcd.config.strategy_base import StrategyClass, StrategyConfig
 from qbcd.connectors.base import Index
 from qbcd.model import Consistency, KeyRange, Statement
 from qbcd.strategies.base import Estimate
 from qbcd.strategies.in_source import InSource, OutboxSlice, PollMode
+
+
+class MdsOptions(StrategyConfig):
+    """Options of the strategy that compares with a replica inside the source database: none."""
+
+    type: Literal["mds"] = "mds"
+
+    @classmethod
+    def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
+        """MDS."""
+        return Mds
 
 
 class Mds(InSource):

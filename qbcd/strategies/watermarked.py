@@ -10,8 +10,14 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any, Literal
 
+from pydantic import model_validator
+
+from qbcd.config.fields import Interval, wrong
+from qbcd.config.strategy_base import StrategyConfig
+from qbcd.config.strategy_values import Columns, FixedZone
 from qbcd.connectors.base import Connector, Index
 from qbcd.errors import ConfigError
 from qbcd.model import Column, Consistency, KeyRange, Statement, StreamPlan
@@ -26,6 +32,34 @@ DELTA = 0.01  # the share of a table that changes between two polls, as the pape
 HEIGHT = 3  # of an index, likewise
 BY_INDEX = "(S + N + I)*delta + K"
 MarkKind = Literal["zoned", "zoneless", "counter", "system"]
+
+
+class WatermarkOptions(StrategyConfig):
+    """What all strategies that read by time-stamp have in common (paper section 3.2).
+
+    Attributes:
+        timestamp: The columns of ``coalesce(a, b, ..)``, or the row version that the database keeps itself.
+        zone: What a time-stamp without zone was written in, ``UTC`` or ``+HH:MM``.
+        margin: How far the watermark stays behind the oldest open transaction and the clock.
+        lag: How far behind the clock it stays where open transactions cannot be seen; what commits later is lost.
+    """
+
+    timestamp: Columns
+    zone: FixedZone | None = None
+    margin: Interval = timedelta(seconds=1)
+    lag: Interval | None = None
+
+    @model_validator(mode="after")
+    def _lag_beyond_margin(self) -> WatermarkOptions:
+        if self.lag is not None and self.lag <= self.margin:
+            what = "`lag` must be longer than `margin`, which is 1s where it is not given"
+            raise wrong(what, "write as lag how long the longest transaction may take", at="lag")
+        return self
+
+    @property
+    def is_its_own_audit(self) -> bool:
+        """A poll reads a window."""
+        return False
 
 
 class Watermarked(ByRanges):

@@ -13,7 +13,7 @@ import pytest
 from qbcd.catalog.drift import check_requested
 from qbcd.catalog.resolve import requested
 from qbcd.config import StreamConfig, config_from_dict
-from qbcd.config.options import BUILT_STRATEGIES, STRATEGY_OPTIONS
+from qbcd.config.strategy_registry import BUILT_STRATEGIES, options_class
 from qbcd.errors import SchemaChanged
 from tests.support.config_files import CANARY, GOOD, load, message
 
@@ -258,8 +258,7 @@ def test_no_key_is_another_plan_than_the_primary_key() -> None:
 
 
 def test_every_option_that_is_settled_is_one_of_the_strategy() -> None:
-    assert tuple(STRATEGY_OPTIONS) == BUILT_STRATEGIES
-    for options in STRATEGY_OPTIONS.values():
+    for options in map(options_class, BUILT_STRATEGIES):
         assert set(options.meaning) <= set(options.model_fields)
 
 
@@ -268,5 +267,5 @@ def test_every_option_is_explained(name: str) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs/configuration.md").read_text(encoding="utf-8")
     tables = re.findall(rf"^Of [^\n]*`{name}`[^\n]*:\n\n((?:\|[^\n]*\n)+)", page, re.MULTILINE)
     rows = {option: bool(mark) for option, mark in re.findall(r"^\| `(\w+)`( †)? \|", "".join(tables), re.MULTILINE)}
-    options = STRATEGY_OPTIONS[name]
+    options = options_class(name)
     assert rows == {key: key in options.meaning for key in {*options.keys()} - {"type"}}

@@ -29,7 +29,7 @@ from qbcd.strategies.incremental.delta_query import ONE
 from qbcd.strategies.incremental.lineage import OWN_COLUMNS, Lineage, Past, Present, affected_table
 from qbcd.strategies.incremental.query_tables import hidden_table, skeleton_of, stored, unfit_table, view_over
 from qbcd.strategies.mds import Mds
-from qbcd.strategies.vbd import VbdCompare
+from qbcd.strategies.vbd_whole import VbdCompare
 
 SHARED = ("zone", "margin", "lag")  # options that a base table's time-stamp has from the stream
 
