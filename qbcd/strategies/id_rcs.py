@@ -31,7 +31,11 @@ CORRELATION_FLOOR = (
 )
 BUCKETS = "buckets"  # the option
 FIXED = "buckets_fixed"  # of a plan, beside it: the user has named the kind
-CUTS: Mapping[str, type[Partitioning]] = {"key": KeyPartitioning, "hash": HashPartitioning, "page": PagePartitioning}
+PARTITIONINGS: Mapping[str, type[Partitioning]] = {
+    "key": KeyPartitioning,
+    "hash": HashPartitioning,
+    "page": PagePartitioning,
+}
 SEES_BY_DIGEST = "every insert, update and delete, as the net change between two polls; of old rows the key alone"
 
 # of `pace` and `per_poll`
@@ -139,7 +143,7 @@ class IdRcs(Strategy):
 
     def __init__(self, connector: Connector, plan: StreamPlan) -> None:
         super().__init__(connector, plan)
-        self.partitioning = CUTS[plan.option(BUCKETS) or "key"](connector, plan, self.checksum_template)
+        self.partitioning = PARTITIONINGS[plan.option(BUCKETS) or "key"](connector, plan, self.checksum_template)
         # what one transaction did in two ranges, a poll of some of them tells in half
         self.consistency = "snapshot" if self.partitioning.one_state and not plan.option("per_poll") else "range"
         self.keeps: ReplicaContent = "digests" if plan.option("replica") == "digest" else "rows"
@@ -223,7 +227,7 @@ class IdRcs(Strategy):
 
     def frozen_options(self) -> dict[str, Any]:
         """Which ranges those of the checkpoint are."""
-        kind = next(name for name, cut in CUTS.items() if isinstance(self.partitioning, cut))
+        kind = next(name for name, one in PARTITIONINGS.items() if isinstance(self.partitioning, one))
         return {BUCKETS: kind} if self.by_hash else {}
 
     def _suited(self) -> str:

@@ -88,7 +88,7 @@ class InSource(Strategy):
         schema: qbcd's own schema in the source.
 
     Attributes:
-        way: How a poll goes: one statement over the whole table, over a window of time-stamps, or range by range.
+        poll_mode: How a poll goes: one statement over the whole table, over a window of time-stamps, or range by range.
         keeps: What the replica has of a row.
         steady: A step sees one state of the source in all its statements.
     """

@@ -23,7 +23,7 @@ from qbcd.connectors.base import Connector
 from qbcd.model import Statement, StreamPlan
 from qbcd.strategies.base import suffixed, table_name
 from qbcd.strategies.in_source import OwnTable
-from qbcd.strategies.read_position import ReadPosition, still_ahead
+from qbcd.strategies.read_position import ReadPosition, unread_by
 from qbcd.strategies.watermarked import Watermarked, WatermarkOptions
 from qbcd.watermark import Window
 
@@ -165,14 +165,14 @@ class Tdi(Watermarked):
         """A row, where any is listed."""
         return self._compiled("purge_any", {}, purge=self.purge)
 
-    def purge_rows(self, passed: Sequence[ReadPosition]) -> Statement:
-        """Removes listed rows that are as they were seen, flagged and not touched, and that all `passed` have read."""
-        ahead, values = still_ahead(self.connector, self.plan, passed)
+    def purge_rows(self, readers: Sequence[ReadPosition]) -> Statement:
+        """Remove listed rows that are as they were seen, flagged and not touched, and that all `readers` have read."""
+        ahead, values = unread_by(self.connector, self.plan, readers)
         return self._compiled("purge_rows", values, purge=self.purge, ahead=ahead)
 
-    def passed(self, at: str) -> ReadPosition:
-        """The stream's own reading."""
-        return ReadPosition(self.names, self.zone, at)
+    def read_position(self, watermark: str) -> ReadPosition:
+        """How far the stream itself has read the table."""
+        return ReadPosition(self.names, self.zone, watermark)
 
     def view(self) -> str:
         """A view that hides flagged rows from the application, for a DBA."""

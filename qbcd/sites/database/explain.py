@@ -79,7 +79,7 @@ def _window(strategy: Watermarked, part: OutboxSlice, window: Window, place: str
     steps = []
     if isinstance(strategy, Tdi) and strategy.purges:
         own = place.replace("one transaction", "a transaction of its own, before the look")
-        gone = strategy.purge_rows([strategy.passed(window.hi)])
+        gone = strategy.purge_rows([strategy.read_position(window.hi)])
         steps.append(
             ExplainedStatement("remove flagged rows that were reported, and that every reader has passed", own, gone)
         )
