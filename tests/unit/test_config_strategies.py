@@ -15,6 +15,7 @@ from qbcd.catalog.resolve import requested
 from qbcd.config import StreamConfig, config_from_dict
 from qbcd.config.strategy_registry import BUILT_STRATEGIES, options_class
 from qbcd.errors import SchemaChanged
+from qbcd.strategies import strategy_class
 from tests.support.config_files import CANARY, GOOD, load, message
 
 TS = "{type: ts, timestamp: changed}"
@@ -255,6 +256,31 @@ def test_no_key_is_another_plan_than_the_primary_key() -> None:
     remembered = {"requested": json.loads(json.dumps(requested(stream("id_rcs"))))}
     with pytest.raises(SchemaChanged, match="key changed in the configuration since prepare"):
         check_requested("t", requested(stream("id_rcs", key="none")), remembered)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "options", "found", "site"),
+    [
+        ("mds", {}, "Mds", "database"),
+        ("id", {}, "Id", "database"),
+        ("id_rcs", {}, "IdRcs", "spark"),
+        ("ts", {"replica": "keys"}, "Ts", "database"),
+        ("ts", {"replica": "spark"}, "LakeTs", "spark"),
+        ("tdi", {}, "Tdi", "database"),
+        ("atdi", {}, "Atdi", "database"),
+        ("tlcs", {"checksums": "column"}, "Tlcs", "database"),
+        ("tlcs", {"checksums": "remote"}, "LakeTlcs", "spark"),
+        ("vbd", {"variant": None}, "VbdCompare", "database"),
+        ("vbd", {"variant": "compare"}, "VbdCompare", "database"),
+        ("vbd", {"variant": "checksum"}, "VbdChecksum", "spark"),
+        ("vbd", {"variant": "delta"}, "VbdDelta", "database"),
+    ],
+)
+def test_options_choose_the_class_and_so_the_site(
+    strategy: str, options: dict[str, Any], found: str, site: str
+) -> None:
+    kind = strategy_class(strategy, options)
+    assert (kind.__name__, kind.name, kind.site) == (found, strategy, site)
 
 
 def test_every_option_that_is_settled_is_one_of_the_strategy() -> None:
