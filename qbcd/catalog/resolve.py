@@ -10,7 +10,7 @@ from typing import Any
 
 from qbcd.catalog.query_table import check_limit, probe_query, remarks_on, remarks_on_views
 from qbcd.catalog.source import Session, Source
-from qbcd.config import StreamConfig, settled
+from qbcd.config import StreamConfig, frozen_options
 from qbcd.config.fields import NO_KEY
 from qbcd.errors import ConfigError, MissingPrivilege, Refused, UnsafeKey, UnsupportedType
 from qbcd.model import Column, StreamPlan, Table
@@ -30,7 +30,7 @@ def requested(config: StreamConfig) -> dict[str, Any]:
     ``options`` exists only if the strategy has options that decide what is captured, and ``query`` only for a query:
     streams prepared before these existed have none.
     """
-    options = settled(config.strategy, config.options)
+    options = frozen_options(config.strategy, config.options)
     query = {"query": config.query.strip()} if config.query else {}
     return {
         "source": config.source,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from qbcd.config.document import Document, InvalidConfig
 from qbcd.config.loader import config_from_dict, load_config
 from qbcd.config.models import DefaultsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
-from qbcd.config.options import SinkConfig, StrategyConfig, settled
 from qbcd.config.schema import json_schema
+from qbcd.config.sink_options import SinkConfig
+from qbcd.config.strategy_base import StrategyConfig
+from qbcd.config.strategy_registry import frozen_options
 from qbcd.config.streams import GuardsConfig, StreamConfig
 from qbcd.config.template import TEMPLATE, write_template
 
@@ -25,8 +27,8 @@ __all__ = [
     "StreamConfig",
     "TableConfig",
     "config_from_dict",
+    "frozen_options",
     "json_schema",
     "load_config",
-    "settled",
     "write_template",
 ]

@@ -1,4 +1,4 @@
-"""Audits: how often replica and source are compared in full, and for which strategies that means anything."""
+"""Audits: how often replica and source are compared in full."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from typing import Annotated, Any
 from pydantic import WithJsonSchema, model_validator
 
 from qbcd.config.fields import DURATION_SCHEMA, Interval, Section, wrong
-from qbcd.config.query_options import VbdOptions
 from qbcd.config.strategy_base import StrategyConfig
-from qbcd.config.strategy_options import IdRcsOptions, TsOptions, WatermarkOptions
-from qbcd.config.strategy_values import ONLY
 
 OFF = "off"
 
@@ -35,29 +32,8 @@ class AuditConfig(Section):
         return data
 
 
-def compares_digests(strategy: StrategyConfig) -> bool:
-    """Whether polls go by digests of rows whose values are kept, so that an audit can look at what digests hide."""
-    if isinstance(strategy, VbdOptions):
-        return strategy.variant == "checksum"
-    return isinstance(strategy, IdRcsOptions) and strategy.replica == "rows"
-
-
-def is_its_own_audit(strategy: StrategyConfig) -> bool:
-    """Whether a poll, or a round of them over all ranges, compares all that an audit could, but for chance."""
-    if isinstance(strategy, VbdOptions):
-        return strategy.variant not in ("auto", "delta") or (strategy.variant == "auto" and not strategy.timestamps)
-    if not isinstance(strategy, WatermarkOptions):
-        return True
-    return isinstance(strategy, TsOptions) and strategy.options["deletes"] == ONLY
-
-
-def keeps_nothing(strategy: StrategyConfig) -> bool:
-    """Whether there is no replica that could be compared."""
-    return isinstance(strategy, TsOptions) and strategy.replica == "none"
-
-
 def interval(own: AuditConfig | None, general: AuditConfig | None, strategy: StrategyConfig) -> timedelta | None:
-    """How often the stream is audited; None where it is not, or where its polls do as much.
+    """Return the interval between audits of a stream; None where there are none, or where its polls do as much.
 
     Args:
         own: What the table says; for it alone an audit may look at what hides behind digests.
@@ -65,7 +41,7 @@ def interval(own: AuditConfig | None, general: AuditConfig | None, strategy: Str
         strategy: The stream's.
     """
     audit = general if own is None else own
-    if audit is None or (is_its_own_audit(strategy) and not (own and compares_digests(strategy))):
+    if audit is None or (strategy.is_its_own_audit and not (own and strategy.compares_digests)):
         return None
     return audit.every
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -87,6 +87,20 @@ class Section(BaseModel):
     def keys(cls) -> list[str]:
         """The keys that the mapping may have, as users write them."""
         return [info.alias or name for name, info in cls.model_fields.items()]
+
+    @classmethod
+    def section(cls, key: str) -> type[Section]:
+        """Return the model of the mapping that stands under `key`.
+
+        Raises:
+            KeyError: No mapping with keys of its own can be there.
+        """
+        annotations: list[Any] = [cls.model_fields[key].annotation]
+        for annotation in annotations:
+            if isinstance(annotation, type) and issubclass(annotation, Section):
+                return annotation
+            annotations.extend(get_args(annotation))
+        raise KeyError(key)
 
 
 def _duration(value: Any) -> timedelta:

@@ -27,9 +27,10 @@ from qbcd.config.document import (
 )
 from qbcd.config.fields import Section
 from qbcd.config.models import DefaultsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
-from qbcd.config.options import NESTED, TAGGED
 from qbcd.config.rules import check_rules
 from qbcd.config.secrets import expand
+from qbcd.config.sink_options import SINK_OPTIONS
+from qbcd.config.strategy_registry import options_class
 from qbcd.config.streams import GuardsConfig
 from qbcd.errors import ConfigError
 
@@ -113,7 +114,8 @@ def _build(document: Document) -> ProjectConfig:
     try:
         config = ProjectConfig.model_validate(values, context={"base_dir": document.base_dir})
     except ValidationError as error:
-        problems = [_problem(document, details) for details in error.errors(include_url=False, include_input=False)]
+        found = error.errors(include_url=False, include_input=False)
+        problems = [_problem(document, values, details) for details in found]
         config = None
     if config is None:
         # outside the except block, so that no chained exception carries the input
@@ -124,17 +126,17 @@ def _build(document: Document) -> ProjectConfig:
     return config
 
 
-def _problem(document: Document, details: ErrorDetails) -> Problem:
+def _problem(document: Document, values: Any, details: ErrorDetails) -> Problem:
     loc, kind, context = details["loc"], details["type"], details.get("ctx", {})
     path = _path(loc)
     if kind == "qbcd":
         return _own(document, path, context)
     if kind == "extra_forbidden":
-        known = _model_at(loc[:-1]).keys()
+        known = _model_at(values, loc[:-1]).keys()
         remedy = did_you_mean(str(loc[-1]), known, f"known are {', '.join(known)}")
         return Problem(path, f"unknown key {quoted(str(loc[-1]))}", remedy)
     if kind == "missing":
-        return Problem(path, f"`{loc[-1]}` is missing", _model_at(loc[:-1]).example)
+        return Problem(path, f"`{loc[-1]}` is missing", _model_at(values, loc[:-1]).example)
     if kind == "literal_error":
         number = ", a number without quotes" if context["expected"].isdecimal() else ""
         return Problem(path, "this value is not known here", f"expected {context['expected']}{number}")
@@ -161,11 +163,7 @@ def _own(document: Document, path: KeyPath, context: Mapping[str, Any]) -> Probl
 
 def _tagged(loc: tuple[str | int, ...]) -> int | None:
     """Where pydantic put the name of a union's member into a location, if it did."""
-    if loc[:1] == ("sinks",) and len(loc) > 2:
-        return 2
-    if loc[:2] == ("defaults", "strategy") and len(loc) > 2:
-        return 2
-    return 3 if loc[:1] == ("tables",) and loc[2:3] == ("strategy",) and len(loc) > 3 else None
+    return 2 if loc[:1] == ("sinks",) and len(loc) > 2 else None
 
 
 def _path(loc: tuple[str | int, ...]) -> KeyPath:
@@ -173,12 +171,24 @@ def _path(loc: tuple[str | int, ...]) -> KeyPath:
     return tuple(part for n, part in enumerate(loc) if n != tag)
 
 
-def _model_at(loc: tuple[str | int, ...]) -> type[Section]:
-    """The model of the mapping at a location as pydantic gives it."""
+def _model_at(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
+    """Return the model of the mapping at a location as pydantic gives it.
+
+    Args:
+        values: The configuration with placeholders replaced; it says which strategy and so which options are meant.
+        loc: Where the mapping is.
+    """
     tag = _tagged(loc)
     if tag is not None:
-        # a mapping below a strategy's options is named by its key
-        return TAGGED[str(loc[tag])] if len(loc) == tag + 1 else NESTED[str(loc[tag + 1])]
+        return SINK_OPTIONS[str(loc[tag])]
+    start = 2 if loc[:1] == ("defaults",) else 3
+    if loc[:1] in (("defaults",), ("tables",)) and loc[start - 1 : start] == ("strategy",):
+        for part in loc[:start]:
+            values = values[part]
+        model: type[Section] = options_class(values if isinstance(values, str) else values["type"])
+        for key in loc[start:]:
+            model = model.section(str(key))
+        return model
     if loc[:1] == ("sources",):
         return SourceConfig if len(loc) == 2 else JdbcConfig
     if loc[-1:] == ("guards",):

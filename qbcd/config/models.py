@@ -34,7 +34,8 @@ from qbcd.config.fields import (
     split_table,
     wrong,
 )
-from qbcd.config.options import AnySink, AnyStrategy
+from qbcd.config.sink_options import AnySink
+from qbcd.config.strategy_registry import AnyStrategy
 from qbcd.config.streams import Baseline, GuardsConfig, KeyChange, StreamConfig
 from qbcd.config.urls import BadUrl, has_password_parameter, is_memory_database, parse_url
 from qbcd.errors import ConfigError

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from qbcd.config.document import Document, Problem, did_you_mean, dotted
 from qbcd.config.fields import NAME_PATTERN, NAME_RULE
 from qbcd.config.models import ProjectConfig, TableConfig
-from qbcd.config.options import BUILT_STRATEGIES
+from qbcd.config.strategy_registry import strategy_names
 from qbcd.config.strategy_rules import check_strategies
 from qbcd.config.urls import is_local, literal_password
 
@@ -62,7 +62,7 @@ def _tables(config: ProjectConfig, document: Document) -> Iterator[Problem]:
             remedy = _near(document, (*here, "source"), table.source, list(config.sources))
             yield Problem((*here, "source"), what, remedy)
         if table.strategy is None and config.defaults.strategy is None:
-            remedy = f"write one of {', '.join(BUILT_STRATEGIES)}, here or under `defaults`"
+            remedy = f"write one of {', '.join(strategy_names())}, here or under `defaults`"
             yield Problem((*here, "strategy"), "`strategy` is missing", remedy)
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from types import GenericAlias
 from typing import Any
 
+from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from qbcd.config.fields import in_words
 from qbcd.config.models import ProjectConfig
-from qbcd.config.options import BUILT_SINKS, STRATEGY_OPTIONS
+from qbcd.config.sink_options import BUILT_SINKS
+from qbcd.config.strategy_registry import options_class, strategy_names
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -28,17 +31,13 @@ class _Generator(GenerateJsonSchema):
 
 def json_schema() -> dict[str, Any]:
     """The schema, draft 2020-12; a placeholder is allowed for every value but `version` and `type`."""
-    schema = _users(ProjectConfig.model_json_schema(by_alias=True, schema_generator=_Generator))
-    sections = schema["$defs"]
-    alone = []
-    for name, options in STRATEGY_OPTIONS.items():
-        section = sections[options.__name__]
-        if not section.get("required"):
-            alone.append(name)
-        section["required"] = ["type", *section.get("required", ())]
-    for holder in ("TableConfig", "DefaultsConfig"):
-        # the name alone stands for a strategy whose options all have defaults
-        sections[holder]["properties"]["strategy"]["anyOf"].insert(0, {"enum": alone})
+    strategies = {name: options_class(name) for name in strategy_names()}
+    # one document for all, so that classes of one name get names of their own in it
+    everything: Any = GenericAlias(tuple, (ProjectConfig, *strategies.values()))
+    made = _users(TypeAdapter(everything).json_schema(by_alias=True, schema_generator=_Generator))
+    sections, (project, *refs) = made["$defs"], made["prefixItems"]
+    _add_strategies(sections, dict(zip(strategies, refs, strict=True)))
+    schema = sections.pop(_section(project))
     sections["TableConfig"]["required"] = ["source"]
     sections["TableConfig"]["oneOf"] = [{"required": ["table"]}, {"required": ["query", "name"]}]
     sections["TableConfig"]["not"] = {"required": ["columns", "exclude"]}
@@ -47,7 +46,31 @@ def json_schema() -> dict[str, Any]:
         "properties": {"type": {"type": "string", "not": {"enum": list(BUILT_SINKS)}}},
         "required": ["type"],
     }
-    return {"$schema": DIALECT, "title": "qbcd configuration", **schema}
+    return {"$schema": DIALECT, "title": "qbcd configuration", "$defs": sections, **schema}
+
+
+def _add_strategies(sections: dict[str, Any], refs: dict[str, dict[str, Any]]) -> None:
+    """Let tables and `defaults` have a strategy: its options, or its name alone where all options have defaults.
+
+    Args:
+        sections: The definitions of the schema, which are changed.
+        refs: The reference to each strategy's options.
+    """
+    alone = []
+    for name, ref in refs.items():
+        section = sections[_section(ref)]
+        if not section.get("required"):
+            alone.append(name)
+        section["required"] = ["type", *section.get("required", ())]
+    for holder in ("TableConfig", "DefaultsConfig"):
+        choices = sections[holder]["properties"]["strategy"]["anyOf"]
+        choices[0] = {"oneOf": list(refs.values())}
+        choices.insert(0, {"enum": alone})
+
+
+def _section(ref: dict[str, Any]) -> str:
+    """The name of a definition that a reference is to."""
+    return str(ref["$ref"]).rpartition("/")[2]
 
 
 def _users(node: Any, *, fixed: bool = False) -> Any:

@@ -6,15 +6,14 @@ A sink of another type is accepted when an installed package offers it in the en
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo, model_validator
 
+from qbcd import plugins
 from qbcd.config.fields import LocalPath, Section, Whole, base_dir_of, local_path, wrong
 
 BUILT_SINKS = ("jsonl", "parquet", "console")
-SINK_GROUP = "qbcd.sinks"
 _OTHER = "other"
 
 
@@ -86,7 +85,7 @@ def _sink(value: Any) -> Any:
         raise wrong("a sink is a mapping with `type` and options", "write {type: jsonl, path: out/changes}")
     name = value["type"]
     if name not in BUILT_SINKS:
-        installed = sorted({point.name for point in entry_points(group=SINK_GROUP)})
+        installed = plugins.installed(plugins.SINKS)
         if name not in installed:
             choices = (*BUILT_SINKS, *installed)
             remedy = f"there are {', '.join(choices)}"

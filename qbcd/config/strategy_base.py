@@ -1,28 +1,82 @@
-"""What options of strategies are built on: their common class, and what polls of a part of the table take."""
+"""The base of the options of strategies, with the rules that they hold against the tables that use them."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
+from qbcd.config.document import KeyPath, Problem
 from qbcd.config.fields import Count, Interval, Section, wrong
 from qbcd.config.strategy_values import Pace
 
 DEFAULT_TARGET = timedelta(milliseconds=500)
 
+StrategyClass = type[Any]  # a subclass of `qbcd.strategies.Strategy`, which is above this package
 
-class StrategyConfig(Section):
-    """A strategy and its options; ``type`` is its name.
+
+@dataclass(frozen=True)
+class StrategyUse:
+    """A table that uses a strategy: the keys that rules of strategies ask for, inherited values filled in.
 
     Attributes:
-        meaning: The options that decide what is captured; they are settled at prepare, all others may change.
+        path: Key path of the table.
+        inherited: The table has its strategy from `defaults`.
+        table: As written; None of a query.
+        key: None for the primary key, empty where rows have none.
+        columns: The captured columns; empty where the file lists none.
+        where: The restriction, or an empty string.
+        every: Interval between polls.
+    """
+
+    path: KeyPath
+    inherited: bool
+    source: str
+    table: str | None
+    key: tuple[str, ...] | None
+    columns: tuple[str, ...]
+    where: str
+    every: timedelta
+
+    @property
+    def options_path(self) -> KeyPath:
+        """Key path of the strategy."""
+        return ("defaults", "strategy") if self.inherited else (*self.path, "strategy")
+
+    def table_problem(self, key: str, what: str, remedy: str) -> Problem:
+        """Return a problem at a key of the table."""
+        return Problem((*self.path, key), what, remedy)
+
+    def option_problem(self, option: str, what: str, remedy: str) -> Problem:
+        """Return a problem at an option of the strategy."""
+        return Problem((*self.options_path, option), what, remedy)
+
+
+class StrategyConfig(Section):
+    """A strategy and its options; ``type`` is its name. A subclass declares it: ``type: Literal["ts"] = "ts"``.
+
+    Attributes:
+        meaning: The options that decide what is captured; they are frozen at prepare, all others may change.
+        reads_query: The strategy captures the result of a query; others capture a table.
     """
 
     meaning: ClassVar[tuple[str, ...]] = ()
+    reads_query: ClassVar[bool] = False
 
     type: str
+
+    @classmethod
+    @abstractmethod
+    def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
+        """Return the class that finds the changes under `options`.
+
+        Args:
+            options: Values as the property `options` has them.
+        """
 
     @property
     def options(self) -> dict[str, Any]:
@@ -30,14 +84,51 @@ class StrategyConfig(Section):
         return {name: getattr(self, name) for name in type(self).model_fields if name != "type"}
 
     @classmethod
-    def settle(cls, name: str, value: Any) -> Any:
-        """What of an option's value is settled at prepare, JSON-ready."""
+    def frozen_value(cls, name: str, value: Any) -> Any:
+        """Return the part of an option's value that is frozen at prepare, JSON-ready."""
         return list(value) if isinstance(value, tuple) else value
+
+    # -- rules -------------------------------------------------------------------------------------------------------
+    def problems(self, use: StrategyUse) -> Iterator[Problem]:
+        """Yield what these options do not allow in a table that uses them; by default a table without a key."""
+        if use.key == ():
+            what = f"strategy {self.type} tells rows by their keys: `key: none` is for id_rcs and vbd alone"
+            yield use.table_problem("key", what, "name the columns that identify a row, or write `strategy: id_rcs`")
+
+    @classmethod
+    def problems_between(cls, uses: Sequence[tuple[Any, StrategyUse]]) -> Iterator[Problem]:
+        """Yield what tables that use this strategy do not allow each other; by default nothing.
+
+        Args:
+            uses: Each table with its options, which are of this class.
+        """
+        return iter(())
 
     @property
     def without_old_values(self) -> str:
         """Why a deleted row has no values under these options; empty where it has."""
         return ""
+
+    @property
+    def old_values_remedy(self) -> str:
+        """What to do for old values where there are none."""
+        return "take another strategy"
+
+    # -- audits ------------------------------------------------------------------------------------------------------
+    @property
+    def keeps_nothing(self) -> bool:
+        """There is no replica that an audit could compare."""
+        return False
+
+    @property
+    def is_its_own_audit(self) -> bool:
+        """A poll, or a pass over all ranges, compares all that an audit could, but for chance."""
+        return True
+
+    @property
+    def compares_digests(self) -> bool:
+        """Polls compare digests of rows whose values are kept, so an audit can find what digests hide."""
+        return False
 
 
 class VisitOptions(StrategyConfig):

@@ -6,11 +6,11 @@ Packages of third parties add theirs through the entry-point group ``qbcd.connec
 from __future__ import annotations
 
 import difflib
-from importlib.metadata import entry_points
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from qbcd import plugins
 from qbcd.connectors.base import Connector, JdbcDriver, Privileges
 from qbcd.connectors.mariadb import MariaDB
 from qbcd.connectors.mysql import MySQL
@@ -18,14 +18,14 @@ from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.errors import ConfigError
 
 CONNECTORS: dict[str, type[Connector]] = {"postgresql": PostgreSQL, "mariadb": MariaDB, "mysql": MySQL}
-ENTRY_POINTS = "qbcd.connectors"
 
 
 def connector_for(url: str | URL) -> Connector:
     """The connector of the database that `url` names.
 
     Raises:
-        ConfigError: It is no URL, or no connector serves its database. The URL is not shown: it may hold a password.
+        ConfigError: It is no URL, no connector serves its database, or the package that brings one is broken. The URL
+            is not shown: it may hold a password.
     """
     try:
         backend = make_url(url).get_backend_name()
@@ -34,15 +34,13 @@ def connector_for(url: str | URL) -> Connector:
         raise ConfigError("the source's url is not a database URL", remedy=remedy) from None
     if backend in CONNECTORS:
         return CONNECTORS[backend]()
-    others = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    others = plugins.installed(plugins.CONNECTORS)
     if backend not in others:
         raise _unknown(backend, [*CONNECTORS, *others])
-    found = others[backend].load()
+    what = f"the installed connector for {backend}"
+    found = plugins.load(others[backend], what)
     if not (isinstance(found, type) and issubclass(found, Connector)):
-        raise ConfigError(
-            f"the installed connector for {backend} ({others[backend].value}) is no qbcd Connector",
-            remedy="update or remove the package that brings it",
-        )
+        raise ConfigError(f"{what} ({others[backend].value}) is no qbcd Connector", remedy=plugins.REMEDY)
     return found()
 
 

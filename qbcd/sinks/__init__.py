@@ -7,11 +7,12 @@ A new one is a file here, a line in :data:`SINKS` and a page in docs; third part
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
+from qbcd import plugins
 from qbcd.config.document import did_you_mean, quoted
 from qbcd.errors import ConfigError, NotBuilt, QbcdError
 from qbcd.sinks.base import Sink, SinkBatch
@@ -19,15 +20,14 @@ from qbcd.sinks.console import ConsoleSink
 from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.parquet import ParquetSink
 
-__all__ = ["GROUP", "SINKS", "Sink", "SinkBatch", "make_sink", "sink_class", "sink_types"]
+__all__ = ["SINKS", "Sink", "SinkBatch", "make_sink", "sink_class", "sink_types"]
 
-GROUP = "qbcd.sinks"
 SINKS: dict[str, type[Sink]] = {"console": ConsoleSink, "jsonl": JsonlSink, "parquet": ParquetSink}
 
 
 def sink_types() -> list[str]:
     """The names that a configuration may give as a sink's `type`."""
-    return sorted({*SINKS, *(entry.name for entry in entry_points(group=GROUP))})
+    return sorted({*SINKS, *plugins.installed(plugins.SINKS)})
 
 
 def sink_class(kind: str) -> type[Sink]:
@@ -38,9 +38,9 @@ def sink_class(kind: str) -> type[Sink]:
     """
     if kind in SINKS:
         return SINKS[kind]
-    for entry in entry_points(group=GROUP):
-        if entry.name == kind:
-            return _brought(entry)
+    others = plugins.installed(plugins.SINKS)
+    if kind in others:
+        return _brought(others[kind])
     raise ConfigError(f"there is no sink type {kind}", remedy=f"one of {', '.join(sink_types())}")
 
 
@@ -68,7 +68,7 @@ def make_sink(name: str, kind: str, options: Mapping[str, Any]) -> Sink:
         raise
     except Exception as error:
         raise ConfigError(
-            f"sink type {kind} does not take its settings: {_told(error)}",
+            f"sink type {kind} does not take its settings: {plugins.in_one_line(error)}",
             remedy="correct them; the documentation of the package that brings it says what they may be",
         ) from error
 
@@ -86,12 +86,8 @@ def local_path(path: str | Path) -> Path:
 
 def _brought(entry: EntryPoint) -> type[Sink]:
     """The class that a package offers."""
-    remedy = f"update or remove the package that brings it, or take another of {', '.join(sink_types())}"
-    try:
-        found = entry.load()
-    except Exception as error:
-        what = f"sink type {entry.name} ({entry.value}) cannot be loaded: {_told(error)}"
-        raise ConfigError(what, remedy=remedy) from error
+    remedy = f"{plugins.REMEDY}, or take another of {', '.join(sink_types())}"
+    found = plugins.load(entry, f"sink type {entry.name}", remedy)
     if isinstance(found, type) and issubclass(found, Sink):
         return found
     raise ConfigError(f"the entry point {entry.value} of sink type {entry.name} is no Sink class", remedy=remedy)
@@ -114,9 +110,3 @@ def _check_names(made: type[Sink], kind: str, settings: Mapping[str, Any]) -> No
     for name, one in named.items():
         if one.default is Parameter.empty and name not in settings:
             raise ConfigError(f"sink type {kind} needs the setting {quoted(name)}", remedy="add it")
-
-
-def _told(error: Exception) -> str:
-    """An error of foreign code: its class and first line."""
-    lines = str(error).strip().splitlines()
-    return ": ".join([type(error).__name__, *lines[:1]])

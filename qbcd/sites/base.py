@@ -15,7 +15,7 @@ from qbcd.model import BatchHeader, StreamPlan
 from qbcd.sites.context import StreamContext
 from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
 from qbcd.state import StreamRow
-from qbcd.strategies import Estimate, LakeTs, Strategy, Watermarked
+from qbcd.strategies import Estimate, Strategy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -117,7 +117,7 @@ class Site(ABC):
     def estimate(self, plan: StreamPlan) -> Estimate:
         """Return the cost of a poll of the unchanged table for the source, by its catalog."""
         strategy = self.strategy(plan)
-        if not isinstance(strategy, (Watermarked, LakeTs)):
+        if not strategy.reads_by_index:
             return strategy.estimate()
         with self.context.source.read(self.context.stream) as session:
             return strategy.estimate(self.context.source.connector.indexes(session.connection, plan.table))

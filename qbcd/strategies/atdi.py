@@ -6,13 +6,27 @@ replica is the paper's projected copy, as always here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
+from qbcd.config.strategy_base import StrategyClass
 from qbcd.connectors.base import Index
 from qbcd.strategies import costs
 from qbcd.strategies.base import Estimate
-from qbcd.strategies.tdi import Tdi
+from qbcd.strategies.tdi import FlagOptions, Tdi
 from qbcd.strategies.watermarked import DELTA, HEIGHT
+
+
+class AtdiOptions(FlagOptions):
+    """Options of the strategy that reads time-stamp and delete flag from a covering index."""
+
+    example = "write {type: atdi, timestamp: updated_at, delete_flag: is_deleted}"
+    type: Literal["atdi"] = "atdi"
+
+    @classmethod
+    def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
+        """ATDI."""
+        return Atdi
 
 
 class Atdi(Tdi):

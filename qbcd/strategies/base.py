@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from qbcd.connectors.base import Connector
+from qbcd.connectors.base import Connector, Index
 from qbcd.errors import ConfigError
 from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
 
@@ -43,6 +43,7 @@ class Strategy(ABC):
 
     name: ClassVar[str]
     site: ClassVar[Literal["database", "spark"]]
+    reads_by_index: ClassVar[bool] = False  # an index of the table decides what a poll costs
     consistency: Consistency  # of a batch; a class says it, or its instances where the connector decides
     needs: str  # these three too: options may decide
     sees: str
@@ -91,8 +92,12 @@ class Strategy(ABC):
         return ""
 
     @abstractmethod
-    def estimate(self) -> Estimate:
-        """The cost of a poll of the unchanged table."""
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
+        """The cost of a poll of the unchanged table.
+
+        Args:
+            indexes: Those of the table; looked up only where `reads_by_index`.
+        """
 
     @abstractmethod
     def null_keys(self) -> Statement:

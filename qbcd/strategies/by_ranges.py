@@ -4,13 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from pydantic import model_validator
+
+from qbcd.config.fields import Count, wrong
+from qbcd.config.strategy_base import VisitOptions
 from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import Column, Consistency, KeyRange, Statement
 from qbcd.ranges.partition import ROWS_PER_RANGE
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.in_source import InSource, PollMode, sql_name
+
+DEFAULT_PAGES = 200
+
+
+class RangeOptions(VisitOptions):
+    """What strategies that visit the source range by range have in common (paper sections 3.4 and 3.5).
+
+    Attributes:
+        pages_per_range: Pages that a range touches when ranges are built, unless `rows_per_range` is given.
+    """
+
+    pages_per_range: Count | None = None
+    rows_per_range: Count | None = None
+
+    @model_validator(mode="after")
+    def _one_size(self) -> RangeOptions:
+        if self.pages_per_range is not None and self.rows_per_range is not None:
+            what = "`pages_per_range` and `rows_per_range` cannot both be given"
+            raise wrong(what, "remove one", at="rows_per_range")
+        return self
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Every option, with the usual pages where nothing says how large ranges are."""
+        values = super().options
+        if self.rows_per_range is None and self.pages_per_range is None:
+            values["pages_per_range"] = DEFAULT_PAGES
+        return values
 
 
 class ByRanges(InSource):

@@ -3,6 +3,8 @@
 Symbols are the paper's, under names of their own where it uses one letter twice (docs/paper.md#c12): N pages of the
 table, S of the table with time-stamp and flag, M and W of the copy, I of an index, `delta` the share of rows that
 changed, `height` that of an index (the paper's second K). Results are fractions; a caller rounds.
+
+Functions that no strategy calls say "for the cost advisor": the choice of a strategy by cost, which is not built yet.
 """
 
 from __future__ import annotations
@@ -13,14 +15,14 @@ POINTER_BYTES = 4  # of a tuple in an index entry, and of a counter in a row of 
 
 
 def pages(rows: float, row_bytes: int, page_bytes: int) -> float:
-    """Pages of `rows` rows of which none is cut in two."""
+    """Pages of `rows` rows of which none is cut in two; for the cost advisor."""
     return rows / (page_bytes // row_bytes)
 
 
 def yao(rows: int, pages: float, picked: int) -> float:
     """Expected pages that hold `picked` of `rows` rows, where each row is as likely as any other (Yao 1977).
 
-    Where changes are clustered, `picked / rows * pages` is what the paper takes for it.
+    For the cost advisor. Where changes are clustered, `picked / rows * pages` is what the paper takes for it.
     """
     if picked >= rows or pages <= 0:
         return max(0.0, pages)
@@ -56,20 +58,29 @@ def atdi(index: float, copy: float, delta: float, height: float) -> float:
 
 
 def tlcs(n: float, digests: float, delta: float) -> float:
-    """N + delta*W: a scan that computes digests, and those that are written (3.3; docs/paper.md#c15)."""
+    """N + delta*W: a scan that computes digests, and those that are written (3.3; docs/paper.md#c15).
+
+    For the cost advisor.
+    """
     return n + delta * digests
 
 
 def incremental(n: float, m: float, ranges: float) -> float:
-    """N + M + the range table, over a whole pass (3.4)."""
+    """N + M + the range table, over a whole pass (3.4); for the cost advisor."""
     return n + m + ranges
 
 
 def covering_entry(stamp_bytes: int, key_bytes: int, field_bytes: int) -> int:
-    """Bytes of an entry of ATDI's index: time-stamp and flag, tuple, key, pertinent fields (figure 5)."""
+    """Bytes of an entry of ATDI's index: time-stamp and flag, tuple, key, pertinent fields (figure 5).
+
+    For the cost advisor.
+    """
     return stamp_bytes + POINTER_BYTES + key_bytes + field_bytes
 
 
 def range_table(n: float, pages_per_range: int, key_bytes: int, page_bytes: int) -> float:
-    """Pages of the table of ranges, each row two keys and a counter (3.4; docs/paper.md#c18: a real one is larger)."""
+    """Pages of the table of ranges, each row two keys and a counter (3.4; docs/paper.md#c18: a real one is larger).
+
+    For the cost advisor.
+    """
     return pages(n / pages_per_range, 2 * key_bytes + POINTER_BYTES, page_bytes)

@@ -6,10 +6,26 @@ transaction of its own, so that tables of any size are differenced without a lon
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from qbcd.config.strategy_base import StrategyClass
+from qbcd.connectors.base import Index
 from qbcd.model import KeyRange, Statement
 from qbcd.strategies.base import Estimate
-from qbcd.strategies.by_ranges import ByRanges
+from qbcd.strategies.by_ranges import ByRanges, RangeOptions
 from qbcd.strategies.in_source import OutboxSlice
+
+
+class IdOptions(RangeOptions):
+    """Options of the strategy that compares the table with a replica in the source, range by range."""
+
+    type: Literal["id"] = "id"
+
+    @classmethod
+    def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
+        """ID."""
+        return Id
 
 
 class Id(ByRanges):
@@ -23,10 +39,9 @@ class Id(ByRanges):
     sees = "every insert, update and delete, with old and new values, as the net change between two visits of a range"
     misses = "states between two visits; a key that moves between ranges may be a delete now and an insert later"
 
-    def estimate(self) -> Estimate:
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """2 N + size(aux) = 2.001 N (paper, 3.4) for a whole pass, here R*N + M + the range table."""
-        found = self._scan_and_copy("R*N + M + size(aux), a whole pass")
-        return found
+        return self._scan_and_copy("R*N + M + size(aux), a whole pass")
 
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
         """What differs in one range of both table and replica, into the outbox."""

@@ -9,11 +9,15 @@ key (`qbcd.strategies.partitions.base`), of its hash (`qbcd.strategies.partition
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
-from qbcd.config.strategy_options import MOVING, SCANNED
-from qbcd.connectors.base import Connector
+from pydantic import model_validator
+
+from qbcd.config.document import Problem
+from qbcd.config.fields import Count, wrong
+from qbcd.config.strategy_base import StrategyClass, StrategyUse, VisitOptions
+from qbcd.connectors.base import Connector, Index
 from qbcd.model import Column, KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.base import Estimate, ReplicaContent, Strategy
@@ -27,8 +31,98 @@ CORRELATION_FLOOR = (
 )
 BUCKETS = "buckets"  # the option
 FIXED = "buckets_fixed"  # of a plan, beside it: the user has named the kind
-CUTS: Mapping[str, type[Partitioning]] = {"key": KeyPartitioning, "hash": HashPartitioning, "page": PagePartitioning}
+PARTITIONINGS: Mapping[str, type[Partitioning]] = {
+    "key": KeyPartitioning,
+    "hash": HashPartitioning,
+    "page": PagePartitioning,
+}
 SEES_BY_DIGEST = "every insert, update and delete, as the net change between two polls; of old rows the key alone"
+
+# of `pace` and `per_poll`
+SCANNED = "is for ranges of the key: buckets of its hash are all answered for by one scan of the table"
+# of `consistency: range` and `per_poll`
+MOVING = (
+    "is for ranges in which rows stay: an update may move a row to another page, so all ranges are looked at at once"
+)
+
+
+class IdRcsOptions(VisitOptions):
+    """Options of the strategy that compares range checksums.
+
+    Attributes:
+        rows_per_range: Rows that a range holds when ranges are built; None where that goes by the table's size.
+        buckets: Whether ranges are of the key, of its hash, or of the table's pages; None where the catalog decides.
+        replica: What is kept of a row: its values, or key and digest.
+        consistency: ``range`` where each range may be read in a state of its own; None for one state if it can be had.
+    """
+
+    meaning = ("buckets", "replica")
+
+    type: Literal["id_rcs"] = "id_rcs"
+    rows_per_range: Count | None = None
+    buckets: Literal["key", "hash", "page"] | None = None
+    replica: Literal["rows", "digest"] = "rows"
+    consistency: Literal["snapshot", "range"] | None = None
+
+    @model_validator(mode="after")
+    def _of_the_key(self) -> IdRcsOptions:
+        if self.pace.per_second is not None:
+            what = "`per_second` is for strategies that look at one range at a time, and here a statement asks for many"
+            raise wrong(what, "write {target: 500ms}, with `nice_ratio` where it is to rest", at="pace")
+        by_parts = [name for name in ("pace", "per_poll") if name in self.model_fields_set]
+        if self.buckets == "hash" and by_parts:
+            raise wrong(f"`{by_parts[0]}` {SCANNED}", "remove it, or write `buckets: key`", at=by_parts[0])
+        if self.buckets == "page" and "per_poll" in by_parts:
+            raise wrong(f"`per_poll` {MOVING}", "remove it, or write `buckets: key`", at="per_poll")
+        if self.buckets == "page" and self.consistency == "range":
+            raise wrong(f"`consistency: range` {MOVING}", "remove it, or write `buckets: key`", at="consistency")
+        return self
+
+    @classmethod
+    def frozen_value(cls, name: str, value: Any) -> Any:
+        """A replica of rows is what streams have that were prepared before there was a choice."""
+        return None if (name, value) == ("replica", "rows") else super().frozen_value(name, value)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Every option; `target` is None where no `pace` is given: then as few statements as it takes."""
+        values = super().options
+        return values if "pace" in self.model_fields_set else {**values, "target": None}
+
+    @property
+    def without_old_values(self) -> str:
+        """With digests alone."""
+        return "keys and digests are all that it keeps" if self.replica == "digest" else ""
+
+    @property
+    def old_values_remedy(self) -> str:
+        """A replica of rows."""
+        return "`replica: rows`"
+
+    @property
+    def compares_digests(self) -> bool:
+        """With a replica of rows."""
+        return self.replica == "rows"
+
+    def problems(self, use: StrategyUse) -> Iterator[Problem]:
+        """Rows without a key need a replica of rows, and ranges that are not of keys."""
+        if use.key != ():
+            return
+        if self.replica == "digest":
+            lost = "of a row without a key nothing would be told when it goes"
+            what = f"{lost}: with `replica: digest` it has no old values"
+            yield use.table_problem("key", what, "write `replica: rows`, or name the columns that identify a row")
+        elif self.buckets == "key":
+            what = "there can be no ranges of a key that rows do not have"
+            yield use.table_problem("key", what, "remove `buckets: key`, or name the columns that identify a row")
+        elif self.buckets == "page":
+            what = "ranges of pages need keys, by which rows that move among them are told from others"
+            yield use.table_problem("key", what, "remove `buckets: page`, or name the columns that identify a row")
+
+    @classmethod
+    def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
+        """ID/RCS."""
+        return IdRcs
 
 
 class IdRcs(Strategy):
@@ -49,7 +143,7 @@ class IdRcs(Strategy):
 
     def __init__(self, connector: Connector, plan: StreamPlan) -> None:
         super().__init__(connector, plan)
-        self.partitioning = CUTS[plan.option(BUCKETS) or "key"](connector, plan, self.checksum_template)
+        self.partitioning = PARTITIONINGS[plan.option(BUCKETS) or "key"](connector, plan, self.checksum_template)
         # what one transaction did in two ranges, a poll of some of them tells in half
         self.consistency = "snapshot" if self.partitioning.one_state and not plan.option("per_poll") else "range"
         self.keeps: ReplicaContent = "digests" if plan.option("replica") == "digest" else "rows"
@@ -117,7 +211,7 @@ class IdRcs(Strategy):
         """The captured columns whose values the replica has, beside each row's digest."""
         return self.plan.captured if self.keeps == "rows" else self.plan.key
 
-    def estimate(self) -> Estimate:
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """R*N + size(aux) + delta*M (paper, table 3): one scan of digests; aux and replica live outside the source."""
         table = self.plan.table
         return Estimate(table.pages, table.rows, "R*N", "count and checksum of each range")
@@ -133,7 +227,7 @@ class IdRcs(Strategy):
 
     def frozen_options(self) -> dict[str, Any]:
         """Which ranges those of the checkpoint are."""
-        kind = next(name for name, cut in CUTS.items() if isinstance(self.partitioning, cut))
+        kind = next(name for name, one in PARTITIONINGS.items() if isinstance(self.partitioning, one))
         return {BUCKETS: kind} if self.by_hash else {}
 
     def _suited(self) -> str:

@@ -6,9 +6,25 @@ statement's snapshot. The paper's three branches are one pass here (docs/paper.m
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from qbcd.config.strategy_base import StrategyClass, StrategyConfig
+from qbcd.connectors.base import Index
 from qbcd.model import Consistency, KeyRange, Statement
 from qbcd.strategies.base import Estimate
 from qbcd.strategies.in_source import InSource, OutboxSlice, PollMode
+
+
+class MdsOptions(StrategyConfig):
+    """Options of the strategy that compares with a replica inside the source database: none."""
+
+    type: Literal["mds"] = "mds"
+
+    @classmethod
+    def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
+        """MDS."""
+        return Mds
 
 
 class Mds(InSource):
@@ -21,7 +37,7 @@ class Mds(InSource):
     sees = "every insert, update and delete, with old and new values, as the net change between two polls"
     misses = "states between two polls (a row inserted and deleted again leaves no event)"
 
-    def estimate(self) -> Estimate:
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """R*N + M (paper, table 3): the table is read once and so is the copy."""
         return self._scan_and_copy("R*N + M")
 

@@ -1,4 +1,4 @@
-"""How far somebody has read a table by a time-stamp of his own choice, as a condition on its rows."""
+"""How far a reader has read a table by a time-stamp of its own choice, as a condition on the rows."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ class ReadPosition:
     Attributes:
         names: Its columns, in the order of their coalesce, or the server's own versions.
         zone: Of a column that has none, the zone that its values were written in.
-        at: The watermark.
+        watermark: How far it has read.
     """
 
     names: tuple[str, ...]
     zone: str | None
-    at: str
+    watermark: str
 
     def fits(self, table: Table) -> bool:
         """Whether `table` has these columns."""
         return self.names == (SYSTEM,) or all(table.column(name) is not None for name in self.names)
 
 
-def still_ahead(
-    connector: Connector, plan: StreamPlan, passed: Sequence[ReadPosition]
+def unread_by(
+    connector: Connector, plan: StreamPlan, readers: Sequence[ReadPosition]
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """What tells, of a row of the plan's table, that some of `passed` have not read it: contexts of `window_since`.
+    """Return conditions on rows of the plan's table that some of `readers` have not read: contexts of `window_since`.
 
     Returns:
         A context for each, and the values of their placeholders.
     """
     contexts, values = [], {}
-    for number, one in enumerate(dict.fromkeys(passed)):
+    for number, one in enumerate(dict.fromkeys(readers)):
         stamp, bound = _stamp(connector, plan, one), f"lo{number}"
         contexts.append({**stamp.since(), "lo": bound})
-        values[bound] = stamp.bound(one.at)
+        values[bound] = stamp.bound(one.watermark)
     return contexts, values
 
 

@@ -8,18 +8,83 @@ that was revived (docs/paper.md#c8).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Literal
 
+from pydantic import model_validator
+
+from qbcd.config.document import Problem
+from qbcd.config.fields import Filled, Interval, Switch, in_words, wrong
+from qbcd.config.models import DEFAULT_EVERY
+from qbcd.config.strategy_base import StrategyClass, StrategyUse
+from qbcd.config.strategy_values import Scalar
 from qbcd.connectors.base import Connector
 from qbcd.model import Statement, StreamPlan
 from qbcd.strategies.base import suffixed, table_name
 from qbcd.strategies.in_source import OwnTable, PollMode, WriteRight
-from qbcd.strategies.read_position import ReadPosition, still_ahead
-from qbcd.strategies.watermarked import Watermarked
+from qbcd.strategies.read_position import ReadPosition
+from qbcd.strategies.watermarked import Watermarked, WatermarkOptions
 from qbcd.watermark import Window
 
 MARK = "qbcd_mark"
+
+# How much longer than the longest time between two polls a flagged row must stay (a poll may fail, or be late)
+RETENTION_FACTOR = 3
+
+
+class FlagOptions(WatermarkOptions):
+    """What both strategies with a delete flag take (paper section 3.2.2).
+
+    Attributes:
+        delete_flag: Column that marks a row as deleted.
+        deleted_value: What it holds then.
+        purge: Whether qbcd removes flagged rows once their batch is durable.
+        retention: How long the application leaves flagged rows in place; None for ever.
+        create_index: Whether `prepare` creates the covering index.
+    """
+
+    meaning = ("timestamp", "zone", "delete_flag", "deleted_value")
+
+    delete_flag: Filled
+    deleted_value: Scalar = True
+    purge: Switch = False
+    retention: Interval | None = None
+    create_index: Switch = False
+
+    @model_validator(mode="after")
+    def _two_columns(self) -> FlagOptions:
+        if self.delete_flag in self.timestamp:
+            raise wrong("the delete flag is a time-stamp as well", "name another column", at="delete_flag")
+        return self
+
+    def problems(self, use: StrategyUse) -> Iterator[Problem]:
+        """Flagged rows stay until a poll has read them."""
+        yield from super().problems(use)
+        name, longest = max(("every", use.every), ("lag", self.lag or timedelta(0)), key=lambda item: item[1])
+        if self.retention is None or self.retention >= RETENTION_FACTOR * longest:
+            return
+        # no lengths of the file's own: they may have come through placeholders
+        given = f", which is {in_words(DEFAULT_EVERY)} where it is not given" if name == "every" else ""
+        yield use.option_problem(
+            "retention",
+            f"flagged rows may be gone before a poll has seen them: this is less than {RETENTION_FACTOR} times `{name}`"
+            f"{given}",
+            f"let the application keep them longer and say so here, write a shorter `{name}`, or remove `retention` "
+            "where they stay for ever",
+        )
+
+
+class TdiOptions(FlagOptions):
+    """Options of the strategy with time-stamp and delete flag."""
+
+    example = "write {type: tdi, timestamp: updated_at, delete_flag: is_deleted}"
+    type: Literal["tdi"] = "tdi"
+
+    @classmethod
+    def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
+        """TDI."""
+        return Tdi
 
 
 class Tdi(Watermarked):
@@ -105,14 +170,14 @@ class Tdi(Watermarked):
         """A row, where any is listed."""
         return self._compiled("purge_any", {}, purge=self.purge)
 
-    def purge_rows(self, passed: Sequence[ReadPosition]) -> Statement:
-        """Removes listed rows that are as they were seen, flagged and not touched, and that all `passed` have read."""
-        ahead, values = still_ahead(self.connector, self.plan, passed)
+    def purge_rows(self, readers: Sequence[ReadPosition]) -> Statement:
+        """Remove listed rows that are as they were seen, flagged and not touched, and that all `readers` have read."""
+        ahead, values = unread_by(self.connector, self.plan, readers)
         return self._compiled("purge_rows", values, purge=self.purge, ahead=ahead)
 
-    def passed(self, at: str) -> ReadPosition:
-        """The stream's own reading."""
-        return ReadPosition(self.names, self.zone, at)
+    def read_position(self, watermark: str) -> ReadPosition:
+        """How far the stream itself has read the table."""
+        return ReadPosition(self.names, self.zone, watermark)
 
     def view(self) -> str:
         """A view that hides flagged rows from the application, for a DBA."""

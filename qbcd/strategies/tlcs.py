@@ -4,22 +4,100 @@ Variant (b), the default, keeps key and digest in a table of qbcd's own; variant
 captured table itself. Stored is the digest that was last *reported*: staging and write-back are one transaction, so a
 row that changes in between differs from its digest at the next visit (docs/design/protocol.md#rule-12). Inserts and
 deletes are decided by keys, never by a digest that is missing. Variant (d) leaves deletes out and saves the look at the
-keys that are gone.
+keys that are gone. Variant (c) keeps key and digest in the lake, on the replica and the ranges of ID/RCS.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
-from qbcd.connectors.base import Connector
+from pydantic import model_validator
+
+from qbcd.config.document import Problem, dotted
+from qbcd.config.fields import Filled, Switch, split_table, wrong
+from qbcd.config.strategy_base import StrategyClass, StrategyUse
+from qbcd.connectors.base import Connector, Index
 from qbcd.errors import ConfigError
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.strategies.base import Estimate, ReplicaContent
-from qbcd.strategies.by_ranges import ByRanges
+from qbcd.strategies.by_ranges import ByRanges, RangeOptions
+from qbcd.strategies.id_rcs import SEES_BY_DIGEST, IdRcs
 from qbcd.strategies.in_source import OutboxSlice, WriteRight
 
 TYPES = ("int8", "bigint")
+
+
+class TlcsOptions(RangeOptions):
+    """Options of the strategy that compares a checksum per row (paper section 3.3).
+
+    Attributes:
+        checksums: Where they are kept: in a table of qbcd's own, in a column of the captured table, or under Spark.
+        checksum_column: That column.
+        deletes: Whether keys are compared as well, to find deleted rows.
+    """
+
+    meaning = ("checksums", "checksum_column", "deletes")
+
+    type: Literal["tlcs"] = "tlcs"
+    checksums: Literal["table", "column", "remote"] = "table"
+    checksum_column: Filled | None = None
+    deletes: Switch = True
+
+    @model_validator(mode="after")
+    def _column_named(self) -> TlcsOptions:
+        if self.checksums == "column" and self.checksum_column is None:
+            raise wrong("`checksum_column` is missing", "name the column that holds the checksums", at="checksums")
+        given = self.model_fields_set & {"pages_per_range", "pace", "per_poll", "max_staleness"}
+        if self.checksums == "remote" and given:
+            what = "this is for ranges that are visited in the source, and `checksums: remote` compares under Spark"
+            raise wrong(what, "remove it", at=min(given))
+        if self.checksums != "column" and self.checksum_column is not None:
+            what = "`checksum_column` goes with `checksums: column` only"
+            raise wrong(what, "write `checksums: column`, or remove it", at="checksum_column")
+        return self
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Every option; under Spark nothing has a pace."""
+        values = super().options
+        return {**values, "target": None} if self.checksums == "remote" else values
+
+    @property
+    def without_old_values(self) -> str:
+        """Always."""
+        return "keys and checksums are all that it keeps"
+
+    def problems(self, use: StrategyUse) -> Iterator[Problem]:
+        """The column of the checksums is not captured."""
+        yield from super().problems(use)
+        if self.checksum_column is None:
+            return
+        for key, names in (("key", use.key), ("columns", use.columns)):
+            if self.checksum_column in (names or ()):
+                what = f"the column of the checksums is listed in `{key}`: it would be part of its own checksum"
+                yield use.option_problem("checksum_column", what, f"name another column, or take it out of `{key}`")
+
+    @classmethod
+    def problems_between(cls, uses: Sequence[tuple[Any, StrategyUse]]) -> Iterator[Problem]:
+        """Streams that write their checksums into one column: what one has seen no other would find any more."""
+        first: dict[tuple[str, ...], StrategyUse] = {}
+        for options, use in uses:
+            if options.checksum_column is None or use.table is None:
+                continue
+            place = (use.source, *split_table(use.table), options.checksum_column)
+            if first.setdefault(place, use) is not use:
+                what = (
+                    f"{dotted(first[place].path)} has its checksums in column {options.checksum_column!r} of "
+                    f"{use.table} too: what one of them has seen the other would not find"
+                )
+                here = use.path if use.inherited else (*use.options_path, "checksum_column")
+                yield Problem(here, what, "name a column of its own for each")
+
+    @classmethod
+    def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
+        """TLCS, with its checksums in the source or in the lake."""
+        return LakeTlcs if options.get("checksums") == "remote" else Tlcs
 
 
 class Tlcs(ByRanges):
@@ -77,7 +155,7 @@ class Tlcs(ByRanges):
         told = "checksums of other columns cannot be compared, and checksums in the source are all that is kept"
         return told if columns else ""
 
-    def estimate(self) -> Estimate:
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """N + delta*W = 1.001 N (paper, 3.3; docs/paper.md#c15), and the table of digests beside it."""
         return self._scan_and_copy("N + W, W the pages of key and digest" if self.keeps != "nothing" else "N")
 
@@ -115,3 +193,20 @@ class Tlcs(ByRanges):
     def _context(self) -> dict[str, Any]:
         pairs = "changed_only" if self.keeps == "nothing" else "full_join" if self.connector.full_join else "anti_join"
         return {"fresh": True, "checksum": self.column, "deletes": self.deletes, "pairs": pairs}
+
+
+class LakeTlcs(IdRcs):
+    """Statements of TLCS with ``checksums: remote``."""
+
+    name = "tlcs"
+    by_hash = False
+    needs = "SELECT on the table, and a key that the database can order; nothing is written to the source"
+
+    def __init__(self, connector: Connector, plan: StreamPlan) -> None:
+        super().__init__(connector, plan)
+        self.keeps = "digests"
+        self.deletes = bool(plan.option("deletes"))
+        self.sees = SEES_BY_DIGEST if self.deletes else SEES_BY_DIGEST.replace(", update and delete", " and update")
+        self.misses = "old values and the names of changed columns; states between two polls" + (
+            "" if self.deletes else "; deletes"
+        )

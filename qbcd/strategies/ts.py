@@ -1,18 +1,117 @@
 """TS, simple time-stamps (Carnes & Hanson 3.2.1): the rows that a growing column says were changed.
 
-It cannot see a delete, because a row that is gone has no time-stamp; a sweep over the keys finds those (`deletes`).
+It cannot see a delete, because a row that is gone has no time-stamp; a sweep over the keys finds those (`deletes`). The
+replica is in the source, or in the lake on the replica and the ranges of ID/RCS: then the source is only read.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
-from qbcd.connectors.base import Connector
+from pydantic import model_validator
+
+from qbcd.config.document import Problem
+from qbcd.config.fields import Count, wrong
+from qbcd.config.strategy_base import StrategyClass, StrategyUse
+from qbcd.config.strategy_values import ONLY, Deletes
+from qbcd.connectors.base import Connector, Index
 from qbcd.model import KeyRange, Statement, StreamPlan
-from qbcd.strategies.base import ReplicaContent
-from qbcd.strategies.watermarked import Watermarked
+from qbcd.sql import compile_sql
+from qbcd.strategies.base import Estimate, ReplicaContent
+from qbcd.strategies.id_rcs import IdRcs
+from qbcd.strategies.partitions.base import WHOLE, Share
+from qbcd.strategies.watermarked import Watermarked, WatermarkOptions, in_literals
+from qbcd.watermark import Window
 
 KEPT: dict[str, ReplicaContent] = {"source": "rows", "spark": "rows", "keys": "keys", "none": "nothing"}
+_ROOM: dict[ReplicaContent, str] = {
+    "rows": ", with room for a copy of the captured rows",
+    "keys": ", with room for the keys",
+    "nothing": "",
+}
+_SEES: dict[ReplicaContent, str] = {
+    "rows": "every insert and update, with old and new values",
+    "keys": "every insert and update, without old values; rows near the watermark may come again",
+    "nothing": "new values of every row that was inserted or updated, as op u; rows near the watermark may come again",
+}
+
+
+class TsOptions(WatermarkOptions):
+    """Options of the strategy that reads what its time-stamp says is new (paper section 3.2.1).
+
+    Attributes:
+        replica: Where the rows seen last are kept: all values in the source or under Spark, keys only, or nothing.
+        deletes: When deleted rows are looked for; never without it.
+        counter: ``table`` where the user vouches that an integer time-stamp grows over the whole table.
+        rows_per_range: Rows that a range of the key holds when a sweep goes by ranges.
+    """
+
+    meaning = ("timestamp", "zone", "replica", "counter", "deletes")
+    example = "write {type: ts, timestamp: updated_at}"
+
+    type: Literal["ts"] = "ts"
+    replica: Literal["source", "spark", "keys", "none"] = "source"
+    deletes: Deletes | None = None
+    counter: Literal["table"] | None = None
+    rows_per_range: Count | None = None
+
+    @model_validator(mode="after")
+    def _sweep_against_keys(self) -> TsOptions:
+        if self.deletes is not None and self.replica == "none":
+            what = "without a replica there is nothing to find deleted rows by"
+            raise wrong(what, "write `replica: keys`, or remove `deletes`", at="deletes")
+        if self.deletes is not None and self.deletes.every is None and self.replica == "spark":
+            what = "`deletes: only` goes with a replica in the source"
+            raise wrong(what, "write how often: {every: 1h}, or remove `replica`", at="deletes")
+        return self
+
+    @classmethod
+    def frozen_value(cls, name: str, value: Any) -> Any:
+        """Of `deletes` that there is nothing else; how often a sweep comes, and whether, may change."""
+        if name == "deletes":
+            return ONLY if value == ONLY else None
+        return super().frozen_value(name, value)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Every option; `deletes` is an interval, ``only``, or None."""
+        return {**super().options, "deletes": self.deletes and (self.deletes.every or ONLY)}
+
+    @property
+    def without_old_values(self) -> str:
+        """With less than a full replica, which a look for deletes alone needs none of."""
+        if self.options["deletes"] == ONLY:
+            return "`deletes: only` keeps keys"
+        kept = {"keys": "the replica holds keys only", "none": "there is no replica"}
+        return kept.get(self.replica, "")
+
+    @property
+    def old_values_remedy(self) -> str:
+        """A full replica, or a sweep in place of a look for deletes alone."""
+        return "write how often under `deletes`" if self.options["deletes"] == ONLY else "`replica: source`"
+
+    @property
+    def keeps_nothing(self) -> bool:
+        """Without a replica."""
+        return self.replica == "none"
+
+    @property
+    def is_its_own_audit(self) -> bool:
+        """Where all keys are compared at each poll."""
+        return bool(self.options["deletes"] == ONLY)
+
+    def problems(self, use: StrategyUse) -> Iterator[Problem]:
+        """A restriction needs a replica."""
+        yield from super().problems(use)
+        if self.replica == "none" and use.where:
+            what = "with `replica: none` a row that leaves the restriction cannot be told from one that was never in it"
+            yield use.table_problem("where", what, "write `replica: keys`, or remove `where`")
+
+    @classmethod
+    def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
+        """TS, with its replica in the source or in the lake."""
+        return LakeTs if options.get("replica") == "spark" else Ts
 
 
 class Ts(Watermarked):
@@ -54,13 +153,73 @@ class Ts(Watermarked):
         ]
 
 
-_ROOM: dict[ReplicaContent, str] = {
-    "rows": ", with room for a copy of the captured rows",
-    "keys": ", with room for the keys",
-    "nothing": "",
-}
-_SEES: dict[ReplicaContent, str] = {
-    "rows": "every insert and update, with old and new values",
-    "keys": "every insert and update, without old values; rows near the watermark may come again",
-    "nothing": "new values of every row that was inserted or updated, as op u; rows near the watermark may come again",
-}
+class LakeTs(IdRcs):
+    """Statements of TS with ``replica: spark``.
+
+    Attributes:
+        watermarked: TS over the same plan: what the time-stamp is, and how far it may be read.
+    """
+
+    name = "ts"
+    needs = (
+        "SELECT on the table with a column that grows over the whole table, best with an index on it; a sight of all "
+        "sessions; nothing is written to the source"
+    )
+    reads_by_index = True
+    by_hash = False  # a window finds a row's range by its key
+    summed = "key_digest"
+    checksum_template = "key_digests"  # the digest of the key alone, of restricted rows: what sweeps compare
+    extra = (("key_digest", "bigint"),)
+
+    def __init__(self, connector: Connector, plan: StreamPlan) -> None:
+        super().__init__(connector, plan)
+        self.watermarked = Ts(connector, plan, "")
+        self.sees, self.misses = self.watermarked.sees, self.watermarked.misses
+
+    def key_problems(self, within: KeyRange | None = None) -> Statement:
+        """As TS: rows outside of the restriction may share no key with one within it."""
+        return compile_sql(self._canonical("key_problems", beyond=bool(self.plan.where)), self.connector, self.plan)
+
+    def row_checksums(self) -> IdRcs:
+        """ID/RCS over the same replica."""
+        return IdRcs(self.connector, self.plan)
+
+    def check(self, place: Callable[[str], str] | None = None) -> None:
+        """As TS.
+
+        Raises:
+            ConfigError: The time-stamp cannot be one.
+        """
+        self.watermarked.check(place)
+
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
+        """As TS: the replica costs the source nothing."""
+        return self.watermarked.estimate(indexes)
+
+    def warnings(self) -> list[str]:
+        """As TS."""
+        return self.watermarked.warnings()
+
+    def keys(self, ranges: Sequence[KeyRange], part: Share = WHOLE) -> Statement:
+        """Rows (range_id, key_id, key_digest) of all keys in `ranges`, whatever the restriction says of them."""
+        select = ["t.qbcd_key_id AS key_id", "t.qbcd_key_digest AS key_digest"]
+        return self.partitioning.rows(ranges, select, "key_images", part)
+
+    def window_images(self, ranges: Sequence[KeyRange], window: Window, *, typed: bool) -> Statement:
+        """Rows of a window as `images` gives them, each with its range of all `ranges`, and `shown` by the restriction.
+
+        One statement that reads the window once.
+        """
+        outputs = [*self._outputs(typed), "t.qbcd_in AS shown"]
+        rows = in_literals(self.watermarked.window_images(window, typed=typed))
+        range_id = self.connector.range_of(self.plan.key, "t", ranges)
+        return Statement(f"SELECT {range_id} AS range_id, {', '.join(outputs)}\nFROM (\n{rows}\n) AS t")
+
+    def settled_images(self, ranges: Sequence[KeyRange], window: Window, *, typed: bool) -> Statement:
+        """Rows of `ranges` as `images` gives them, `shown` by the restriction, `settled` where they lie in `window`.
+
+        Those that are not settled come whatever the restriction says of them.
+        """
+        outputs = [*self._outputs(typed), "t.qbcd_in AS shown", "t.qbcd_settled AS settled"]
+        rows = in_literals(self.watermarked.settled_images(window, typed=typed))
+        return Statement(self.connector.per_range(outputs, f"({rows})", self.plan.key, ranges, aggregate=False))

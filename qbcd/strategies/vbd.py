@@ -1,70 +1,102 @@
-"""VBD, view-based differencing (Carnes & Hanson 4): the result of a query is captured, and only its changes travel.
-
-The query is a derived table wherever a statement names a table, so that the result is compared by the strategies for
-tables: variant `compare` is MDS over it (the paper's sixth, docs/paper.md#vbd), `checksum` is ID/RCS over it (the
-fifth). Both compute the whole result at each poll, in the source.
-"""
+"""VBD, view-based differencing (Carnes & Hanson 4): the options that say by which variant a query is captured."""
 
 from __future__ import annotations
 
-from qbcd.strategies.base import Estimate
-from qbcd.strategies.id_rcs import IdRcs
-from qbcd.strategies.in_source import Columns
-from qbcd.strategies.incremental.delta_query import ONE
-from qbcd.strategies.mds import Mds
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from qbcd.config.document import Problem
+from qbcd.config.fields import Count, Interval, TableName, split_table, wrong
+from qbcd.config.strategy_base import StrategyClass, StrategyConfig, StrategyUse
+from qbcd.config.strategy_values import Columns, Deletes, FixedZone
+from qbcd.strategies.incremental.vbd_delta import VbdDelta
+from qbcd.strategies.vbd_whole import VbdChecksum, VbdCompare
 
 
-class VbdCompare(Mds):
-    """Statements of variant compare: a replica of the result in the source, one statement that compares."""
+class VbdOptions(StrategyConfig):
+    """Options of the strategy that captures the result of a query (paper section 4).
 
-    name = "vbd"
-    needs = "SELECT on what the query reads; a key; a schema of qbcd's own in the source, with room for the result"
+    Attributes:
+        variant: How the result is looked at; ``auto`` is what the source allows, settled at prepare.
+        buckets: Of variant checksum, whether ranges are of the key or of its hash; None for the hash.
+        rows_per_range: Of variant checksum, rows that a range holds when ranges are built.
+        timestamps: Of variant delta, the time-stamp columns of tables that the query reads, by the table's name.
+        zone: What time-stamps without zone were written in, ``UTC`` or ``+HH:MM``.
+        margin: How far watermarks stay behind the oldest open transaction and the clock.
+        lag: How far behind the clock they stay where open transactions cannot be seen; what commits later is lost.
+        deletes: When rows are looked for that are gone from tables with a time-stamp; never without it.
+    """
+
+    reads_query = True
+    meaning = ("variant", "buckets", "timestamps", "zone")
+
+    type: Literal["vbd"] = "vbd"
+    variant: Literal["auto", "compare", "checksum", "delta"] = "auto"
+    buckets: Literal["key", "hash"] | None = None
+    rows_per_range: Count | None = None
+    timestamps: dict[TableName, Columns] = Field(default_factory=dict)
+    zone: FixedZone | None = None
+    margin: Interval = timedelta(seconds=1)
+    lag: Interval | None = None
+    deletes: Deletes | None = None
+
+    @model_validator(mode="after")
+    def _fits_variant(self) -> VbdOptions:
+        for name in ("buckets", "rows_per_range"):
+            if getattr(self, name) is not None and self.variant in ("compare", "delta"):
+                raise wrong(f"`{name}` goes with variant checksum only", "remove it", at=name)
+        given = self.model_fields_set & {"timestamps", "zone", "margin", "lag", "deletes"}
+        if given and self.variant in ("compare", "checksum"):
+            raise wrong(f"`{min(given)}` goes with variant delta only", "remove it", at=min(given))
+        if len({_plain(table) for table in self.timestamps}) < len(self.timestamps):
+            raise wrong("a table is named twice", "keep one of them", at="timestamps")
+        if self.lag is not None and self.lag <= self.margin:
+            what = "`lag` must be longer than `margin`, which is 1s where it is not given"
+            raise wrong(what, "write as lag how long the longest transaction may take", at="lag")
+        if self.deletes is not None and self.deletes.every is None:
+            raise wrong("`deletes: only` is for a table", "write how often: {every: 1h}", at="deletes")
+        return self
+
+    @classmethod
+    def frozen_value(cls, name: str, value: Any) -> Any:
+        """Nothing for what was not there when streams were prepared before it was."""
+        return [[table, list(columns)] for table, columns in value] if name == "timestamps" else value
 
     @property
-    def label(self) -> str:
-        """With its variant."""
-        return "vbd, variant compare"
+    def options(self) -> dict[str, Any]:
+        """Every option; `variant` is None where the source decides, `timestamps` are pairs, `deletes` an interval."""
+        return {
+            **super().options,
+            "variant": None if self.variant == "auto" else self.variant,
+            "timestamps": tuple(sorted((_plain(table), columns) for table, columns in self.timestamps.items())),
+            "deletes": self.deletes.every if self.deletes else None,
+        }
 
     @property
-    def _key_names(self) -> Columns:
-        """Of the replica's table; that of one row has the same key for each row, so that it takes no second one."""
-        return super()._key_names or (ONE,)
-
-    def _replica_columns(self) -> list[tuple[str, str]]:
-        only = [] if self.plan.key else [(ONE, "integer DEFAULT 1")]
-        return [*super()._replica_columns(), *only]
-
-    def estimate(self) -> Estimate:
-        """B + M: the pages of what the query reads, each taken once, and the copy; what its joins cost is not known."""
-        told = "B + M, variant compare: B are the pages of the query's tables, each taken once, M of the copy unknown"
-        return Estimate(self.plan.table.pages, -1, told, "nothing")
-
-
-class VbdChecksum(IdRcs):
-    """Statements of variant checksum: checksums of ranges of the result, its replica under Spark."""
-
-    name = "vbd"
-    needs = "SELECT on what the query reads, and nothing else"
+    def is_its_own_audit(self) -> bool:
+        """Variants compare and checksum, which look at the whole result."""
+        return self.variant != "delta" and not (self.variant == "auto" and self.timestamps)
 
     @property
-    def label(self) -> str:
-        """With its variant."""
-        return "vbd, variant checksum"
+    def compares_digests(self) -> bool:
+        """Variant checksum."""
+        return self.variant == "checksum"
 
-    def estimate(self) -> Estimate:
-        """B: the pages of what the query reads, each taken once; what its joins cost is not known."""
-        told = "B, variant checksum: the pages of the query's tables, each taken once"
-        return Estimate(self.plan.table.pages, -1, told, "count and checksum of each range")
+    def problems(self, use: StrategyUse) -> Iterator[Problem]:
+        """Variant checksum needs no key."""
+        if self.variant not in ("auto", "checksum"):
+            yield from super().problems(use)
 
-    def warnings(self) -> list[str]:
-        """Ranges of the key are cheap only where the source takes them into the query."""
-        if self.partitioning.hashed:
-            return []
-        return [
-            "`buckets: key` computes the query once for each range, unless the source can take a range of the key into "
-            "it (an index under the key, no aggregate above it); `buckets: hash` computes it once a poll"
-        ]
+    @classmethod
+    def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
+        """The variant's; `compare` while the source has not decided yet."""
+        variants: dict[str, StrategyClass] = {"checksum": VbdChecksum, "delta": VbdDelta}
+        return variants.get(options.get("variant") or "", VbdCompare)
 
-    def _scattered(self) -> bool:
-        """Ranges of the hash answer for all by one computation of the query."""
-        return True
+
+def _plain(table: str) -> str:
+    """A table's name without the quotes that keep its parts together."""
+    return ".".join(filter(None, split_table(table)))

@@ -10,8 +10,14 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any, Literal
 
+from pydantic import model_validator
+
+from qbcd.config.fields import Interval, wrong
+from qbcd.config.strategy_base import StrategyConfig
+from qbcd.config.strategy_values import Columns, FixedZone
 from qbcd.connectors.base import Connector, Index
 from qbcd.errors import ConfigError
 from qbcd.model import Column, Consistency, KeyRange, Statement, StreamPlan, Table
@@ -28,6 +34,34 @@ BY_INDEX = "(S + N + I)*delta + K"
 MarkKind = Literal["zoned", "zoneless", "counter", "system"]
 
 
+class WatermarkOptions(StrategyConfig):
+    """What all strategies that read by time-stamp have in common (paper section 3.2).
+
+    Attributes:
+        timestamp: The columns of ``coalesce(a, b, ..)``, or the row version that the database keeps itself.
+        zone: What a time-stamp without zone was written in, ``UTC`` or ``+HH:MM``.
+        margin: How far the watermark stays behind the oldest open transaction and the clock.
+        lag: How far behind the clock it stays where open transactions cannot be seen; what commits later is lost.
+    """
+
+    timestamp: Columns
+    zone: FixedZone | None = None
+    margin: Interval = timedelta(seconds=1)
+    lag: Interval | None = None
+
+    @model_validator(mode="after")
+    def _lag_beyond_margin(self) -> WatermarkOptions:
+        if self.lag is not None and self.lag <= self.margin:
+            what = "`lag` must be longer than `margin`, which is 1s where it is not given"
+            raise wrong(what, "write as lag how long the longest transaction may take", at="lag")
+        return self
+
+    @property
+    def is_its_own_audit(self) -> bool:
+        """A poll reads a window."""
+        return False
+
+
 class Watermarked(ByRanges):
     """Statements of a strategy with a watermark.
 
@@ -41,6 +75,7 @@ class Watermarked(ByRanges):
     by_timestamps = True
     sweeps = True
     covering = False
+    reads_by_index = True
     flag = ""  # column that says deleted, of strategies that have one
 
     def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
@@ -156,11 +191,7 @@ class Watermarked(ByRanges):
         return serves(self, indexes)
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """By an index on the time-stamp (S + N + I) delta + K, else a scan, S + delta*N (paper, 3.2.1 and 3.2.2).
-
-        Args:
-            indexes: Those of the table, where they were looked up.
-        """
+        """By an index on the time-stamp (S + N + I) delta + K, else a scan, S + delta*N (paper, 3.2.1 and 3.2.2)."""
         pages, rows = self.plan.table.pages, self.plan.table.rows
         if self.poll_mode != "ranges" and serves(self, indexes):
             return self._estimated(BY_INDEX, costs.tdi(pages, pages, pages / 10, DELTA, HEIGHT), DELTA * rows)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
-from qbcd.strategies import STRATEGIES
+from qbcd.config.strategy_registry import BUILT_STRATEGIES
 from tests.support.model import FlaggedModel, Model, Restriction
 from tests.support.oracle import batches, net
 from tests.support.places import Place, configured, over
@@ -194,7 +194,7 @@ def of(place: Place, *, both: bool) -> dict[Variant, tuple[str, ...]]:
 
 
 def test_every_strategy_has_a_variant() -> None:
-    assert {variant.strategy["type"] for variant in VARIANTS} == set(STRATEGIES)
+    assert {variant.strategy["type"] for variant in VARIANTS} == set(BUILT_STRATEGIES)
     assert len({variant.name for variant in VARIANTS}) == len(VARIANTS)
 
 

@@ -160,7 +160,7 @@ def read_by(strategy: Tdi, at: str) -> list[ReadPosition]:
     """Those who read the table of ``stamped``: the stream itself, by two columns, a counter, and versions of rows."""
     versions = [ReadPosition(("xmin",), None, "755")] if strategy.connector.name == "postgresql" else []
     others = [ReadPosition(("written",), "+02:00", at), ReadPosition(("created at", "updated_at"), None, at)]
-    return [strategy.passed(at), *others, ReadPosition(("order_id",), None, "17"), *versions]
+    return [strategy.read_position(at), *others, ReadPosition(("order_id",), None, "17"), *versions]
 
 
 def windowed(which: str, kind: str, options: Mapping[str, Any], window: Window) -> Iterator[tuple[str, Statement]]:

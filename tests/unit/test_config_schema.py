@@ -11,7 +11,7 @@ import yaml
 
 from qbcd.config import TEMPLATE, config_from_dict, json_schema, load_config, write_template
 from qbcd.config.models import ProjectConfig
-from qbcd.config.options import BUILT_STRATEGIES
+from qbcd.config.strategy_registry import BUILT_STRATEGIES
 from qbcd.errors import ConfigError
 
 TYPES: dict[str, Any] = {

@@ -13,8 +13,9 @@ import pytest
 from qbcd.catalog.drift import check_requested
 from qbcd.catalog.resolve import requested
 from qbcd.config import StreamConfig, config_from_dict
-from qbcd.config.options import BUILT_STRATEGIES, STRATEGY_OPTIONS
+from qbcd.config.strategy_registry import BUILT_STRATEGIES, options_class
 from qbcd.errors import SchemaChanged
+from qbcd.strategies import strategy_class
 from tests.support.config_files import CANARY, GOOD, load, message
 
 TS = "{type: ts, timestamp: changed}"
@@ -257,9 +258,33 @@ def test_no_key_is_another_plan_than_the_primary_key() -> None:
         check_requested("t", requested(stream("id_rcs", key="none")), remembered)
 
 
+@pytest.mark.parametrize(
+    ("strategy", "options", "found", "site"),
+    [
+        ("mds", {}, "Mds", "database"),
+        ("id", {}, "Id", "database"),
+        ("id_rcs", {}, "IdRcs", "spark"),
+        ("ts", {"replica": "keys"}, "Ts", "database"),
+        ("ts", {"replica": "spark"}, "LakeTs", "spark"),
+        ("tdi", {}, "Tdi", "database"),
+        ("atdi", {}, "Atdi", "database"),
+        ("tlcs", {"checksums": "column"}, "Tlcs", "database"),
+        ("tlcs", {"checksums": "remote"}, "LakeTlcs", "spark"),
+        ("vbd", {"variant": None}, "VbdCompare", "database"),
+        ("vbd", {"variant": "compare"}, "VbdCompare", "database"),
+        ("vbd", {"variant": "checksum"}, "VbdChecksum", "spark"),
+        ("vbd", {"variant": "delta"}, "VbdDelta", "database"),
+    ],
+)
+def test_options_choose_the_class_and_so_the_site(
+    strategy: str, options: dict[str, Any], found: str, site: str
+) -> None:
+    kind = strategy_class(strategy, options)
+    assert (kind.__name__, kind.name, kind.site) == (found, strategy, site)
+
+
 def test_every_option_that_is_settled_is_one_of_the_strategy() -> None:
-    assert tuple(STRATEGY_OPTIONS) == BUILT_STRATEGIES
-    for options in STRATEGY_OPTIONS.values():
+    for options in map(options_class, BUILT_STRATEGIES):
         assert set(options.meaning) <= set(options.model_fields)
 
 
@@ -268,5 +293,5 @@ def test_every_option_is_explained(name: str) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs/configuration.md").read_text(encoding="utf-8")
     tables = re.findall(rf"^Of [^\n]*`{name}`[^\n]*:\n\n((?:\|[^\n]*\n)+)", page, re.MULTILINE)
     rows = {option: bool(mark) for option, mark in re.findall(r"^\| `(\w+)`( †)? \|", "".join(tables), re.MULTILINE)}
-    options = STRATEGY_OPTIONS[name]
+    options = options_class(name)
     assert rows == {key: key in options.meaning for key in {*options.keys()} - {"type"}}

@@ -172,6 +172,8 @@ class _Point:
         self.name, self.value, self._made = name, f"pkg:{name}", made
 
     def load(self) -> object:
+        if isinstance(self._made, Exception):
+            raise self._made
         return self._made
 
 
@@ -180,11 +182,18 @@ def test_connectors_of_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
         name = "Other"
 
     points = [_Point("other", Other), _Point("wrong", object), _Point("postgresql", Other)]
-    monkeypatch.setattr("qbcd.connectors.entry_points", lambda group: points if group == "qbcd.connectors" else [])
+    points.append(_Point("broken", ImportError("no module named pkg\nand more")))
+    monkeypatch.setattr("qbcd.plugins.entry_points", lambda group: points if group == "qbcd.connectors" else [])
     assert connector_for("other://h/d").name == "Other"
     assert type(connector_for("postgresql://h/d")) is CONNECTORS["postgresql"]
     with pytest.raises(ConfigError, match="is no qbcd Connector"):
         connector_for("wrong://h/d")
+    with pytest.raises(ConfigError) as raised:
+        connector_for("broken://h/d")
+    assert str(raised.value) == (
+        "the installed connector for broken (pkg:broken) cannot be loaded: ImportError: no module named pkg "
+        "(update or remove the package that brings it)"
+    )
     with pytest.raises(ConfigError, match='did you mean "other"'):
         connector_for("othr://h/d")
     assert Connector is Base

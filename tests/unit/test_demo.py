@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from qbcd.config import load_config
-from qbcd.config.options import BUILT_STRATEGIES
+from qbcd.config.strategy_registry import BUILT_STRATEGIES
 from qbcd.demo.flights import TableChanges
 from qbcd.demo.folder import Folder
 from qbcd.demo.tables import compared

@@ -12,7 +12,8 @@ from qbcd.catalog.resolve import RESERVED
 from qbcd.cli.commands import app
 from qbcd.config import GuardsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
 from qbcd.config.fields import Section
-from qbcd.config.options import BUILT_SINKS, BUILT_STRATEGIES, PLANNED_STRATEGIES
+from qbcd.config.sink_options import BUILT_SINKS
+from qbcd.config.strategy_registry import BUILT_STRATEGIES, PLANNED_STRATEGIES
 from qbcd.connectors import PostgreSQL
 from qbcd.hooks import POINTS
 from qbcd.state.database import META

@@ -173,7 +173,7 @@ class Skeleton:
             equal: As :class:`~qbcd.strategies.incremental.restriction.Restriction` takes it.
         """
         named = list(zip(self.key, self._positions, strict=True))
-        return Restriction(keys, self._unknown, self._kinds, exact, equal).of(self.prepared.tree, named)
+        return Restriction(keys, self._unknown, self._kinds, exact, equal).restrict(self.prepared.tree, named)
 
 
 class _Bare:

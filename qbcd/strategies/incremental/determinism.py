@@ -46,7 +46,7 @@ class Unknown:
     base: Callable[[str, str], Alike] = lambda alias, name: Alike.SAME
     texts: Alike = Alike.SAME
 
-    def of(self, alias: str, name: str) -> Trait:
+    def trait(self, alias: str, name: str) -> Trait:
         """What is known of a column."""
         if alias in self.derived:
             return self.derived[alias].get(name, Trait(known=False))
@@ -98,7 +98,7 @@ def decided(node: Tree, unknown: Unknown) -> bool:
     if node.find(exp.Query, exp.AggFunc, exp.Window) is not None:
         return False
     for column in node.find_all(exp.Column):
-        trait = unknown.of(column.table, column.name)
+        trait = unknown.trait(column.table, column.name)
         if not trait.known or (trait.loose and not _taken_as_it_is(column, node, trait)):
             return False
     return True
@@ -124,7 +124,7 @@ def trait_of(select: exp.Select, position: int, unknown: Unknown) -> Trait:
     """What is known of a column of one SELECT."""
     item = select.expressions[position].unalias().unnest()
     known, alike = not is_total(select) and decided(item, unknown), _alike(item, unknown)
-    loose = isinstance(item, exp.Column) and unknown.of(item.table, item.name).loose
+    loose = isinstance(item, exp.Column) and unknown.trait(item.table, item.name).loose
     group = select.args.get("group")
     rough = [by.unnest() for by in group.expressions if _alike(by, unknown)] if group is not None else []
     if item in rough or (select.args.get("distinct") and alike):
@@ -149,7 +149,7 @@ def _traits(query: Tree, unknown: Unknown) -> list[Trait]:
 def _alike(node: Tree, unknown: Unknown) -> Alike:
     """What equal values of an expression have in common, as far as that is known."""
     node = node.unnest()
-    found = [unknown.of(column.table, column.name).alike for column in node.find_all(exp.Column)]
+    found = [unknown.trait(column.table, column.name).alike for column in node.find_all(exp.Column)]
     alike = max(found, default=Alike.SAME)
     if unknown.texts > Alike.SAME and _may_be_text(node):
         return max(alike, unknown.texts)

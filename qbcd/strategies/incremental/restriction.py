@@ -37,7 +37,7 @@ class Restriction:
     ) -> None:
         self._keys, self._unknown, self._kinds, self._exact, self._equal = keys, unknown, kinds, exact, equal
 
-    def of(self, tree: exp.Query, key: Sequence[tuple[str, int]]) -> exp.Query:
+    def restrict(self, tree: exp.Query, key: Sequence[tuple[str, int]]) -> exp.Query:
         """A copy of a query, held to the keys; `key` names its columns with their positions."""
         made: Tree = tree.copy()
         for select in selects(made):
@@ -90,7 +90,7 @@ class Restriction:
             sides = (test.this, test.expression)
             found += [other for one, other in (sides, sides[::-1]) if one == mine]
         columns = [c for c in found if isinstance(c, exp.Column) and c.table == alias]
-        known = [c for c in columns if self._unknown.of(alias, c.name).known]
+        known = [c for c in columns if self._unknown.trait(alias, c.name).known]
         same = [c.name for c in known if self._kinds.alike(c, mine)]
         return same, [c.name for c in known if c.name not in same]
 

@@ -29,7 +29,7 @@ from qbcd.strategies.incremental.delta_query import ONE
 from qbcd.strategies.incremental.lineage import OWN_COLUMNS, Lineage, Past, Present, affected_table
 from qbcd.strategies.incremental.query_tables import hidden_table, skeleton_of, stored, unfit_table, view_over
 from qbcd.strategies.mds import Mds
-from qbcd.strategies.vbd import VbdCompare
+from qbcd.strategies.vbd_whole import VbdCompare
 
 SHARED = ("zone", "margin", "lag")  # options that a base table's time-stamp has from the stream
 
@@ -242,7 +242,7 @@ class VbdDelta(VbdCompare):
         table = replace(self.plan.table, query=held)
         return _Held(self.connector, replace(self.plan, table=table), self._schema)
 
-    def estimate(self) -> Estimate:
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """Windows of the base tables, and what the affected keys' rows take; by an index on each time-stamp."""
         told = "sum of delta*(S + N + I) of base tables with a time-stamp, N of the others, and the affected keys' rows"
         pages = sum(of.table.pages if of.marked is None else of.table.pages // 100 for of in self.lineages)

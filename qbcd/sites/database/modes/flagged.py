@@ -43,7 +43,7 @@ class FlaggedWindowMode(WindowMode[Tdi]):
         if not self.strategy.purges:
             return statements
         window, place = next_window(self.strategy, row), f"source {self.context.source.name}"
-        remove = self.strategy.purge_rows([self.strategy.passed(window.hi)])
+        remove = self.strategy.purge_rows([self.strategy.read_position(window.hi)])
         return [
             ExplainedStatement(
                 "remove flagged rows that were reported, and that every reader has passed",

@@ -1,0 +1,75 @@
+"""New rows of a table, by their keys alone: cheap where rows are added and never updated, as in a log.
+
+The replica in the source has keys only. A poll finds rows whose keys it does not have yet, and on request keys whose
+rows were deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from qbcd.config.document import Problem
+from qbcd.config.fields import Switch
+from qbcd.config.strategy_base import StrategyClass, StrategyConfig, StrategyUse
+from qbcd.connectors.base import Connector, Index
+from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
+from qbcd.strategies.base import Estimate
+from qbcd.strategies.in_source import InSource, OutboxSlice, PollMode
+
+
+class NewRowsOptions(StrategyConfig):
+    """Options of the strategy that reports new rows.
+
+    Attributes:
+        deletes: Report deleted rows too.
+    """
+
+    meaning = ("deletes",)
+
+    type: Literal["new_rows"] = "new_rows"
+    deletes: Switch = False
+
+    @property
+    def without_old_values(self) -> str:
+        """Always."""
+        return "keys are all that it keeps"
+
+    def problems(self, use: StrategyUse) -> Iterator[Problem]:
+        """A restriction hides rows from the comparison of keys, as if they were deleted."""
+        yield from super().problems(use)
+        if self.deletes and use.where:
+            what = "with `deletes: true` a row that leaves the restriction would be reported as deleted"
+            yield use.option_problem("deletes", what, "remove `deletes`, or remove `where`")
+
+    @classmethod
+    def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
+        """New rows."""
+        return NewRows
+
+
+class NewRows(InSource):
+    """Statements of the strategy for one stream."""
+
+    name = "new_rows"
+    poll_mode: PollMode = "whole"
+    consistency: Consistency = "statement"
+    keeps = "keys"
+    needs = "SELECT on the table; a schema of qbcd's own in the source, with room for the keys"
+
+    def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
+        super().__init__(connector, plan, schema)
+        self.deletes = bool(plan.option("deletes"))
+        self.sees = "every insert" + (" and delete, without old values" if self.deletes else "")
+        self.misses = "updates; states between two polls" + ("" if self.deletes else "; deletes")
+
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
+        """N + M: the table and the keys are read once."""
+        return self._scan_and_copy("N + M, M the pages of the keys")
+
+    def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
+        """Write rows with new keys into the outbox, and keys without rows where deletes are reported."""
+        return self._part("changes", part, within)
+
+    def _context(self) -> dict[str, Any]:
+        return {"deletes": self.deletes}
