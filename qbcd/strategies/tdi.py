@@ -23,7 +23,7 @@ from qbcd.connectors.base import Connector
 from qbcd.model import Statement, StreamPlan
 from qbcd.strategies.base import suffixed, table_name
 from qbcd.strategies.in_source import OwnTable, PollMode, WriteRight
-from qbcd.strategies.read_position import ReadPosition
+from qbcd.strategies.read_position import ReadPosition, unread_by
 from qbcd.strategies.watermarked import Watermarked, WatermarkOptions
 from qbcd.watermark import Window
 
