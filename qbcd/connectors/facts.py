@@ -1,4 +1,4 @@
-"""What a connector states of a database, a role or a table, as frozen values."""
+"""Facts of a database, and the frozen values in which connectors describe roles, tables and columns."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from sqlalchemy.engine import URL
+from sqlglot import exp
 
 from qbcd.errors import ConfigError
+from qbcd.model import Table
 
 
 class Alike(IntEnum):
-    """What equal values of a column have in common."""
+    """The meaning of equality for a column: properties that equal values share."""
 
     SAME = 0  # they are the same
     EQUAL = 1  # what = makes of them
@@ -55,9 +57,71 @@ class JdbcDriver:
         return options
 
 
+class DatabaseFacts:
+    """Names, limits and habits of one database, which its connector and the collaborators share.
+
+    Attributes:
+        name: Of the database, for people.
+        dialect: sqlglot's name of its dialect.
+        driver: The JDBC driver that qbcd uses.
+        other_drivers: Drivers that serve where the user brings their jar.
+        sqlalchemy_driver: ``postgresql+psycopg2``.
+        jdbc_properties: Allow-list of the JDBC properties that users may set.
+        encoder_version: Version of `row_digest` and `key_identity`; a new one is a new meaning
+            (docs/design/protocol.md#rule-16).
+        identifier_limit: Longest identifier.
+        column_limit: Most columns of one table.
+        hides_tables: The catalog shows a role only tables on which it has a right.
+        unqualified_names: Sessions know tables without their schema.
+        full_join: The database has FULL JOIN.
+        random_key_types: Base types whose values come in no order.
+        ranges_per_statement: Most ranges that one statement may answer for.
+    """
+
+    name: str
+    dialect: str
+    driver: JdbcDriver
+    other_drivers: tuple[JdbcDriver, ...] = ()
+    sqlalchemy_driver: str
+    jdbc_properties: frozenset[str]
+    encoder_version: int
+    identifier_limit: int
+    column_limit: int
+    hides_tables = False
+    unqualified_names = True
+    full_join: bool
+    random_key_types: frozenset[str] = frozenset()
+    ranges_per_statement: int
+
+    def quote(self, name: str) -> str:
+        """Return `name` as a quoted identifier; names get into SQL in no other way.
+
+        Raises:
+            ValueError: The name is empty, too long, or holds a NUL character.
+        """
+        if not name or "\x00" in name or len(name.encode()) > self.identifier_limit:
+            raise ValueError(f"{name!r} cannot be an identifier of {self.name}")
+        return exp.to_identifier(name, quoted=True).sql(dialect=self.dialect)
+
+    def quoted_table(self, table: Table) -> str:
+        """Return schema and name of `table` as SQL."""
+        return f"{self.quote(table.schema)}.{self.quote(table.name)}"
+
+    def grantee(self, role: str) -> str:
+        """Return `role`, as the server calls it, in the form that GRANT takes."""
+        return self.quote(role)
+
+
+class Collaborator:
+    """A part of a connector that answers for one subject; it takes names and limits from the database's facts."""
+
+    def __init__(self, facts: DatabaseFacts) -> None:
+        self.facts = facts
+
+
 @dataclass(frozen=True)
 class Privileges:
-    """What the role may do, as far as a plan needs to know.
+    """The role's rights, as far as a plan needs to know.
 
     Attributes:
         select: It may read every column asked for.
@@ -76,7 +140,7 @@ class Privileges:
 
 @dataclass(frozen=True)
 class HighWater:
-    """How far time-stamps that the source itself wrote are complete, read before the rows.
+    """The time up to which time-stamps that the source itself wrote are complete, read before the rows.
 
     See docs/design/protocol.md#rule-6.
 
@@ -97,14 +161,14 @@ class HighWater:
 
 @dataclass(frozen=True)
 class Counter:
-    """What the catalog says of a column whose numbers are to grow over the whole table.
+    """The catalog's answer about a column whose numbers are to grow over the whole table.
 
     See docs/design/protocol.md#rule-7.
 
     Attributes:
         vouched: The server itself gives its numbers, each larger than all before it.
         refused: Why its numbers are known to come out of order; or an empty string.
-        reached: The last number that the server gave; None where it does not tell.
+        reached: The last number that the server gave; None where it does not say.
     """
 
     vouched: bool
@@ -118,7 +182,7 @@ class Index:
 
     Attributes:
         columns: Key columns in order; an empty name stands for an expression, or for the beginning of a column.
-        included: Columns that can be read from the index beside them.
+        included: Further columns that can be read from the index.
         ordered: It answers an interval of its first columns.
         partial: It knows a part of the rows only.
     """

@@ -11,6 +11,8 @@ from sqlalchemy.engine import Connection
 
 from qbcd.catalog.source import Session, Source
 from qbcd.connectors.base import Connector
+from qbcd.connectors.catalog import SupportsIndexes
+from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
 from qbcd.errors import ConfigError, UnsafeWatermark
 from qbcd.model import StreamPlan
 from qbcd.sites.watermark import FIRST_COUNTER, FIRST_INSTANT, refuse_blind
@@ -34,13 +36,13 @@ def refuse_unsafe_watermark(source: Source, session: Session, strategy: Watermar
     connector, conn, plan = source.connector, session.connection, strategy.plan
     check_steady(conn, connector, plan, place=place("where"))
     if strategy.system:
-        problem = connector.system_mark_problem(conn, "", plan.table)
+        problem = connector.require(SupportsSystemMarks).system_mark_problem(conn, "", plan.table)
         if problem:
             raise UnsafeWatermark(
                 problem, stream=plan.stream, where=place("timestamp"), remedy="use a time-stamp column, or id_rcs"
             )
         return
-    refuse_blind(source, session, plan, connector.high_water(conn).blind)
+    refuse_blind(source, session, plan, connector.require(SupportsWatermarks).high_water(conn).blind)
     if strategy.kind == "counter":
         _refuse_counter(source, session, strategy, place)
     elif plan.option("counter"):
@@ -58,7 +60,7 @@ def _refuse_counter(source: Source, session: Session, strategy: Watermarked, pla
     See docs/design/protocol.md#rule-7, #rule-8.
     """
     plan, column = strategy.plan, strategy.marks[0]
-    origin = source.connector.counter_problem(session.connection, plan.table, column)
+    origin = source.connector.require(SupportsWatermarks).counter_problem(session.connection, plan.table, column)
     if origin.refused:
         raise UnsafeWatermark(
             f"column {column.name!r} is no watermark: {origin.refused}",
@@ -93,7 +95,7 @@ def watermark_remarks(source: Source, session: Session, strategy: Watermarked) -
     if strategy.system:
         return ["no index can serve xmin: each poll reads the whole table"]
     table = plan.table
-    indexes = source.connector.indexes(session.connection, table)
+    indexes = source.connector.require(SupportsIndexes).indexes(session.connection, table)
     found = _hidden_sessions(source, session, plan)
     if table.kind in STORED and not serves(strategy, indexes):
         found.append(
@@ -110,17 +112,19 @@ def watermark_remarks(source: Source, session: Session, strategy: Watermarked) -
 def _hidden_sessions(source: Source, session: Session, plan: StreamPlan) -> list[str]:
     """Remark that polls will be refused while other sessions are open; now there may be none."""
     connector, conn = source.connector, session.connection
-    if plan.option("lag") is not None or connector.sees_sessions(conn):
+    if plan.option("lag") is not None or connector.require(SupportsWatermarks).sees_sessions(conn):
         return []
-    role = connector.privileges(conn, plan.table, (), "").role
-    grant = connector.sessions_grant(role)
+    role = connector.catalog.privileges(conn, plan.table, (), "").role
+    grant = connector.require(SupportsWatermarks).sessions_grant(role)
     return [f"role {role} may not see other sessions: polls are refused while any are open ({grant})"]
 
 
 def _not_index_only(source: Source, session: Session, strategy: Watermarked) -> list[str]:
     """Remark that the source's own plan for a poll does not read the covering index alone."""
     window = FIRST_COUNTER if strategy.kind == "counter" else FIRST_INSTANT
-    problem = source.connector.index_only(session.connection, strategy.plan.table, strategy.window_text(window))
+    problem = source.connector.require(SupportsIndexes).index_only(
+        session.connection, strategy.plan.table, strategy.window_text(window)
+    )
     return [f"polls are not answered by an index alone: {problem}"] if problem else []
 
 
@@ -147,7 +151,13 @@ def session_grants(connector: Connector, conn: Connection, strategy: Watermarked
     if strategy.system:
         return []
     why = "to see transactions of other sessions, for the watermark"
-    return [explained_grant(connector.sessions_grant(role), why, granted=connector.sees_sessions(conn))]
+    return [
+        explained_grant(
+            connector.require(SupportsWatermarks).sessions_grant(role),
+            why,
+            granted=connector.require(SupportsWatermarks).sees_sessions(conn),
+        )
+    ]
 
 
 def explained_grant(grant: str, why: str, *, granted: bool) -> str:

@@ -57,6 +57,6 @@ def _ask_source(config: StreamConfig, source: Source, project: ProjectState) -> 
         schema_exists = inspect(conn).has_schema(source.schema)
         if not (rights.own_schema if schema_exists else rights.create_schema):
             return CHECKSUM
-        connector.check_in_source(conn, table, stream=config.name)
+        connector.catalog.check_in_source(conn, table, stream=config.name)
         plan, _ = resolve(config, source, session)
         return COMPARE if why_not_delta(connector, plan) else DELTA

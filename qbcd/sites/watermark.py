@@ -15,6 +15,7 @@ from typing import Any
 from qbcd import watermark
 from qbcd.catalog.source import Session, Source
 from qbcd.connectors.base import HighWater
+from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
 from qbcd.errors import ClockSetBack, Refused, UnsafeWatermark
 from qbcd.model import StreamPlan
 from qbcd.model.checkpoint import Entry
@@ -90,7 +91,7 @@ def next_watermarks(source: Source, marked: Sequence[tuple[Watermarked, Mark | N
             elif strategy.kind == "counter":
                 found.append(_counter(source, session, strategy, known))
             else:
-                now = now or source.connector.high_water(session.connection)
+                now = now or source.connector.require(SupportsWatermarks).high_water(session.connection)
                 found.append(_clock(source, session, strategy.plan, known, now))
         return found
 
@@ -182,7 +183,7 @@ def _counter(source: Source, session: Session, strategy: Watermarked, mark: Mark
     A value may be read once all transactions that were open when it was seen have ended.
     """
     greatest = session.one(strategy.greatest()).mark
-    now = source.connector.high_water(session.connection)
+    now = source.connector.require(SupportsWatermarks).high_water(session.connection)
     margin, lag = _margin_and_lag(strategy.plan)
     refuse_blind(source, session, strategy.plan, now.blind)
     reached = watermark.horizon(now, margin, lag)
@@ -219,7 +220,13 @@ def _restart(
     if known is None or greatest is None or Decimal(greatest) >= Decimal(known):
         return NextWatermark({})
     [column, *others], plan = strategy.marks, strategy.plan
-    reached = None if others else source.connector.counter_problem(session.connection, plan.table, column).reached
+    reached = (
+        None
+        if others
+        else source.connector.require(SupportsWatermarks)
+        .counter_problem(session.connection, plan.table, column)
+        .reached
+    )
     if reached is not None and reached >= Decimal(known):
         return NextWatermark({})
     what = f"the greatest value of {', '.join(strategy.names)} is {greatest}, and rows were read up to {known} before"
@@ -230,9 +237,13 @@ def _restart(
 
 
 def _system(source: Source, session: Session, plan: StreamPlan, mark: Mark | None) -> str:
-    if mark and (problem := source.connector.system_mark_problem(session.connection, str(mark["at"]))):
+    if mark and (
+        problem := source.connector.require(SupportsSystemMarks).system_mark_problem(
+            session.connection, str(mark["at"])
+        )
+    ):
         raise UnsafeWatermark(problem, stream=plan.stream, remedy=f"qbcd reset {plan.stream}, then prepare it again")
-    return source.connector.system_mark(session.connection)
+    return source.connector.require(SupportsSystemMarks).system_mark(session.connection)
 
 
 def _margin_and_lag(plan: StreamPlan) -> tuple[timedelta, timedelta | None]:
@@ -257,7 +268,7 @@ def refuse_blind(source: Source, session: Session, plan: StreamPlan, blind: str)
     """
     if plan.option("lag") is not None:
         return
-    blind = blind or source.connector.not_only_writer(session.connection, plan.table)
+    blind = blind or source.connector.require(SupportsWatermarks).not_only_writer(session.connection, plan.table)
     if blind:
         raise UnsafeWatermark(
             f"a time-stamp is no safe watermark here: {blind}",

@@ -1,4 +1,4 @@
-"""What in a restriction can change by itself on PostgreSQL: the time, chance, the session, functions that say so."""
+"""Calls that change by themselves on PostgreSQL: the time, chance, the session, functions declared volatile."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.engine import Connection
 
-from qbcd.connectors.postgresql.catalog import rows_of
+from qbcd.connectors.postgresql.rows import rows_of
 
 # Stable by the catalog, since they are fixed within a statement, and different in the next.
 _BARE = frozenset(
@@ -58,8 +58,8 @@ WHERE proname = ANY(%(names)s) AND provolatile = 'v' AND pronamespace = 'pg_cata
 MOMENTS = frozenset({"now", "today", "tomorrow", "yesterday"})  # texts that are the present time, read as a time
 
 
-def chance(conn: Connection, words: Sequence[str]) -> list[str]:
-    """See :meth:`~qbcd.connectors.base.Connector.nondeterministic_calls`."""
+def nondeterministic_calls(conn: Connection, words: Sequence[str]) -> list[str]:
+    """See :meth:`~qbcd.connectors.queries.Queries.nondeterministic_calls`."""
     found = {row["name"] for row in rows_of(conn, _CHANCE, {"names": [w[:-1] for w in words if w.endswith("(")]})}
     return [word.rstrip("(") for word in words if word.rstrip("(") in found]
 
@@ -72,15 +72,15 @@ WHERE o.oprname = ANY(%(names)s) AND n.nspname <> 'pg_catalog' AND p.provolatile
 
 
 def _operators(conn: Connection, words: Sequence[str]) -> list[str]:
-    """Those of ``operator(schema.name`` behind which a function stands that is not declared immutable."""
+    """Return those of ``operator(schema.name`` whose function is not declared immutable."""
     named = {word: word.removeprefix("operator(").replace('"', "").rpartition(".") for word in words}
     rows = rows_of(conn, _OPERATORS, {"names": [name for _, _, name in named.values()]}) if named else []
     found = {(row["schema"], row["name"]) for row in rows}
     return [f"{word})" for word, (schema, _, name) in named.items() if (schema, name) in found]
 
 
-def unsteady(conn: Connection, words: Sequence[str]) -> list[str]:
-    """See :meth:`~qbcd.connectors.base.Connector.unsteady`."""
+def volatile_calls(conn: Connection, words: Sequence[str]) -> list[str]:
+    """See :meth:`~qbcd.connectors.queries.SupportsVolatility.volatile_calls`."""
     called = [word[:-1] for word in words if word.endswith("(")]
     found = {row["name"] for row in rows_of(conn, _VOLATILE, {"names": called})} | (_CALLED & set(called))
     moving = [word.rstrip("(") for word in words if word in _BARE or word.rstrip("(") in found]

@@ -36,7 +36,7 @@ def take_baseline(poll: DatabasePoll) -> Detection:
         context.progress("taking the baseline into the replica")
         rows, header = _fill(poll, session, part)
         row, entries = mode.complete_baseline(session, leased.row, entries)
-        server = context.source.connector.server_identity(session.connection)
+        server = context.source.connector.catalog.server_identity(session.connection)
         checkpoint = {**checkpoint_entries(poll, server, rows), **entries}
         hooks.reach("before_commit")
         advanced = context.commit(session.connection, row, leased, header, checkpoint, epoch=part.epoch, prepared=True)

@@ -55,7 +55,7 @@ def add_columns(poll: DatabasePoll, change: Change) -> None:
     context, connector, statements = poll.context, poll.context.source.connector, list[str]()
     with context.reading() as conn:
         for table in poll.strategy.tables():
-            present = connector.probe_table(conn, *table.name)
+            present = connector.catalog.probe_table(conn, *table.name)
             if present is None:
                 raise open_batch.missing_table_error(context, "table", table.name)
             statements += _added_columns(poll, table, present, change)
@@ -73,7 +73,7 @@ def _added_columns(poll: DatabasePoll, table: OwnTable, present: Table, change: 
     stale = []
     for column, kind in table.columns:
         there, captured = present.column(column), images.get(column, column)
-        if there is None or captured not in change.added or connector.column_type(there) == kind:
+        if there is None or captured not in change.added or connector.ddl.column_type(there) == kind:
             continue
         if images and any(captured in [c for c, _ in header.columns] for header in context.batches()):
             raise SchemaChanged(
@@ -97,7 +97,7 @@ def drop_columns(poll: DatabasePoll) -> None:
     connector, (replica, *_) = poll.context.source.connector, poll.strategy.tables()
     wanted = {name for name, _ in replica.columns}
     with poll.context.reading() as conn:
-        present = connector.probe_table(conn, *replica.name)
+        present = connector.catalog.probe_table(conn, *replica.name)
     name = sql_name(connector, replica.name)
     unused = [c.name for c in (present.columns if present else ()) if c.name not in wanted]
     try:

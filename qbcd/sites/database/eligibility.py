@@ -9,6 +9,8 @@ from sqlalchemy.exc import DBAPIError
 
 from qbcd.catalog.source import Session, Source
 from qbcd.connectors.base import Connector
+from qbcd.connectors.catalog import SupportsIndexes, SupportsTableWrites
+from qbcd.connectors.queries import SupportsQueryColumns
 from qbcd.errors import MissingPrivilege, Refused
 from qbcd.model import Table
 from qbcd.sites.eligibility import Place, explained_grant, session_grants
@@ -26,7 +28,7 @@ def refuse_missing_rights(source: Source, session: Session, strategy: InSource, 
     for right in strategy.write_rights():
         _refuse_lacking(missing_right(connector, conn, table, right), strategy, right.option, place)
     if strategy.plan.option("create_index"):
-        _refuse_lacking(connector.index_right(conn, table), strategy, "create_index", place)
+        _refuse_lacking(connector.require(SupportsIndexes).index_right(conn, table), strategy, "create_index", place)
 
 
 def _refuse_lacking(lacking: str, strategy: InSource, option: str, place: Place) -> None:
@@ -41,7 +43,9 @@ def _refuse_lacking(lacking: str, strategy: InSource, option: str, place: Place)
 
 def missing_right(connector: Connector, conn: Connection, table: Table, right: WriteRight) -> str:
     """Return what the role lacks of `right` on `table`; empty if nothing."""
-    return connector.write_rights(conn, table, update=list(right.update), delete=right.delete)
+    return connector.require(SupportsTableWrites).write_rights(
+        conn, table, update=list(right.update), delete=right.delete
+    )
 
 
 def refuse_unordered_key(source: Source, session: Session, strategy: InSource, place: Place) -> None:
@@ -52,7 +56,7 @@ def refuse_unordered_key(source: Source, session: Session, strategy: InSource, p
     """
     plan = strategy.plan
     first = plan.key[0].name
-    indexes = source.connector.indexes(session.connection, plan.table)
+    indexes = source.connector.require(SupportsIndexes).indexes(session.connection, plan.table)
     if any(i.ordered and not i.partial and i.columns[:1] == (first,) for i in indexes):
         return
     other = next((i.name for i in indexes if i.columns[:1] == (first,)), "")
@@ -76,7 +80,10 @@ def refuse_other_columns(source: Source, session: Session, strategy: VbdDelta, p
     expanded = strategy.skeleton.prepared.tree.sql(dialect=connector.dialect)
     try:
         ours, theirs = (
-            [(c.name, c.sql_type, c.collation) for c in connector.query_columns(conn, text)]
+            [
+                (c.name, c.sql_type, c.collation)
+                for c in connector.require(SupportsQueryColumns).query_columns(conn, text)
+            ]
             for text in (expanded, plan.table.query)
         )
         problem = "" if ours == theirs else f"the source takes its columns for {ours}, and not {theirs}"
@@ -109,6 +116,8 @@ def grants(
     found = dict.fromkeys(grant for one in watermarks for grant in session_grants(connector, conn, one, role))
     for right in strategy.write_rights():
         granted = not missing_right(connector, conn, table, right)
-        grant = connector.write_grant(table, role, update=right.update, delete=right.delete)
+        grant = connector.require(SupportsTableWrites).write_grant(
+            table, role, update=right.update, delete=right.delete
+        )
         found[explained_grant(grant, right.why, granted=granted)] = None
     return list(found)

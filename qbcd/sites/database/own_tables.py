@@ -10,6 +10,7 @@ from sqlalchemy.engine import Connection
 
 from qbcd.catalog.query_table import rights_of
 from qbcd.connectors.base import Connector
+from qbcd.connectors.catalog import SupportsIndexes
 from qbcd.errors import MissingPrivilege, StateConflict
 from qbcd.model import StreamPlan, Table
 from qbcd.sites.database import eligibility
@@ -25,7 +26,9 @@ from qbcd.strategies.incremental.lineage import lineage_tables
 def create(context: DatabaseContext, plan: StreamPlan) -> None:
     """Create schema and store, and the index that the user wants; repeatable."""
     with context.reading() as conn:  # each poll checks this too; here nothing is created yet
-        context.source.connector.check_in_source(conn, plan.table, stream=context.stream, own=context.own_names(plan))
+        context.source.connector.catalog.check_in_source(
+            conn, plan.table, stream=context.stream, own=context.own_names(plan)
+        )
     with _explaining_rights(context, plan), context.writing() as conn:
         context.store.create(conn)
         context.store.foreign_project(conn, context.project.project_id, context.stream)
@@ -44,7 +47,7 @@ def create_tables(context: DatabaseContext, plan: StreamPlan, leased: LeasedStre
     tables, statements = list(zip(strategy.tables(), strategy.ddl(), strict=True)), []
     with context.reading() as conn:
         own = [table.name for table, _ in tables]
-        present = dict(zip(own, connector.probe_tables(conn, own), strict=True))
+        present = dict(zip(own, connector.catalog.probe_tables(conn, own), strict=True))
         _refuse_orphaned(context, conn, [name for name, found in present.items() if found])
     if any((found := present[table.name]) and _layout(found) != table.layout for table, _ in tables):
         names = {*own_tables(context.source.schema, context.stream), *present}
@@ -75,7 +78,7 @@ def _create_index(context: DatabaseContext, plan: StreamPlan) -> None:
     try:
         with context.source.write(context.stream) as session:
             for statement in context.strategy(plan).missing_indexes(
-                lambda table: connector.indexes(session.connection, table)
+                lambda table: connector.require(SupportsIndexes).indexes(session.connection, table)
             ):
                 session.run(statement)
     except MissingPrivilege as error:
@@ -123,10 +126,10 @@ def ddl(context: DatabaseContext, plan: StreamPlan, watermarks: Sequence[Waterma
         return [
             *context.store.ddl(conn),
             *strategy.ddl(),
-            *connector.grants(schema, role),
+            *connector.ddl.grants(schema, role),
             *eligibility.grants(connector, conn, strategy, watermarks, role),
             *strategy.indexes(),
-            *strategy.missing_indexes(lambda table: connector.indexes(conn, table)),
+            *strategy.missing_indexes(lambda table: connector.require(SupportsIndexes).indexes(conn, table)),
             *strategy.views(),
         ]
 
@@ -136,7 +139,7 @@ def exist(context: DatabaseContext, plan: StreamPlan) -> bool:
     connector = context.source.connector
     with context.reading() as conn:
         own = [table.name for table in context.strategy(plan).tables()]
-        return context.store.exists(conn) and all(connector.probe_tables(conn, own))
+        return context.store.exists(conn) and all(connector.catalog.probe_tables(conn, own))
 
 
 # -- reset -------------------------------------------------------------------------------------------------------------
@@ -155,7 +158,7 @@ def forget(context: DatabaseContext, leased: LeasedStream) -> None:
 
 
 def _existing(connector: Connector, conn: Connection, names: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [name for name, table in zip(names, connector.probe_tables(conn, names), strict=True) if table]
+    return [name for name, table in zip(names, connector.catalog.probe_tables(conn, names), strict=True) if table]
 
 
 def _drop(connector: Connector, table: tuple[str, str]) -> str:

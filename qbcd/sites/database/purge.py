@@ -78,7 +78,7 @@ def purge(poll: DatabasePoll, strategy: Tdi) -> str:
         if not (
             trying
             and isinstance(error.__cause__, DBAPIError)
-            and context.source.connector.is_write_rejected(error.__cause__)
+            and context.source.connector.errors.is_write_rejected(error.__cause__)
         ):
             raise
         return _rows_stay(plan, f"they could not be removed: {error.what}")
@@ -150,9 +150,9 @@ def readers_of(context: DatabaseContext, session: Session, plan: StreamPlan, ser
     except QbcdError as error:
         return Readers(doubt=f"not all streams of this project could be asked how far they have read it: {error.what}")
     connector = context.source.connector
-    here = [row for row in rows if connector.may_share(server, row.checkpoint[Entry.SERVER]["identity"])]
+    here = [row for row in rows if connector.catalog.may_share(server, row.checkpoint[Entry.SERVER]["identity"])]
     reads = [read for row in here for read in _reads(row)]
-    overlap = connector.kin(session.connection, plan.table, sorted({read.relation for read in reads}))
+    overlap = connector.catalog.kin(session.connection, plan.table, sorted({read.relation for read in reads}))
     for read in reads:
         doubt = _doubt(read, plan, overlap[read.relation])
         if doubt:

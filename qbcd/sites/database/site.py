@@ -85,7 +85,7 @@ class DatabaseSite(Site):
             batch = open_batch.staged_batch(context, session, header)
         readers = max(1, min(8, header.size // ROWS_PER_READER))
         step = -(-header.size // readers)
-        query, pins = batch.rows(), context.source.connector.session_pins()
+        query, pins = batch.rows(), context.source.connector.sessions.pins()
         parts = [
             f"SELECT * FROM (\n{query}\n) AS q WHERE q.ordinal >= {i * step} AND q.ordinal < {(i + 1) * step}"
             for i in range(readers)

@@ -163,7 +163,7 @@ def enter(context: DatabaseContext, session: Session, plan: StreamPlan, row: Str
     See docs/design/protocol.md#rule-1, #rule-9.
     """
     connector, steady = context.source.connector, context.strategy(plan).steady
-    lock = connector.lock_against_rewrite(plan.table)
+    lock = connector.sessions.lock_against_rewrite(plan.table)
     if lock and steady:  # before the first statement that reads, whose state all others see
         session.run(lock)
     context.lock(session.connection, row)
@@ -171,7 +171,7 @@ def enter(context: DatabaseContext, session: Session, plan: StreamPlan, row: Str
         session.run(lock)
     check_views(context.source, session, plan)
     own = context.own_names(plan)
-    connector.check_in_source(session.connection, plan.table, stream=context.stream, own=own)
+    connector.catalog.check_in_source(session.connection, plan.table, stream=context.stream, own=own)
 
 
 def _check_source(poll: DatabasePoll, session: Session) -> tuple[StreamPlan, ServerIdentity, bool]:
@@ -275,7 +275,7 @@ def _batch_of(poll: DatabasePoll, session: Session, request: StepRequest, counts
 
 def header_of(poll: DatabasePoll, session: Session, epoch: int, counts: Counts) -> BatchHeader:
     """Return the header of events that were just found; its time is that of the source's clock."""
-    now, strategy = poll.context.source.connector.clock_ms(session.connection), poll.strategy
+    now, strategy = poll.context.source.connector.catalog.clock_ms(session.connection), poll.strategy
     header = new_header(poll, epoch=epoch, ts_ms=now, counts=dict(counts), consistency=strategy.consistency)
     return replace(header, before=strategy.keeps == "rows")
 

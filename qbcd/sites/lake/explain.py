@@ -48,7 +48,7 @@ def explain(
         [ExplainedStatement(f"{_CUT[type(strategy.partitioning)]} (once, at prepare)", place, asked)] if asked else []
     )
     known = known or [KeyRange(1, None, None)]
-    pins = Statement("; ".join(context.source.connector.session_pins()))
+    pins = Statement("; ".join(context.source.connector.sessions.pins()))
     steps.append(ExplainedStatement("settings of every session", place, pins))
     if isinstance(strategy, LakeTs):
         return [*steps, *_by_window(context, strategy, settings, row, known)]

@@ -17,6 +17,8 @@ from qbcd.catalog.capture_change import Change, change_of, columns_before
 from qbcd.catalog.drift import check_server, check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.catalog.views import check_views
+from qbcd.connectors.sessions import SupportsSnapshots
+from qbcd.connectors.watermarks import SupportsSystemMarks
 from qbcd.model import Column, ServerIdentity, StreamPlan, Table
 
 ISOLATION_WITHOUT_SNAPSHOT = "READ COMMITTED"  # the source need not keep old row versions for the session
@@ -87,13 +89,13 @@ def snapshot_of(
     """
     connector = source.connector
     with source.read(plan.stream, level=None if one_state else ISOLATION_WITHOUT_SNAPSHOT) as session:
-        lock = connector.lock_against_rewrite(plan.table)
+        lock = connector.sessions.lock_against_rewrite(plan.table)
         if lock:
             session.run(lock)
-        name = connector.export_snapshot(session.connection) if one_state else None
+        name = connector.require(SupportsSnapshots).export_snapshot(session.connection) if one_state else None
         check_views(source, session, plan)
         if checkpoint is None:
-            table, server, digests_changed = plan.table, connector.server_identity(session.connection), False
+            table, server, digests_changed = plan.table, connector.catalog.server_identity(session.connection), False
             change, old_columns = Change(), None
         else:
             table = check_shape(source, session, plan.stream, checkpoint, plan)
@@ -101,7 +103,7 @@ def snapshot_of(
             change = change_of(checkpoint, plan)
             computable = bool(change) and not digests_changed
             old_columns = columns_before(checkpoint, replace(plan, table=table)) if computable else None
-        mark = connector.system_mark(session.connection) if name and table.paged else ""
+        mark = connector.require(SupportsSystemMarks).system_mark(session.connection) if name and table.paged else ""
         hooks.reach("after_snapshot")
-        now = connector.clock_ms(session.connection)
+        now = connector.catalog.clock_ms(session.connection)
         yield Snapshot(session, name, table, server, digests_changed, now, change, old_columns, system_mark=mark)

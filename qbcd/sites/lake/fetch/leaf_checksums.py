@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from qbcd.connectors.ranges import SupportsLeafChecksums
 from qbcd.errors import TornRead
 from qbcd.model import RowSelection
 from qbcd.ranges import key_recovery, leaves
@@ -64,7 +65,9 @@ def can_be_asked(poll: TablePoll) -> bool:
     strategy = poll.strategy
     one_state = poll.snapshot.proves_checksums and poll.due.state is None
     of_rows = bool(strategy.plan.key) and strategy.deletes and strategy.summed == "digest"
-    return one_state and of_rows and not strategy.partitioning.paged and strategy.connector.has_leaves
+    return (
+        one_state and of_rows and not strategy.partitioning.paged and strategy.connector.supports(SupportsLeafChecksums)
+    )
 
 
 def are_asked_of_all(poll: TablePoll) -> bool:
@@ -97,7 +100,7 @@ def _whole_number_bytes(poll: TablePoll) -> int | None:
     """Return the bytes of a key that is one whole number, whose value can be recovered; None for other keys."""
     if not is_enabled(KEY_RECOVERY) or poll.strategy.partitioning.hashed:
         return None
-    return poll.strategy.connector.whole_number_bytes(poll.strategy.plan.key)
+    return poll.strategy.connector.require(SupportsLeafChecksums).whole_number_bytes(poll.strategy.plan.key)
 
 
 def range_leaves(now: Sequence[StoredRange], texts: Mapping[int, str]) -> dict[int, RangeLeaves]:

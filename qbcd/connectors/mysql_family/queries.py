@@ -1,9 +1,8 @@
-"""What MariaDB and MySQL tell of the result of a query, without reading a row of it and with SELECT alone.
+"""Queries of MariaDB and MySQL: the columns of a result, without reading a row of it and with SELECT alone.
 
 The description of a result has the type of each column, its length in the session's character set, and flags. Of a
-row of NULLs below the result, which is cut off before it begins, `collation()` and `charset()` tell the rest (of an
-outer join that never holds these servers compute the query all the same). Labels of an enum or a set are told by
-nothing.
+row of NULLs below the result, which is cut off before it begins, `collation()` and `charset()` give the rest (an outer
+join that never holds makes these servers compute the query all the same). Labels of an enum or a set are not shown.
 """
 
 from __future__ import annotations
@@ -13,7 +12,10 @@ from typing import Any
 from pymysql.constants import FIELD_TYPE, FLAG
 from sqlalchemy.engine import Connection
 
+from qbcd.connectors.mysql_family import volatility
+from qbcd.connectors.mysql_family.facts import FamilyFacts
 from qbcd.connectors.mysql_family.types import UNTOLD, make_column
+from qbcd.connectors.queries import Queries, SupportsQueryColumns, SupportsVolatility
 from qbcd.model import Column
 
 _NUMBERS = {
@@ -43,26 +45,6 @@ _PLAIN_TEXT = {"no_parameters": True}
 _MB = 4  # bytes that a character of the session's character set takes at most
 
 
-def query_columns(conn: Connection, query: str, no_pad: str, all_digits: str) -> list[Column]:
-    """The columns of a query's result; nothing vouches that any is never NULL.
-
-    Args:
-        conn: A session whose character set is utf8mb4.
-        query: The SELECT.
-        no_pad: SQL that tells whether ``collation_name`` of relation ``columns`` tells trailing spaces apart.
-        all_digits: SQL template of a floating point number's text.
-    """
-    empty = f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"
-    fields = _fields(conn, empty)
-    names = [f"u.`{str(field.name).replace('`', '``')}`" for field in fields]
-    asked = ", ".join(f"collation({name}), charset({name})" for name in names)
-    sql = f"SELECT {asked} FROM (({empty}) UNION ALL SELECT {', '.join('NULL' for _ in names)}) AS u"
-    told = list(conn.exec_driver_sql(sql, execution_options=_PLAIN_TEXT).one())
-    pads = _no_pads(conn, sorted({str(name) for name in told[::2]}), no_pad)
-    rows = [_row(field, *told[2 * i : 2 * i + 2]) for i, field in enumerate(fields)]
-    return [make_column({**row, "no_pad": pads.get(row["collation"]), "all_digits": all_digits}) for row in rows]
-
-
 def _fields(conn: Connection, sql: str) -> list[Any]:
     """The fields of a result, of a query whose groups have one value of each column and not any of several."""
     mode = str(conn.exec_driver_sql("SELECT @@sql_mode").scalar_one())
@@ -84,7 +66,7 @@ def _no_pads(conn: Connection, collations: list[str], no_pad: str) -> dict[str, 
 
 
 def _row(field: Any, collation: str, charset: str) -> dict[str, Any]:
-    """What `types.make_column` reads, of one field of a result."""
+    """Return the row that `types.make_column` reads, of one field of a result."""
     row: dict[str, Any] = dict.fromkeys(("precision", "scale", "charset", "collation", "characters", "octets"))
     row |= {"name": field.name, "nullable": True, "sql_type": UNTOLD, "base_type": UNTOLD}
     unsigned = " unsigned" if field.flags & FLAG.UNSIGNED else ""
@@ -134,3 +116,26 @@ def _text(field: Any, length: int, collation: str, charset: str) -> dict[str, An
 
 def _sized(length: int) -> str:
     return next((prefix for most, prefix in _SIZES if length <= most), "long")
+
+
+class FamilyQueries(Queries, SupportsQueryColumns, SupportsVolatility):
+    """Queries of the user on both servers."""
+
+    facts: FamilyFacts
+    nondeterministic_calls = staticmethod(volatility.nondeterministic_calls)
+    volatile_calls = staticmethod(volatility.volatile_calls)
+
+    def query_columns(self, conn: Connection, query: str) -> list[Column]:
+        """See the base class; the session's character set is utf8mb4."""
+        empty = f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"
+        fields = _fields(conn, empty)
+        names = [f"u.`{str(field.name).replace('`', '``')}`" for field in fields]
+        asked = ", ".join(f"collation({name}), charset({name})" for name in names)
+        sql = f"SELECT {asked} FROM (({empty}) UNION ALL SELECT {', '.join('NULL' for _ in names)}) AS u"
+        told = list(conn.exec_driver_sql(sql, execution_options=_PLAIN_TEXT).one())
+        pads = _no_pads(conn, sorted({str(name) for name in told[::2]}), self.facts.no_pad)
+        rows = [_row(field, *told[2 * i : 2 * i + 2]) for i, field in enumerate(fields)]
+        return [
+            make_column({**row, "no_pad": pads.get(row["collation"]), "all_digits": self.facts.all_digits})
+            for row in rows
+        ]
