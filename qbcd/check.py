@@ -87,7 +87,7 @@ _SEEN: Mapping[Consistency, str] = {
 def _stream_findings(stream: Stream) -> _Found:
     row = stream.site.context.row()
     with stream.source.read(stream.name) as session:
-        server = stream.source.connector.server_identity(session.connection)
+        server = stream.source.connector.catalog.server_identity(session.connection)
     yield "source", "ok", f"{stream.source.label}: {server.product}"
     plan, warnings = plan_of(stream, row)
     table = plan.table
@@ -102,7 +102,7 @@ def _stream_findings(stream: Stream) -> _Found:
         yield "key", "ok", _key(stream, session, plan)
         if isinstance(context := stream.site.context, DatabaseContext):
             own = context.own_names(plan)
-            stream.source.connector.check_in_source(session.connection, plan.table, stream=stream.name, own=own)
+            stream.source.connector.catalog.check_in_source(session.connection, plan.table, stream=stream.name, own=own)
         yield "privileges", "ok", _privileges(stream, session, plan, row)
         stream.site.refuse_unfit(session, plan, option_place(stream))
         yield "strategy", "ok", f"{strategy.label}: {_SEEN[strategy.consistency]}"

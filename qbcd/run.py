@@ -201,7 +201,7 @@ def probe_restriction(stream: Stream, session: Session, plan: StreamPlan) -> Non
     except DBAPIError as error:
         said = stream.source.explain(error, stream.name)
         said.where = said.where or stream.config.place("where")
-        if not stream.source.connector.is_statement_error(error) or (
+        if not stream.source.connector.errors.is_statement_error(error) or (
             isinstance(said, Refused) and not isinstance(said, SchemaChanged)
         ):
             raise said from error

@@ -178,7 +178,7 @@ def _looked_up(source: Source, session: Session, stream: str, shape: Mapping[str
             return probe_query(source, session, shape["query"], stream=stream)
         except ConfigError as error:
             raise SchemaChanged(error.what, stream=stream, remedy=remedy) from error
-    table = source.connector.probe_table(session.connection, schema, name)
+    table = source.connector.catalog.probe_table(session.connection, schema, name)
     if table is None:
         told = f"{schema}.{name} is gone, or the role may not see it any more"
         raise SchemaChanged(told, stream=stream, remedy=remedy)
@@ -198,7 +198,7 @@ def check_server(
             with `accept`. What it means by equality may change, and so may the encoder: values are compared then, and
             nobody has to be asked (docs/design/protocol.md#rule-16).
     """
-    now, then = source.connector.server_identity(session.connection), checkpoint["server"]
+    now, then = source.connector.catalog.server_identity(session.connection), checkpoint["server"]
     encoder = source.connector.encoder_version
     changed = now.meaning != then["meaning"] or encoder != checkpoint["encoder"]
     problems = []

@@ -12,6 +12,7 @@ from qbcd.catalog.source import Session, Source
 from qbcd.catalog.views import Views, check_steady_views
 from qbcd.connectors import Connector
 from qbcd.connectors.facts import Privileges
+from qbcd.connectors.queries import SupportsQueryColumns, SupportsVolatility
 from qbcd.errors import ConfigError, Refused, SchemaChanged
 from qbcd.model import Column, Table
 from qbcd.queries import (
@@ -46,7 +47,9 @@ def probe_query(source: Source, session: Session, text: str, *, stream: str, pla
     """
     connector = source.connector
     query = parse_query(text, connector.dialect, stream=stream, place=place)
-    called = connector.volatile_calls(session.connection, words_of(query.text, connector.dialect))
+    called = connector.require(SupportsVolatility).volatile_calls(
+        session.connection, words_of(query.text, connector.dialect)
+    )
     if called:
         raise ConfigError(
             f"the query uses {called[0]}, so that its result changes by itself",
@@ -69,8 +72,8 @@ def probe_query(source: Source, session: Session, text: str, *, stream: str, pla
 def rights_of(connector: Connector, conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
     """What the role may do with `columns` of a table, or with all that a query reads, and with qbcd's own `schema`."""
     if not table.query:
-        return connector.privileges(conn, table, columns, schema)
-    found = [connector.privileges(conn, base, (), schema) for base in dict.fromkeys(table.bases)]
+        return connector.catalog.privileges(conn, table, columns, schema)
+    found = [connector.catalog.privileges(conn, base, (), schema) for base in dict.fromkeys(table.bases)]
     return replace(
         found[0],
         select=all(one.select for one in found),
@@ -132,7 +135,7 @@ def check_limit(query: CapturedQuery, key: Sequence[str], *, stream: str, place:
 
 
 def _bases(source: Source, session: Session, bases: Sequence[BaseTable], stream: str, place: str) -> list[Table]:
-    found = source.connector.probe_tables(session.connection, [(base.schema, base.name) for base in bases])
+    found = source.connector.catalog.probe_tables(session.connection, [(base.schema, base.name) for base in bases])
     return [_checked(source, base, table, stream, place) for base, table in zip(bases, found, strict=True)]
 
 
@@ -180,7 +183,7 @@ def _check_operators(query: CapturedQuery, bases: Sequence[Table], stream: str, 
 def _check_moments(connector: Connector, query: CapturedQuery, bases: Sequence[Table], stream: str, place: str) -> None:
     """Refuses texts that are the present time ('now'): by them the result changes by itself."""
     times = {c.name for table in bases for c in table.columns if c.travel.kind in TIMES}
-    moment = moment_in(query.tree, connector.moments, lambda column: column.name in times)
+    moment = moment_in(query.tree, connector.queries.moments, lambda column: column.name in times)
     if moment:
         raise ConfigError(
             f"the query uses {moment}, which is the present time, so that its result changes by itself",
@@ -192,16 +195,19 @@ def _check_moments(connector: Connector, query: CapturedQuery, bases: Sequence[T
 
 def _columns(source: Source, session: Session, query: CapturedQuery, stream: str, place: str) -> list[Column]:
     try:
-        columns = source.connector.query_columns(session.connection, query.text)
+        columns = source.connector.require(SupportsQueryColumns).query_columns(session.connection, query.text)
     except DBAPIError as error:
         said = source.explain(error, stream)
         said.where = said.where or place
-        if not source.connector.is_statement_error(error) or (
+        if not source.connector.errors.is_statement_error(error) or (
             isinstance(said, Refused) and not isinstance(said, SchemaChanged)
         ):
             raise said from error
         raise ConfigError(
-            f"the query is refused: {said.what}", stream=stream, where=said.where, remedy=source.connector.query_trial
+            f"the query is refused: {said.what}",
+            stream=stream,
+            where=said.where,
+            remedy=source.connector.queries.query_trial,
         ) from error
     names = [c.name for c in columns]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -221,7 +227,7 @@ def _proven(connector: Connector, columns: Sequence[Column], known: Relation) ->
     for place, column in enumerate(columns):
         output = known.columns[place] if known.columns is not None and len(known.columns) == len(columns) else None
         origin = output.origin if output is not None else None
-        if origin is not None and connector.type_problem(column) and not connector.type_problem(origin):
+        if origin is not None and connector.catalog.type_problem(column) and not connector.catalog.type_problem(origin):
             column = replace(origin, name=column.name, nullable=True)
         never = output is not None and not output.nullable and bool(known.keys)
         found.append(replace(column, nullable=False) if never else column)

@@ -109,11 +109,11 @@ def _table(config: StreamConfig, source: Source, session: Session, frozen: Froze
     if config.query:
         return probe_query(source, session, config.query, stream=config.name, place=config.place("query"))
     schema, name = frozen.table if frozen else (config.table_schema or "", config.table_name)
-    table = source.connector.probe_table(session.connection, schema, name)
+    table = source.connector.catalog.probe_table(session.connection, schema, name)
     if table is not None:
         return table
     wanted = ".".join(p for p in (schema, name) if p)
-    known = source.connector.table_names(session.connection)
+    known = source.connector.catalog.table_names(session.connection)
     raise ConfigError(
         f"table {wanted} does not exist in source {config.source}, or the role may not see it",
         remedy=_meant(wanted, known),
@@ -144,7 +144,7 @@ def _key(config: StreamConfig, source: Source, table: Table, frozen: Frozen | No
         )
     key = [_column(config, table, name, "key") for name in names]
     for column in key:
-        problem = source.connector.key_problem(column)
+        problem = source.connector.catalog.key_problem(column)
         if problem:
             raise UnsafeKey(
                 f"column {column.name!r} cannot be part of a key: {problem}",
@@ -218,7 +218,7 @@ def _typed(config: StreamConfig, source: Source, column: Column) -> Column:
     if kind is None:
         return column
     try:
-        return source.connector.override_travel(column, kind)
+        return source.connector.catalog.override_travel(column, kind)
     except ValueError as error:
         raise ConfigError(str(error), where=config.place("types", column.name), stream=config.name) from error
 
@@ -233,7 +233,7 @@ def _check_types(config: StreamConfig, source: Source, captured: list[Column]) -
                 stream=config.name,
             )
     for column in captured:
-        problem = source.connector.type_problem(column)
+        problem = source.connector.catalog.type_problem(column)
         if problem:
             raise UnsupportedType(
                 f"column {column.name!r} of type {column.sql_type} cannot be captured: {problem}",
@@ -255,7 +255,7 @@ def _check_rights(config: StreamConfig, source: Source, session: Session, table:
         for base in dict.fromkeys(table.bases):
             _check_rights(config, source, session, base, [])
         return
-    rights = source.connector.privileges(session.connection, table, [c.name for c in captured], source.schema)
+    rights = source.connector.catalog.privileges(session.connection, table, [c.name for c in captured], source.schema)
     name = f"{table.schema}.{table.name}"
     lacking = f" (columns {', '.join(rights.missing_columns)})" if rights.missing_columns else ""
     grant = f"GRANT SELECT ON {name} TO {rights.role}"

@@ -17,6 +17,8 @@ from sqlalchemy.pool import NullPool, QueuePool
 
 from qbcd.catalog.session_pool import keep
 from qbcd.connectors.base import Connector
+from qbcd.connectors.queries import SupportsIncrementalQueries
+from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.errors import QbcdError, SourceError
 from qbcd.model import Statement
 
@@ -177,14 +179,14 @@ class Source:
     def jdbc(self, stream: str) -> tuple[str, dict[str, str]]:
         """JDBC URL and options of a read-only Spark read; the caller adds the pins as ``sessionInitStatement``."""
         with self._located():
-            jdbc_url = self.connector.jdbc_url(
+            jdbc_url = self.connector.sessions.jdbc_url(
                 self._url, self._properties, stream=stream, statement_timeout=self._statement_timeout
             )
-            return jdbc_url, self.connector.jdbc_options(self._url, fetchsize=self._fetchsize)
+            return jdbc_url, self.connector.sessions.jdbc_options(self._url, fetchsize=self._fetchsize)
 
     def explain(self, error: BaseException, stream: str) -> QbcdError:
         """The one message for an error of this source's driver."""
-        explained = self.connector.explain_error(error, stream=stream, source=self.label)
+        explained = self.connector.errors.explain_error(error, stream=stream, source=self.label)
         return self._place_in(explained)
 
     def close(self) -> None:
@@ -199,8 +201,12 @@ class Source:
         self, stream: str, *, read_only: bool, snapshot: str | None, level: str | None = None, steady: bool = False
     ) -> Iterator[Session]:
         engine = self._engine(stream, read_only)
-        pins = self.connector.session_pins() if snapshot is None else self.connector.snapshot_pins(snapshot)
-        pins = self.connector.steady_pins() if steady else pins
+        pins = (
+            self.connector.sessions.pins()
+            if snapshot is None
+            else self.connector.require(SupportsSnapshots).snapshot_pins(snapshot)
+        )
+        pins = self.connector.require(SupportsIncrementalQueries).steady_pins() if steady else pins
         failed: Exception | None = None
         try:
             with engine.connect() as connection:
@@ -230,16 +236,16 @@ class Source:
             return self._engines[key]
 
     def _make_engine(self, stream: str, read_only: bool, kept: bool) -> Engine:
-        arguments = self.connector.connect_args(
+        arguments = self.connector.sessions.connect_args(
             self._url, stream=stream, read_only=read_only, statement_timeout=self._statement_timeout
         )
         # No session may keep settings or locks until the next. Parameters may be rows, so they stay out of messages.
         engine = create_engine(
-            self.connector.sqlalchemy_url(self._url),
+            self.connector.sessions.sqlalchemy_url(self._url),
             connect_args=arguments,
             hide_parameters=True,
             **(_KEPT if kept else {"poolclass": NullPool}),
-            **self.connector.engine_options(read_only=read_only),
+            **self.connector.sessions.engine_options(read_only=read_only),
         )
         if kept:
             keep(engine, self.connector.session_reset_sql)

@@ -14,6 +14,7 @@ from sqlglot.errors import SqlglotError
 
 from qbcd.catalog.source import Session, Source
 from qbcd.connectors import Connector
+from qbcd.connectors.queries import SupportsVolatility
 from qbcd.errors import ConfigError, SchemaChanged
 from qbcd.model import StreamPlan, Table
 from qbcd.queries import Unfit, parse_view, words_of
@@ -39,7 +40,7 @@ class Views:
             SchemaChanged: It was dropped a moment ago.
         """
         connector = self._source.connector
-        definition = connector.view_definition(self._session.connection, table) if table.kind == "view" else ""
+        definition = connector.queries.view_definition(self._session.connection, table) if table.kind == "view" else ""
         if not definition:
             return table
         try:
@@ -54,7 +55,7 @@ class Views:
     def _look_behind(self, view: Table, names: Sequence[tuple[str, str]]) -> bool:
         """Looks up what a view reads; whether the role is shown that there is such a thing."""
         conn, connector = self._session.connection, self._source.connector
-        for name, table in zip(names, connector.probe_tables(conn, names), strict=True):
+        for name, table in zip(names, connector.catalog.probe_tables(conn, names), strict=True):
             if table is None and connector.hides_tables:
                 return False
             if table is None:
@@ -66,7 +67,7 @@ class Views:
 
 
 def _grant(connector: Connector, conn: Connection, table: Table) -> str:
-    rights = connector.privileges(conn, table, (), "")
+    rights = connector.catalog.privileges(conn, table, (), "")
     schema, name, role = connector.quote(table.schema), connector.quote(table.name), connector.grantee(rights.role)
     lacking = [] if rights.schema_usage else [f"GRANT USAGE ON SCHEMA {schema} TO {role}"]
     lacking += [] if rights.lock else [f"GRANT SELECT ON {schema}.{name} TO {role}"]
@@ -80,7 +81,7 @@ def check_views(source: Source, session: Session, plan: StreamPlan) -> None:
         SchemaChanged: They do not: one was replaced since the plan was made.
     """
     for view in plan.table.reads:
-        if view.definition and source.connector.view_definition(session.connection, view) != view.definition:
+        if view.definition and source.connector.queries.view_definition(session.connection, view) != view.definition:
             told = f"view {view.label}, which the query reads, was changed a moment ago"
             raise SchemaChanged(told, stream=plan.stream, remedy="poll again")
 
@@ -96,7 +97,7 @@ def check_steady_views(connector: Connector, conn: Connection, table: Table, *, 
             words = words_of(definition, connector.dialect)
         except SqlglotError:  # `remarks_on_views` says so
             continue
-        called = connector.volatile_calls(conn, words)
+        called = connector.require(SupportsVolatility).volatile_calls(conn, words)
         if called:
             raise ConfigError(
                 f"the query reads view {name}, which uses {called[0]}, so that its result changes by itself",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from qbcd.catalog.source import Session
+from qbcd.connectors.catalog import SupportsIndexes
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.sites.context import StreamContext
 from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
@@ -92,7 +93,9 @@ class Site(ABC):
         if not isinstance(strategy, (Watermarked, LakeTs)):
             return strategy.estimate()
         with self.context.source.read(self.context.stream) as session:
-            return strategy.estimate(self.context.source.connector.indexes(session.connection, plan.table))
+            return strategy.estimate(
+                self.context.source.connector.require(SupportsIndexes).indexes(session.connection, plan.table)
+            )
 
     @abstractmethod
     def verify(self, plan: StreamPlan, held: LeasedStream) -> Differences:

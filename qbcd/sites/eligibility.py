@@ -12,6 +12,9 @@ from sqlalchemy.exc import DBAPIError
 
 from qbcd.catalog.source import Session, Source
 from qbcd.connectors.base import Connector
+from qbcd.connectors.catalog import SupportsIndexes, SupportsTableWrites
+from qbcd.connectors.queries import SupportsQueryColumns
+from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
 from qbcd.errors import ConfigError, MissingPrivilege, Refused, UnsafeWatermark
 from qbcd.model import StreamPlan
 from qbcd.sites.watermark import refuse_blind
@@ -62,7 +65,10 @@ def _refuse_otherwise(source: Source, session: Session, strategy: VbdDelta, plac
     connector, conn, plan = source.connector, session.connection, strategy.plan
     written = strategy.skeleton.prepared.tree.sql(dialect=connector.dialect)
     try:
-        ours, theirs = connector.query_columns(conn, written), connector.query_columns(conn, plan.table.query)
+        ours, theirs = (
+            connector.require(SupportsQueryColumns).query_columns(conn, written),
+            connector.require(SupportsQueryColumns).query_columns(conn, plan.table.query),
+        )
         told = [(c.name, c.sql_type, c.collation) for c in ours], [(c.name, c.sql_type, c.collation) for c in theirs]
         problem = "" if told[0] == told[1] else f"the source takes its columns for {told[0]}, and not {told[1]}"
     except DBAPIError as error:
@@ -81,13 +87,13 @@ def refuse_mark(source: Source, session: Session, strategy: Watermarked, place: 
     connector, conn, plan = source.connector, session.connection, strategy.plan
     check_steady(conn, connector, plan, place=place("where"))
     if strategy.system:
-        problem = connector.system_mark_problem(conn, "", plan.table)
+        problem = connector.require(SupportsSystemMarks).system_mark_problem(conn, "", plan.table)
         if problem:
             raise UnsafeWatermark(
                 problem, stream=plan.stream, where=place("timestamp"), remedy="use a time-stamp column, or id_rcs"
             )
         return
-    refuse_blind(source, session, plan, connector.high_water(conn).blind)
+    refuse_blind(source, session, plan, connector.require(SupportsWatermarks).high_water(conn).blind)
     if strategy.kind == "counter":
         _refuse_counter(source, session, strategy, place)
     elif plan.option("counter"):
@@ -105,7 +111,7 @@ def _refuse_counter(source: Source, session: Session, strategy: Watermarked, pla
     See docs/design/protocol.md#rule-7, #rule-8.
     """
     plan, column = strategy.plan, strategy.marks[0]
-    told = source.connector.counter_problem(session.connection, plan.table, column)
+    told = source.connector.require(SupportsWatermarks).counter_problem(session.connection, plan.table, column)
     if told.refused:
         raise UnsafeWatermark(
             f"column {column.name!r} is no watermark: {told.refused}",
@@ -137,11 +143,14 @@ def _refuse_rights(source: Source, session: Session, strategy: InSource, place: 
     connector, conn, table = source.connector, session.connection, strategy.plan.table
     lacking, option = "", "type"
     if isinstance(strategy, Tdi) and strategy.purges:
-        lacking, option = connector.write_rights(conn, table, delete=True), "purge"
+        lacking, option = connector.require(SupportsTableWrites).write_rights(conn, table, delete=True), "purge"
     elif isinstance(strategy, Tlcs) and strategy.column:
-        lacking, option = connector.write_rights(conn, table, update=[strategy.column]), "checksum_column"
+        lacking, option = (
+            connector.require(SupportsTableWrites).write_rights(conn, table, update=[strategy.column]),
+            "checksum_column",
+        )
     if not lacking and isinstance(strategy, Tdi) and strategy.plan.option("create_index"):
-        lacking, option = connector.index_right(conn, table), "create_index"
+        lacking, option = connector.require(SupportsIndexes).index_right(conn, table), "create_index"
     if lacking:
         raise MissingPrivilege(
             f"{lacking}, which option {option} needs",
@@ -155,7 +164,7 @@ def _refuse_unordered(source: Source, session: Session, strategy: InSource, plac
     """Refuses a key without an index in its order: each range would read the whole table."""
     plan = strategy.plan
     first = plan.key[0].name
-    indexes = source.connector.indexes(session.connection, plan.table)
+    indexes = source.connector.require(SupportsIndexes).indexes(session.connection, plan.table)
     if any(i.ordered and not i.partial and i.columns[:1] == (first,) for i in indexes):
         return
     other = next((i.name for i in indexes if i.columns[:1] == (first,)), "")
@@ -173,10 +182,10 @@ def _refuse_unordered(source: Source, session: Session, strategy: InSource, plac
 def _blind_later(source: Source, session: Session, plan: StreamPlan) -> list[str]:
     """That other sessions, of which none may be open now, will hide how far time-stamps are complete."""
     connector, conn = source.connector, session.connection
-    if plan.option("lag") is not None or connector.sees_sessions(conn):
+    if plan.option("lag") is not None or connector.require(SupportsWatermarks).sees_sessions(conn):
         return []
-    role = connector.privileges(conn, plan.table, (), "").role
-    grant = connector.sessions_grant(role)
+    role = connector.catalog.privileges(conn, plan.table, (), "").role
+    grant = connector.require(SupportsWatermarks).sessions_grant(role)
     return [f"role {role} may not see other sessions: polls are refused while any are open ({grant})"]
 
 
@@ -193,7 +202,7 @@ def remarks(source: Source, session: Session, strategy: InSource) -> list[str]:
     if strategy.system:
         return ["no index can serve xmin: each poll reads the whole table"]
     table = plan.table
-    indexes = source.connector.indexes(session.connection, table)
+    indexes = source.connector.require(SupportsIndexes).indexes(session.connection, table)
     found = _blind_later(source, session, plan)
     if table.kind in STORED and not serves(strategy, indexes):
         found.append(
@@ -224,7 +233,9 @@ def not_delta(strategy: Strategy) -> list[str]:
 def _spoilt(source: Source, session: Session, strategy: Atdi) -> list[str]:
     """What keeps polls from being answered by the covering index alone, by the source's own plan."""
     window = ANY_NUMBERS if strategy.kind == "counter" else ANY_WINDOW
-    problem = source.connector.index_only(session.connection, strategy.plan.table, strategy.window_text(window))
+    problem = source.connector.require(SupportsIndexes).index_only(
+        session.connection, strategy.plan.table, strategy.window_text(window)
+    )
     return [f"polls are not answered by an index alone: {problem}"] if problem else []
 
 
@@ -244,12 +255,12 @@ def grants(connector: Connector, conn: Connection, strategy: InSource, role: str
         marked = [lineage.marked for lineage in strategy.lineages if lineage.marked is not None]
         found += dict.fromkeys(grant for one in marked for grant in sessions(connector, conn, one, role))
     if isinstance(strategy, Tdi) and strategy.purges:
-        held = not connector.write_rights(conn, table, delete=True)
-        grant = connector.write_grant(table, role, delete=True)
+        held = not connector.require(SupportsTableWrites).write_rights(conn, table, delete=True)
+        grant = connector.require(SupportsTableWrites).write_grant(table, role, delete=True)
         found.append(_explained(grant, "to remove flagged rows, for purge", held=held))
     if isinstance(strategy, Tlcs) and strategy.column:
-        held = not connector.write_rights(conn, table, update=[strategy.column])
-        grant = connector.write_grant(table, role, update=[strategy.column])
+        held = not connector.require(SupportsTableWrites).write_rights(conn, table, update=[strategy.column])
+        grant = connector.require(SupportsTableWrites).write_grant(table, role, update=[strategy.column])
         found.append(_explained(grant, "to keep the checksums, and nothing else of the table", held=held))
     return found
 
@@ -259,7 +270,13 @@ def sessions(connector: Connector, conn: Connection, strategy: Watermarked, role
     if strategy.system:
         return []
     why = "to see transactions of other sessions, for the watermark"
-    return [_explained(connector.sessions_grant(role), why, held=connector.sees_sessions(conn))]
+    return [
+        _explained(
+            connector.require(SupportsWatermarks).sessions_grant(role),
+            why,
+            held=connector.require(SupportsWatermarks).sees_sessions(conn),
+        )
+    ]
 
 
 def _explained(grant: str, why: str, *, held: bool) -> str:

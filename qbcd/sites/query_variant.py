@@ -55,6 +55,6 @@ def _in_source(config: StreamConfig, source: Source, project: ProjectState) -> s
         there = inspect(conn).has_schema(source.schema)
         if not (rights.own_schema if there else rights.create_schema):
             return CHECKSUM
-        connector.check_in_source(conn, table, stream=config.name)
+        connector.catalog.check_in_source(conn, table, stream=config.name)
         plan, _ = resolve(config, source, session)
         return COMPARE if why_not_delta(connector, plan) else DELTA

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from qbcd import watermark
 from qbcd.catalog.source import Session, Source
 from qbcd.connectors.base import HighWater
+from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
 from qbcd.errors import ClockSetBack, Refused, UnsafeWatermark
 from qbcd.model import StreamPlan
 from qbcd.state import StreamRow
@@ -104,7 +105,7 @@ def look_ahead_of(source: Source, marked: Sequence[tuple[Watermarked, Mark | Non
             elif strategy.kind == "counter":
                 found.append(_counter(source, session, strategy, mark))
             else:
-                looked = looked or source.connector.high_water(session.connection)
+                looked = looked or source.connector.require(SupportsWatermarks).high_water(session.connection)
                 found.append(_clock(source, session, strategy.plan, mark, looked))
         return found
 
@@ -157,7 +158,7 @@ def _refuse_late(plan: StreamPlan, clock: str, known: str | None) -> None:
 def _counter(source: Source, session: Session, strategy: Watermarked, mark: Mark | None) -> dict[str, Any]:
     """Counters are no clock: a value may be read up to when all that was open when it was seen has ended."""
     greatest = session.one(strategy.greatest()).mark
-    look = source.connector.high_water(session.connection)
+    look = source.connector.require(SupportsWatermarks).high_water(session.connection)
     margin, lag = _spans(strategy.plan)
     refuse_blind(source, session, strategy.plan, look.blind)
     reached = watermark.horizon(look, margin, lag)
@@ -191,7 +192,13 @@ def _began_anew(
     if known is None or greatest is None or Decimal(greatest) >= Decimal(known):
         return {}
     [column, *others], plan = strategy.marks, strategy.plan
-    reached = None if others else source.connector.counter_problem(session.connection, plan.table, column).reached
+    reached = (
+        None
+        if others
+        else source.connector.require(SupportsWatermarks)
+        .counter_problem(session.connection, plan.table, column)
+        .reached
+    )
     if reached is not None and reached >= Decimal(known):
         return {}
     told = f"the greatest value of {', '.join(strategy.names)} is {greatest}, and rows were read up to {known} before"
@@ -202,9 +209,13 @@ def _began_anew(
 
 
 def _system(source: Source, session: Session, plan: StreamPlan, mark: Mark | None) -> str:
-    if mark and (problem := source.connector.system_mark_problem(session.connection, str(mark["at"]))):
+    if mark and (
+        problem := source.connector.require(SupportsSystemMarks).system_mark_problem(
+            session.connection, str(mark["at"])
+        )
+    ):
         raise UnsafeWatermark(problem, stream=plan.stream, remedy=f"qbcd reset {plan.stream}, then prepare it again")
-    return source.connector.system_mark(session.connection)
+    return source.connector.require(SupportsSystemMarks).system_mark(session.connection)
 
 
 def _spans(plan: StreamPlan) -> tuple[timedelta, timedelta | None]:
@@ -221,7 +232,7 @@ def refuse_blind(source: Source, session: Session, plan: StreamPlan, blind: str)
     """
     if plan.option("lag") is not None:
         return
-    blind = blind or source.connector.not_only_writer(session.connection, plan.table)
+    blind = blind or source.connector.require(SupportsWatermarks).not_only_writer(session.connection, plan.table)
     if blind:
         raise UnsafeWatermark(
             f"a time-stamp is no safe watermark here: {blind}",

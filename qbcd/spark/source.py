@@ -39,7 +39,7 @@ def source_rows(
     jdbc_url, options = source.jdbc(stream)
 
     def read(texts: Sequence[str]) -> DataFrame:
-        sql = [source.connector.jdbc_query(text) for text in texts]
+        sql = [source.connector.sessions.jdbc_query(text) for text in texts]
         return read_queries(spark, jdbc_url, options, sql, init=init, at_once=at_once)
 
     def rows() -> DataFrame:  # Spark asks for the columns at once, and that may fail like any other statement

@@ -39,6 +39,9 @@ import sqlglot
 from sqlglot import ErrorLevel, exp
 
 from qbcd.connectors.base import Connector
+from qbcd.connectors.queries import SupportsIncrementalQueries
+from qbcd.connectors.ranges import SupportsKeyLookup, SupportsLeafChecksums, SupportsPages, SupportsScans
+from qbcd.connectors.watermarks import SupportsDeleteFlags, SupportsSystemMarks, SupportsWatermarks
 from qbcd.model import Column, KeyRange, Statement, StreamPlan
 
 Tree = exp.Expression
@@ -46,17 +49,17 @@ _DELETED = True  # what a delete flag says where the strategy's options do not t
 
 # Of a column and one value.
 _VALUES: Mapping[str, Callable[[Connector, Column, Tree], Tree]] = {
-    "QBCD_TEXT": lambda connector, column, x: connector.canonical_text(column, x),
-    "QBCD_KEY_TEXT": lambda connector, column, x: connector.key_text(column, x),
-    "QBCD_TRAVEL": lambda connector, column, x: connector.travel_form(column, x),
-    "QBCD_TRAVELS": lambda connector, column, x: connector.fits_typed_sink(column, x) or exp.true(),
-    "QBCD_MARK": lambda connector, column, x: connector.mark(column, x),
-    "QBCD_MARK_TEXT": lambda connector, column, x: connector.mark_text(column, x),
+    "QBCD_TEXT": lambda connector, column, x: connector.expressions.canonical_text(column, x),
+    "QBCD_KEY_TEXT": lambda connector, column, x: connector.require(SupportsKeyLookup).key_text(column, x),
+    "QBCD_TRAVEL": lambda connector, column, x: connector.expressions.travel_form(column, x),
+    "QBCD_TRAVELS": lambda connector, column, x: connector.expressions.fits_typed_sink(column, x) or exp.true(),
+    "QBCD_MARK": lambda connector, column, x: connector.require(SupportsWatermarks).mark(column, x),
+    "QBCD_MARK_TEXT": lambda connector, column, x: connector.require(SupportsWatermarks).mark_text(column, x),
 }
 # Of a column and two values.
 _PAIRS: Mapping[str, Callable[[Connector, Column, Tree, Tree], Tree]] = {
-    "QBCD_DISTINCT": lambda connector, column, x, y: connector.null_safe_distinct(column, x, y),
-    "QBCD_EQUAL": lambda connector, column, x, y: connector.key_equal(column, x, y),
+    "QBCD_DISTINCT": lambda connector, column, x, y: connector.expressions.null_safe_distinct(column, x, y),
+    "QBCD_EQUAL": lambda connector, column, x, y: connector.expressions.key_equal(column, x, y),
 }
 
 
@@ -118,11 +121,11 @@ def _expanded(canonical: str, connector: Connector, plan: StreamPlan | None, ran
     """Parses and generates; kept, since the steps of a pass differ only in what goes in last, and polls in sizes."""
     parsed: Any = sqlglot.parse_one(canonical)
     expansion = _Expansion(connector, plan, ranged, _unused(canonical, plan))
-    tree = connector.statement_form(parsed.transform(expansion.of))
+    tree = connector.expressions.statement_form(parsed.transform(expansion.of))
     # Pretty printing would indent the second line of a name that has two.
     pretty = plan is None or not any("\n" in name for name in (plan.table.name, *(c.name for c in plan.captured)))
     if as_seen:
-        text, counted = connector.insert_as_seen(tree, pretty=pretty)
+        text, counted = connector.require(SupportsIncrementalQueries).insert_as_seen(tree, pretty=pretty)
     else:
         text, counted = tree.sql(dialect=connector.dialect, unsupported_level=ErrorLevel.RAISE, pretty=pretty), False
     return _Expanded(text, counted, tuple(expansion.verbatim), expansion.place)
@@ -131,7 +134,7 @@ def _expanded(canonical: str, connector: Connector, plan: StreamPlan | None, ran
 def _text(item: _Verbatim, connector: Connector, plan: StreamPlan | None, within: KeyRange | None) -> str:
     if item.alias is None or plan is None or within is None:
         return item.text
-    return f"({connector.key_between(plan.key, item.alias, within)})"
+    return f"({connector.ranges.key_between(plan.key, item.alias, within)})"
 
 
 class _Expansion:
@@ -166,22 +169,26 @@ class _Expansion:
         if primitive == "QBCD_WITHIN":
             return self._verbatim(_Verbatim(alias=args[0].name)) if self._ranged else exp.true()
         if primitive == "QBCD_DIGEST":
-            return self._connector.row_digest([(c, exp.column(c.name, quoted=True)) for c in plan.captured])
+            return self._connector.expressions.row_digest([(c, exp.column(c.name, quoted=True)) for c in plan.captured])
         if primitive == "QBCD_DIGEST_OF":
             named = zip(args[::2], args[1::2], strict=True)
-            return self._connector.row_digest([(_column(plan, name.name), value) for name, value in named])
+            return self._connector.expressions.row_digest([(_column(plan, name.name), value) for name, value in named])
         if primitive == "QBCD_KEY_ID":
-            return self._connector.key_identity([(c, exp.column(c.name, quoted=True)) for c in plan.key])
+            return self._connector.expressions.key_identity([(c, exp.column(c.name, quoted=True)) for c in plan.key])
         if primitive == "QBCD_KEY_LEAF":
-            return self._connector.key_leaf(plan.key[-1], exp.column(plan.key[-1].name, quoted=True))
+            return self._connector.require(SupportsLeafChecksums).key_leaf(
+                plan.key[-1], exp.column(plan.key[-1].name, quoted=True)
+            )
         if primitive == "QBCD_KEY_HASH":
-            return self._connector.key_hash([(c, exp.column(c.name, quoted=True)) for c in plan.key])
+            return self._connector.expressions.key_hash([(c, exp.column(c.name, quoted=True)) for c in plan.key])
         if primitive == "QBCD_PAGE":
-            return self._connector.row_page()
+            return self._connector.require(SupportsPages).row_page()
         if primitive == "QBCD_SHARE":
-            return self._connector.page_share(plan.table, *(int(a.name) for a in args))
+            return self._connector.require(SupportsScans).page_share(plan.table, *(int(a.name) for a in args))
         if primitive == "QBCD_CHANGED_SINCE":
-            return self._connector.changed_since_mark(args[0], args[1].name if len(args) > 1 else "")
+            return self._connector.require(SupportsSystemMarks).changed_since_mark(
+                args[0], args[1].name if len(args) > 1 else ""
+            )
         return None
 
     def _of_values(self, primitive: str, args: list[Tree], plan: StreamPlan) -> Tree:
@@ -191,7 +198,9 @@ class _Expansion:
         column = _column(plan, args[0].name)
         if primitive == "QBCD_FLAGGED":
             said = plan.option("deleted_value")
-            return self._connector.flag_form(column, args[1], _DELETED if said is None else said)
+            return self._connector.require(SupportsDeleteFlags).flag_form(
+                column, args[1], _DELETED if said is None else said
+            )
         if primitive in _PAIRS:
             return _PAIRS[primitive](self._connector, column, args[1], args[2])
         return _VALUES[primitive](self._connector, column, args[1])

@@ -7,6 +7,7 @@ from sqlalchemy.engine import Connection
 from sqlglot import exp
 
 from qbcd.connectors.base import Connector
+from qbcd.connectors.queries import SupportsVolatility
 from qbcd.errors import ConfigError
 from qbcd.model import StreamPlan
 from qbcd.queries import words_of
@@ -21,7 +22,9 @@ def check_chance(conn: Connection, connector: Connector, plan: StreamPlan, *, pl
     Raises:
         ConfigError: It is one.
     """
-    called = connector.nondeterministic_calls(conn, words_of(plan.where, connector.dialect)) if plan.where else []
+    called = (
+        connector.queries.nondeterministic_calls(conn, words_of(plan.where, connector.dialect)) if plan.where else []
+    )
     if called:
         raise ConfigError(
             f"the restriction uses {called[0]}, whose value is another one at each look: rows would come and go by "
@@ -35,7 +38,7 @@ def check_chance(conn: Connection, connector: Connector, plan: StreamPlan, *, pl
 def _moment(connector: Connector, plan: StreamPlan) -> str:
     times = {c.name for c in plan.table.columns if c.travel.kind in TIMES}
     tree = sqlglot.parse_one(plan.where, read=connector.dialect)
-    return moment_in(tree, connector.moments, lambda column: column.name in times)
+    return moment_in(tree, connector.queries.moments, lambda column: column.name in times)
 
 
 def check_steady(conn: Connection, connector: Connector, plan: StreamPlan, *, place: str = "") -> None:
@@ -49,7 +52,7 @@ def check_steady(conn: Connection, connector: Connector, plan: StreamPlan, *, pl
     if sqlglot.parse_one(plan.where, read=connector.dialect).find(exp.Query, exp.Exists) is not None:
         found = "a subquery, whose result changes without the row's time-stamp"
     else:
-        called = connector.volatile_calls(conn, words_of(plan.where, connector.dialect))
+        called = connector.require(SupportsVolatility).volatile_calls(conn, words_of(plan.where, connector.dialect))
         called = called or list(filter(None, [_moment(connector, plan)]))
         found = f"{called[0]}, whose value changes without the row's time-stamp" if called else ""
     if found:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+from qbcd.connectors.ranges import SupportsPages
 from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import Column, Consistency, KeyRange, Statement
 from qbcd.ranges.partition import ROWS_PER_RANGE
@@ -31,14 +32,16 @@ class ByRanges(InSource):
         if pages and not rows and self.plan.table.kind in self.paged:
             try:
                 return Statement(
-                    self.connector.page_bounds(
+                    self.connector.require(SupportsPages).page_bounds(
                         self.plan.table, self.plan.key, self._condition(within), pages_per_range=int(pages)
                     )
                 )
             except UnsupportedPrimitive:
                 rows = self._rows_of(int(pages))
         relation, columns = self._keys(within)
-        return Statement(self.connector.range_bounds(relation, columns, rows_per_range=int(rows or ROWS_PER_RANGE)))
+        return Statement(
+            self.connector.ranges.range_bounds(relation, columns, rows_per_range=int(rows or ROWS_PER_RANGE))
+        )
 
     def _rows_of(self, pages: int) -> int:
         """About how many rows so many pages hold, where they are clustered by key."""
@@ -48,7 +51,7 @@ class ByRanges(InSource):
     def _condition(self, within: KeyRange | None) -> str:
         parts = [f"(\n{self.plan.where}\n)"] if self.plan.where else []
         if within is not None:
-            parts.append(self.connector.key_between(self.plan.key, "", within))
+            parts.append(self.connector.ranges.key_between(self.plan.key, "", within))
         return " AND ".join(parts)
 
     def _keys(self, within: KeyRange | None) -> tuple[str, Sequence[Column]]:
@@ -59,7 +62,7 @@ class ByRanges(InSource):
             return relation, plan.key
         # under names of our own: a key column may be called range_id
         named = [f"t.{connector.quote(c.name)} AS qbcd_{i}" for i, c in enumerate(plan.key)]
-        ranged = f"({connector.per_range(named, relation, plan.key, [within], aggregate=False)})"
+        ranged = f"({connector.ranges.per_range(named, relation, plan.key, [within], aggregate=False)})"
         return ranged, tuple(replace(c, name=f"qbcd_{i}") for i, c in enumerate(plan.key))
 
     def adopt(self, within: KeyRange) -> list[Statement]:
@@ -70,7 +73,9 @@ class ByRanges(InSource):
         """Rows (range_id, n) of the replica, which is the table as it was last seen."""
         names = ", ".join(self.connector.quote(c.name) for c in self.plan.key)
         relation = f"(SELECT {names} FROM {sql_name(self.connector, self.replica)})"
-        return Statement(self.connector.per_range(["COUNT(*) AS n"], relation, self.plan.key, ranges, aggregate=True))
+        return Statement(
+            self.connector.ranges.per_range(["COUNT(*) AS n"], relation, self.plan.key, ranges, aggregate=True)
+        )
 
     def row_count(self) -> Statement:
         """One row (n) with the table's rows under the restriction: the guard's look before a pass."""

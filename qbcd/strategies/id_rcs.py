@@ -14,6 +14,8 @@ from typing import Any
 
 from qbcd.config.strategy_options import MOVING, SCANNED
 from qbcd.connectors.base import Connector
+from qbcd.connectors.ranges import SupportsKeyLookup
+from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.model import Column, KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.base import Estimate, ReplicaContent, Strategy
@@ -62,7 +64,7 @@ class IdRcs(Strategy):
         Raises:
             ConfigError: It cannot.
         """
-        if self.plan.option("consistency") == "snapshot" and not self.connector.exports_snapshots:
+        if self.plan.option("consistency") == "snapshot" and not self.connector.supports(SupportsSnapshots):
             what = "sessions of this database share no snapshot"
             raise self._wrong("consistency", place, what, "remove it; each range is then of one state")
         if self.plan.option("consistency") == "snapshot" and self.plan.table.remote:
@@ -174,7 +176,9 @@ class IdRcs(Strategy):
     def images_of(self, keys: Sequence[Sequence[str]], *, typed: bool) -> Statement:
         """As `images`, without their ranges, of the rows with `keys`, which `marks` gave."""
         relation = self.partitioning.relation("row_images", typed=typed, hashed=False, **self._digests())
-        return Statement(self.connector.of_keys(self._outputs(typed), relation, self.plan.key, keys))
+        return Statement(
+            self.connector.require(SupportsKeyLookup).of_keys(self._outputs(typed), relation, self.plan.key, keys)
+        )
 
     def _digests(self) -> dict[str, Any]:
         """Which digests images bring beside that of the row."""

@@ -125,7 +125,7 @@ class InSource(Strategy):
 
     def ddl(self) -> list[str]:
         """CREATE TABLE of the stream's own tables; repeatable."""
-        make, name = self.connector.create_table, self.connector
+        make, name = self.connector.ddl.create_table, self.connector
         return [make(sql_name(name, t.name), t.columns, t.key, written_over=t.written_over) for t in self.tables()]
 
     @property
@@ -134,14 +134,14 @@ class InSource(Strategy):
 
     def _replica_columns(self) -> list[tuple[str, str]]:
         kept = self.plan.captured if self.keeps == "rows" else self.plan.key
-        columns = [(c.name, self.connector.column_type(c)) for c in kept]
+        columns = [(c.name, self.connector.ddl.column_type(c)) for c in kept]
         return [*columns, ("qbcd_digest", "bigint")] if self.keeps == "digests" else columns
 
     def _outbox_columns(self) -> list[tuple[str, str]]:
-        limit, own, type_of = self.connector.identifier_limit, list(OWN_COLUMNS), self.connector.column_type
+        limit, own, type_of = self.connector.identifier_limit, list(OWN_COLUMNS), self.connector.ddl.column_type
         for i, column in enumerate(self.plan.captured):
             if i == len(self.plan.key):
-                type_of = self.connector.image_type
+                type_of = self.connector.ddl.image_type
             own += [(prefixed(p, column.name, limit), type_of(column)) for p in ("b_", "a_")]
         return own
 
@@ -211,7 +211,7 @@ class InSource(Strategy):
         for side, net in (("a", "COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0)"), ("b", "-COUNT(*)")):
             relation = self._compiled("outbox_range_keys", side=side, **dict[str, Any](part.params)).sql
             select = ["COUNT(*) AS n", f"{net} AS net"]
-            of_ranges = self.connector.per_range(select, f"({relation})", key, ranges, aggregate=True)
+            of_ranges = self.connector.ranges.per_range(select, f"({relation})", key, ranges, aggregate=True)
             made.append(Statement(of_ranges))
         return made
 

@@ -78,7 +78,7 @@ class LakeTs(IdRcs):
         """
         outputs = [*self._outputs(typed), "t.qbcd_in AS shown"]
         rows = in_literals(self.watermarked.window_images(window, typed=typed))
-        range_id = self.connector.range_of(self.plan.key, "t", ranges)
+        range_id = self.connector.ranges.range_of(self.plan.key, "t", ranges)
         return Statement(f"SELECT {range_id} AS range_id, {', '.join(outputs)}\nFROM (\n{rows}\n) AS t")
 
     def settled_images(self, ranges: Sequence[KeyRange], window: Window, *, typed: bool) -> Statement:
@@ -88,7 +88,7 @@ class LakeTs(IdRcs):
         """
         outputs = [*self._outputs(typed), "t.qbcd_in AS shown", "t.qbcd_settled AS settled"]
         rows = in_literals(self.watermarked.settled_images(window, typed=typed))
-        return Statement(self.connector.per_range(outputs, f"({rows})", self.plan.key, ranges, aggregate=False))
+        return Statement(self.connector.ranges.per_range(outputs, f"({rows})", self.plan.key, ranges, aggregate=False))
 
 
 class LakeTlcs(IdRcs):

@@ -49,6 +49,6 @@ def still_ahead(
 
 def _stamp(connector: Connector, plan: StreamPlan, one: ReadPosition) -> Ts:
     columns = [plan.table.column(name) for name in one.names]
-    zoneless = "zoneless" in {connector.mark_kind(c) for c in columns if c is not None}
+    zoneless = "zoneless" in {connector.watermarks.mark_kind(c) for c in columns if c is not None}
     zone = {"zone": one.zone} if zoneless and one.zone else {}
     return Ts(connector, replace(plan, options=(("timestamp", one.names), *zone.items())), "")

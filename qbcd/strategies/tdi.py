@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from qbcd.connectors.base import Connector
+from qbcd.connectors.watermarks import SupportsDeleteFlags
 from qbcd.model import Statement, StreamPlan
 from qbcd.strategies.base import suffixed, table_name
 from qbcd.strategies.in_source import OwnTable
@@ -56,9 +57,11 @@ class Tdi(Watermarked):
         table, value = self.plan.table, self.plan.option("deleted_value")
         column = table.column(self.flag)
         if column is None:
-            able = [c.name for c in table.columns if not self.connector.flag_problem(c, value)]
+            able = [
+                c.name for c in table.columns if not self.connector.require(SupportsDeleteFlags).flag_problem(c, value)
+            ]
             raise self._missing("delete_flag", place, f'delete flag "{self.flag}"', self.flag, able, "flag")
-        problem = self.connector.flag_problem(column, value)
+        problem = self.connector.require(SupportsDeleteFlags).flag_problem(column, value)
         if problem:
             raise self._wrong(
                 "delete_flag",
@@ -78,8 +81,8 @@ class Tdi(Watermarked):
 
     def tables(self) -> list[OwnTable]:
         """The purge list beside replica and outbox, there also while nothing is purged: the user may begin to."""
-        mark = (MARK, self.connector.column_type(self.marks[0]))
-        columns = tuple((c.name, self.connector.column_type(c)) for c in self.plan.key)
+        mark = (MARK, self.connector.ddl.column_type(self.marks[0]))
+        columns = tuple((c.name, self.connector.ddl.column_type(c)) for c in self.plan.key)
         return [*super().tables(), OwnTable(self.purge, (*columns, mark), (*self._key_names, MARK))]
 
     # -- purge -------------------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ class Tlcs(ByRanges):
         if column is None or column.base_type not in TYPES or not column.nullable:
             what = "does not exist" if column is None else f"is {column.sql_type}"
             what += " NOT NULL" if column is not None and not column.nullable else ""
-            ddl = self.connector.missing_column(self.plan.table, self.column, "checksum")
+            ddl = self.connector.ddl.missing_column(self.plan.table, self.column, "checksum")
             raise ConfigError(
                 f'checksum column "{self.column}" of {name} {what}; it has to be a bigint that may be NULL',
                 stream=self.plan.stream,

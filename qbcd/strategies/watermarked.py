@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from qbcd.connectors.base import Connector, Index
+from qbcd.connectors.catalog import SupportsIndexes
+from qbcd.connectors.watermarks import SupportsWatermarks
 from qbcd.errors import ConfigError
 from qbcd.model import Column, Consistency, KeyRange, Statement, StreamPlan
 from qbcd.strategies import costs
@@ -54,7 +56,7 @@ class Watermarked(ByRanges):
         if self.system:
             return "system"
         kinds: dict[str, MarkKind] = {"zoned": "zoned", "zoneless": "zoneless", "counter": "counter"}
-        return kinds[self.connector.mark_kind(self.marks[0])]
+        return kinds[self.connector.watermarks.mark_kind(self.marks[0])]
 
     def key_problems(self, within: KeyRange | None = None) -> Statement:
         """As every strategy's; a row that lies outside of the restriction may have left it, so none may share a key."""
@@ -78,7 +80,7 @@ class Watermarked(ByRanges):
             return
         for name in self.names:
             self._check_mark(name, place)
-        kinds = {self.connector.mark_kind(c) for c in self.marks}
+        kinds = {self.connector.watermarks.mark_kind(c) for c in self.marks}
         if len(kinds) > 1:
             raise self._wrong(
                 "timestamp",
@@ -113,9 +115,9 @@ class Watermarked(ByRanges):
         table = self.plan.table
         column = table.column(name)
         if column is None:
-            able = [c.name for c in table.columns if self.connector.mark_kind(c)]
+            able = [c.name for c in table.columns if self.connector.watermarks.mark_kind(c)]
             raise self._missing("timestamp", place, f'time-stamp column "{name}"', name, able, "stamp")
-        if not self.connector.mark_kind(column):
+        if not self.connector.watermarks.mark_kind(column):
             raise self._wrong(
                 "timestamp",
                 place,
@@ -129,7 +131,7 @@ class Watermarked(ByRanges):
         """The error for a column that is not there: the nearest that could be meant, else how to add it."""
         table = self.plan.table
         near = difflib.get_close_matches(name, able, n=1, cutoff=0.5)
-        ddl = self.connector.missing_column(table, name, kind)
+        ddl = self.connector.ddl.missing_column(table, name, kind)
         remedy = f'did you mean "{near[0]}"?' if near else f"add it: {ddl}; or use id_rcs, which needs SELECT alone"
         return self._wrong(option, place, f"{what} does not exist in {table.schema}.{table.name}", remedy)
 
@@ -137,7 +139,9 @@ class Watermarked(ByRanges):
     def index(self) -> str:
         """CREATE INDEX of it; repeatable."""
         columns, included = self.index_columns()
-        return self.connector.create_index(table_name("ix", self.plan.stream), self.plan.table, columns, included)
+        return self.connector.require(SupportsIndexes).create_index(
+            table_name("ix", self.plan.stream), self.plan.table, columns, included
+        )
 
     def index_columns(self) -> tuple[list[str], list[str]]:
         """Its (leading, included) columns."""
@@ -256,7 +260,7 @@ class Watermarked(ByRanges):
         """A watermark as its column has it, in the column's zone and precision."""
         if self.kind in ("system", "counter"):
             return mark
-        unit = max(self.connector.mark_unit(c) for c in self.marks)
+        unit = max(self.connector.require(SupportsWatermarks).mark_unit(c) for c in self.marks)
         return seen_as(mark, unit=unit, zone=self.zone)
 
     def since(self) -> dict[str, Any]:

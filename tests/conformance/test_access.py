@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from qbcd.connectors.catalog import SupportsIndexes, SupportsTableWrites
 
 from qbcd.connectors.facts import Index
 from qbcd.errors import UnsupportedPrimitive
@@ -22,7 +23,10 @@ NAME = 'a\n`b`"%s'
 def indexes(place: Place, name: str) -> dict[str, Index]:
     table = probed(place, name)
     with session(place) as reading:
-        return {index.name: index for index in connector_of(place).indexes(reading.connection, table)}
+        return {
+            index.name: index
+            for index in connector_of(place).require(SupportsIndexes).indexes(reading.connection, table)
+        }
 
 
 @over()
@@ -33,7 +37,7 @@ def test_an_index_that_was_asked_for_is_found_again(place: Place) -> None:
         f"flag integer, extra varchar(20), PRIMARY KEY (k, {place.quote('k%')}))"
     )
     table, connector = probed(place, NAME), connector_of(place)
-    made = connector.create_index("i " + NAME, table, [NAME, "flag"], ["k", "k%", "extra"])
+    made = connector.require(SupportsIndexes).create_index("i " + NAME, table, [NAME, "flag"], ["k", "k%", "extra"])
     for _ in range(1 if place.kind == "mysql" else 2):
         with session(place, write=True) as writing:
             writing.run(made)
@@ -80,20 +84,24 @@ def test_an_index_over_beginnings_or_out_of_sight_vouches_for_nothing(place: Pla
     assert sorted(indexes(place, "t")) == ["PRIMARY", "begun"]
     table, connector = probed(place), connector_of(place)
     with pytest.raises(UnsupportedPrimitive, match=r"column b, whose type text"):
-        connector.create_index("i", table, ["c"], ["b"])
+        connector.require(SupportsIndexes).create_index("i", table, ["c"], ["b"])
     wide = Column("w", "varchar(999)", "varchar", True, "", "typed", Travel("text"), facts=(("octets", "3996"),))
     with pytest.raises(UnsupportedPrimitive, match="columns of 4005 bytes together"):
-        connector.create_index("i", replace(table, columns=(*table.columns, wide)), ["c"], ["w"])
+        connector.require(SupportsIndexes).create_index(
+            "i", replace(table, columns=(*table.columns, wide)), ["c"], ["w"]
+        )
     many = [Column(f"c{i}", "int", "int", True, "", "typed", Travel("int32")) for i in range(17)]
     with pytest.raises(UnsupportedPrimitive, match="17 columns"):
-        connector.create_index("i", replace(table, columns=tuple(many)), ["c0"], [c.name for c in many])
+        connector.require(SupportsIndexes).create_index(
+            "i", replace(table, columns=tuple(many)), ["c0"], [c.name for c in many]
+        )
 
 
 # -- what a plan reads -------------------------------------------------------------------------------------------------
 def spoiled(place: Place, sql: str, name: str = "t") -> str:
     table = probed(place, name)
     with session(place) as reading:
-        said = connector_of(place).index_only(reading.connection, table, sql)
+        said = connector_of(place).require(SupportsIndexes).index_only(reading.connection, table, sql)
         if place.kind == "postgresql":
             assert [tuple(reading.one(f"SHOW enable_{scan}scan")) for scan in ("seq", "bitmap")] == [("on",)] * 2
     return said
@@ -196,9 +204,9 @@ def test_what_a_role_lacks_to_write_and_to_index(place: Place) -> None:
             with session(place, place.url_as(user)) as reading:
                 conn = reading.connection
                 return (
-                    connector.write_rights(conn, table, update=["flag", "other"]),
-                    connector.write_rights(conn, table, delete=True),
-                    connector.index_right(conn, table),
+                    connector.require(SupportsTableWrites).write_rights(conn, table, update=["flag", "other"]),
+                    connector.require(SupportsTableWrites).write_rights(conn, table, delete=True),
+                    connector.require(SupportsIndexes).index_right(conn, table),
                 )
 
         named = place.table("t")
@@ -218,7 +226,7 @@ def test_what_a_role_lacks_to_write_and_to_index(place: Place) -> None:
             place.grant("INDEX", "t", user)
         assert lacking() == ("", "", "")
         with session(place, place.url_as(user), write=True) as writing:
-            writing.run(connector.create_index("i", table, ["flag"], ["k"]))
+            writing.run(connector.require(SupportsIndexes).create_index("i", table, ["flag"], ["k"]))
         if place.kind == "postgresql":
             place.sql("ALTER TABLE t OWNER TO postgres")
 
@@ -234,6 +242,9 @@ def test_a_view_is_written_where_the_server_can(place: Place) -> None:
         conn = reading.connection
         for name, said in (("v", False), ("w", True)):
             view = probed(place, name)
-            assert bool(connector.write_rights(conn, view, update=["flag"], delete=True)) is said
-            assert connector.write_rights(conn, view) == ""
-            assert "is a view" in connector.index_right(conn, view)
+            assert (
+                bool(connector.require(SupportsTableWrites).write_rights(conn, view, update=["flag"], delete=True))
+                is said
+            )
+            assert connector.require(SupportsTableWrites).write_rights(conn, view) == ""
+            assert "is a view" in connector.require(SupportsIndexes).index_right(conn, view)

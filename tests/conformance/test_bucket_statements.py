@@ -43,10 +43,10 @@ def test_each_hash_lies_in_its_range(depths: list[int], place: Place) -> None:
         if not some:
             continue
         asked = rng.sample(some, len(some))
-        found = place.sql(connector.bucket_sums(SUMS, f"({rows})", "h", asked))
+        found = place.sql(connector.ranges.bucket_sums(SUMS, f"({rows})", "h", asked))
         told = {int(one): (int(n), int(total)) for one, n, total in found}
         assert told == {r.range_id: (len(v), sum(v)) for r in some if (v := expected[r.range_id])}
-        read = place.sql(connector.bucket_rows(["t.value AS value"], f"({rows})", "h", asked))
+        read = place.sql(connector.ranges.bucket_rows(["t.value AS value"], f"({rows})", "h", asked))
         assert sorted((int(one), int(i)) for one, i in read) == sorted(
             (r.range_id, i) for r in some for i in expected[r.range_id]
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 import pytest
 import sqlglot
+from qbcd.connectors.sessions import SupportsSnapshots
 from sqlalchemy import make_url
 
 from qbcd.catalog.source import Source
@@ -87,25 +88,28 @@ def test_no_property_of_the_user_weakens_tls_or_loads_code(name: str) -> None:
 @pytest.mark.parametrize("name", EVERY)
 def test_urls_hide_no_password_and_keep_tls(name: str) -> None:
     made, url = CONNECTORS[name](), make_url(f"{name}{URL}")
-    jdbc = made.jdbc_url(url, stream="s", statement_timeout=9)
+    jdbc = made.sessions.jdbc_url(url, stream="s", statement_timeout=9)
     assert jdbc.startswith("jdbc:")
     assert "secret" not in jdbc
-    assert made.jdbc_options(url, fetchsize=7)["password"] == "secret"
-    assert made.jdbc_options(url, fetchsize=7)["fetchsize"] == "7"
-    assert made.sqlalchemy_url(url).host == "db.example"
+    assert made.sessions.jdbc_options(url, fetchsize=7)["password"] == "secret"
+    assert made.sessions.jdbc_options(url, fetchsize=7)["fetchsize"] == "7"
+    assert made.sessions.sqlalchemy_url(url).host == "db.example"
     with pytest.raises(ConfigError):
-        made.jdbc_url(url, {"noSuchProperty": "1"})
+        made.sessions.jdbc_url(url, {"noSuchProperty": "1"})
     with pytest.raises(ConfigError):
-        made.jdbc_options(url, fetchsize=0)
+        made.sessions.jdbc_options(url, fetchsize=0)
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_what_is_not_offered_is_refused_by_name(name: str) -> None:
     made = CONNECTORS[name]()
-    if made.exports_snapshots:
-        assert made.snapshot_pins("1-1")[: len(made.session_pins())] == made.session_pins()
+    if made.supports(SupportsSnapshots):
+        assert made.require(SupportsSnapshots).snapshot_pins("1-1")[: len(made.sessions.pins())] == made.sessions.pins()
         return
-    for missing in (lambda: made.snapshot_pins("1-1"), lambda: made.export_snapshot(None)):  # type: ignore[arg-type]
+    for missing in (
+        lambda: made.require(SupportsSnapshots).snapshot_pins("1-1"),
+        lambda: made.require(SupportsSnapshots).export_snapshot(None),
+    ):  # type: ignore[arg-type]
         with pytest.raises(UnsupportedPrimitive, match=made.name):
             missing()
 
@@ -158,7 +162,7 @@ def test_quoted_names_come_back_from_the_server(place: Place) -> None:
     place.sql(f"CREATE TABLE t ({', '.join(f'{place.quote(n)} integer' for n in names)})")
     place.sql(f"INSERT INTO t VALUES ({', '.join(map(str, range(len(names))))})")
     with reading(place) as session:
-        table = connector.probe_table(session.connection, place.schema, "t")
+        table = connector.catalog.probe_table(session.connection, place.schema, "t")
         assert table is not None
         assert [c.name for c in table.columns] == names
         for number, name in enumerate(names):
@@ -174,11 +178,11 @@ def test_hostile_names_of_tables_and_schemas_are_found(place: Place) -> None:
         place.sql(f"CREATE TABLE {place.quote(schema)}.{place.quote(name)} (id integer PRIMARY KEY)")
     with reading(place) as session:
         for name in NAMES:
-            table = connector.probe_table(session.connection, schema, name)
+            table = connector.catalog.probe_table(session.connection, schema, name)
             assert table is not None, name
             assert (table.schema, table.name, table.primary_key) == (schema, name, ("id",))
-        assert connector.probe_table(session.connection, schema, "T_") is None
-        assert {f"{schema}.{name}" for name in NAMES} <= set(connector.table_names(session.connection))
+        assert connector.catalog.probe_table(session.connection, schema, "T_") is None
+        assert {f"{schema}.{name}" for name in NAMES} <= set(connector.catalog.table_names(session.connection))
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from qbcd.connectors.watermarks import SupportsWatermarks
 
 from tests.support.marking import connector_of, probed, session
 from tests.support.places import Place, over
@@ -11,7 +12,10 @@ from tests.support.places import Place, over
 def counters(place: Place, table: str = "t") -> dict[str, tuple[bool, str]]:
     described, connector = probed(place, table), connector_of(place)
     with session(place) as reading:
-        found = {c.name: connector.counter_problem(reading.connection, described, c) for c in described.columns}
+        found = {
+            c.name: connector.require(SupportsWatermarks).counter_problem(reading.connection, described, c)
+            for c in described.columns
+        }
     return {name: (counter.vouched, counter.refused) for name, counter in found.items()}
 
 

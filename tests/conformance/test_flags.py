@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from qbcd.connectors.watermarks import SupportsDeleteFlags
 
 from tests.support.marking import column_of, compiled, connector_of, plan_of, probed, rows, session
 from tests.support.places import Place, configured, over
@@ -64,7 +65,7 @@ def test_a_flag_says_deleted_by_its_literal_and_null_does_not(place: Place) -> N
             place.sql(f"INSERT INTO f{number} VALUES (%s, %s)", [k, value])
         table, connector = probed(place, f"f{number}"), connector_of(place)
         column = column_of(table, "fl%a")
-        assert connector.flag_problem(column, literal) == ""
+        assert connector.require(SupportsDeleteFlags).flag_problem(column, literal) == ""
         plan = plan_of(table, deleted_value=literal)
         with session(place) as reading:
             query = (
@@ -126,6 +127,6 @@ def test_a_flag_of_another_type_than_its_literal_is_refused(place: Place) -> Non
     table, connector = probed(place), connector_of(place)
     for name, (sql_type, literal, why) in zip(names, cases, strict=True):
         column = column_of(table, name)
-        assert why in connector.flag_problem(column, literal), sql_type
+        assert why in connector.require(SupportsDeleteFlags).flag_problem(column, literal), sql_type
         with pytest.raises(ValueError, match="delete flag"):
             compiled(place, plan_of(table, deleted_value=literal), f"SELECT QBCD_FLAGGED('{name}', {name}) FROM {{t}}")

@@ -13,6 +13,7 @@ from typing import Any
 import psycopg2
 import pymysql
 import pytest
+from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
 
 from qbcd.connectors.facts import HighWater
 from qbcd.demo.server import EmbeddedPostgres
@@ -30,7 +31,7 @@ SECOND = timedelta(seconds=1)
 
 def look(place: Place, url: str = "") -> HighWater:
     with session(place, url) as reading:
-        return connector_of(place).high_water(reading.connection)
+        return connector_of(place).require(SupportsWatermarks).high_water(reading.connection)
 
 
 def clock(place: Place, conn: Any = None) -> datetime:
@@ -139,9 +140,9 @@ def test_an_idle_session_and_those_of_other_databases_hold_nothing(place: Place)
 def test_a_second_look_in_one_transaction_is_fresh(place: Place) -> None:
     with session(place) as reading, place.connect() as writer:
         connector = connector_of(place)
-        assert connector.high_water(reading.connection).oldest is None
+        assert connector.require(SupportsWatermarks).high_water(reading.connection).oldest is None
         place.run(writer, "SELECT 1")
-        assert connector.high_water(reading.connection).oldest is not None
+        assert connector.require(SupportsWatermarks).high_water(reading.connection).oldest is not None
 
 
 def test_a_session_that_speaks_the_protocol_of_replication_is_said_as_it_writes(place: Place) -> None:
@@ -196,7 +197,7 @@ def test_a_session_that_does_not_report_is_said(place: Place) -> None:
 def other_writer(place: Place, table: str = "t", url: str = "") -> str:
     described = probed(place, table)
     with session(place, url) as reading:
-        return connector_of(place).not_only_writer(reading.connection, described)
+        return connector_of(place).require(SupportsWatermarks).not_only_writer(reading.connection, described)
 
 
 @over(elsewhere=[])
@@ -279,7 +280,7 @@ def test_replication_and_standbys_are_said() -> None:
         found = look(first)
         assert found.blind == "this server is a standby, which does not show the primary's transactions"
         with session(first) as reading:
-            problem = connector_of(first).system_mark_problem(reading.connection, "")
+            problem = connector_of(first).require(SupportsSystemMarks).system_mark_problem(reading.connection, "")
         assert "standby" in problem
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from qbcd.connectors.sessions import SupportsSnapshots
 
 from qbcd.connectors import connector_for
 from qbcd.sites.lake.fetch import two_phase
@@ -34,4 +35,4 @@ def test_single_leaves_are_asked_for(
         monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**12))
     wheres = {v: BOTH[i % 2 : i % 2 + 1] for i, v in enumerate(SPARK)}
     run(place, workspace, spark, seed, 4, names=HOSTILE, shapes=FEW, wheres=wheres, silent=seed % 2 == 1)
-    assert (True in looks) is connector_for(place.url).exports_snapshots
+    assert (True in looks) is connector_for(place.url).supports(SupportsSnapshots)

@@ -6,6 +6,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 import pytest
+from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
 
 from qbcd.catalog.source import Session
 from qbcd.connectors import CONNECTORS
@@ -63,9 +64,11 @@ def test_which_types_are_watermarks(place: Place) -> None:
     names = made(place, [*clocks, *counters, *neither])
     table, connector = probed(place), connector_of(place)
     columns = [column_of(table, name) for name in names]
-    kinds = [connector.mark_kind(column) for column in columns]
+    kinds = [connector.watermarks.mark_kind(column) for column in columns]
     assert kinds == [kind for kind, _ in clocks.values()] + ["counter"] * len(counters) + [""] * len(neither)
-    steps = [connector.mark_unit(column) for column in columns[: len(clocks) + len(counters)]]
+    steps = [
+        connector.require(SupportsWatermarks).mark_unit(column) for column in columns[: len(clocks) + len(counters)]
+    ]
     assert steps == [step for _, step in clocks.values()] + [timedelta(0)] * len(counters)
 
 
@@ -224,9 +227,9 @@ def test_the_columns_index_answers_a_watermark(place: Place) -> None:
 def test_versions_of_the_systems_own_are_refused_by_name(kind: str) -> None:
     made_by = CONNECTORS[kind]()
     for missing in (
-        lambda: made_by.system_mark(None),  # type: ignore[arg-type]
-        lambda: made_by.system_mark_problem(None, "1"),  # type: ignore[arg-type]
-        lambda: made_by.changed_since_mark(None),  # type: ignore[arg-type]
+        lambda: made_by.require(SupportsSystemMarks).system_mark(None),  # type: ignore[arg-type]
+        lambda: made_by.require(SupportsSystemMarks).system_mark_problem(None, "1"),  # type: ignore[arg-type]
+        lambda: made_by.require(SupportsSystemMarks).changed_since_mark(None),  # type: ignore[arg-type]
     ):
         with pytest.raises(UnsupportedPrimitive, match=made_by.name):
             missing()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from qbcd.connectors.sessions import SupportsSnapshots
 
 from qbcd.connectors import connector_for
 from qbcd.sites.lake.fetch import two_phase
@@ -40,7 +41,7 @@ def test_rows_that_changed_are_asked_for_by_key(
     monkeypatch.setattr(two_phase, "fetch", watched)
     wheres = {v: BOTH[i % 2 : i % 2 + 1] for i, v in enumerate(NARROW)}
     run(place, workspace, spark, seed, 3, names=HOSTILE, shapes=FEW, wheres=wheres, silent=seed % 2 == 1)
-    if not connector_for(place.url).exports_snapshots:
+    if not connector_for(place.url).supports(SupportsSnapshots):
         assert rounds == [], "two rounds that see two states"
         return
     assert True in rounds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from qbcd.connectors.ranges import SupportsPages
 
 from qbcd.connectors import CONNECTORS
 from qbcd.errors import UnsupportedPrimitive
@@ -48,10 +49,12 @@ def test_ranges_share_out_the_rows_in_key_order(place: Place) -> None:
         plan = plan_of(table, names, where="'%' <> 'QBCD_PLACE_BOUND_x_END'")
         key = [column_of(table, name) for name in names]
         with session(place) as reading:
-            bounds = [tuple(r) for r in reading.rows(connector.range_bounds(place.table("t"), key, rows_per_range=7))]
+            bounds = [
+                tuple(r) for r in reading.rows(connector.ranges.range_bounds(place.table("t"), key, rows_per_range=7))
+            ]
             ranges = ranges_of(list(dict.fromkeys(bounds)))
             listed = ", ".join(f"t.{connector.quote(name)}" for name in (A, B, C))
-            wanted = reading.rows(connector.per_range([listed], place.table("t"), key, ranges, aggregate=False))
+            wanted = reading.rows(connector.ranges.per_range([listed], place.table("t"), key, ranges, aggregate=False))
             found = []
             for within in ranges:
                 for alias, params in (("t", {"x": 1}), ("", {"x": 1}), ("t", {})):
@@ -76,9 +79,9 @@ def test_no_range_is_every_row(place: Place) -> None:
         for within in (None, KeyRange(1, None, None)):
             rows = reading.rows(compiled(place, plan, "SELECT 1 FROM {t} AS t WHERE QBCD_WITHIN('t')", within))
             assert len(rows) == 60
-    assert connector.key_between(plan.key, "t", KeyRange(1, None, None)) == "TRUE"
+    assert connector.ranges.key_between(plan.key, "t", KeyRange(1, None, None)) == "TRUE"
     with pytest.raises(ValueError, match="bound of 2 values"):
-        connector.key_between(plan.key, "t", KeyRange(1, ("1", "2"), None))
+        connector.ranges.key_between(plan.key, "t", KeyRange(1, ("1", "2"), None))
 
 
 @over(elsewhere=[])
@@ -110,7 +113,7 @@ def pages(place: Place, names: list[str], per_range: int, where: str = "", name:
     table, connector = probed(place, name), connector_of(place)
     key = [column_of(table, column) for column in names]
     with session(place) as reading:
-        found = reading.rows(connector.page_bounds(table, key, where, pages_per_range=per_range))
+        found = reading.rows(connector.require(SupportsPages).page_bounds(table, key, where, pages_per_range=per_range))
     return [tuple(row) for row in found]
 
 
@@ -163,4 +166,4 @@ def test_pages_of_partitions_are_told_apart_and_texts_are_bounds(place: Place) -
 @pytest.mark.parametrize("name", sorted(set(CONNECTORS) - {"postgresql"}))
 def test_pages_that_no_row_shows_are_refused(name: str) -> None:
     with pytest.raises(UnsupportedPrimitive, match="page_bounds"):
-        CONNECTORS[name]().page_bounds(None, [], "", pages_per_range=1)  # type: ignore[arg-type]
+        CONNECTORS[name]().require(SupportsPages).page_bounds(None, [], "", pages_per_range=1)  # type: ignore[arg-type]

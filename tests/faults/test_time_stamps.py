@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from qbcd.connectors.watermarks import SupportsWatermarks
 from sqlalchemy.engine import Connection
 
 from qbcd import watermark
@@ -177,7 +178,7 @@ def test_a_clock_that_was_set_back_under_spark(
 @contextmanager
 def hours_ahead(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The server's clock is ahead, of what is read of it."""
-    real = PostgreSQL.high_water
+    real = PostgreSQL.require(SupportsWatermarks).high_water
 
     def high_water(self: PostgreSQL, connection: Connection) -> HighWater:
         return replace(found := real(self, connection), clock=watermark.shifted(found.clock, timedelta(hours=2)))

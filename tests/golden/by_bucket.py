@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from qbcd.connectors.sessions import SupportsSnapshots
+
 from qbcd.connectors.base import Connector
 from qbcd.model import KeyRange, NamedKey, RowSelection, Statement, StreamPlan
 from qbcd.ranges import hash_buckets
@@ -28,7 +30,7 @@ def by_hash(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:
     yield "id_rcs by hash: checksums of the one range", strategy.partitioning.checksums([KeyRange(1, None, None)])
     yield "id_rcs by hash: images of one", strategy.images(mixed[1:2], typed=False)
     yield "id_rcs by hash: images of some", strategy.images([mixed[1], mixed[3]], typed=False)
-    if not strategy.connector.exports_snapshots:
+    if not strategy.connector.supports(SupportsSnapshots):
         return
     for i, statement in enumerate(strategy.partitioning.shared(strategy.row_fingerprints, mixed, 2), 1):
         yield f"id_rcs by hash: keys and digests, reader {i}", statement

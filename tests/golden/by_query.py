@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from qbcd.connectors.queries import SupportsIncrementalQueries
+
 from qbcd.connectors.base import Connector
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.ranges import hash_buckets
@@ -30,7 +32,7 @@ def by_query(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Stat
         yield f"vbd, checksum by {kind}: bounds", bounds
         yield f"vbd, checksum by {kind}: checksums", strategy.partitioning.checksums(whole)
         yield f"vbd, checksum by {kind}: images", strategy.images(some, typed=False)
-    yield "vbd: lock", Statement(connector.lock_against_rewrite(table) or "")
+    yield "vbd: lock", Statement(connector.sessions.lock_against_rewrite(table) or "")
 
 
 def of_one_row(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Statement]]:
@@ -48,7 +50,7 @@ def of_one_row(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, St
     for i, statement in enumerate(compare.apply(OutboxSlice(5, 2)), 1):
         yield f"vbd, one row: apply {i}", statement
     yield "vbd, one row: images", checksum.images([KeyRange(1, None, None)], typed=False)
-    if connector.steady_writes:
+    if connector.supports(SupportsIncrementalQueries):
         delta = VbdDelta(connector, plan, "qbcd")
         assert not delta.refused
         yield "vbd, one row: affected", delta.find_affected(delta.lineages)

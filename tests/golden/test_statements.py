@@ -12,6 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from qbcd.connectors.queries import SupportsIncrementalQueries
+from qbcd.connectors.ranges import SupportsLeafChecksums
+from qbcd.connectors.sessions import SupportsSnapshots
 
 from qbcd.connectors.base import Connector
 from qbcd.model import BatchHeader, KeyRange, Statement
@@ -50,7 +53,7 @@ def statements(which: str, name: str) -> Iterator[tuple[str, Statement]]:
         yield from by_query(connector, mds.plan)
     if name == "simple":
         yield from of_one_row(connector, mds.plan)
-    if name == "simple" and connector.steady_writes:
+    if name == "simple" and connector.supports(SupportsIncrementalQueries):
         yield from by_changed_rows(connector, mds.plan)
     if name == "stamped":
         yield from stamped(which)
@@ -195,8 +198,11 @@ def remote(which: str, name: str) -> Iterator[tuple[str, Statement]]:
             strategy.with_old_digest(plan.captured[:2]).images(lone, typed=False),
         )
     typed = strategy.images(lone, typed=True)
-    yield "id_rcs: images for typed sinks, as the JDBC driver takes them", Statement(connector.jdbc_query(typed.sql))
-    if connector.has_leaves:
+    yield (
+        "id_rcs: images for typed sinks, as the JDBC driver takes them",
+        Statement(connector.sessions.jdbc_query(typed.sql)),
+    )
+    if connector.supports(SupportsLeafChecksums):
         known = ranges_of(which, plan)
         yield "id_rcs: checksums of ranges and leaves", strategy.partitioning.checksums(known, leaves=True)
         yield "id_rcs: images of some leaves", strategy.images([in_leaves(r) for r in known[:2]], typed=False)
@@ -204,12 +210,12 @@ def remote(which: str, name: str) -> Iterator[tuple[str, Statement]]:
         yield "id_rcs: keys of rows written since a mark", written
         some = [known[0], named(known[1], *(r.lo for r in known if r.lo))]
         yield "id_rcs: images of a range, and of rows that were named", strategy.images(some, typed=False)
-        if connector.whole_number_bytes(plan.key):
+        if connector.require(SupportsLeafChecksums).whole_number_bytes(plan.key):
             mixed = [in_leaves(known[0]), traced(known[1])]
             yield "id_rcs: images of some leaves, and of rows by trace", strategy.images(mixed, typed=False)
     if name in ("simple", "every_comparison"):
         yield from by_hash(IdRcs(connector, plan.with_options(buckets="hash")))
-    if name == "simple" and connector.exports_snapshots:
+    if name == "simple" and connector.supports(SupportsSnapshots):
         yield from by_page(IdRcs(connector, plan.with_options(buckets="page")))
     if name == "simple":
         yield from without_key(connector, plan)

@@ -73,9 +73,9 @@ def test_kinds_and_sizes(database: str) -> None:
         cursor.execute("DROP TABLE fresh; CREATE TABLE fresh (k int PRIMARY KEY)")
     with reading(database) as session:
         found = {n: probe(session, n) for n in ("t", "p", "v", "m", "parent", "fresh", "f")}
-        assert PG.probe_table(session.connection, "public", "none") is None
-        assert PG.probe_table(session.connection, "", "t") == found["t"]  # on the role's own search path
-        assert PG.probe_table(session.connection, "", "pg_class") is None
+        assert PG.catalog.probe_table(session.connection, "public", "none") is None
+        assert PG.catalog.probe_table(session.connection, "", "t") == found["t"]  # on the role's own search path
+        assert PG.catalog.probe_table(session.connection, "", "pg_class") is None
     assert {n: t.kind for n, t in found.items()} == {
         "t": "table",
         "p": "partitioned",
@@ -98,15 +98,20 @@ def test_kinds_and_sizes(database: str) -> None:
     # nobody enforces NOT NULL or a scale on a foreign table
     assert found["f"].columns[0].nullable
     assert found["f"].columns[1].fact("loose") == "yes"
-    assert PG.lock_against_rewrite(found["t"]) == 'LOCK TABLE "public"."t" IN ACCESS SHARE MODE'
-    assert [PG.lock_against_rewrite(found[n]) is None for n in ("p", "v", "m", "f")] == [False, False, True, True]
+    assert PG.sessions.lock_against_rewrite(found["t"]) == 'LOCK TABLE "public"."t" IN ACCESS SHARE MODE'
+    assert [PG.sessions.lock_against_rewrite(found[n]) is None for n in ("p", "v", "m", "f")] == [
+        False,
+        False,
+        True,
+        True,
+    ]
 
 
 def test_the_lock_keeps_ddl_away_and_readers_in(database: str) -> None:
     sql(database, "CREATE TABLE t (k int PRIMARY KEY); CREATE VIEW v AS SELECT * FROM t")
     with reading(database) as session:
         for name in ("t", "v"):
-            session.run(PG.lock_against_rewrite(probe(session, name)) or "")
+            session.run(PG.sessions.lock_against_rewrite(probe(session, name)) or "")
         sql(database, "INSERT INTO t VALUES (1)")
         with pytest.raises(Exception, match="lock timeout"):
             sql(database, "SET lock_timeout = 50; TRUNCATE t")
@@ -124,11 +129,11 @@ def test_names_that_need_quotes(database: str) -> None:
         column = found.columns[0]
         assert (found.schema, found.name, column.name, found.primary_key) == (schema, table, key, (key,))
         assert column.sql_type == '"Sch""ema; drop"."my type"'
-        copy = PG.create_table("pg_temp.copy", [(column.name, types.storage_type(column))], [column.name])
-        rights = PG.privileges(session.connection, found, [key], schema)
+        copy = PG.ddl.create_table("pg_temp.copy", [(column.name, types.storage_type(column))], [column.name])
+        rights = PG.catalog.privileges(session.connection, found, [key], schema)
         assert (rights.select, rights.missing_columns, rights.own_schema) == (True, (), True)
-        session.run(PG.lock_against_rewrite(found) or "")
-        assert f"{schema}.{table}" in PG.table_names(session.connection)
+        session.run(PG.sessions.lock_against_rewrite(found) or "")
+        assert f"{schema}.{table}" in PG.catalog.table_names(session.connection)
     sql(database, f"{copy}; INSERT INTO pg_temp.copy SELECT * FROM {where}")
     for bad in ("", "a\x00b", "x" * 64, "ü" * 32):
         with pytest.raises(ValueError, match="cannot be an identifier"):
@@ -162,11 +167,11 @@ def test_types_without_a_way_back_are_refused_by_name(database: str) -> None:
     with reading(database) as session:
         x, y, z = probe(session, "a").columns
         tree = probe(session, "pg_attrdef", "pg_catalog").column("adbin")
-    assert "aclitem" in PG.type_problem(x)
-    assert "aclitem[]" in PG.type_problem(y)
-    assert PG.type_problem(z) == ""
+    assert "aclitem" in PG.catalog.type_problem(x)
+    assert "aclitem[]" in PG.catalog.type_problem(y)
+    assert PG.catalog.type_problem(z) == ""
     assert tree is not None
-    assert "pg_node_tree" in PG.type_problem(tree)
+    assert "pg_node_tree" in PG.catalog.type_problem(tree)
 
 
 def test_rights(database: str) -> None:
@@ -181,13 +186,13 @@ def test_rights(database: str) -> None:
     for grants, wanted in cases.items():
         with role(database, grants) as url, reading(url) as session:
             table = probe(session, "t")
-            r = PG.privileges(session.connection, table, ["k", "a", "secret"], "qbcd")
+            r = PG.catalog.privileges(session.connection, table, ["k", "a", "secret"], "qbcd")
             assert (r.select, r.missing_columns, r.create_schema, r.own_schema) == wanted, grants
             assert r.role in url
-            assert PG.privileges(session.connection, table, ["k"], "none").own_schema is False
-            assert PG.table_names(session.connection) == (["public.t"] if grants else [])
+            assert PG.catalog.privileges(session.connection, table, ["k"], "none").own_schema is False
+            assert PG.catalog.table_names(session.connection) == (["public.t"] if grants else [])
     with reading(database) as session:
-        assert PG.privileges(session.connection, probe(session, "t"), ["k"], "qbcd").create_schema
+        assert PG.catalog.privileges(session.connection, probe(session, "t"), ["k"], "qbcd").create_schema
 
 
 def test_row_security_applies_to_some_roles(database: str) -> None:
@@ -200,12 +205,12 @@ def test_row_security_applies_to_some_roles(database: str) -> None:
 
 def test_server_identity(database: str, server: object) -> None:
     with reading(database) as session:
-        one = PG.server_identity(session.connection)
+        one = PG.catalog.server_identity(session.connection)
     sql(database, "CREATE TABLE t (k int)")
     with reading(database) as session:
-        two = PG.server_identity(session.connection)
+        two = PG.catalog.server_identity(session.connection)
     with reading(database.rsplit("/", 1)[0] + "/postgres") as session:
-        other = PG.server_identity(session.connection)
+        other = PG.catalog.server_identity(session.connection)
     assert (one.identity, one.meaning, one.product) == (two.identity, two.meaning, two.product)
     assert two.position > one.position > 0
     assert other.identity.split("/")[0] == one.identity.split("/")[0]
@@ -213,4 +218,4 @@ def test_server_identity(database: str, server: object) -> None:
     assert one.product.startswith("PostgreSQL ")
     assert one.meaning.startswith(one.product.split(" ")[1].split(".")[0] + ";")
     with role(database, "") as url, reading(url) as session:
-        assert PG.server_identity(session.connection).identity == one.identity
+        assert PG.catalog.server_identity(session.connection).identity == one.identity

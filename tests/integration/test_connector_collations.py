@@ -101,9 +101,9 @@ def test_identity_and_digest_under_a_collation(collated: str, kind: str, collati
         assert x.collation == f"public.{collation}"
         assert types.is_nondeterministic(x) == (collation != "english")
         assert x.comparison == ("typed" if kind != "char(4)" and collation == "english" else "bytes")
-        one, two = (text(PG.key_identity([(x, named(t, "x"))])) for t in ("a", "b"))
-        hash_of_one, hash_of_two = (text(PG.key_hash([(x, named(t, "x"))])) for t in ("a", "b"))
-        differs = text(PG.null_safe_distinct(x, named("a", "x"), named("b", "x")))
+        one, two = (text(PG.expressions.key_identity([(x, named(t, "x"))])) for t in ("a", "b"))
+        hash_of_one, hash_of_two = (text(PG.expressions.key_hash([(x, named(t, "x"))])) for t in ("a", "b"))
+        differs = text(PG.expressions.null_safe_distinct(x, named("a", "x"), named("b", "x")))
         rows = session.rows(
             f"SELECT {hash_of_one} = {hash_of_two} AS together, {one} = {two} AS same, a.x = b.x AS equal, "
             f"{differs} AS differs, a.id <> b.id AS other, "
@@ -120,8 +120,8 @@ def test_the_index_of_a_collated_key_is_used(collated: str) -> None:
     sql(collated, "VACUUM ANALYZE t")
     with reading(collated) as session:
         key = key_of(probe(session, "t"))
-        bounds = [tuple(r) for r in session.rows(PG.range_bounds("public.t", key, rows_per_range=500))]
-        statement = PG.per_range(["count(*) AS n"], "public.t", key, ranges_of(bounds), aggregate=True)
+        bounds = [tuple(r) for r in session.rows(PG.ranges.range_bounds("public.t", key, rows_per_range=500))]
+        statement = PG.ranges.per_range(["count(*) AS n"], "public.t", key, ranges_of(bounds), aggregate=True)
         plan = "\n".join(r[0] for r in session.rows(f"EXPLAIN {statement}"))
         assert sum(r.n for r in session.rows(statement)) == 50_000
     assert "Seq Scan" not in plan

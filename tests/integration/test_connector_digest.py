@@ -64,12 +64,12 @@ def test_values_that_look_alike(database: str, sql_type: str, one: str | None, t
     sql(database, "INSERT INTO p VALUES (1, %s, %s, 7)", [one, two])
     with reading(database) as session:
         x, y, z = (column(probe(session, "p").column(n)) for n in ("x", "y", "z"))
-        swapped = text(PG.row_digest([(x, named("p", "y")), (y, named("p", "x"))]))
+        swapped = text(PG.expressions.row_digest([(x, named("p", "y")), (y, named("p", "x"))]))
         found = session.one(
             f"SELECT {digest('p', x)} <> {digest('p', y)} AS alone, "
             f"{digest('p', x, z)} <> {digest('p', y, z)} AS first, {digest('p', z, x)} <> {digest('p', z, y)} AS last, "
             f"{digest('p', x, y)} <> {swapped} AS columns_swapped, "
-            f"{text(PG.null_safe_distinct(x, named('p', 'x'), named('p', 'y')))} AS differs FROM public.p"
+            f"{text(PG.expressions.null_safe_distinct(x, named('p', 'x'), named('p', 'y')))} AS differs FROM public.p"
         )
     assert list(found) == [True] * 5
 
@@ -109,12 +109,12 @@ def test_rows_that_swap_a_value_change_the_sum(database: str) -> None:
             key, x = (column(probe(session, name).column(n)) for n in ("id", "x"))
 
             def of(row: str, value: str, key: Column = key, x: Column = x) -> str:
-                return text(PG.row_digest([(key, named(row, "id")), (x, named(value, "x"))]))
+                return text(PG.expressions.row_digest([(key, named(row, "id")), (x, named(value, "x"))]))
 
             rows = session.rows(
                 f"SELECT {of('a', 'a')}::numeric + {of('b', 'b')} <> {of('a', 'b')}::numeric + {of('b', 'a')} AS seen "
                 f"FROM public.{name} AS a JOIN public.{name} AS b ON b.id > a.id "
-                f"AND {text(PG.null_safe_distinct(x, named('a', 'x'), named('b', 'x')))}"
+                f"AND {text(PG.expressions.null_safe_distinct(x, named('a', 'x'), named('b', 'x')))}"
             )
             assert all(r.seen for r in rows), sql_type
             assert rows, sql_type
@@ -146,7 +146,7 @@ def test_a_hundred_thousand_random_swaps_and_rotations_are_seen(database: str) -
         def of(row: str, values: str) -> str:
             first, second = values.split()
             parts = [(key, named(row, "id")), (a, named(*first)), (b, named(*second))]
-            return text(PG.row_digest(parts)) + "::numeric"
+            return text(PG.expressions.row_digest(parts)) + "::numeric"
 
         def total(moved: Sequence[str]) -> str:
             return " + ".join(of(row, values) for row, values in zip("xyz", moved, strict=True))
@@ -193,7 +193,7 @@ def test_the_widest_table_has_a_digest_that_sees_every_column(database: str) -> 
     sql(database, "INSERT INTO w (c1599) VALUES (1)")
     with reading(database) as session:
         columns = probe(session, "w").columns
-        wide = text(PG.row_digest([(c, named("w", c.name)) for c in (*columns, *columns[:800])]))
+        wide = text(PG.expressions.row_digest([(c, named("w", c.name)) for c in (*columns, *columns[:800])]))
         found = session.one(
             f"SELECT count(DISTINCT {digest('w', *columns)}) AS n, count(DISTINCT {wide}) AS m FROM public.w"
         )

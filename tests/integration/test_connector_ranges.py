@@ -70,15 +70,15 @@ def check_cover(database: str, name: str, rows_per_range: int) -> None:
     """Ranges partition the rows as the server orders them, whoever counts."""
     with reading(database) as session:
         key = key_of(probe(session, name))
-        assert [PG.key_problem(c) for c in key] == [""] * len(key)
+        assert [PG.catalog.key_problem(c) for c in key] == [""] * len(key)
         names = ", ".join(PG.quote(c.name) for c in key)
         relation = f"(SELECT {names}, ctid AS place FROM public.{PG.quote(name)})"
-        bounds = [tuple(r) for r in session.rows(PG.range_bounds(relation, key, rows_per_range=rows_per_range))]
+        bounds = [tuple(r) for r in session.rows(PG.ranges.range_bounds(relation, key, rows_per_range=rows_per_range))]
         every = ranges_of(bounds)
         order = [r.place for r in session.rows(f"SELECT place FROM {relation} AS t ORDER BY {names}")]
         assert len(bounds) == (len(order) - 1) // rows_per_range
-        found = session.rows(PG.per_range(["t.place AS place"], relation, key, every, aggregate=False))
-        counted = session.rows(PG.per_range(["count(*) AS n"], relation, key, every, aggregate=True))
+        found = session.rows(PG.ranges.per_range(["t.place AS place"], relation, key, every, aggregate=False))
+        counted = session.rows(PG.ranges.per_range(["count(*) AS n"], relation, key, every, aggregate=True))
     wanted = [(10 + i // rows_per_range, place) for i, place in enumerate(order)]
     assert sorted((r.range_id, r.place) for r in found) == sorted(wanted)
     assert {r.range_id: r.n for r in counted} == {r.range_id: sum(i == r.range_id for i, _ in wanted) for r in every}
@@ -143,9 +143,11 @@ def test_rows_beyond_the_bounds_and_empty_ranges(database: str) -> None:
     every = ranges_of([("0",), ("10",), ("11",), ("12",)])
     with reading(database) as session:
         key = key_of(probe(session, "t"))
-        counted = session.rows(PG.per_range(["count(*) AS n", "sum(t.k) AS s"], "public.t", key, every, aggregate=True))
-        lone = session.rows(PG.per_range(["count(*) AS n"], "public.t", key, ranges_of([]), aggregate=True))
-        one = session.rows(PG.per_range(["t.k AS k"], "public.t", key, every[1:2], aggregate=False))
+        counted = session.rows(
+            PG.ranges.per_range(["count(*) AS n", "sum(t.k) AS s"], "public.t", key, every, aggregate=True)
+        )
+        lone = session.rows(PG.ranges.per_range(["count(*) AS n"], "public.t", key, ranges_of([]), aggregate=True))
+        one = session.rows(PG.ranges.per_range(["t.k AS k"], "public.t", key, every[1:2], aggregate=False))
     assert sorted((r.range_id, r.n, r.s) for r in counted) == [
         (10, 1, -2147483648),
         (11, 1, 5),
@@ -162,15 +164,15 @@ def test_ranges_that_make_no_sense_are_refused(database: str) -> None:
     with reading(database) as session:
         key = key_of(probe(session, "t"))
     with pytest.raises(ValueError, match="no ranges"):
-        PG.per_range(["count(*)"], "t", key, [], aggregate=True)
+        PG.ranges.per_range(["count(*)"], "t", key, [], aggregate=True)
     with pytest.raises(ValueError, match="twice"):
-        PG.per_range(["count(*)"], "t", key, [KeyRange(1, None, None), KeyRange(1, None, None)], aggregate=True)
+        PG.ranges.per_range(["count(*)"], "t", key, [KeyRange(1, None, None), KeyRange(1, None, None)], aggregate=True)
     with pytest.raises(ValueError, match="bound of 2 values"):
-        PG.per_range(["count(*)"], "t", key, [KeyRange(1, ("1", "2"), None)], aggregate=True)
+        PG.ranges.per_range(["count(*)"], "t", key, [KeyRange(1, ("1", "2"), None)], aggregate=True)
     with pytest.raises(ValueError, match="one row"):
-        PG.range_bounds("t", key, rows_per_range=0)
+        PG.ranges.range_bounds("t", key, rows_per_range=0)
     with pytest.raises(ValueError, match="NUL"):
-        PG.bound(key[0], "a\x00b")
+        PG.ranges.bound(key[0], "a\x00b")
 
 
 @pytest.mark.parametrize("key", ["id", "a, b"])
@@ -186,13 +188,13 @@ def test_many_ranges_use_the_index_and_spark_predicates_prune(database: str, key
         session.run("SET LOCAL max_parallel_workers_per_gather = 0")
         columns = key_of(probe(session, "big"))
         relation = f"(SELECT {key}, length(f) AS n FROM public.big WHERE (f IS NOT NULL))"
-        bounds = [tuple(r) for r in session.rows(PG.range_bounds(relation, columns, rows_per_range=400))]
+        bounds = [tuple(r) for r in session.rows(PG.ranges.range_bounds(relation, columns, rows_per_range=400))]
         every = ranges_of(bounds)
         assert len(every) == 500
-        statement = PG.per_range(["count(*) AS n", "sum(t.n) AS s"], relation, columns, every, aggregate=True)
+        statement = PG.ranges.per_range(["count(*) AS n", "sum(t.n) AS s"], relation, columns, every, aggregate=True)
         assert sum(r.n for r in session.rows(statement)) == 200_000
         plan = "\n".join(r[0] for r in session.rows(f"EXPLAIN {statement}"))
-        rows = PG.per_range(["t.n AS n"], relation, columns, every, aggregate=False)
+        rows = PG.ranges.per_range(["t.n AS n"], relation, columns, every, aggregate=False)
         pruned = f"SELECT * FROM ({rows}\n) AS q WHERE range_id >= 100 AND range_id < 103"
         found = session.rows(f"EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF, BUFFERS) {pruned}")
         assert len(session.rows(pruned)) == 1200
@@ -208,7 +210,7 @@ def test_aggregates_that_share_a_column_compute_it_once(database: str) -> None:
         key = key_of(probe(session, "t"))
         relation = "(SELECT k, hashint4extended(k, 1) AS h FROM public.t)"
         every = ranges_of([("10",), ("20",)])
-        statement = PG.per_range(["count(t.h) AS n", "sum(t.h) AS s"], relation, key, every, aggregate=True)
+        statement = PG.ranges.per_range(["count(t.h) AS n", "sum(t.h) AS s"], relation, key, every, aggregate=True)
         plan = "\n".join(r[0] for r in session.rows(f"EXPLAIN (VERBOSE, COSTS OFF) {statement}"))
     # EXPLAIN writes what a node takes over from below in brackets of its own
     assert "count((hashint4extended(" in plan
@@ -223,13 +225,13 @@ def test_identity_is_the_columns_own_equality(database: str) -> None:
         for sql_type, name in tables.items():
             x = probe(session, name).column("x")
             assert x is not None
-            if PG.key_problem(x):
+            if PG.catalog.key_problem(x):
                 continue
-            one, two = (text(PG.key_identity([(x, named(t, "x"))])) for t in ("a", "b"))
-            equal = text(PG.key_equal(x, named("a", "x"), named("b", "x")))
+            one, two = (text(PG.expressions.key_identity([(x, named(t, "x"))])) for t in ("a", "b"))
+            equal = text(PG.expressions.key_equal(x, named("a", "x"), named("b", "x")))
             own = "a.x = b.x" if sql_type != "citext" else "a.x OPERATOR(public.=) b.x"
-            pair = text(PG.key_identity([(x, named("a", "x")), (x, named("b", "x"))]))
-            back = text(PG.key_identity([(x, named("b", "x")), (x, named("a", "x"))]))
+            pair = text(PG.expressions.key_identity([(x, named("a", "x")), (x, named("b", "x"))]))
+            back = text(PG.expressions.key_identity([(x, named("b", "x")), (x, named("a", "x"))]))
             rows = session.rows(
                 f"SELECT {one} = {two} AS same, {own} AS equal, {equal} AS joined, {pair} = {back} AS turned, "
                 f"pg_typeof({one})::text AS kind, pg_typeof({pair})::text AS pair_kind "
@@ -247,7 +249,7 @@ def test_types_that_cannot_be_keys_say_why(database: str) -> None:
         for sql_type, name in tables.items():
             x = probe(session, name).column("x")
             assert x is not None
-            assert x.sql_type in PG.key_problem(x), sql_type
+            assert x.sql_type in PG.catalog.key_problem(x), sql_type
 
 
 def test_composite_identity_is_one_to_one(database: str) -> None:
@@ -255,5 +257,5 @@ def test_composite_identity_is_one_to_one(database: str) -> None:
     sql(database, "INSERT INTO t VALUES ('a', 'bc'), ('ab', 'c'), ('', 'abc'), ('abc', ''), ('a,b', 'c'), ('a', 'b,c')")
     with reading(database) as session:
         key = key_of(probe(session, "t"))
-        identity = text(PG.key_identity([(c, named("t", c.name)) for c in key]))
+        identity = text(PG.expressions.key_identity([(c, named("t", c.name)) for c in key]))
         assert session.one(f"SELECT count(DISTINCT {identity}) AS n FROM public.t").n == 6

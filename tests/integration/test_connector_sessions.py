@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Iterator
 
 import pytest
+from qbcd.connectors.sessions import SupportsSnapshots
 from sqlalchemy import make_url
 
 from qbcd.catalog.source import Source
@@ -102,8 +103,8 @@ def test_sessions_of_a_poll_go_on_where_others_have_ended(shop: Source, database
 def test_readers_on_an_exported_snapshot_see_its_state(shop: Source, database: str) -> None:
     with shop.read("orders") as exporter:
         table = probe(exporter, "t")
-        exporter.run(PG.lock_against_rewrite(table) or "")
-        name = PG.export_snapshot(exporter.connection)
+        exporter.run(PG.sessions.lock_against_rewrite(table) or "")
+        name = PG.require(SupportsSnapshots).export_snapshot(exporter.connection)
         sql(database, "INSERT INTO t VALUES (2, 'b')")
         with shop.read("orders", snapshot=name) as reader:
             seen = reader.one(
@@ -114,7 +115,7 @@ def test_readers_on_an_exported_snapshot_see_its_state(shop: Source, database: s
         reader.one("SELECT 1")
     for bad in ("", "x'; DROP TABLE t; --"):
         with pytest.raises(ValueError, match="exported snapshot"):
-            PG.snapshot_pins(bad)
+            PG.require(SupportsSnapshots).snapshot_pins(bad)
 
 
 def test_a_writer_commits_at_the_end_or_not_at_all(shop: Source) -> None:
@@ -151,9 +152,9 @@ def test_no_session_is_left_behind(shop: Source, database: str) -> None:
 
 def test_the_clock_is_the_sources(shop: Source) -> None:
     with shop.read("orders") as session:
-        one = PG.clock_ms(session.connection)
+        one = PG.catalog.clock_ms(session.connection)
         session.one("SELECT pg_sleep(0.02)")
-        two = PG.clock_ms(session.connection)
+        two = PG.catalog.clock_ms(session.connection)
     assert 20 <= two - one < 5000
     assert abs(two / 1000 - time.time()) < 60
 
@@ -242,13 +243,13 @@ def test_servers_that_do_not_answer(database: str) -> None:
 def test_a_wrong_password_is_said_and_never_shown(server: object, database: str) -> None:
     """The server of the tests asks for no password, so one that does is spelled out by its own message."""
     wrong = 'connection to server at "h", port 5432 failed: FATAL:  password authentication failed for user "u"'
-    error = PG.explain_error(Exception(wrong + "\npassword=CANARY"), stream="s", source="shop (h:5432)")
+    error = PG.errors.explain_error(Exception(wrong + "\npassword=CANARY"), stream="s", source="shop (h:5432)")
     assert type(error) is SourceError
     assert str(error) == (
         'stream s: source shop (h:5432): password authentication failed for user "u" '
         "(check the user and the password of the source, and the server's pg_hba.conf)"
     )
-    leak = PG.explain_error(
+    leak = PG.errors.explain_error(
         Exception("bad dsn: host=h password='CANARY 1' postgresql://u:CANARY@h/d"), stream="", source="shop"
     )
     assert "CANARY" not in str(leak)
@@ -286,7 +287,7 @@ def test_a_wrong_password_is_said_and_never_shown(server: object, database: str)
     ],
 )
 def test_messages_that_come_through_spark(text: str, kind: type[QbcdError], what: str) -> None:
-    error = PG.explain_error(Exception(text), stream="s", source="shop")
+    error = PG.errors.explain_error(Exception(text), stream="s", source="shop")
     assert type(error) is kind
     assert what in str(error)
     assert "Detail" not in str(error)

@@ -40,12 +40,12 @@ def test_what_travels_casts_back_to_the_very_same_value(database: str, tables: d
             column = probe(session, name).column("x")
             assert column is not None
             assert types.type_problem(column) == ""
-            check_return(session, name, sql_type, column, text(PG.canonical_text(column, named("t", "x"))))
+            check_return(session, name, sql_type, column, text(PG.expressions.canonical_text(column, named("t", "x"))))
             if column.travel.kind != "array":
-                check_return(session, name, sql_type, column, text(PG.travel_form(column, named("t", "x"))))
-            over = PG.override_travel(column, "text")
-            check_return(session, name, sql_type, over, text(PG.travel_form(over, named("t", "x"))))
-            assert PG.fits_typed_sink(over, named("t", "x")) is None
+                check_return(session, name, sql_type, column, text(PG.expressions.travel_form(column, named("t", "x"))))
+            over = PG.catalog.override_travel(column, "text")
+            check_return(session, name, sql_type, over, text(PG.expressions.travel_form(over, named("t", "x"))))
+            assert PG.expressions.fits_typed_sink(over, named("t", "x")) is None
 
 
 def check_return(session: Session, name: str, sql_type: str, column: Column, form: str) -> None:
@@ -78,7 +78,10 @@ def test_arrays_travel_as_json_or_as_their_own_text(database: str, tables: dict[
             assert column is not None
             if column.travel.kind != "array":
                 continue
-            form, fits = PG.travel_form(column, named("t", "x")), PG.fits_typed_sink(column, named("t", "x"))
+            form, fits = (
+                PG.expressions.travel_form(column, named("t", "x")),
+                PG.expressions.fits_typed_sink(column, named("t", "x")),
+            )
             assert fits is not None
             rows = session.rows(
                 f"SELECT t.id, {text(form)} AS wire, {text(fits)} AS fits, t.x::text AS own, "
@@ -157,7 +160,10 @@ def test_wire_form(database: str, sql_type: str, fitting: dict[str, bool], wires
     with reading(database) as session:
         column = probe(session, name).column("x")
         assert column is not None
-        form, fits = PG.travel_form(column, named("t", "x")), PG.fits_typed_sink(column, named("t", "x"))
+        form, fits = (
+            PG.expressions.travel_form(column, named("t", "x")),
+            PG.expressions.fits_typed_sink(column, named("t", "x")),
+        )
         held = text(fits) if fits is not None else "TRUE"
         rows = session.rows(f"SELECT {text(form)} AS wire, {held} AS held FROM public.{name} AS t ORDER BY t.id")
     given = dict(zip(values_of(sql_type), rows, strict=True))
@@ -173,7 +179,7 @@ def test_digest_and_comparison_mean_the_types_own_equality(database: str, tables
         for sql_type, name in tables.items():
             column = probe(session, name).column("x")
             assert column is not None
-            distinct = text(PG.null_safe_distinct(column, named("a", "x"), named("b", "x")))
+            distinct = text(PG.expressions.null_safe_distinct(column, named("a", "x"), named("b", "x")))
             oracle = "NOT record_image_eq(ROW(a.x), ROW(b.x))"
             if column.comparison == "typed":
                 oracle = "a.x IS DISTINCT FROM b.x"
@@ -231,13 +237,19 @@ def everything(url: str, tables: dict[str, str]) -> dict[str, Any]:
         for sql_type, name in tables.items():
             column = probe(session, name).column("x")
             assert column is not None
-            held = PG.fits_typed_sink(column, named("t", "x"))
+            held = PG.expressions.fits_typed_sink(column, named("t", "x"))
             fits = text(held) if held is not None else "TRUE"
-            form = text(PG.travel_form(column, named("t", "x")))
-            canonical = text(PG.canonical_text(column, named("t", "x")))
-            literal = text(PG.bound(replace(column, facts=(("storage_type", "text"),), collation=""), "a\\'\\b\\\\"))
+            form = text(PG.expressions.travel_form(column, named("t", "x")))
+            canonical = text(PG.expressions.canonical_text(column, named("t", "x")))
+            literal = text(
+                PG.ranges.bound(replace(column, facts=(("storage_type", "text"),), collation=""), "a\\'\\b\\\\")
+            )
             assert session.one(f"SELECT {literal}")[0] == "a\\'\\b\\\\"
-            identity = "''" if PG.key_problem(column) else text(PG.key_identity([(column, named("t", "x"))]))
+            identity = (
+                "''"
+                if PG.catalog.key_problem(column)
+                else text(PG.expressions.key_identity([(column, named("t", "x"))]))
+            )
             rows = session.rows(
                 f"SELECT {digest('t', column)}, {canonical}, {form}, {fits}, {identity} "
                 f"FROM public.{name} AS t ORDER BY t.id"

@@ -52,7 +52,9 @@ def test_keys_of_long_texts_and_of_periods(place: Place) -> None:
         hashed, history, spans = (probe(session, place, n) for n in ("hashed", "history", "spans"))
         assert session.one("SELECT count(*) AS n FROM history").n == 1
     assert sorted(hashed.unique_keys) == [("body",), ("wide",)]  # checked by whole values behind the hash
-    assert "beginnings" in connector.key_problem(column(hashed, "body"))  # but no range of it is ever found by it
+    assert "beginnings" in connector.catalog.key_problem(
+        column(hashed, "body")
+    )  # but no range of it is ever found by it
     assert (history.kind, history.primary_key, [c.name for c in history.columns]) == ("table", ("id",), ["id", "v"])
     assert set(spans.primary_key) == {"id", "a", "b"}
 
@@ -71,11 +73,11 @@ def test_kinds_and_sizes(place: Place) -> None:
     connector = connector_of(place)
     with reading(place) as session:
         found = {n: probe(session, place, n) for n in ("t", "p", "v", "bare", "rich")}
-        assert connector.probe_table(session.connection, place.schema, "none") is None
-        assert connector.probe_table(session.connection, "", "t") == found["t"]  # in the session's own database
-        assert connector.probe_table(session.connection, place.schema.upper(), "t") is None
-        assert connector.probe_table(session.connection, place.schema, "T") is None
-        assert f"{place.schema}.v" in connector.table_names(session.connection)
+        assert connector.catalog.probe_table(session.connection, place.schema, "none") is None
+        assert connector.catalog.probe_table(session.connection, "", "t") == found["t"]  # in the session's own database
+        assert connector.catalog.probe_table(session.connection, place.schema.upper(), "t") is None
+        assert connector.catalog.probe_table(session.connection, place.schema, "T") is None
+        assert f"{place.schema}.v" in connector.catalog.table_names(session.connection)
     assert {n: t.kind for n, t in found.items()} == {
         "t": "table",
         "p": "partitioned",
@@ -91,8 +93,8 @@ def test_kinds_and_sizes(place: Place) -> None:
     assert (found["v"].rows, found["v"].primary_key, found["v"].unique_keys) == (-1, (), ())
     assert found["p"].primary_key == ("k",)
     assert [c.name for c in found["rich"].columns] == ["id", "secret", "doubled", "kept"]
-    assert connector.column_type(column(found["rich"], "kept")).startswith("varchar(20) CHARACTER SET")
-    assert connector.lock_against_rewrite(t) == f"SELECT 1 FROM `{place.schema}`.`t` LIMIT 0"
+    assert connector.ddl.column_type(column(found["rich"], "kept")).startswith("varchar(20) CHARACTER SET")
+    assert connector.sessions.lock_against_rewrite(t) == f"SELECT 1 FROM `{place.schema}`.`t` LIMIT 0"
 
 
 def test_what_is_no_table(place: Place) -> None:
@@ -104,8 +106,8 @@ def test_what_is_no_table(place: Place) -> None:
     connector = connector_of(place)
     with reading(place) as session:
         for name in names:
-            assert connector.probe_table(session.connection, place.schema, name) is None
-            assert f"{place.schema}.{name}" not in connector.table_names(session.connection)
+            assert connector.catalog.probe_table(session.connection, place.schema, name) is None
+            assert f"{place.schema}.{name}" not in connector.catalog.table_names(session.connection)
 
 
 def test_names_that_need_quotes(place: Place) -> None:
@@ -115,9 +117,9 @@ def test_names_that_need_quotes(place: Place) -> None:
     with reading(place) as session:
         found = probe(session, place, table)
         assert (found.name, found.primary_key, found.columns[0].name) == (table, (key,), key)
-        rights = connector.privileges(session.connection, found, [key, "select"], place.own_schema)
+        rights = connector.catalog.privileges(session.connection, found, [key, "select"], place.own_schema)
         assert (rights.select, rights.missing_columns, rights.own_schema) == (True, (), True)
-        session.run(connector.lock_against_rewrite(found) or "")
+        session.run(connector.sessions.lock_against_rewrite(found) or "")
     for bad in ("", "a\x00b", "x" * 65, "a "):
         with pytest.raises(ValueError, match="identifier"):
             connector.quote(bad)
@@ -126,7 +128,7 @@ def test_names_that_need_quotes(place: Place) -> None:
 def test_a_table_that_was_read_keeps_its_definition(place: Place) -> None:
     place.sql("CREATE TABLE t (k int PRIMARY KEY)")
     with reading(place) as session:
-        session.run(connector_of(place).lock_against_rewrite(probe(session, place, "t")) or "")
+        session.run(connector_of(place).sessions.lock_against_rewrite(probe(session, place, "t")) or "")
         place.sql("INSERT INTO t VALUES (1)")
         with pytest.raises(Exception, match="Lock wait timeout"), place.connect() as conn:
             place.run(conn, "SET lock_wait_timeout = 1; TRUNCATE t")
@@ -138,7 +140,9 @@ def rights_of(place: Place, user: str, schema: str = "") -> tuple[bool, tuple[st
     table = Table(place.schema, "t", "table", (), ("k",))
     with reading(place, place.url_as(user)) as session:
         connector = connector_of(place)
-        found = connector.privileges(session.connection, table, ["k", "a", "secret"], schema or place.own_schema)
+        found = connector.catalog.privileges(
+            session.connection, table, ["k", "a", "secret"], schema or place.own_schema
+        )
         assert found.role.startswith(f"{user}@")
         assert found.create_schema == found.own_schema
         return found.select, found.missing_columns, found.own_schema, found.lock

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pymysql
 import pytest
+from qbcd.connectors.watermarks import SupportsWatermarks
 
 from qbcd.connectors import connector_for
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused
@@ -38,7 +39,9 @@ def refusal(place: Place, name: str, url: str = "") -> str:
     """Why a table or view is not compared in the source, or an empty string."""
     with reading(place, url) as session:
         try:
-            connector_of(place).check_in_source(session.connection, probe(session, place, name), stream="orders")
+            connector_of(place).catalog.check_in_source(
+                session.connection, probe(session, place, name), stream="orders"
+            )
         except Refused as error:
             return str(error)
     return ""
@@ -189,13 +192,13 @@ def test_a_schema_that_the_server_writes_in_lower_case(mariadb: MariaServer, wor
 def test_server_identity(place: Place) -> None:
     connector = connector_of(place)
     with reading(place) as session:
-        one = connector.server_identity(session.connection)
+        one = connector.catalog.server_identity(session.connection)
     place.sql("CREATE TABLE t (k int); INSERT INTO t VALUES (1)")
     with new_place(place, place.kind) as beside, reading(beside) as session:
-        other = connector.server_identity(session.connection)
+        other = connector.catalog.server_identity(session.connection)
     wait_until(lambda: position(place) > one.position, what="the server's position")
     with reading(place) as session:
-        two = connector.server_identity(session.connection)
+        two = connector.catalog.server_identity(session.connection)
     assert (one.identity, one.meaning, one.product) == (two.identity, two.meaning, two.product)
     assert two.position > one.position > 0
     assert other.identity.split("/")[0] == one.identity.split("/")[0]
@@ -205,12 +208,12 @@ def test_server_identity(place: Place) -> None:
     with place.user() as user:
         place.sql(f"GRANT SELECT ON {place.quote(place.schema)}.* TO {user}@'%'")
         with reading(place, place.url_as(user)) as session:
-            assert connector.server_identity(session.connection).identity == one.identity
+            assert connector.catalog.server_identity(session.connection).identity == one.identity
 
 
 def position(place: Place) -> int:
     with reading(place) as session:
-        return connector_of(place).server_identity(session.connection).position
+        return connector_of(place).catalog.server_identity(session.connection).position
 
 
 def test_another_server_has_another_identity(mariadb: MariaServer) -> None:
@@ -218,7 +221,7 @@ def test_another_server_has_another_identity(mariadb: MariaServer) -> None:
         found = set()
         for server in (mariadb, other):
             with new_place(server, "mariadb") as place, reading(place) as session:
-                found.add(connector_of(place).server_identity(session.connection).identity.split("/")[0])
+                found.add(connector_of(place).catalog.server_identity(session.connection).identity.split("/")[0])
     assert len(found) == 2
 
 
@@ -227,7 +230,7 @@ def test_a_url_of_the_other_family_is_refused(place: Place) -> None:
     other = {"mariadb": "mysql", "mysql": "mariadb"}[place.kind]
     url = place.url.replace(f"{place.kind}://", f"{other}://")
     with pytest.raises(ConfigError, match=f"{place.kind}://"), reading(place, url) as session:
-        connector_for(url).server_identity(session.connection)
+        connector_for(url).catalog.server_identity(session.connection)
 
 
 @contextmanager
@@ -258,7 +261,7 @@ def test_high_water(place: Place) -> None:
 
     def look() -> tuple[str, str | None]:
         with reading(place) as session:
-            found = connector.high_water(session.connection)
+            found = connector.require(SupportsWatermarks).high_water(session.connection)
             assert found.held == ""
             assert found.blind
             assert session.one("SELECT @@time_zone AS zone").zone == "+00:00"
@@ -295,11 +298,11 @@ def test_high_water_needs_process(place: Place) -> None:
     with place.user() as user:
         place.grant("SELECT", "t", user)
         with pytest.raises(QbcdError) as raised, reading(place, place.url_as(user)) as session:
-            connector_of(place).high_water(session.connection)
+            connector_of(place).require(SupportsWatermarks).high_water(session.connection)
         assert isinstance(raised.value, MissingPrivilege)
         assert "PROCESS" in str(raised.value)
         place.sql(f"GRANT PROCESS ON *.* TO {user}@'%'")
         if place.kind == "mysql":
             place.sql(f"GRANT SELECT ON performance_schema.* TO {user}@'%'")
         with reading(place, place.url_as(user)) as session:
-            assert connector_of(place).high_water(session.connection).clock
+            assert connector_of(place).require(SupportsWatermarks).high_water(session.connection).clock

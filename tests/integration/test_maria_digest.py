@@ -65,12 +65,12 @@ def test_pairs_of_values(place: Place) -> None:
     with reading(place) as session:
         for i, (sql_type, rows) in enumerate(cases.items()):
             _, x, y, z = probe(session, place, f"p{i}").columns
-            swapped = text(connector_of(place).row_digest([(x, named("p", "y")), (y, named("p", "x"))]))
+            swapped = text(connector_of(place).expressions.row_digest([(x, named("p", "y")), (y, named("p", "x"))]))
             found = session.rows(
-                f"SELECT {text(MARIA.null_safe_distinct(x, named('p', 'x'), named('p', 'y')))} AS differs, "
+                f"SELECT {text(MARIA.expressions.null_safe_distinct(x, named('p', 'x'), named('p', 'y')))} AS differs, "
                 f"{digest('p', x)} <> {digest('p', y)} AS alone, {digest('p', x, z)} <> {digest('p', y, z)} AS first, "
                 f"{digest('p', z, x)} <> {digest('p', z, y)} AS last, {digest('p', x, y)} <> {swapped} AS turned, "
-                f"{text(MARIA.travel_form(y, named('p', 'y')))} AS wire FROM p{i} AS p ORDER BY id"
+                f"{text(MARIA.expressions.travel_form(y, named('p', 'y')))} AS wire FROM p{i} AS p ORDER BY id"
             )
             for (one, two, differ), r in zip(rows, found, strict=True):
                 assert list(r)[:5] == [differ] * 5, (sql_type, one, two)
@@ -88,7 +88,7 @@ def check_replay(place: Place, name: str, x: Column, expected: list[tuple[bool, 
     with place.connect() as conn:
         rows = ", ".join(f"({n}, {wire})" for n, wire in enumerate(wires))
         place.run(conn, "SET sql_mode = 'ALLOW_INVALID_DATES'")
-        place.run(conn, f"CREATE TEMPORARY TABLE back (id int PRIMARY KEY, x {connector_of(place).column_type(x)})")
+        place.run(conn, f"CREATE TEMPORARY TABLE back (id int PRIMARY KEY, x {connector_of(place).ddl.column_type(x)})")
         place.run(conn, f"INSERT INTO back VALUES {rows}")
         found = place.run(
             conn,
@@ -131,12 +131,14 @@ def test_rows_that_swap_a_value_change_the_sum(place: Place) -> None:
                 key, x = probe(session, full, name).columns
 
                 def of(row: str, value: str, key: Column = key, x: Column = x) -> str:
-                    return text(connector_of(full).row_digest([(key, named(row, "id")), (x, named(value, "x"))]))
+                    return text(
+                        connector_of(full).expressions.row_digest([(key, named(row, "id")), (x, named(value, "x"))])
+                    )
 
                 rows = session.rows(
                     f"SELECT count(*) AS n, sum({of('a', 'a')} + 0.0 + {of('b', 'b')} = {of('a', 'b')} + 0.0 + "
                     f"{of('b', 'a')}) AS missed FROM {name} AS a JOIN {name} AS b ON b.id > a.id AND "
-                    f"{text(MARIA.null_safe_distinct(x, named('a', 'x'), named('b', 'x')))}"
+                    f"{text(MARIA.expressions.null_safe_distinct(x, named('a', 'x'), named('b', 'x')))}"
                 )
                 assert rows[0].missed == 0, sql_type
                 swaps += rows[0].n
@@ -153,7 +155,7 @@ def test_a_hundred_thousand_random_swaps_and_rotations_are_seen(place: Place) ->
 
         def of(row: str, value: str) -> str:
             parts = [(key, named(row, "id")), (a, named(value, "a")), (b, named(row, "b")), (c, named(row, "c"))]
-            return text(connector_of(place).row_digest(parts)) + " + 0.0"
+            return text(connector_of(place).expressions.row_digest(parts)) + " + 0.0"
 
         def total(values: str) -> str:
             return " + ".join(map(of, "xyz", values))
@@ -245,10 +247,12 @@ def test_values_above_max_allowed_packet(place: Place) -> None:
         with reading(place) as session:
             every = probe(session, place, "large").columns[1:]
             forms = [digest("t", *every), *(digest("t", c) for c in every)]
-            forms += [text(MARIA.null_safe_distinct(c, named("t", c.name), named("o", c.name))) for c in every]
+            forms += [
+                text(MARIA.expressions.null_safe_distinct(c, named("t", c.name), named("o", c.name))) for c in every
+            ]
             joined = "FROM large AS t JOIN large AS o ON o.id = 1 ORDER BY t.id"
             told = [list(r) for r in session.rows(f"SELECT {', '.join(forms)} {joined}")]
-            forms = [text(MARIA.travel_form(c, named("t", c.name))) for c in every]
+            forms = [text(MARIA.expressions.travel_form(c, named("t", c.name))) for c in every]
             images = session.rows(f"SELECT {', '.join(forms)} FROM large AS t ORDER BY t.id")
             return told, [[v if isinstance(v, str) else v.decode() for v in r] for r in images]
 
@@ -277,7 +281,10 @@ def test_what_no_packet_holds_stops_the_statement(place: Place) -> None:
     with packet(place, 1024 * 1024), reading(place) as session:
         key, g, b = probe(session, place, "shapes").columns
         assert session.one(f"SELECT {digest('s', key, g, b)} AS h FROM shapes s").h is not None
-        for form in (MARIA.travel_form(g, named("s", "g")), MARIA.canonical_text(b, named("s", "b"))):
+        for form in (
+            MARIA.expressions.travel_form(g, named("s", "g")),
+            MARIA.expressions.canonical_text(b, named("s", "b")),
+        ):
             assert session.rows(f"SELECT {text(form)} FROM shapes s WHERE id = 0") == []
             with pytest.raises(DBAPIError, match="max_allowed_packet"):
                 session.rows(f"SELECT {text(form)} FROM shapes s")

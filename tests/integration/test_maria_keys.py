@@ -119,7 +119,7 @@ def collated(place: Place, collation: str, charset: str) -> None:
 def disagreements(session: Session, place: Place) -> list[tuple[str, str]]:
     """Pairs of `c` whose identities are equal and whose values are not, or the other way round."""
     v = column(probe(session, place, "c"), "v")
-    identity = text(MARIA.key_identity([(v, named("t", "v"))]))
+    identity = text(MARIA.expressions.key_identity([(v, named("t", "v"))]))
     rows = session.rows(f"SELECT t.id, {identity} AS identity FROM c AS t")
     assert None not in {r.identity for r in rows}
     groups: dict[Any, list[int]] = {}
@@ -137,7 +137,7 @@ def test_identity_is_equality_under_collations(place: Place) -> None:
     for collation in (*COMMON, *OF_KIND[place.kind]):
         collated(place, collation, charsets[collation])
         with reading(place) as session:
-            assert MARIA.key_problem(column(probe(session, place, "c"), "v")) == "", collation
+            assert MARIA.catalog.key_problem(column(probe(session, place, "c"), "v")) == "", collation
             assert disagreements(session, place) == [], collation
 
 
@@ -150,7 +150,7 @@ def test_identity_is_equality_under_every_collation_of_the_server(place: Place) 
             continue
         collated(place, collation, charset)
         with reading(place) as session:
-            problem = MARIA.key_problem(column(probe(session, place, "c"), "v"))
+            problem = MARIA.catalog.key_problem(column(probe(session, place, "c"), "v"))
             try:
                 differ = disagreements(session, place)
             except Exception as error:  # noqa: BLE001 -- a form that the server does not know
@@ -172,8 +172,8 @@ def test_collations_without_an_identity_are_refused_by_name(place: Place) -> Non
         collated(place, collation, charsets[collation])
         with reading(place) as session:
             v = column(probe(session, place, "c"), "v")
-            assert collation in MARIA.key_problem(v)
-            assert MARIA.type_problem(v) == ""
+            assert collation in MARIA.catalog.key_problem(v)
+            assert MARIA.catalog.type_problem(v) == ""
 
 
 def test_identity_is_equality_for_every_type(place: Place) -> None:
@@ -184,14 +184,15 @@ def test_identity_is_equality_for_every_type(place: Place) -> None:
         with reading(full) as session:
             for sql_type, name in tables.items():
                 x = column(probe(session, full, name), "x")
-                if MARIA.key_problem(x):
+                if MARIA.catalog.key_problem(x):
                     continue
                 connector = connector_of(full)
-                one, two = (text(connector.key_identity([(x, named(t, "x"))])) for t in ("a", "b"))
+                one, two = (text(connector.expressions.key_identity([(x, named(t, "x"))])) for t in ("a", "b"))
                 pair, back = (
-                    text(connector.key_identity([(x, named(s, "x")), (x, named(t, "x"))])) for s, t in ("ab", "ba")
+                    text(connector.expressions.key_identity([(x, named(s, "x")), (x, named(t, "x"))]))
+                    for s, t in ("ab", "ba")
                 )
-                equal = text(connector.key_equal(x, named("a", "x"), named("b", "x")))
+                equal = text(connector.expressions.key_equal(x, named("a", "x"), named("b", "x")))
                 rows = session.rows(
                     f"SELECT a.id AS i, b.id AS j, {one} = {two} AS same, {equal} AS joined, "
                     f"{pair} = {back} AS turned, {one} AS identity "
@@ -209,8 +210,8 @@ def test_types_that_cannot_be_keys_say_why(place: Place) -> None:
     place.sql(f"CREATE TABLE no_keys (id int PRIMARY KEY, {columns})")
     with reading(place) as session:
         for x in probe(session, place, "no_keys").columns[1:]:
-            assert x.sql_type in MARIA.key_problem(x)
-            assert MARIA.type_problem(x) == ""
+            assert x.sql_type in MARIA.catalog.key_problem(x)
+            assert MARIA.catalog.type_problem(x) == ""
 
 
 def test_identity_of_a_key_of_several_columns_is_one_to_one(place: Place) -> None:
@@ -222,7 +223,7 @@ def test_identity_of_a_key_of_several_columns_is_one_to_one(place: Place) -> Non
     )
     with reading(place) as session:
         key = key_of(probe(session, place, "several"))
-        identity = text(MARIA.key_identity([(c, named("t", c.name)) for c in key]))
+        identity = text(MARIA.expressions.key_identity([(c, named("t", c.name)) for c in key]))
         assert session.one(f"SELECT count(DISTINCT {identity}) AS n FROM several AS t").n == 9
 
 
@@ -231,6 +232,6 @@ def test_identity_of_a_text_has_one_length(place: Place) -> None:
     with reading(place) as session:
         v = column(probe(session, place, "c"), "v")
         assert not types.pads_levels(v)
-        identity = text(MARIA.key_identity([(v, named("t", "v"))]))
+        identity = text(MARIA.expressions.key_identity([(v, named("t", "v"))]))
         found = session.one(f"SELECT min(length({identity})) AS low, max(length({identity})) AS high FROM c AS t")
     assert list(found) == [16, 16]

@@ -116,10 +116,10 @@ class Ordered:
         self.key, self.name = key, name
         names = ", ".join(f"t.{c.name}" for c in key)
         order = ", ".join(f"cast(t.{c.name} AS UNSIGNED)" if c.base_type == "set" else f"t.{c.name}" for c in key)
-        texts = [text(MARIA.canonical_text(c, named("t", c.name))) for c in key]
+        texts = [text(MARIA.expressions.canonical_text(c, named("t", c.name))) for c in key]
         self.hexed = f"concat_ws(',', {', '.join(f'hex({value})' for value in texts)})"
         self.rows = [r.place for r in session.rows(f"SELECT {self.hexed} AS place FROM {name} t ORDER BY {order}")]
-        statement = MARIA.range_bounds(f"(SELECT {names} FROM {name} t)", key, rows_per_range=1)
+        statement = MARIA.ranges.range_bounds(f"(SELECT {names} FROM {name} t)", key, rows_per_range=1)
         self.bounds = [tuple(r) for r in session.rows(statement)]
         assert len(self.bounds) == len(self.rows) - 1 > 0
         assert len(set(self.rows)) == len(self.rows)
@@ -136,17 +136,19 @@ class Ordered:
         wanted = sorted((r.range_id, p) for r, lo, hi in asked for p in self.rows[lo:hi] if p not in gone)
         ranges = [r for r, _, _ in asked]
         relation = f"(SELECT {', '.join(c.name for c in self.key)} FROM {self.name} WHERE (TRUE))"
-        found = session.rows(MARIA.per_range([f"{self.hexed} AS place"], relation, self.key, ranges, aggregate=False))
-        counted = session.rows(MARIA.per_range(["count(*) AS n"], relation, self.key, ranges, aggregate=True))
+        found = session.rows(
+            MARIA.ranges.per_range([f"{self.hexed} AS place"], relation, self.key, ranges, aggregate=False)
+        )
+        counted = session.rows(MARIA.ranges.per_range(["count(*) AS n"], relation, self.key, ranges, aggregate=True))
         assert sorted((r.range_id, r.place) for r in found) == wanted, (place.kind, self.key, ranges)
         assert {r.range_id: r.n for r in counted} == {
             r.range_id: sum(i == r.range_id for i, _ in wanted) for r in ranges
         }
         asked_in, lo, hi = draw.choice(every)
         keys = ", ".join(f"t.{c.name}" for c in self.key)
-        inside = MARIA.per_range([keys], relation, self.key, [asked_in], aggregate=False)
+        inside = MARIA.ranges.per_range([keys], relation, self.key, [asked_in], aggregate=False)
         if not gone:
-            cut = session.rows(MARIA.range_bounds(f"({inside})", self.key, rows_per_range=2))
+            cut = session.rows(MARIA.ranges.range_bounds(f"({inside})", self.key, rows_per_range=2))
             assert [tuple(r) for r in cut] == [self.bounds[i - 1] for i in range(lo + 2, hi, 2)]
         return len(ranges)
 
@@ -162,7 +164,7 @@ def check_keys(place: Place, rounds: int) -> int:
         filled(place, name, sql_types)
         with reading(place) as session:
             key = key_of(probe(session, place, name))
-            assert [MARIA.key_problem(c) for c in key] == [""] * len(key)
+            assert [MARIA.catalog.key_problem(c) for c in key] == [""] * len(key)
             whole = Ordered(session, key, name)
             for _ in range(rounds):
                 checked += whole.check(session, place, draw, set())
@@ -188,11 +190,13 @@ def test_rows_beyond_the_bounds_and_empty_ranges(place: Place) -> None:
     every = ranges_of([("0",), ("10",), ("11",), ("12",)])
     with reading(place) as session:
         key = key_of(probe(session, place, "few"))
-        counted = session.rows(MARIA.per_range(["count(*) AS n", "sum(t.k) AS s"], "few", key, every, aggregate=True))
-        lone = session.rows(MARIA.per_range(["count(*) AS n"], "few", key, ranges_of([]), aggregate=True))
-        one = session.rows(MARIA.per_range(["t.k AS k"], "few", key, every[1:2], aggregate=False))
-        none = session.rows(MARIA.per_range(["t.k AS k"], "few", key, every[2:4], aggregate=False))
-        nothing = session.rows(MARIA.range_bounds("(SELECT k FROM few WHERE FALSE)", key, rows_per_range=1))
+        counted = session.rows(
+            MARIA.ranges.per_range(["count(*) AS n", "sum(t.k) AS s"], "few", key, every, aggregate=True)
+        )
+        lone = session.rows(MARIA.ranges.per_range(["count(*) AS n"], "few", key, ranges_of([]), aggregate=True))
+        one = session.rows(MARIA.ranges.per_range(["t.k AS k"], "few", key, every[1:2], aggregate=False))
+        none = session.rows(MARIA.ranges.per_range(["t.k AS k"], "few", key, every[2:4], aggregate=False))
+        nothing = session.rows(MARIA.ranges.range_bounds("(SELECT k FROM few WHERE FALSE)", key, rows_per_range=1))
     assert sorted((r.range_id, r.n, r.s) for r in counted) == [
         (10, 1, -2147483648),
         (11, 1, 5),
@@ -210,13 +214,15 @@ def test_ranges_that_make_no_sense_are_refused(place: Place) -> None:
     with reading(place) as session:
         k, b, d = probe(session, place, "plain").columns
     with pytest.raises(ValueError, match="no ranges"):
-        MARIA.per_range(["count(*)"], "t", [k], [], aggregate=True)
+        MARIA.ranges.per_range(["count(*)"], "t", [k], [], aggregate=True)
     with pytest.raises(ValueError, match="twice"):
-        MARIA.per_range(["count(*)"], "t", [k], [KeyRange(1, None, None), KeyRange(1, None, None)], aggregate=True)
+        MARIA.ranges.per_range(
+            ["count(*)"], "t", [k], [KeyRange(1, None, None), KeyRange(1, None, None)], aggregate=True
+        )
     with pytest.raises(ValueError, match="bound of 2 values"):
-        MARIA.per_range(["count(*)"], "t", [k], [KeyRange(1, ("1", "2"), None)], aggregate=True)
+        MARIA.ranges.per_range(["count(*)"], "t", [k], [KeyRange(1, ("1", "2"), None)], aggregate=True)
     with pytest.raises(ValueError, match="one row"):
-        MARIA.range_bounds("t", [k], rows_per_range=0)
+        MARIA.ranges.range_bounds("t", [k], rows_per_range=0)
     for column, wrong in (
         (k, "1 OR 1=1"),
         (k, ""),
@@ -228,7 +234,7 @@ def test_ranges_that_make_no_sense_are_refused(place: Place) -> None:
         (k, "１"),
     ):
         with pytest.raises(ValueError, match="no bound of key column"):
-            MARIA.bound(column, wrong)
+            MARIA.ranges.bound(column, wrong)
 
 
 def test_bounds_of_characters_with_two_codes(place: Place) -> None:
@@ -237,8 +243,8 @@ def test_bounds_of_characters_with_two_codes(place: Place) -> None:
     place.sql("INSERT INTO codes VALUES (_cp932 X'8754'), (_cp932 X'FA4A'), (_cp932 X'FA4B')")
     with reading(place) as session:
         key = key_of(probe(session, place, "codes"))
-        bounds = [tuple(r) for r in session.rows(MARIA.range_bounds("codes", key, rows_per_range=1))]
-        statement = MARIA.per_range(["count(*) AS n"], "codes", key, ranges_of(bounds), aggregate=True)
+        bounds = [tuple(r) for r in session.rows(MARIA.ranges.range_bounds("codes", key, rows_per_range=1))]
+        statement = MARIA.ranges.per_range(["count(*) AS n"], "codes", key, ranges_of(bounds), aggregate=True)
         assert [(r.range_id, r.n) for r in session.rows(statement)] == [(10, 1), (11, 1), (12, 1)]
 
 
@@ -251,7 +257,7 @@ def test_long_keys_are_ordered_by_all_of_their_characters(place: Place) -> None:
     place.insert("long_keys", [(k,) for k in shuffled])
     with reading(place) as session:
         key = key_of(probe(session, place, "long_keys"))
-        found = session.rows(MARIA.range_bounds("(SELECT k FROM long_keys)", key, rows_per_range=100))
+        found = session.rows(MARIA.ranges.range_bounds("(SELECT k FROM long_keys)", key, rows_per_range=100))
     assert [r.k0 for r in found] == keys[100::100]
 
 
@@ -312,12 +318,12 @@ def test_a_range_costs_what_it_holds(place: Place) -> None:
         with reading(place) as session:
             key = key_of(probe(session, place, f"i{i}"))
             relation = f"(SELECT {', '.join(names)}, length(filler) AS n FROM i{i} WHERE (filler IS NOT NULL))"
-            bounds = [tuple(r) for r in session.rows(MARIA.range_bounds(relation, key, rows_per_range=100))]
+            bounds = [tuple(r) for r in session.rows(MARIA.ranges.range_bounds(relation, key, rows_per_range=100))]
             every = ranges_of(bounds)
             assert len(every) == 50
             for asked in (every[20:21], every[:1], every[-1:], every[30:33]):
                 for aggregate, select in ((True, ["count(*) AS n", "sum(t.n) AS s"]), (False, ["t.n AS n"])):
-                    statement = MARIA.per_range(select, relation, key, asked, aggregate=aggregate)
+                    statement = MARIA.ranges.per_range(select, relation, key, asked, aggregate=aggregate)
                     before = handlers(session)
                     rows = session.rows(statement)
                     # the aggregates read a range once from the index and once more from the derived table
@@ -334,11 +340,13 @@ def test_two_hundred_ranges_of_a_wide_table_fit_a_packet_of_one_megabyte(place: 
         every = probe(session, place, "wide").columns
         key = list(every[:2])
         relation = f"(SELECT k, l, {digest('wide', *every)} AS h FROM wide WHERE (\nTRUE\n))"
-        rows = [tuple(r) for r in session.rows(MARIA.range_bounds("(SELECT k, l FROM wide)", key, rows_per_range=1))]
+        rows = [
+            tuple(r) for r in session.rows(MARIA.ranges.range_bounds("(SELECT k, l FROM wide)", key, rows_per_range=1))
+        ]
         assert len(rows) == 51
         many = [KeyRange(i, rows[i % 50], rows[i % 50 + 1]) for i in range(connector_of(place).ranges_per_statement)]
         for aggregate in (True, False):
             select = ["count(*) AS n", "sum(t.h) AS s"] if aggregate else ["t.h AS h"]
-            statement = MARIA.per_range(select, relation, key, many, aggregate=aggregate)
+            statement = MARIA.ranges.per_range(select, relation, key, many, aggregate=aggregate)
             assert len(statement.encode()) < 1024 * 1024 * 0.5
             assert len(session.rows(statement)) == 200

@@ -71,9 +71,9 @@ def test_nothing_of_the_servers_defaults_reaches_a_session(maria: Place, spark: 
             native = [str(value) for value in session.one(query)]
             assert len(session.rows(limited)) == 3
         url, options = source.jdbc("s")
-        frame = read_query(spark, url, options, query, init=source.connector.session_pins())
+        frame = read_query(spark, url, options, query, init=source.connector.sessions.pins())
         [row] = frame.collect()
-        assert read_query(spark, url, options, limited, init=source.connector.session_pins()).count() == 3
+        assert read_query(spark, url, options, limited, init=source.connector.sessions.pins()).count() == 3
         assert native == ["3", "a\tb", "0.3333", "+00:00", "1,2,3", "1", "86400", "0"]
         assert [str(value) for value in row] == native
         writer.rollback()

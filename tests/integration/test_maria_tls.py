@@ -154,10 +154,10 @@ def test_without_tls_the_server_refuses_the_user(secured: Secured) -> None:
 def test_off_this_machine_tls_is_the_default() -> None:
     url = make_url("mariadb://reader@db.example/shop")
     connector = connector_for(url)
-    assert "ssl" in connector.connect_args(url, stream="s", read_only=True)
-    assert "sslMode=verify-full" in connector.jdbc_url(url)
+    assert "ssl" in connector.sessions.connect_args(url, stream="s", read_only=True)
+    assert "sslMode=verify-full" in connector.sessions.jdbc_url(url)
     local = make_url("mariadb://reader@127.0.0.1/shop")
-    assert connector.connect_args(local, stream="s", read_only=True)["ssl_disabled"] is True
+    assert connector.sessions.connect_args(local, stream="s", read_only=True)["ssl_disabled"] is True
 
 
 @pytest.mark.parametrize(
@@ -173,4 +173,4 @@ def test_off_this_machine_tls_is_the_default() -> None:
 def test_options_that_cannot_be_used(query: str, says: str) -> None:
     url = make_url(f"mariadb://reader@127.0.0.1/shop?{query}")
     with pytest.raises(ConfigError, match=says):
-        connector_for(url).connect_args(url, stream="s", read_only=True)
+        connector_for(url).sessions.connect_args(url, stream="s", read_only=True)

@@ -71,10 +71,10 @@ def test_what_travels_comes_back_as_the_very_same_value(values: Values) -> None:
         for sql_type, name in tables.items():
             x = column(probe(session, place, name), "x")
             assert types.type_problem(x) == ""
-            over = MARIA.override_travel(x, "text")
-            assert MARIA.fits_typed_sink(over, named("t", "x")) is None
-            forms = [connector_of(place).travel_form(c, named("t", "x")) for c in (x, over)]
-            forms.append(MARIA.canonical_text(x, named("t", "x")))
+            over = MARIA.catalog.override_travel(x, "text")
+            assert MARIA.expressions.fits_typed_sink(over, named("t", "x")) is None
+            forms = [connector_of(place).expressions.travel_form(c, named("t", "x")) for c in (x, over)]
+            forms.append(MARIA.expressions.canonical_text(x, named("t", "x")))
             lost = {form: missed(session, place, conn, name, x, form) for form in sorted(set(map(text, forms)))}
             assert not any(lost.values()), (sql_type, lost)
 
@@ -85,7 +85,7 @@ def missed(session: Session, place: Place, conn: Any, name: str, x: Column, form
     assert wires[0] == (0, None)
     mode = "ALLOW_INVALID_DATES" + ("" if x.base_type == "enum" else ",STRICT_ALL_TABLES")  # the error value
     rows = ", ".join(f"({number}, {written(x, wire)})" for number, wire in wires)
-    made = f"CREATE TEMPORARY TABLE back (id int PRIMARY KEY, x {MARIA.column_type(x)})"
+    made = f"CREATE TEMPORARY TABLE back (id int PRIMARY KEY, x {MARIA.ddl.column_type(x)})"
     place.run(conn, f"SET sql_mode = '{mode}'; {made}; INSERT INTO back VALUES {rows}")
     found = place.run(
         conn,
@@ -163,7 +163,10 @@ def test_wire_form(values: Values, sql_type: str, fitting: dict[str, bool], wire
     place, tables = values
     with reading(place) as session:
         x = column(probe(session, place, tables[sql_type]), "x")
-        form, fits = MARIA.travel_form(x, named("t", "x")), MARIA.fits_typed_sink(x, named("t", "x"))
+        form, fits = (
+            MARIA.expressions.travel_form(x, named("t", "x")),
+            MARIA.expressions.fits_typed_sink(x, named("t", "x")),
+        )
         held = text(fits) if fits is not None else "TRUE"
         rows = session.rows(f"SELECT {text(form)} AS wire, {held} AS held FROM {tables[sql_type]} AS t ORDER BY t.id")
     given = dict(zip([None, *(v if isinstance(v, str) else repr(v) for v in VALUES[sql_type])], rows, strict=True))
@@ -180,12 +183,12 @@ def test_copies_in_tables_of_our_own_are_the_same_values(values: Values) -> None
     for sql_type, name in tables.items():
         with source.write("orders") as session:
             x = column(probe(session, place, name), "x")
-            columns = [("id", "int"), ("x", connector.column_type(x)), ("image", connector.image_type(x))]
-            session.run(connector.create_table(f"copy_{name}", columns, ["id"]))
+            columns = [("id", "int"), ("x", connector.ddl.column_type(x)), ("image", connector.ddl.image_type(x))]
+            session.run(connector.ddl.create_table(f"copy_{name}", columns, ["id"]))
             session.run(f"INSERT INTO copy_{name} SELECT id, x, x FROM {name}")
             copied = column(probe(session, place, f"copy_{name}"), "x")
-            distinct = text(connector.null_safe_distinct(x, named("t", "x"), named("c", "x")))
-            image = text(connector.null_safe_distinct(x, named("t", "x"), named("c", "image")))
+            distinct = text(connector.expressions.null_safe_distinct(x, named("t", "x"), named("c", "x")))
+            image = text(connector.expressions.null_safe_distinct(x, named("t", "x"), named("c", "image")))
             hashed = f"{digest('t', x)} <> {digest('c', copied)}"
             found = session.rows(
                 f"SELECT t.id FROM {name} t JOIN copy_{name} c ON c.id = t.id WHERE {distinct} OR {image} OR {hashed} "
@@ -208,7 +211,7 @@ def test_generated_and_invisible_columns(values: Values) -> None:
         with reading(place) as session:
             table = probe(session, place, "made")
             columns = [column(table, n) for n in names]
-            wires = ", ".join(text(MARIA.travel_form(c, named("t", c.name))) for c in columns)
+            wires = ", ".join(text(MARIA.expressions.travel_form(c, named("t", c.name))) for c in columns)
             return [list(r) for r in session.rows(f"SELECT {digest('t', *columns)}, {wires} FROM made t ORDER BY id")]
 
     names = ["seen", "kept", "hidden"]
@@ -233,7 +236,7 @@ def test_digest_and_comparison_tell_exactly_the_values_apart(values: Values) -> 
         for sql_type, name in tables.items():
             x = column(probe(session, place, name), "x")
             inputs = [None, *map(str, VALUES[sql_type])]
-            distinct = text(MARIA.null_safe_distinct(x, named("a", "x"), named("b", "x")))
+            distinct = text(MARIA.expressions.null_safe_distinct(x, named("a", "x"), named("b", "x")))
             rows = session.rows(
                 f"SELECT a.id AS one, b.id AS two, {distinct} AS found, {digest('a', x)} <> {digest('b', x)} AS hashed "
                 f"FROM {name} AS a JOIN {name} AS b ON a.id <= b.id"
@@ -289,27 +292,27 @@ def test_settings_of_a_session_change_nothing(values: Values) -> None:
 def everything(place: Place, tables: dict[str, str], settings: list[str]) -> dict[str, Any]:
     """All that the primitives give in a session that is pinned after it was set up in another way."""
     connector, url = connector_of(place), make_url(place.url)
-    arguments = connector.connect_args(url, stream="s", read_only=True)
-    engine = create_engine(connector.sqlalchemy_url(url), connect_args=arguments)
+    arguments = connector.sessions.connect_args(url, stream="s", read_only=True)
+    engine = create_engine(connector.sessions.sqlalchemy_url(url), connect_args=arguments)
     found = {}
     with engine.connect() as connection:
         session = Session(connection)
         for setting in settings:
             session.run(f"SET SESSION {setting}")
-        session.run("; ".join(connector.session_pins()))
-        awkward = MARIA.bound(column(probe(session, place, tables["text"]), "x"), "a\\'\"b\\\\ü🙂%s")
+        session.run("; ".join(connector.sessions.pins()))
+        awkward = MARIA.ranges.bound(column(probe(session, place, tables["text"]), "x"), "a\\'\"b\\\\ü🙂%s")
         assert session.one(f"SELECT {text(awkward)}")[0] == "a\\'\"b\\\\ü🙂%s"
         for sql_type, name in tables.items():
             x = column(probe(session, place, name), "x")
-            held = MARIA.fits_typed_sink(x, named("t", "x"))
+            held = MARIA.expressions.fits_typed_sink(x, named("t", "x"))
             forms = [
-                MARIA.row_digest([(x, named("t", "x"))]),
-                MARIA.canonical_text(x, named("t", "x")),
-                MARIA.travel_form(x, named("t", "x")),
+                MARIA.expressions.row_digest([(x, named("t", "x"))]),
+                MARIA.expressions.canonical_text(x, named("t", "x")),
+                MARIA.expressions.travel_form(x, named("t", "x")),
                 *([held] if held else []),
             ]
-            if not MARIA.key_problem(x):
-                forms.append(MARIA.key_identity([(x, named("t", "x"))]))
+            if not MARIA.catalog.key_problem(x):
+                forms.append(MARIA.expressions.key_identity([(x, named("t", "x"))]))
             rows = session.rows(f"SELECT {', '.join(map(text, forms))} FROM {name} AS t ORDER BY t.id")
             found[sql_type] = [x, rows]
     engine.dispose()

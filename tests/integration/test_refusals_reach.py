@@ -129,10 +129,10 @@ def test_url_options_that_cannot_hold_on_both_sides(place: Place, option: str, h
 )
 def test_tls_is_the_same_on_both_urls_and_full_off_this_machine(url: str, mode: str | None) -> None:
     parsed = make_url(url)
-    assert PG.sqlalchemy_url(parsed).query.get("sslmode") == mode
-    assert (f"sslmode={mode}" in PG.jdbc_url(parsed)) is (mode is not None)
-    assert PG.jdbc_url(parsed).count("sslmode=") == (mode is not None)
-    assert not any("ssl" in name.lower() for name in PG.jdbc_options(parsed, fetchsize=1))
+    assert PG.sessions.sqlalchemy_url(parsed).query.get("sslmode") == mode
+    assert (f"sslmode={mode}" in PG.sessions.jdbc_url(parsed)) is (mode is not None)
+    assert PG.sessions.jdbc_url(parsed).count("sslmode=") == (mode is not None)
+    assert not any("ssl" in name.lower() for name in PG.sessions.jdbc_options(parsed, fetchsize=1))
 
 
 # -- the password ----------------------------------------------------------------------------------------------------

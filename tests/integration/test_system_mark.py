@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
+from qbcd.connectors.watermarks import SupportsSystemMarks
 
 from qbcd.demo.server import EmbeddedPostgres
 from tests.support.marking import compiled, connector_of, plan_of, probed, rows, session
@@ -30,7 +31,7 @@ class Poller:
     def poll(self) -> set[int]:
         """k of the candidates; fails where a row is new or changed and is none of them."""
         with session(self.place) as reading:
-            mark = connector_of(self.place).system_mark(reading.connection)
+            mark = connector_of(self.place).require(SupportsSystemMarks).system_mark(reading.connection)
         with session(self.place) as reading:
             now = dict(rows(reading, compiled(self.place, self.plan, "SELECT k, v FROM {t}")))
             seen: set[int] = set(now)
@@ -45,7 +46,11 @@ class Poller:
     def problem(self, mark: str | None = None) -> str:
         with session(self.place) as reading:
             conn = reading.connection
-            return connector_of(self.place).system_mark_problem(conn, self.mark if mark is None else mark)
+            return (
+                connector_of(self.place)
+                .require(SupportsSystemMarks)
+                .system_mark_problem(conn, self.mark if mark is None else mark)
+            )
 
 
 def test_rows_of_finished_transactions_are_candidates_once(place: Place) -> None:
@@ -144,8 +149,8 @@ def test_rows_of_every_partition_are_told(place: Place) -> None:
     assert poller.poll() == {12}
     with session(place) as reading:
         conn, connector = reading.connection, connector_of(place)
-        assert connector.system_mark_problem(conn, "", probed(place, "p")) == ""
-        assert "is a view" in connector.system_mark_problem(conn, "", probed(place, "w"))
+        assert connector.require(SupportsSystemMarks).system_mark_problem(conn, "", probed(place, "p")) == ""
+        assert "is a view" in connector.require(SupportsSystemMarks).system_mark_problem(conn, "", probed(place, "w"))
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.campaign) for n in (1, 2))])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from qbcd.connectors.queries import SupportsQueryColumns
 
 from qbcd.catalog.query_table import probe_query
 from qbcd.catalog.source import Source
@@ -108,7 +109,7 @@ def _written_again(source: Source, view: str, key: str) -> str:
 def _seen(source: Source, query: str) -> tuple[Counter[str], list[tuple[str, str | None]]]:
     """Rows of a query, and types of its columns."""
     with source.read("q") as session:
-        columns = source.connector.query_columns(session.connection, query)
+        columns = source.connector.require(SupportsQueryColumns).query_columns(session.connection, query)
         rows = Counter(str([_shown(value) for value in row]) for row in session.rows(query))
         return rows, [(c.sql_type, c.collation) for c in columns]
 

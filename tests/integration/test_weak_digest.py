@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS = 1500
-whole_digest, whole_identity = PostgreSQL.row_digest, PostgreSQL.server_identity
+whole_digest, whole_identity = PostgreSQL.expressions.row_digest, PostgreSQL.catalog.server_identity
 
 
 @pytest.fixture

@@ -55,12 +55,12 @@ def named(alias: str, column: str) -> exp.Expression:
 
 def digest(alias: str, *columns: Column) -> str:
     """SQL of the digest of `columns` of `alias`."""
-    return text(MARIA.row_digest([(c, named(alias, c.name)) for c in columns]))
+    return text(MARIA.expressions.row_digest([(c, named(alias, c.name)) for c in columns]))
 
 
 def probe(session: Session, place: Place, name: str) -> Table:
     """A table that must exist."""
-    table = connector_of(place).probe_table(session.connection, place.schema, name)
+    table = connector_of(place).catalog.probe_table(session.connection, place.schema, name)
     assert table is not None
     return table
 

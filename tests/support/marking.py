@@ -36,7 +36,7 @@ def connector_of(place: Place) -> Connector:
 def probed(place: Place, name: str = "t") -> Table:
     """Table `name` as the catalog describes it."""
     with session(place) as made:
-        table = connector_of(place).probe_table(made.connection, place.schema, name)
+        table = connector_of(place).catalog.probe_table(made.connection, place.schema, name)
     assert table is not None
     return table
 

@@ -43,12 +43,12 @@ def named(alias: str, column: str) -> exp.Expression:
 
 def digest(alias: str, *columns: Column) -> str:
     """SQL of the digest of `columns` of `alias`."""
-    return text(PG.row_digest([(c, named(alias, c.name)) for c in columns]))
+    return text(PG.expressions.row_digest([(c, named(alias, c.name)) for c in columns]))
 
 
 def probe(session: Session, name: str, schema: str = "public") -> Table:
     """A table that must exist."""
-    table = PG.probe_table(session.connection, schema, name)
+    table = PG.catalog.probe_table(session.connection, schema, name)
     assert table is not None
     return table
 

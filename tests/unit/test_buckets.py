@@ -232,7 +232,7 @@ def test_a_scan_is_parted_where_connections_see_one_snapshot() -> None:
     assert ["WHERE r.qbcd_hash" in sql for sql in fetched["parted"]] == [False, False], "each reads of all ranges"
     assert ["WHERE t.qbcd_hash" in sql for sql in fetched["each its own state"]] == [True, True], "each reads its own"
     child = replace(stored.table.columns[0], facts=(("loose", "yes"),))  # of a child table, which may be anything
-    assert not made["parted"].connector.has_shares(replace(stored.table, columns=(child,)))
+    assert not made["parted"].connector.ranges.has_shares(replace(stored.table, columns=(child,)))
 
 
 def test_a_range_is_cut_by_its_rows_and_not_for_ever() -> None:

@@ -39,28 +39,28 @@ def test_local_hosts(host: str | None, local: bool) -> None:
 
 def test_off_this_machine_tls_is_verified_on_both_sides_unless_the_url_says_otherwise() -> None:
     bare = make_url("postgresql://u:pw@db.example/shop")
-    assert PG.sqlalchemy_url(bare).query["sslmode"] == "verify-full"
-    assert "sslmode=verify-full" in PG.jdbc_url(bare)
+    assert PG.sessions.sqlalchemy_url(bare).query["sslmode"] == "verify-full"
+    assert "sslmode=verify-full" in PG.sessions.jdbc_url(bare)
     weak = make_url("postgresql+psycopg2://u:pw@db.example/shop?sslmode=require")
-    assert PG.sqlalchemy_url(weak).query["sslmode"] == "require"
-    assert "sslmode=require" in PG.jdbc_url(weak)
+    assert PG.sessions.sqlalchemy_url(weak).query["sslmode"] == "require"
+    assert "sslmode=require" in PG.sessions.jdbc_url(weak)
     here = make_url("postgresql://u@localhost/shop")
-    assert "sslmode" not in PG.sqlalchemy_url(here).query
-    assert "sslmode" not in PG.jdbc_url(here)
+    assert "sslmode" not in PG.sessions.sqlalchemy_url(here).query
+    assert "sslmode" not in PG.sessions.jdbc_url(here)
 
 
 def test_tls_files_travel_to_both() -> None:
     url = make_url(
         "postgresql://u@db.example:6432/shop?sslmode=verify-ca&sslrootcert=/a%20b/ca.pem&sslcert=/c&sslkey=/k"
     )
-    assert dict(PG.sqlalchemy_url(url).query) == {
+    assert dict(PG.sessions.sqlalchemy_url(url).query) == {
         "connect_timeout": "10",
         "sslmode": "verify-ca",
         "sslrootcert": "/a b/ca.pem",
         "sslcert": "/c",
         "sslkey": "/k",
     }
-    place, settings = parts(PG.jdbc_url(url))
+    place, settings = parts(PG.sessions.jdbc_url(url))
     assert place == "jdbc:postgresql://db.example:6432/shop"
     assert [settings[n] for n in ("sslmode", "sslrootcert", "sslcert", "sslkey")] == [
         "verify-ca",
@@ -69,16 +69,16 @@ def test_tls_files_travel_to_both() -> None:
         "/k",
     ]
     system = make_url("postgresql://u@db.example/shop?sslrootcert=system")
-    assert "sslfactory=org.postgresql.ssl.DefaultJavaSSLFactory" in PG.jdbc_url(system)
-    assert "sslrootcert" not in PG.jdbc_url(system)
+    assert "sslfactory=org.postgresql.ssl.DefaultJavaSSLFactory" in PG.sessions.jdbc_url(system)
+    assert "sslrootcert" not in PG.sessions.jdbc_url(system)
 
 
 def test_jdbc_urls() -> None:
-    written = PG.jdbc_url(make_url("postgresql://u:CANARY@[::1]/a%2Fb%3Fc"))
+    written = PG.sessions.jdbc_url(make_url("postgresql://u:CANARY@[::1]/a%2Fb%3Fc"))
     assert written.startswith("jdbc:postgresql://[::1]:5432/a%2Fb%3Fc?")
     assert "CANARY" not in written
     with pytest.raises(ConfigError, match="names no database"):
-        PG.jdbc_url(make_url("postgresql://u@localhost"))
+        PG.sessions.jdbc_url(make_url("postgresql://u@localhost"))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_jdbc_urls() -> None:
 )
 def test_options_that_both_sides_do_not_share_are_refused(query: str, hint: str) -> None:
     url = make_url(f"postgresql://u@localhost/shop?{query}")
-    for use in (PG.sqlalchemy_url, PG.jdbc_url):
+    for use in (PG.sessions.sqlalchemy_url, PG.sessions.jdbc_url):
         with pytest.raises(ConfigError, match=hint) as raised:
             use(url)
         assert "CANARY" not in str(raised.value)
@@ -108,13 +108,13 @@ def parts(jdbc_url: str) -> tuple[str, dict[str, str]]:
 def test_jdbc_sessions_are_read_only_whatever_the_user_sets() -> None:
     url = make_url("postgresql://u:p%40ss@localhost/shop")
     users = {"socketTimeout": "30", "prepareThreshold": "5"}
-    _, settings = parts(PG.jdbc_url(url, users, stream="orders", statement_timeout=60))
+    _, settings = parts(PG.sessions.jdbc_url(url, users, stream="orders", statement_timeout=60))
     assert (settings["socketTimeout"], settings["prepareThreshold"]) == ("30", "5")
     assert settings["ApplicationName"] == "qbcd/orders"
     assert "readOnly" not in settings  # outside autocommit it would make read-write the default
     assert settings["options"].split(" -c ")[0] == "-c default_transaction_read_only=on"
     assert "statement_timeout=60000" in settings["options"]
-    options = PG.jdbc_options(url, fetchsize=500)
+    options = PG.sessions.jdbc_options(url, fetchsize=500)
     # Spark passes options in lower case where predicates split a read
     assert options == {"driver": "org.postgresql.Driver", "fetchsize": "500", "user": "u", "password": "p@ss"}
 
@@ -145,13 +145,13 @@ def test_jdbc_sessions_are_read_only_whatever_the_user_sets() -> None:
 def test_jdbc_properties_outside_the_list_are_refused(name: str) -> None:
     assert name not in PG.jdbc_properties
     with pytest.raises(ConfigError, match=f"may not set '{name}'"):
-        PG.jdbc_url(make_url("postgresql://u@localhost/shop"), {name: "x"})
+        PG.sessions.jdbc_url(make_url("postgresql://u@localhost/shop"), {name: "x"})
 
 
 def test_a_fetchsize_of_nothing_is_refused() -> None:
     for size in (0, -1):
         with pytest.raises(ConfigError, match="fetchsize"):
-            PG.jdbc_options(make_url("postgresql://u@localhost/shop"), fetchsize=size)
+            PG.sessions.jdbc_options(make_url("postgresql://u@localhost/shop"), fetchsize=size)
 
 
 def test_connectors_are_found_by_the_urls_database() -> None:

@@ -45,7 +45,7 @@ def jdbc(text: str) -> Exception:
     ],
 )
 def test_a_message_has_a_remedy(which: str, error: Exception, said: str, remedy: str) -> None:
-    told = CONNECTORS[which]().explain_error(error, stream="s", source="shop (h:1)")
+    told = CONNECTORS[which]().errors.explain_error(error, stream="s", source="shop (h:1)")
     assert type(told) is SourceError
     assert said in told.what
     assert "Detail" not in str(told)

@@ -77,7 +77,7 @@ def widen(context: DatabaseContext, plan: StreamPlan, held: LeasedStream, change
     connector, statements = context.source.connector, []
     with context.reading() as conn:
         for table in context.strategy(plan).tables():
-            standing = connector.probe_table(conn, *table.name)
+            standing = connector.catalog.probe_table(conn, *table.name)
             if standing is None:
                 raise open_batch.missing_table_error(context, "table", table.name)
             statements += _missing(context, plan, table, standing, change)
@@ -91,7 +91,7 @@ def _missing(context: DatabaseContext, plan: StreamPlan, table: OwnTable, standi
     stale = []
     for column, kind in table.columns:
         there, captured = standing.column(column), images.get(column, column)
-        if there is None or captured not in change.added or connector.column_type(there) == kind:
+        if there is None or captured not in change.added or connector.ddl.column_type(there) == kind:
             continue
         if images and any(captured in [c for c, _ in header.columns] for header in context.batches()):
             raise SchemaChanged(
@@ -112,7 +112,7 @@ def narrow(context: DatabaseContext, plan: StreamPlan, held: LeasedStream) -> No
     connector, (replica, *_) = context.source.connector, context.strategy(plan).tables()
     wanted = {name for name, _ in replica.columns}
     with context.reading() as conn:
-        standing = connector.probe_table(conn, *replica.name)
+        standing = connector.catalog.probe_table(conn, *replica.name)
     name = sql_name(connector, replica.name)
     gone = [c.name for c in (standing.columns if standing else ()) if c.name not in wanted]
     try:

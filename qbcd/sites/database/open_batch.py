@@ -69,7 +69,7 @@ def staged_batch(context: DatabaseContext, session: Session, header: BatchHeader
         StateConflict: The outbox is gone.
     """
     connector, schema, name = (context.source.connector, context.source.schema, outbox_name(context.stream))
-    table = connector.probe_table(session.connection, schema, name)
+    table = connector.catalog.probe_table(session.connection, schema, name)
     if table is None:
         raise missing_table_error(context, "outbox", (schema, name))
     return StagedBatch(connector, schema, header, table)

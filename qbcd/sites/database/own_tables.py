@@ -11,6 +11,7 @@ from sqlalchemy.engine import Connection
 
 from qbcd.catalog.query_table import rights_of
 from qbcd.connectors.base import Connector, Index
+from qbcd.connectors.catalog import SupportsIndexes
 from qbcd.errors import MissingPrivilege, StateConflict
 from qbcd.model import StreamPlan, Table
 from qbcd.sites import eligibility
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 def create(context: DatabaseContext, plan: StreamPlan) -> None:
     """Makes schema and store, and the index that the user asks for; repeatable."""
     with context.reading() as conn:  # looked at again by each poll; here nothing is made
-        context.source.connector.check_in_source(conn, plan.table, stream=context.stream, own=context.own_names(plan))
+        context.source.connector.catalog.check_in_source(
+            conn, plan.table, stream=context.stream, own=context.own_names(plan)
+        )
     with _told(context, plan), context.writing() as conn:
         context.store.create(conn)
         context.store.foreign_project(conn, context.project.project_id, context.stream)
@@ -44,7 +47,7 @@ def make_tables(context: DatabaseContext, plan: StreamPlan, held: LeasedStream) 
     tables, statements = list(zip(strategy.tables(), strategy.ddl(), strict=True)), []
     with context.reading() as conn:
         own = [table.name for table, _ in tables]
-        standing = dict(zip(own, connector.probe_tables(conn, own), strict=True))
+        standing = dict(zip(own, connector.catalog.probe_tables(conn, own), strict=True))
         _refuse_left(context, conn, [name for name, found in standing.items() if found])
     if any((found := standing[table.name]) and _layout(found) != table.layout for table, _ in tables):
         names = {*own_tables(context.source.schema, context.stream), *standing}
@@ -96,9 +99,9 @@ def ddl(context: DatabaseContext, plan: StreamPlan) -> list[str]:
         return [
             *context.store.ddl(conn),
             *strategy.ddl(),
-            *connector.grants(schema, role),
+            *connector.ddl.grants(schema, role),
             *eligibility.grants(connector, conn, strategy, role),
-            *_index_ddl(strategy, lambda table: connector.indexes(conn, table)),
+            *_index_ddl(strategy, lambda table: connector.require(SupportsIndexes).indexes(conn, table)),
         ]
 
 
@@ -121,7 +124,7 @@ def stands(context: DatabaseContext, plan: StreamPlan) -> bool:
     connector = context.source.connector
     with context.reading() as conn:
         own = [table.name for table in context.strategy(plan).tables()]
-        return context.store.exists(conn) and all(connector.probe_tables(conn, own))
+        return context.store.exists(conn) and all(connector.catalog.probe_tables(conn, own))
 
 
 def forget(context: DatabaseContext, held: LeasedStream) -> None:
@@ -139,7 +142,7 @@ def forget(context: DatabaseContext, held: LeasedStream) -> None:
 
 
 def _standing(connector: Connector, conn: Connection, names: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [name for name, table in zip(names, connector.probe_tables(conn, names), strict=True) if table]
+    return [name for name, table in zip(names, connector.catalog.probe_tables(conn, names), strict=True) if table]
 
 
 def _drop(connector: Connector, table: tuple[str, str]) -> str:
@@ -155,7 +158,9 @@ def _make_index(context: DatabaseContext, plan: StreamPlan) -> None:
     assert isinstance(strategy, Watermarked)
     try:
         with context.source.write(context.stream) as session:
-            if not strategy.has_index(context.source.connector.indexes(session.connection, plan.table)):
+            if not strategy.has_index(
+                context.source.connector.require(SupportsIndexes).indexes(session.connection, plan.table)
+            ):
                 session.run(strategy.index())
     except MissingPrivilege as error:
         raise MissingPrivilege(

@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from qbcd import hooks
 from qbcd.catalog.drift import check_server, check_shape
 from qbcd.catalog.source import Session
+from qbcd.connectors.catalog import SupportsTableWrites
 from qbcd.errors import MissingPrivilege, QbcdError
 from qbcd.model import Statement, StreamPlan
 from qbcd.sites.database.step import enter
@@ -79,7 +80,7 @@ def purge(context: DatabaseContext, plan: StreamPlan, held: LeasedStream) -> str
         if not (
             trying
             and isinstance(error.__cause__, DBAPIError)
-            and context.source.connector.is_write_rejected(error.__cause__)
+            and context.source.connector.errors.is_write_rejected(error.__cause__)
         ):
             raise
         return _stay(plan, f"they could not be removed: {error.what}")
@@ -99,7 +100,9 @@ def _enter(context: DatabaseContext, session: Session, plan: StreamPlan, held: L
 
 
 def _check_right(context: DatabaseContext, session: Session, plan: StreamPlan) -> None:
-    if lacking := context.source.connector.write_rights(session.connection, plan.table, delete=True):
+    if lacking := context.source.connector.require(SupportsTableWrites).write_rights(
+        session.connection, plan.table, delete=True
+    ):
         raise MissingPrivilege(
             f"{lacking}, which option purge needs", stream=context.stream, remedy="grant it, or take the option out"
         )
@@ -141,9 +144,9 @@ def readers_of(context: DatabaseContext, session: Session, plan: StreamPlan, ser
     except QbcdError as error:
         return Readers(doubt=f"not all streams of this project could be asked how far they have read it: {error.what}")
     connector = context.source.connector
-    here = [row for row in rows if connector.may_share(server, row.checkpoint["server"]["identity"])]
+    here = [row for row in rows if connector.catalog.may_share(server, row.checkpoint["server"]["identity"])]
     reads = [read for row in here for read in _reads(row)]
-    kin = connector.kin(session.connection, plan.table, sorted({read.relation for read in reads}))
+    kin = connector.catalog.kin(session.connection, plan.table, sorted({read.relation for read in reads}))
     for read in reads:
         doubt = _doubt(read, plan, kin[read.relation])
         if doubt:

@@ -107,7 +107,7 @@ class DatabaseSite(Site):
                 moves["swept"] = query_poll.fill(self.context, session, strategy)
             if isinstance(strategy, Tdi) and strategy.purges:
                 session.run(strategy.note_flagged(Window(None, moves["mark"]["at"])))
-            server = self.context.source.connector.server_identity(session.connection)
+            server = self.context.source.connector.catalog.server_identity(session.connection)
             checkpoint = {**wing_step.checkpoint_entries(self.context, plan, settings, server, rows), **moves}
             hooks.reach("before_commit")
             row = self.context.commit(
@@ -221,7 +221,7 @@ class DatabaseSite(Site):
             batch = open_batch.staged_batch(self.context, session, header)
         readers = max(1, min(8, header.size // ROWS_PER_READER))
         step = -(-header.size // readers)
-        query, pins = batch.rows(), self.context.source.connector.session_pins()
+        query, pins = batch.rows(), self.context.source.connector.sessions.pins()
         parts = [
             f"SELECT * FROM (\n{query}\n) AS q WHERE q.ordinal >= {i * step} AND q.ordinal < {(i + 1) * step}"
             for i in range(readers)

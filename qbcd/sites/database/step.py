@@ -244,7 +244,7 @@ def first_header(
     counts: Counts,
 ) -> BatchHeader:
     """The header of what was just found, by the source's clock."""
-    now, strategy = context.source.connector.clock_ms(session.connection), context.strategy(plan)
+    now, strategy = context.source.connector.catalog.clock_ms(session.connection), context.strategy(plan)
     header = new_header(
         plan, settings, held, epoch=epoch, ts_ms=now, counts=dict(counts), consistency=strategy.consistency
     )
@@ -257,7 +257,7 @@ def enter(context: DatabaseContext, session: Session, plan: StreamPlan, held: Le
     See docs/design/protocol.md#rule-1, #rule-9.
     """
     row, connector, steady = held.row, context.source.connector, context.strategy(plan).steady
-    lock = connector.lock_against_rewrite(plan.table)
+    lock = connector.sessions.lock_against_rewrite(plan.table)
     if lock and steady:  # before the first statement that reads, whose state all others see
         session.run(lock)
     context.store.lock(session.connection, context.stream, context.project.project_id, row.version, row.fencing_token)
@@ -265,7 +265,7 @@ def enter(context: DatabaseContext, session: Session, plan: StreamPlan, held: Le
         session.run(lock)
     check_views(context.source, session, plan)
     own = context.own_names(plan)
-    connector.check_in_source(session.connection, plan.table, stream=context.stream, own=own)
+    connector.catalog.check_in_source(session.connection, plan.table, stream=context.stream, own=own)
 
 
 def checkpoint_entries(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qbcd import hooks
+from qbcd.connectors.ranges import SupportsLeafChecksums
 from qbcd.errors import TornRead
 from qbcd.model import KeyRange, StreamPlan
 from qbcd.ranges import partition
@@ -89,7 +90,11 @@ def _by_leaves(
         return found
     known = leaf_checksums.read(context.files, held.row.checkpoint)
     standing = {r.range_id: known[r.range_id] for r in turn.known if r.range_id in known}
-    width = strategy.connector.whole_number_bytes(strategy.plan.key) if not strategy.partitioning.hashed else None
+    width = (
+        strategy.connector.require(SupportsLeafChecksums).whole_number_bytes(strategy.plan.key)
+        if not strategy.partitioning.hashed
+        else None
+    )
     return leaf_checksums.restrict_to_dirty_leaves(replace(found, leaves={**standing, **told}), known, width)
 
 

@@ -55,7 +55,7 @@ def explain(
     known = known or [KeyRange(1, None, None)]
     steps.append(
         ExplainedStatement(
-            "settings of every session", place, Statement("; ".join(context.source.connector.session_pins()))
+            "settings of every session", place, Statement("; ".join(context.source.connector.sessions.pins()))
         )
     )
     if not isinstance(strategy, LakeTs):

@@ -17,6 +17,8 @@ from qbcd.catalog.capture_change import Change, change_of, columns_before
 from qbcd.catalog.drift import FROZEN_OPTIONS, check_server, check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.catalog.views import check_views
+from qbcd.connectors.sessions import SupportsSnapshots
+from qbcd.connectors.watermarks import SupportsSystemMarks
 from qbcd.errors import SourceChanged
 from qbcd.model import Column, ServerIdentity, StreamPlan, Table
 from qbcd.sites import source_changes
@@ -91,22 +93,22 @@ def snapshot_of(
     """
     connector = source.connector
     with source.read(plan.stream, level=None if one_state else EACH_ITS_OWN) as session:
-        lock = connector.lock_against_rewrite(plan.table)
+        lock = connector.sessions.lock_against_rewrite(plan.table)
         if lock:
             session.run(lock)
-        name = connector.export_snapshot(session.connection) if one_state else None
+        name = connector.require(SupportsSnapshots).export_snapshot(session.connection) if one_state else None
         check_views(source, session, plan)
         if checkpoint is None:
-            table, server, rebase = plan.table, connector.server_identity(session.connection), False
+            table, server, rebase = plan.table, connector.catalog.server_identity(session.connection), False
             change, was = Change(), None
         else:
             table = check_shape(source, session, plan.stream, checkpoint, plan)
             server, rebase = check_server(source, session, plan.stream, checkpoint, accept=accept_source)
             change = change_of(checkpoint, plan)
             was = columns_before(checkpoint, replace(plan, table=table)) if change and not rebase else None
-        mark = connector.system_mark(session.connection) if name and table.paged else ""
+        mark = connector.require(SupportsSystemMarks).system_mark(session.connection) if name and table.paged else ""
         hooks.reach("after_snapshot")
-        now = connector.clock_ms(session.connection)
+        now = connector.catalog.clock_ms(session.connection)
         yield Snapshot(session, name, table, server, rebase, now, change, was, mark=mark)
 
 

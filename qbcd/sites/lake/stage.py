@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qbcd.catalog.source import Source
+from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.ranges import partition
 from qbcd.sites.lake import diff
@@ -55,7 +56,11 @@ def frame(
 ) -> DataFrame:
     """The rows of `statements`, which have no placeholders, as one JDBC read in the snapshot."""
     connector = source.connector
-    pins = connector.session_pins() if snapshot.name is None else connector.snapshot_pins(snapshot.name)
+    pins = (
+        connector.sessions.pins()
+        if snapshot.name is None
+        else connector.require(SupportsSnapshots).snapshot_pins(snapshot.name)
+    )
     return source_rows(spark, source, stream, [s.sql for s in statements], init=pins, at_once=at_once)
 
 

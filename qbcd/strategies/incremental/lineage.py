@@ -16,6 +16,8 @@ from typing import Any
 from sqlglot import exp
 
 from qbcd.connectors.base import Connector, Index
+from qbcd.connectors.catalog import SupportsIndexes
+from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import Column, Statement, StreamPlan, Table
 from qbcd.sql import compile_sql, render
@@ -69,12 +71,12 @@ class Lineage:
         self.lineage = (schema, table_name(f"lineage{number}", plan.stream))
         self.changed = (schema, table_name(f"changed{number}", plan.stream))
         by_name = {c.name: c for c in table.columns}
-        key = tuple(connector.exact_column(by_name[name]) for name in key_of(table))
+        key = tuple(connector.require(SupportsIncrementalQueries).exact_column(by_name[name]) for name in key_of(table))
         stamps = tuple(options.get("timestamp") or ())
-        kinds = {connector.mark_kind(by_name[name]) for name in stamps if name in by_name}
+        kinds = {connector.watermarks.mark_kind(by_name[name]) for name in stamps if name in by_name}
         options = {n: v for n, v in options.items() if n != "zone" or "zoneless" in kinds}
         names = [n for n in dict.fromkeys((*used, *stamps)) if n in by_name and n not in key_of(table)]
-        beside = [connector.exact_column(by_name[n]) for n in names]
+        beside = [connector.require(SupportsIncrementalQueries).exact_column(by_name[n]) for n in names]
         self._stored = list(dict.fromkeys((*(c.name for c in key), *kept)))
         self.plan = StreamPlan(
             plan.stream, plan.source, table, key, tuple(beside), "", "ts", tuple(sorted(options.items()))
@@ -94,7 +96,7 @@ class Lineage:
     def tables(self) -> list[OwnTable]:
         """Lineage, and what is changed."""
         columns = {c.name: c for c in self.plan.captured}
-        stored = [(name, self.connector.column_type(columns[name])) for name in self._stored]
+        stored = [(name, self.connector.ddl.column_type(columns[name])) for name in self._stored]
         key, digest = tuple(c.name for c in self.plan.key), (OWN_COLUMNS[0], "bigint")
         return [
             OwnTable(self.lineage, (*stored, digest), key, written_over=True),
@@ -108,7 +110,7 @@ class Lineage:
             if (column,) != tuple(c.name for c in self.plan.key)[:1]:
                 name = prefixed(f"i{number}_", self.lineage[1], self.connector.identifier_limit)
                 try:
-                    made.append(self.connector.create_index(name, own, [column], []))
+                    made.append(self.connector.require(SupportsIndexes).create_index(name, own, [column], []))
                 except UnsupportedPrimitive:
                     continue  # rows are found without it
         return made
@@ -118,7 +120,7 @@ class Lineage:
         assert self.marked is not None
         columns, included = self.marked.index_columns()
         name = prefixed("ix_", self.lineage[1], self.connector.identifier_limit)
-        return self.connector.create_index(name, self.table, columns, included)
+        return self.connector.require(SupportsIndexes).create_index(name, self.table, columns, included)
 
     def has_mark_index(self, indexes: Sequence[Index]) -> bool:
         """Whether it is among `indexes`, or another one that does as well."""
@@ -197,7 +199,9 @@ class Past:
         if not changed:
             return _named(lineage.lineage, alias)
         same = [
-            lineage.connector.key_equal(c, exp.column(c.name, "c", quoted=True), exp.column(c.name, "l", quoted=True))
+            lineage.connector.expressions.key_equal(
+                c, exp.column(c.name, "c", quoted=True), exp.column(c.name, "l", quoted=True)
+            )
             for c in lineage.plan.key
         ]
         beside = exp.Exists(this=exp.select("1").from_(_named(lineage.changed, "c")).where(*same))

@@ -9,6 +9,7 @@ import sqlglot
 from sqlglot import exp
 
 from qbcd.connectors.base import Connector
+from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.model import Table
 from qbcd.queries import base_tables
 from qbcd.queries.qualify import prepare_query
@@ -95,9 +96,12 @@ class _Known:
 def _skeleton(
     connector: Connector, text: str, bases: tuple[Name, ...], known: tuple[_Known, ...], key: tuple[str, ...]
 ) -> Skeleton:
-    dialect, plain = connector.dialect, lambda called: called.lower() in connector.plain_functions
-    written = connector.written_again
-    misread = connector.misread(text, [one.table for one in known])
+    dialect, plain = (
+        connector.dialect,
+        lambda called: called.lower() in connector.require(SupportsIncrementalQueries).plain_functions,
+    )
+    written = connector.require(SupportsIncrementalQueries).written_again
+    misread = connector.require(SupportsIncrementalQueries).misread(text, [one.table for one in known])
     if misread:
         raise NotIncremental(misread)
     tree = cast(exp.Query, sqlglot.parse_one(text, read=dialect))
@@ -109,14 +113,23 @@ def _skeleton(
     columns = {(one.table.schema, one.table.name): [c.name for c in one.table.columns] for one in known}
     views: dict[Name, exp.Query] = {}
     for table in (one.table for one in known if one.table.definition):
-        problem = connector.misread(table.definition, table.bases)
+        problem = connector.require(SupportsIncrementalQueries).misread(table.definition, table.bases)
         if problem:
             raise NotIncremental(f"reads view {table.label}, which {problem}")
         views[table.schema, table.name] = check_view(table, columns, views, dialect, plain, written)
     every = {((one.table.schema, one.table.name), c.name): c for one in known for c in one.table.columns}
-    alike = {name: connector.equality_class(column) for name, column in every.items()}
+    alike = {
+        name: connector.require(SupportsIncrementalQueries).equality_class(column) for name, column in every.items()
+    }
     prepared = prepare_query(tree, dialect, columns, views)
     kinds = Kinds(prepared, lambda table, column: every[table, column])
-    made = Skeleton(prepared, key, plain, lambda table, column: alike[table, column], connector.texts_alike, kinds)
+    made = Skeleton(
+        prepared,
+        key,
+        plain,
+        lambda table, column: alike[table, column],
+        connector.require(SupportsIncrementalQueries).texts_alike,
+        kinds,
+    )
     check_written_again(text, dialect, written)
     return made

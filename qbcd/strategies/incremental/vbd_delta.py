@@ -18,6 +18,7 @@ import sqlglot
 from sqlglot import exp
 
 from qbcd.connectors.base import Connector
+from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.errors import MissingPrivilege, Refused
 from qbcd.model import Consistency, Statement, StreamPlan, Table
 from qbcd.queries.syntax_tree import Name, NotIncremental
@@ -70,12 +71,15 @@ class VbdDelta(VbdCompare):
     @cached_property
     def refused(self) -> str:
         """Why this query cannot be captured so; empty where it can."""
-        if not self.connector.steady_writes:
+        if not self.connector.supports(SupportsIncrementalQueries):
             return f"{self.connector.name} shows a transaction that writes another state at each statement"
         unfit = unfit_table(self.plan.table)
         if unfit:
             return unfit
-        word, texts = self.connector.own_word, [self.plan.table.query, self.plan.where]
+        word, texts = (
+            self.connector.require(SupportsIncrementalQueries).own_word,
+            [self.plan.table.query, self.plan.where],
+        )
         texts += [column.name for table in stored(self.plan.table) for column in table.columns]
         if word and any(word in text.lower() for text in texts):
             return f"it reads or names something with {word} in it, with which names of qbcd's own begin"
@@ -105,7 +109,7 @@ class VbdDelta(VbdCompare):
                 remedy="write it into the query",
             )
         hidden = hidden_table(self.plan.table)
-        if hidden is not None and self.connector.steady_writes:
+        if hidden is not None and self.connector.supports(SupportsIncrementalQueries):
             raise MissingPrivilege(
                 f"variant delta reads tables themselves, and the role may not read {hidden.label}, which stands behind "
                 f"view {view_over(self.plan.table, hidden)}",
@@ -170,7 +174,7 @@ class VbdDelta(VbdCompare):
     # -- tables ------------------------------------------------------------------------------------------------------
     def tables(self) -> list[OwnTable]:
         """Replica, outbox, affected keys, lineages."""
-        keys = [(c.name, self.connector.column_type(c)) for c in self.plan.key] or [(ONE, "integer")]
+        keys = [(c.name, self.connector.ddl.column_type(c)) for c in self.plan.key] or [(ONE, "integer")]
         own = [OwnTable(self.affected, tuple(keys), ())]
         return [*super().tables(), *own, *(table for lineage in self.lineages for table in lineage.tables())]
 
@@ -182,12 +186,12 @@ class VbdDelta(VbdCompare):
     # -- a poll ------------------------------------------------------------------------------------------------------
     def statistics(self, table: tuple[str, str]) -> str:
         """What tells the server how many rows a table of qbcd's own has just got."""
-        return self.connector.refresh_statistics(sql_name(self.connector, table))
+        return self.connector.require(SupportsIncrementalQueries).refresh_statistics(sql_name(self.connector, table))
 
     def find_affected(self, changed: Sequence[Lineage]) -> Statement:
         """Sets down the keys that changed rows of some base tables lead to, now and by their lineage."""
         aliases = {a: of for of in self.lineages for a in self.skeleton.mentions((of.table.schema, of.table.name))}
-        casts = self.connector.casts_arms
+        casts = self.connector.require(SupportsIncrementalQueries).casts_arms
         types = {c.name: c.fact("storage_type") or c.sql_type for c in self.plan.key if casts}
         arms: list[Any] = [] if casts else self.skeleton.typing()
         arms += [
@@ -202,7 +206,9 @@ class VbdDelta(VbdCompare):
             made = exp.union(made, arm, distinct=True, copy=False)
         columns = [exp.to_identifier(name, quoted=True) for name in [c.name for c in self.plan.key] or [ONE]]
         insert = exp.Insert(this=exp.Schema(this=_table(self.affected), expressions=columns), expression=made)
-        text, counted = self.connector.insert_as_seen(insert, pretty=_may_break(insert))
+        text, counted = self.connector.require(SupportsIncrementalQueries).insert_as_seen(
+            insert, pretty=_may_break(insert)
+        )
         return Statement(text, counted=counted)
 
     def forget_affected(self) -> Statement:
@@ -231,8 +237,14 @@ class VbdDelta(VbdCompare):
         keys = _table(self.affected)
         exact = [c.name for c in self.plan.key if c.comparison == "typed"]
         columns = {c.name: c for c in self.plan.key}
-        tree = self.skeleton.restricted(keys, exact, lambda name, k, e: self.connector.key_equal(columns[name], k, e))
-        held = self.connector.planned(tree, first=True).sql(dialect=self.connector.dialect, pretty=_may_break(tree))
+        tree = self.skeleton.restricted(
+            keys, exact, lambda name, k, e: self.connector.expressions.key_equal(columns[name], k, e)
+        )
+        held = (
+            self.connector.require(SupportsIncrementalQueries)
+            .planned(tree, first=True)
+            .sql(dialect=self.connector.dialect, pretty=_may_break(tree))
+        )
         table = replace(self.plan.table, query=held)
         return _Held(self.connector, replace(self.plan, table=table), self._schema)
 

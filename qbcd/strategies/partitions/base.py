@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from qbcd.connectors.base import Connector
+from qbcd.connectors.ranges import SupportsKeyLookup, SupportsLeafChecksums, SupportsScans
+from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.ranges import partition, row_selection
 from qbcd.ranges.partition import SMALL
@@ -55,7 +57,7 @@ class Partitioning(ABC):
         self.connector = connector
         self.plan = plan
         self.sums_of = sums_of
-        shared = connector.exports_snapshots and not plan.table.remote
+        shared = connector.supports(SupportsSnapshots) and not plan.table.remote
         self.one_state = shared and plan.option("consistency") != "range"
 
     def row_count(self) -> Statement:
@@ -157,12 +159,12 @@ class Partitioning(ABC):
     @property
     def is_parted(self) -> bool:
         """Whether connections may each scan a part of the storage: they see one state, and the table is stored."""
-        return self.one_state and self.connector.has_shares(self.plan.table)
+        return self.one_state and self.connector.ranges.has_shares(self.plan.table)
 
     @property
     def is_placed(self) -> bool:
         """Whether such scans find the range of each row by its key."""
-        return self.is_parted and self.connector.places_keys(self.plan.key)
+        return self.is_parted and self.connector.require(SupportsScans).places_keys(self.plan.key)
 
     def parts_of_storage(self, wanted: int) -> list[Share]:
         """Parts of the storage for so many connections; the whole where a scan cannot be parted."""
@@ -198,8 +200,10 @@ class Partitioning(ABC):
             return []
         relation, key, arms = self.relation(template, **extra, hashed=False), self.plan.key, list[str]()
         if found.numbers:
-            arms.append(self.connector.of_whole_numbers(select, relation, key[0], found.numbers))
+            arms.append(
+                self.connector.require(SupportsLeafChecksums).of_whole_numbers(select, relation, key[0], found.numbers)
+            )
         if found.texts:
             ids, keys = zip(*found.texts, strict=True)
-            arms.append(self.connector.of_keys(select, relation, key, keys, ids))
+            arms.append(self.connector.require(SupportsKeyLookup).of_keys(select, relation, key, keys, ids))
         return arms

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from qbcd.connectors.base import Connector
+from qbcd.connectors.ranges import SupportsLeafChecksums
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.ranges import hash_buckets, partition, row_selection
 from qbcd.ranges.leaves import are_some
@@ -83,7 +84,7 @@ class HashPartitioning(Partitioning):
         arms = []
         if found.whole:
             relation = self.relation(template, part, leaves=are_some(found.whole), **extra)
-            arms.append(self.connector.bucket_rows(select, relation, self._hash, found.whole))
+            arms.append(self.connector.ranges.bucket_rows(select, relation, self._hash, found.whole))
         arms += self.looked_up(found, select, template, **extra)
         return Statement("\nUNION ALL\n".join(arms))
 
@@ -102,5 +103,5 @@ class HashPartitioning(Partitioning):
     def _sums(self, asked: Sequence[KeyRange], part: Share, *, leaves: bool) -> Statement:
         relation = self.digests(part, leaves=leaves)
         if leaves:
-            return Statement(self.connector.bucket_leaves(relation, self._hash, asked))
-        return Statement(self.connector.bucket_sums(SUMS, relation, self._hash, asked))
+            return Statement(self.connector.require(SupportsLeafChecksums).bucket_leaves(relation, self._hash, asked))
+        return Statement(self.connector.ranges.bucket_sums(SUMS, relation, self._hash, asked))

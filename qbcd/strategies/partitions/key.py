@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from qbcd.connectors.base import Connector
+from qbcd.connectors.ranges import SupportsLeafChecksums, SupportsScans
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.ranges import partition, row_selection
 from qbcd.ranges.leaves import are_some
@@ -29,9 +30,9 @@ class KeyPartitioning(Partitioning):
         if within is not None:
             # under names of our own: a key column may be called range_id
             names = [f"t.{connector.quote(c.name)} AS qbcd_{i}" for i, c in enumerate(columns)]
-            keys = f"({connector.per_range(names, keys, columns, [within], aggregate=False)})"
+            keys = f"({connector.ranges.per_range(names, keys, columns, [within], aggregate=False)})"
             columns = tuple(replace(c, name=f"qbcd_{i}") for i, c in enumerate(columns))
-        return Statement(connector.range_bounds(keys, columns, rows_per_range=rows_per_range))
+        return Statement(connector.ranges.range_bounds(keys, columns, rows_per_range=rows_per_range))
 
     def counted(self, found: Sequence[Any], rows_per_range: int) -> int:
         """By the number of ranges."""
@@ -57,21 +58,33 @@ class KeyPartitioning(Partitioning):
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
         """Each range by the index of the key."""
         if leaves:
-            return Statement(self.connector.range_leaves(self.digests(leaves=True), self.plan.key, asked))
+            return Statement(
+                self.connector.require(SupportsLeafChecksums).range_leaves(
+                    self.digests(leaves=True), self.plan.key, asked
+                )
+            )
         select = [f"{sql} AS {name}" for name, sql in SUMS.items()]
-        return Statement(self.connector.per_range(select, self.digests(), self.plan.key, asked, aggregate=True))
+        return Statement(self.connector.ranges.per_range(select, self.digests(), self.plan.key, asked, aggregate=True))
 
     def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
         """Where rows have moved away from the order of their keys, one scan in that of the storage."""
         key, connector = self.plan.key, self.connector
-        if not self._is_scanned(known) or (leaves and connector.whole_number_bytes(key) is None):
+        if not self._is_scanned(known) or (
+            leaves and connector.require(SupportsLeafChecksums).whole_number_bytes(key) is None
+        ):
             return super().passes(known, connections, leaves=leaves)
         if leaves:  # of parts of the storage each would tell of every leaf
             relation = self.digests(leaves=True)
             shares = partition.shares(known, connections)
-            return [[Statement(connector.scanned_leaves(relation, key, own))] for own in shares]
+            return [
+                [Statement(connector.require(SupportsLeafChecksums).scanned_leaves(relation, key, own))]
+                for own in shares
+            ]
         parts = self.parts_of_storage(connections)
-        return [[Statement(connector.scanned_sums(SUMS, self.digests(part), key, known))] for part in parts]
+        return [
+            [Statement(connector.require(SupportsScans).scanned_sums(SUMS, self.digests(part), key, known))]
+            for part in parts
+        ]
 
     def _is_scanned(self, known: Sequence[KeyRange]) -> bool:
         """Whether a scan of the table costs less than its index does, of ranges that are all of it."""
@@ -90,6 +103,6 @@ class KeyPartitioning(Partitioning):
         arms = []
         if found.whole:
             relation = self.relation(template, leaves=are_some(found.whole), **extra)
-            arms.append(self.connector.per_range(select, relation, self.plan.key, found.whole, aggregate=False))
+            arms.append(self.connector.ranges.per_range(select, relation, self.plan.key, found.whole, aggregate=False))
         arms += self.looked_up(found, select, template, **extra)
         return Statement("\nUNION ALL\n".join(arms))

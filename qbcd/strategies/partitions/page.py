@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from qbcd.connectors.ranges import SupportsPages
 from qbcd.model import KeyRange, Statement
 from qbcd.ranges import partition
 from qbcd.ranges.partition import SMALL
@@ -28,7 +29,7 @@ class PagePartitioning(Partitioning):
 
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement:
         """How many pages there are, and for the whole table how many rows."""
-        pages = self.connector.page_count(self.plan.table)
+        pages = self.connector.require(SupportsPages).page_count(self.plan.table)
         if within is not None:
             return Statement(f"SELECT {pages} AS pages")
         return Statement(f"SELECT q.n, {pages} AS pages FROM ({self.row_count().sql}) AS q")
@@ -60,13 +61,15 @@ class PagePartitioning(Partitioning):
         if leaves:
             raise ValueError("ranges of pages have no leaves")
         select = [f"{sql} AS {name}" for name, sql in SUMS.items()]
-        return Statement(self.connector.per_pages(select, self.digests(), asked))
+        return Statement(self.connector.require(SupportsPages).per_pages(select, self.digests(), asked))
 
     def rows(
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
     ) -> Statement:
         """Each range by its pages."""
-        return Statement(self.connector.per_pages(select, self.relation(template, **extra), asked))
+        return Statement(
+            self.connector.require(SupportsPages).per_pages(select, self.relation(template, **extra), asked)
+        )
 
 
 def _edges(low: int, high: int, parts: int) -> list[tuple[str, ...]]:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from qbcd.connectors.ranges import SupportsLeafChecksums
 from qbcd.model import RowSelection
 from qbcd.ranges import key_recovery, leaves
 from qbcd.sites.lake.due_ranges import DueRanges
@@ -83,7 +84,7 @@ def may_be_asked(strategy: IdRcs, snapshot: Snapshot, turn: DueRanges) -> bool:
     rows = (
         bool(strategy.plan.key) and strategy.deletes and strategy.summed == "digest" and not strategy.partitioning.paged
     )
-    return whole and rows and strategy.connector.has_leaves
+    return whole and rows and strategy.connector.supports(SupportsLeafChecksums)
 
 
 def are_asked(strategy: IdRcs, snapshot: Snapshot, turn: DueRanges, held: LeasedStream) -> bool:
