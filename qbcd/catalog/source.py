@@ -15,10 +15,9 @@ from sqlalchemy.engine import URL, Connection, CursorResult, Engine, Row
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
-from qbcd.catalog.session_pool import keep
 from qbcd.connectors.base import Connector
 from qbcd.connectors.queries import SupportsIncrementalQueries
-from qbcd.connectors.sessions import SupportsSnapshots
+from qbcd.connectors.sessions import SupportsSessionPool, SupportsSnapshots
 from qbcd.errors import QbcdError, SourceError
 from qbcd.model import Statement
 
@@ -163,7 +162,7 @@ class Source:
         A new one is a process of the server's that has yet to learn its catalog, and a poll has some fifteen. Where a
         session cannot be wiped each is a new one.
         """
-        if not self.connector.session_reset_sql:
+        if not self.connector.supports(SupportsSessionPool):
             yield
             return
         self._keeping.add(stream)
@@ -248,7 +247,7 @@ class Source:
             **self.connector.sessions.engine_options(read_only=read_only),
         )
         if kept:
-            keep(engine, self.connector.session_reset_sql)
+            self.connector.require(SupportsSessionPool).keep_sessions(engine)
         return engine
 
     @contextmanager

@@ -34,7 +34,7 @@ class Words:
 
 
 def bucket_sums(words: Words, sums: Mapping[str, str], relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
-    """See :meth:`~qbcd.connectors.base.Connector.bucket_sums`."""
+    """See :meth:`~qbcd.connectors.ranges.Ranges.bucket_sums`."""
     inner = [f"{sql} AS {name}" for name, sql in sums.items()]
     outer = ", ".join(f"SUM(g.{name}) AS {name}" for name in sums)
     of_range, groups = grouped(words, inner, relation, hashed, ranges)
@@ -64,7 +64,7 @@ def grouped(
 
 
 def bucket_rows(words: Words, select: Sequence[str], relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
-    """See :meth:`~qbcd.connectors.base.Connector.bucket_rows`."""
+    """See :meth:`~qbcd.connectors.ranges.Ranges.bucket_rows`."""
     asked, depth = _ordered(ranges)
     of_range = words.choice(f"t.{hashed}", asked)
     head = f"SELECT {of_range} AS range_id, {', '.join(select)}\nFROM "

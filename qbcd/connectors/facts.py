@@ -1,4 +1,4 @@
-"""What a connector states of a database, a role or a table, as frozen values."""
+"""Facts of a database, and the frozen values in which connectors describe roles, tables and columns."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from sqlalchemy.engine import URL
+from sqlglot import exp
 
 from qbcd.errors import ConfigError
+from qbcd.model import Table
 
 
 class Alike(IntEnum):
@@ -53,6 +55,68 @@ class JdbcDriver:
         if url.password is not None:
             options["password"] = str(url.password)
         return options
+
+
+class DatabaseFacts:
+    """Names, limits and habits of one database, which its connector and the collaborators share.
+
+    Attributes:
+        name: Of the database, for people.
+        dialect: sqlglot's name of its dialect.
+        driver: The JDBC driver that qbcd uses.
+        other_drivers: Drivers that serve where the user brings their jar.
+        sqlalchemy_driver: ``postgresql+psycopg2``.
+        jdbc_properties: Allow-list of the JDBC properties that users may set.
+        encoder_version: Version of `row_digest` and `key_identity`; a new one is a new meaning
+            (docs/design/protocol.md#rule-16).
+        identifier_limit: Longest identifier.
+        column_limit: Most columns of one table.
+        hides_tables: The catalog shows a role only tables on which it has a right.
+        unqualified_names: Sessions know tables without their schema.
+        full_join: The database has FULL JOIN.
+        random_key_types: Base types whose values come in no order.
+        ranges_per_statement: Most ranges that one statement may answer for.
+    """
+
+    name: str
+    dialect: str
+    driver: JdbcDriver
+    other_drivers: tuple[JdbcDriver, ...] = ()
+    sqlalchemy_driver: str
+    jdbc_properties: frozenset[str]
+    encoder_version: int
+    identifier_limit: int
+    column_limit: int
+    hides_tables = False
+    unqualified_names = True
+    full_join: bool
+    random_key_types: frozenset[str] = frozenset()
+    ranges_per_statement: int
+
+    def quote(self, name: str) -> str:
+        """Return `name` as a quoted identifier; names get into SQL in no other way.
+
+        Raises:
+            ValueError: The name is empty, too long, or holds a NUL character.
+        """
+        if not name or "\x00" in name or len(name.encode()) > self.identifier_limit:
+            raise ValueError(f"{name!r} cannot be an identifier of {self.name}")
+        return exp.to_identifier(name, quoted=True).sql(dialect=self.dialect)
+
+    def quoted_table(self, table: Table) -> str:
+        """Return schema and name of `table` as SQL."""
+        return f"{self.quote(table.schema)}.{self.quote(table.name)}"
+
+    def grantee(self, role: str) -> str:
+        """Return `role`, as the server calls it, in the form that GRANT takes."""
+        return self.quote(role)
+
+
+class Collaborator:
+    """A part of a connector that answers for one subject; it takes names and limits from the database's facts."""
+
+    def __init__(self, facts: DatabaseFacts) -> None:
+        self.facts = facts
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sqlalchemy.engine import Connection
 from sqlglot import exp
 
@@ -14,15 +12,18 @@ from qbcd.connectors.mysql_family import (
     dialect_gaps,
     functions,
     planner_rewrites,
+    session,
     types,
     views,
 )
-from qbcd.connectors.mysql_family.session import Spelling
-from qbcd.model import Column, Table
+from qbcd.connectors.mysql_family.facts import Spelling
+from qbcd.connectors.mysql_family.queries import FamilyQueries
+from qbcd.connectors.queries import SupportsIncrementalQueries
+from qbcd.model import Column
 
 
 class MariaDB(MySQLFamily):
-    """The connector of MariaDB; see :class:`~qbcd.connectors.base.Connector` for each method."""
+    """The connector of MariaDB."""
 
     name = "MariaDB"
     sqlalchemy_driver = "mariadb+pymysql"
@@ -53,12 +54,10 @@ class MariaDB(MySQLFamily):
         ("SELECT @@read_only AS value", "this server is read-only, as a replica is"),
     )
     index_exists = "IF NOT EXISTS "
-    steady_writes = True
-    own_word = cursor_insert.WORD
-    plain_functions = functions.PLAIN
-    written_again = functions.WRITTEN_AGAIN
-    texts_alike = Alike.VARIED
-    casts_arms = False  # CAST knows few types
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queries = MariaQueries(self)
 
     def is_own(self, version: str) -> bool:
         return "mariadb" in version.lower()
@@ -66,23 +65,26 @@ class MariaDB(MySQLFamily):
     def grants_of(self, conn: Connection) -> list[str]:
         return [str(row[0]) for row in conn.exec_driver_sql("SHOW GRANTS")]  # those of active roles among them
 
+
+class MariaQueries(FamilyQueries, SupportsIncrementalQueries):
+    """Queries of the user, which variant delta can follow."""
+
+    plain_functions = functions.PLAIN
+    written_again = functions.WRITTEN_AGAIN
+    texts_alike = Alike.VARIED
+    casts_arms = False  # CAST knows few types
+    own_word = cursor_insert.WORD
+    view_definition = staticmethod(views.view_definition)
+    equality_class = staticmethod(types.equality_class)
+    misread = staticmethod(dialect_gaps.misread)
+    planned = staticmethod(planner_rewrites.planned)
+
     def exact_column(self, column: Column) -> Column:
         return column
 
-    def equality_class(self, column: Column) -> Alike:
-        return types.alike(column)
-
-    def view_definition(self, conn: Connection, view: Table) -> str:
-        return views.view_definition(conn, view)
-
     def steady_pins(self) -> tuple[str, ...]:
-        return (f"{'; '.join(self.session_pins())}, {self.spelling.isolation} = 'REPEATABLE-READ'",)
-
-    def misread(self, text: str, tables: Sequence[Table]) -> str:
-        return dialect_gaps.misread(text, tables)
-
-    def planned(self, query: exp.Query, *, first: bool = False) -> exp.Query:
-        return planner_rewrites.planned(query, first=first)
+        spelling = self.facts.spelling
+        return (f"SET {', '.join(session.pinned(spelling))}, {spelling.isolation} = 'REPEATABLE-READ'",)
 
     def insert_as_seen(self, insert: exp.Expression, *, pretty: bool) -> tuple[str, bool]:
         return cursor_insert.insert_as_seen(insert, pretty=pretty), True

@@ -6,11 +6,11 @@ from sqlalchemy.engine import Connection
 
 from qbcd.connectors.base import JdbcDriver
 from qbcd.connectors.mysql_family import MySQLFamily
-from qbcd.connectors.mysql_family.session import MYSQL_DRIVER_CLASS, Spelling
+from qbcd.connectors.mysql_family.facts import MYSQL_DRIVER_CLASS, Spelling
 
 
 class MySQL(MySQLFamily):
-    """The connector of MySQL; see :class:`~qbcd.connectors.base.Connector` for each method."""
+    """The connector of MySQL."""
 
     name = "MySQL"
     other_drivers = (

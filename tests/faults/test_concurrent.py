@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd.connectors.postgresql import PostgreSQL
+from qbcd.connectors.postgresql import session
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import TornRead
 from qbcd.ranges import partition
@@ -254,7 +254,7 @@ def test_control_reads_without_the_pin_tear(
     server: EmbeddedPostgres, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bank = Bank(place, workspace, spark)
-    monkeypatch.setattr(PostgreSQL, "snapshot_pins", lambda self, name: self.session_pins())
+    monkeypatch.setattr(session.PostgresSnapshots, "snapshot_pins", lambda self, name: session.PINS)
     with bank.project, writers(server, place, Work(TRANSFER, within), workspace):
         assert any(bank.sums(1) != [(ACCOUNTS, 1000 * ACCOUNTS)] for _ in range(READS))
         mark = bank.project.open_stream("b").site.context.row()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from qbcd import hooks
-from qbcd.connectors.postgresql import PostgreSQL
+from qbcd.connectors.postgresql import session
 from qbcd.errors import QbcdError, TornRead, UnsafeKey
 from qbcd.sites.lake import dirty_ranges
 from qbcd.sites.lake.fetch import leaf_checksums
@@ -131,7 +131,7 @@ def test_rows_of_another_state_than_the_leaves(
         _warm(scene)
         mark = scene.mark()
         with monkeypatch.context() as broken:
-            broken.setattr(PostgreSQL, "snapshot_pins", lambda self, name: self.session_pins())
+            broken.setattr(session.PostgresSnapshots, "snapshot_pins", lambda self, name: session.PINS)
             broken.setattr(dirty_ranges, "hooks", _Writing(database))
             sql(database, "UPDATE t SET v = 'A' WHERE id = 7")
             with pytest.raises(TornRead, match=r"1 ranges from .* brought 1 rows where the checksums counted 1, or"):

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from qbcd.connectors import mysql_family, postgresql
-from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import SchemaChanged, SourceChanged, SourceError, StateConflict
 from tests.support import sql, wait_until
@@ -92,7 +91,7 @@ def test_a_rewrite_that_waits_does_not_hang_the_poll(
 def test_control_without_the_lock_rows_seem_gone(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(PostgreSQL, "lock_against_rewrite", lambda self, table: None)
+    monkeypatch.setattr(postgresql.session.PostgresSessions, "lock_against_rewrite", lambda self, table: None)
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
         with at("after_snapshot", lambda: sql(database, "ALTER TABLE t ALTER COLUMN n TYPE bigint")):

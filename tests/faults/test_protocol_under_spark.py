@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.connectors.postgresql import PostgreSQL
+from qbcd.connectors.postgresql import session
 from qbcd.errors import StateConflict, TornRead, UnsafeKey
 from qbcd.sites.lake import table_poll, window_poll
 from qbcd.sites.lake.fetch import two_phase
@@ -48,7 +48,7 @@ def test_writes_between_digests_and_rows(
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
         if not pinned:
-            monkeypatch.setattr(PostgreSQL, "snapshot_pins", lambda self, name: self.session_pins())
+            monkeypatch.setattr(session.PostgresSnapshots, "snapshot_pins", lambda self, name: session.PINS)
         monkeypatch.setattr(two_phase, "_rows", watched)
         sql(database, "UPDATE t SET v = 'B' WHERE id = 7")
         between[:] = ("UPDATE t SET v = 'A' WHERE id = 7", "UPDATE t SET v = 'B' WHERE id = 7")
@@ -92,7 +92,7 @@ def test_digests_of_another_state_than_the_checksums(
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
         with monkeypatch.context() as broken:
-            broken.setattr(PostgreSQL, "snapshot_pins", lambda self, name: self.session_pins())
+            broken.setattr(session.PostgresSnapshots, "snapshot_pins", lambda self, name: session.PINS)
             broken.setattr(two_phase, "_differing", overtaken)
             sql(database, "UPDATE t SET v = 'A'")
             mark = scene.mark()

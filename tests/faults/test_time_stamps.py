@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from qbcd.connectors.watermarks import SupportsWatermarks
 from sqlalchemy.engine import Connection
 
 from qbcd import watermark
 from qbcd.connectors.base import HighWater
-from qbcd.connectors.postgresql import PostgreSQL
+from qbcd.connectors.postgresql.watermarks import PostgresWatermarks
 from qbcd.errors import ClockSetBack, Refused, SourceChanged
 from tests.support.places import Place, over
 from tests.support.project import opened, poll
@@ -178,13 +177,13 @@ def test_a_clock_that_was_set_back_under_spark(
 @contextmanager
 def hours_ahead(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The server's clock is ahead, of what is read of it."""
-    real = PostgreSQL.require(SupportsWatermarks).high_water
+    real = PostgresWatermarks.high_water
 
-    def high_water(self: PostgreSQL, connection: Connection) -> HighWater:
-        return replace(found := real(self, connection), clock=watermark.shifted(found.clock, timedelta(hours=2)))
+    def high_water(connection: Connection) -> HighWater:
+        return replace(found := real(connection), clock=watermark.shifted(found.clock, timedelta(hours=2)))
 
     with monkeypatch.context() as patch:
-        patch.setattr(PostgreSQL, "high_water", high_water)
+        patch.setattr(PostgresWatermarks, "high_water", staticmethod(high_water))
         patch.setattr(watermark, "horizon", lambda look, margin, lag: watermark.shifted(look.clock, -margin))
         yield
 

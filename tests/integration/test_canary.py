@@ -11,6 +11,7 @@ from sqlalchemy.engine import URL
 
 from qbcd.connectors import CONNECTORS
 from qbcd.connectors.mariadb import MariaDB
+from qbcd.connectors.mysql_family.session import FamilySessions
 from qbcd.errors import Refused
 from qbcd.spark import source as reads
 from tests.support.places import Place
@@ -21,11 +22,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class Unquoted(MariaDB):
-    """MariaDB by the URL that suggests itself, for which Spark knows no dialect."""
+class UnquotedSessions(FamilySessions):
+    """Sessions by the URL that suggests itself, for which Spark knows no dialect."""
 
     def jdbc_url(self, url: URL, properties: Mapping[str, str] | None = None, **more: Any) -> str:
         return super().jdbc_url(url, properties, **more).replace("jdbc:mysql:", "jdbc:mariadb:")
+
+
+class Unquoted(MariaDB):
+    """MariaDB with such sessions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sessions = UnquotedSessions(self)
 
 
 @pytest.mark.parametrize("database", ["mariadb"], indirect=True)

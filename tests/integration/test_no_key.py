@@ -9,6 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlglot import exp
 
 from qbcd.errors import GuardTripped
 from qbcd.model import ServerIdentity
@@ -104,16 +105,18 @@ def test_a_changed_meaning_of_digests_is_no_change_of_rows(
         copy.insert(ROWS[2], 2)
         place.sql("DELETE FROM t WHERE n = -1")
         # another digest, as another server computes one
-        plain = type(connector).expressions.row_digest
-        monkeypatch.setattr(type(connector), "row_digest", lambda self, columns: plain(self, [*columns, columns[0]]))
-        _expanded.cache_clear()
-        told = type(connector).catalog.server_identity
+        plain, identity = connector.expressions.row_digest, connector.catalog.server_identity
 
-        def elsewhere(self: Any, conn: Any) -> ServerIdentity:
-            found: ServerIdentity = told(self, conn)
+        def doubled(columns: Any) -> exp.Expression:
+            return plain([*columns, columns[0]])
+
+        def elsewhere(conn: Any) -> ServerIdentity:
+            found = identity(conn)
             return ServerIdentity(found.product, found.identity, found.meaning + ";new", found.position)
 
-        monkeypatch.setattr(type(connector), "server_identity", elsewhere)
+        for part, name, other in (("expressions", "row_digest", doubled), ("catalog", "server_identity", elsewhere)):
+            monkeypatch.setattr(type(getattr(connector, part)), name, staticmethod(other))
+        _expanded.cache_clear()
         poll(project, "s", accept_source=True)
         assert Counter(e["op"] for e in copy.replay()) == {"c": 2, "d": 6}
         assert copy.rows == copy.source()

@@ -16,7 +16,8 @@ import pytest
 from sqlglot import exp
 
 import qbcd
-from qbcd.connectors.postgresql import PostgreSQL
+from qbcd.connectors.postgresql.catalog import PostgresCatalog
+from qbcd.connectors.postgresql.expressions import PostgresExpressions
 from qbcd.model import ServerIdentity
 from qbcd.sites.lake.replica import compaction
 from qbcd.sql.compile import _expanded
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS = 1500
-whole_digest, whole_identity = PostgreSQL.expressions.row_digest, PostgreSQL.catalog.server_identity
+whole_digest, whole_identity = PostgresExpressions.row_digest, PostgresCatalog.server_identity
 
 
 @pytest.fixture
@@ -41,16 +42,17 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
     """Cuts digests to so many bits; to 64 again as another server would compute them."""
 
     def to(bits: int) -> None:
-        def row_digest(self: PostgreSQL, columns: Any) -> exp.Expression:
+        def row_digest(columns: Any) -> exp.Expression:
             mask = exp.Literal.number(2**bits - 1)
-            return exp.paren(exp.BitwiseAnd(this=exp.paren(whole_digest(self, columns)), expression=mask))
+            return exp.paren(exp.BitwiseAnd(this=exp.paren(whole_digest(columns)), expression=mask))
 
-        def identity(self: PostgreSQL, conn: Any) -> ServerIdentity:
-            found = whole_identity(self, conn)
+        def identity(conn: Any) -> ServerIdentity:
+            found = whole_identity(conn)
             return ServerIdentity(found.product, found.identity, f"{found.meaning};{bits}", found.position)
 
-        monkeypatch.setattr(PostgreSQL, "row_digest", whole_digest if bits == 64 else row_digest)
-        monkeypatch.setattr(PostgreSQL, "server_identity", identity)
+        digest = whole_digest if bits == 64 else row_digest
+        monkeypatch.setattr(PostgresExpressions, "row_digest", staticmethod(digest))
+        monkeypatch.setattr(PostgresCatalog, "server_identity", staticmethod(identity))
         _expanded.cache_clear()
 
     yield to

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from qbcd.connectors.buckets import bucket_rows
-from qbcd.connectors.mariadb import MariaDB
+from qbcd.connectors.mysql_family.ranges import FamilyRanges
 from qbcd.model import KeyRange, RowSelection
 from qbcd.ranges import leaves
 
@@ -77,7 +77,7 @@ def test_the_share_of_leaves_that_changes_are_in() -> None:
 
 def test_a_database_without_leaves_refuses_them() -> None:
     """Nothing is asked of all leaves instead: the replica's rows would be those of some."""
-    words = MariaDB.bucket_words
+    words = FamilyRanges.bucket_words
     whole, some = KeyRange(1, None, None), KeyRange(1, None, None, only=RowSelection(bytes(32), 0, 0))
     assert "FROM" in bucket_rows(words, ["1 AS one"], "(t)", "h", [whole])
     with pytest.raises(ValueError, match="knows none"):

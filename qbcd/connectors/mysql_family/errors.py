@@ -1,4 +1,4 @@
-"""One message for each thing that a driver of MariaDB or MySQL can complain of.
+"""One message for each error of a driver of MariaDB or MySQL.
 
 The server numbers its errors; PyMySQL passes the number on, the JDBC driver only SQLSTATE and text. Some messages quote
 rows (a duplicate entry), so of those only the kind is repeated.
@@ -7,8 +7,12 @@ rows (a duplicate entry), so of those only the kind is repeated.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+
+from sqlalchemy.exc import DBAPIError
 
 from qbcd.connectors.error_templates import (
+    Errors,
     Maker,
     full,
     locked,
@@ -67,7 +71,7 @@ def _packet(message: str, stream: str, source: str) -> QbcdError:
 
 
 def _out_of_range(message: str, stream: str, source: str) -> QbcdError:
-    if "exp(" in message:  # how a statement of ours stops where the server made NULL of a value (`forms`)
+    if "exp(" in message:  # how a statement of ours stops where the server made NULL of a value (`expressions`)
         return _packet("a value is longer than max_allowed_packet lets the server work on", stream, source)
     return other(message, stream, source)
 
@@ -77,59 +81,59 @@ def _family(message: str, stream: str, source: str) -> QbcdError:
     return ConfigError(f"source {source} is another kind of server than its url says: {message}", remedy=remedy)
 
 
-_NUMBERS: dict[int, Maker] = {
-    1045: _login,
-    1698: _login,
-    1251: _login,
-    1862: _login,
-    1820: _login,
-    4151: _login,
-    1044: _privilege,
-    1142: _privilege,
-    1143: _privilege,
-    1227: _privilege,
-    1370: _privilege,
-    1410: _privilege,
-    1049: no_database,
-    2002: unreachable,
-    2003: unreachable,
-    2006: unreachable,
-    2013: unreachable,
-    2026: unreachable,
-    1040: unreachable,
-    1129: unreachable,
-    1130: unreachable,
-    1053: unreachable,
-    1203: unreachable,
-    1146: schema,
-    1054: schema,
-    1051: schema,
-    1412: schema,
-    1356: schema,
-    1969: timed_out,
-    3024: timed_out,
-    1317: timed_out,
-    1205: locked,
-    1213: locked,
-    1099: locked,
-    1020: locked,
-    1021: full,
-    1026: full,
-    1114: full,
-    1290: _option,
-    1792: read_only,
-    1836: read_only,
-    1193: _family,
-    1690: _out_of_range,
-    1665: _binlog,
-    1286: _engine,
-    1118: _wide,
-    1117: _wide,
-    1071: _wide,
-    1153: _packet,
-    1301: _packet,
+_NUMBERS: Mapping[str, Maker] = {
+    "1045": _login,
+    "1698": _login,
+    "1251": _login,
+    "1862": _login,
+    "1820": _login,
+    "4151": _login,
+    "1044": _privilege,
+    "1142": _privilege,
+    "1143": _privilege,
+    "1227": _privilege,
+    "1370": _privilege,
+    "1410": _privilege,
+    "1049": no_database,
+    "2002": unreachable,
+    "2003": unreachable,
+    "2006": unreachable,
+    "2013": unreachable,
+    "2026": unreachable,
+    "1040": unreachable,
+    "1129": unreachable,
+    "1130": unreachable,
+    "1053": unreachable,
+    "1203": unreachable,
+    "1146": schema,
+    "1054": schema,
+    "1051": schema,
+    "1412": schema,
+    "1356": schema,
+    "1969": timed_out,
+    "3024": timed_out,
+    "1317": timed_out,
+    "1205": locked,
+    "1213": locked,
+    "1099": locked,
+    "1020": locked,
+    "1021": full,
+    "1026": full,
+    "1114": full,
+    "1290": _option,
+    "1792": read_only,
+    "1836": read_only,
+    "1193": _family,
+    "1690": _out_of_range,
+    "1665": _binlog,
+    "1286": _engine,
+    "1118": _wide,
+    "1117": _wide,
+    "1071": _wide,
+    "1153": _packet,
+    "1301": _packet,
 }
-# What the JDBC driver's text tells, where no number is left.
+# Words of the JDBC driver, which passes no number on.
 _WORDS: tuple[tuple[str, Maker], ...] = (
     (r"Access denied for user .* to database|command denied|Access denied; you need", _privilege),
     (r"Access denied for user|authentication", _login),
@@ -143,52 +147,36 @@ _WORDS: tuple[tuple[str, Maker], ...] = (
 )
 
 
-def explain_error(error: BaseException, *, stream: str, source: str) -> QbcdError:
-    """The one message for a driver's error.
-
-    Args:
-        error: Of SQLAlchemy, PyMySQL, or Spark (by its text); a :class:`QbcdError` is given back.
-        stream: The stream concerned, or empty.
-        source: What to call the source: its name, host and port.
-    """
-    if isinstance(error, QbcdError):
-        return error
-    origin = getattr(error, "orig", None) or error
-    number, message = _said(origin)
-    if number in _NUMBERS:
-        return _NUMBERS[number](message, stream, source)
-    for pattern, maker in _WORDS:
-        if not number and re.search(pattern, message, re.IGNORECASE):
-            return maker(message, stream, source)
-    return other(message, stream, source)
-
-
-def is_of_text(error: BaseException) -> bool:
-    """Whether the server says that a statement's text is at fault; drivers file such errors under several classes."""
-    number, _ = _said(getattr(error, "orig", None) or error)
-    return number > 0 and _NUMBERS.get(number, other) in (other, schema)
-
-
-def denies(error: BaseException) -> bool:
-    """See :meth:`~qbcd.connectors.base.Connector.denies`; a trigger may speak by almost any number."""
-    number, _ = _said(getattr(error, "orig", None) or error)
-    client = 2000 <= number < 3000  # the driver's own, of the connection
-    return number > 0 and not client and _NUMBERS.get(number, other) in (other, schema, _privilege)
-
-
-def _said(error: BaseException) -> tuple[int, str]:
-    """The server's number (0 where unknown), and the first line of its message without rows and connection numbers."""
-    arguments = error.args
-    if len(arguments) >= 2 and isinstance(arguments[0], int):
-        return arguments[0], _clean(str(arguments[1]))
-    text = str(error).strip()
-    numbered = _NUMBERED.match(text)
-    if numbered:
-        return int(numbered[1]), _clean(numbered[2])
-    found = _JDBC.search(text)
-    return 0, _clean(found[1] if found else text) or type(error).__name__
-
-
 def _clean(text: str) -> str:
     line = text.strip().splitlines()[0] if text.strip() else ""
     return _ENTRY.sub(r"\1", _CONNECTION.sub("", line))
+
+
+class FamilyErrors(Errors):
+    """Errors by the server's numbers."""
+
+    codes = _NUMBERS
+    words = _WORDS
+
+    def read(self, error: BaseException) -> tuple[str, str]:
+        """Return the number, and the first line of the message without rows and connection numbers."""
+        arguments = error.args
+        if len(arguments) >= 2 and isinstance(arguments[0], int):
+            return str(arguments[0]) if arguments[0] else "", _clean(str(arguments[1]))
+        text = str(error).strip()
+        numbered = _NUMBERED.match(text)
+        if numbered:
+            return numbered[1].lstrip("0"), _clean(numbered[2])
+        found = _JDBC.search(text)
+        return "", _clean(found[1] if found else text) or type(error).__name__
+
+    def is_statement_error(self, error: DBAPIError) -> bool:
+        """Drivers file such errors under several classes; the number decides."""
+        code, message = self.read(error.orig or error)
+        return bool(code) and self.maker(code, message) in (other, schema)
+
+    def is_write_rejected(self, error: DBAPIError) -> bool:
+        """A trigger may reject by almost any number; those from 2000 are the driver's own, of the connection."""
+        code, message = self.read(error.orig or error)
+        by_server = bool(code) and not 2000 <= int(code) < 3000
+        return by_server and self.maker(code, message) in (other, schema, _privilege)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from qbcd.connectors.expressions import Expressions
 from qbcd.connectors.mysql_family import types
 from qbcd.model import Column
 
@@ -165,8 +166,38 @@ def travel_form(column: Column, value: exp.Expression) -> exp.Expression:
     return canonical_text(column, value)
 
 
-def travels(column: Column, value: exp.Expression) -> exp.Expression | None:
+def fits_typed_sink(column: Column, value: exp.Expression) -> exp.Expression | None:
     """Whether a typed sink can hold the value; None where it can hold every one."""
     if column.travel.kind in ("date", *_ISO):
         return sql(f"({{v}} IS NULL OR {_HELD_DAY})", v=value)
     return None
+
+
+# -- statements ------------------------------------------------------------------------------------------------------
+def statement_form(tree: exp.Expression) -> exp.Expression:
+    """Return the statement without forms that these servers lack: ``||``, an alias in DELETE .. USING."""
+    tree = tree.transform(_concatenated)
+    if isinstance(tree, exp.Delete) and tree.args.get("using"):
+        target = tree.this
+        tree.set("using", [target.copy(), *tree.args["using"]])
+        tree.set("this", exp.to_identifier(target.alias, quoted=True))
+    return tree
+
+
+def _concatenated(node: exp.Expression) -> exp.Expression:
+    if isinstance(node, exp.DPipe):
+        return exp.Anonymous(this="concat", expressions=[part.transform(_concatenated) for part in node.flatten()])
+    return node
+
+
+class FamilyExpressions(Expressions):
+    """The functions above."""
+
+    null_safe_distinct = staticmethod(null_safe_distinct)
+    row_digest = staticmethod(row_digest)
+    key_identity = staticmethod(key_identity)
+    key_hash = staticmethod(key_hash)
+    canonical_text = staticmethod(canonical_text)
+    travel_form = staticmethod(travel_form)
+    fits_typed_sink = staticmethod(fits_typed_sink)
+    statement_form = staticmethod(statement_form)

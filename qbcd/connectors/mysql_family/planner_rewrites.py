@@ -11,12 +11,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from qbcd.connectors.mysql_family.statements import MOST_ROWS
+from qbcd.connectors.mysql_family.ranges import MOST_ROWS
 
 _OTHERS = ("group", "having", "limit", "offset", "distinct", "order", "qualify", "with_")
 
 
-def planned(query: exp.Query, *, first: bool) -> exp.Query:
+def planned(query: exp.Query, *, first: bool = False) -> exp.Query:
     """See :meth:`~qbcd.connectors.base.Connector.planned`."""
     for test in list(query.find_all(exp.Exists)):
         among = _among(test) if _must_hold(test) else None

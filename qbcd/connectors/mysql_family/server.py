@@ -1,75 +1,50 @@
-"""Which server it is, and what of its settings and storage a comparison in the source needs."""
+"""The server: its version, and settings and storage that a comparison in the source needs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from sqlalchemy.engine import Connection
 
-from qbcd.connectors.mysql_family import catalog
+from qbcd.connectors.mysql_family.facts import FamilyFacts
+from qbcd.connectors.mysql_family.rows import engines, rows_of
 from qbcd.errors import ConfigError, Refused
-from qbcd.model import ServerIdentity, Table
+from qbcd.model import Table
 
 
-def own_version(conn: Connection, name: str, oldest: tuple[int, int], is_own: Callable[[str], bool]) -> str:
-    """What the server calls itself, where it is one that the connector takes.
-
-    Args:
-        conn: A session.
-        name: Of the connector.
-        oldest: (major, minor) of the oldest server that it takes.
-        is_own: Whether a server that calls itself so is of the connector.
+def own_version(conn: Connection, facts: FamilyFacts) -> str:
+    """Return the server's version, if the connector takes the server.
 
     Raises:
         ConfigError: It is of the other family, or too old.
     """
     version = str(conn.exec_driver_sql("SELECT version()").scalar_one())
-    if not is_own(version):
+    if not facts.is_own(version):
         raise ConfigError(
-            f"the server calls itself {version}, which is no {name}",
+            f"the server calls itself {version}, which is no {facts.name}",
             remedy="begin the source's url with mariadb:// for MariaDB, with mysql:// for MySQL",
         )
-    if _release(version) < oldest:
+    if release(version) < facts.oldest:
         raise ConfigError(
-            f"{name} {version} is older than {'.'.join(map(str, oldest))}, the oldest that qbcd takes",
+            f"{facts.name} {version} is older than {'.'.join(map(str, facts.oldest))}, the oldest that qbcd takes",
             remedy="upgrade the server",
         )
     return version
 
 
-def server_identity(conn: Connection, name: str, version: str, *, identity: str, position: str) -> ServerIdentity:
-    """Server and database; version as meaning, since collations are built in; the redo log's position.
-
-    Args:
-        conn: A session.
-        name: Of the connector.
-        version: What `own_version` gave.
-        identity: SQL of what names the server, beside its database.
-        position: Name of the status variable with the redo log's position.
-    """
-    sql = f"SELECT {identity} AS server, database() AS name, @@lower_case_table_names AS f"
-    row, release = catalog.rows_of(conn, sql)[0], _release(version)
-    status = catalog.rows_of(conn, f"SHOW GLOBAL STATUS LIKE '{position}'")
-    return ServerIdentity(
-        product=f"{name} {version}",
-        identity=f"{row['server']}/{row['name']}",
-        meaning=f"{'.'.join(map(str, release))};{row['f']}",
-        position=int(status[0]["value"]) if status else 0,
-    )
-
-
-def _release(version: str) -> tuple[int, int]:
+def release(version: str) -> tuple[int, int]:
+    """Return (major, minor) of a version."""
     major, minor = version.split(".")[:2]
     return int(major), int(minor)
 
 
 def check_engine(conn: Connection, table: Table, stream: str) -> None:
-    """Whether a table of the user's, or what a view reads, can be compared in one transaction.
+    """Check that a table of the user's, or each that a view reads, can be compared in one transaction.
 
     Raises:
         Refused: It cannot.
     """
-    for name, engine in catalog.engines(conn, table).items():
+    for name, engine in engines(conn, table).items():
         if not engine:
             raise Refused(
                 f"{name} does not show its storage engine; a comparison in the source needs InnoDB",
@@ -93,7 +68,7 @@ WHERE table_schema = %(schema)s AND table_name IN %(names)s AND coalesce(engine,
 
 
 def check_settings(conn: Connection, stream: str, own: Sequence[str]) -> None:
-    """Whether the server keeps what it commits, and keeps qbcd's own tables so that a refused step is undone in them.
+    """Check that the server keeps its commits, and stores qbcd's own tables so that a refused step is undone in them.
 
     Args:
         conn: A session.
@@ -104,7 +79,7 @@ def check_settings(conn: Connection, stream: str, own: Sequence[str]) -> None:
         Refused: It does not.
     """
     asked = {"schema": own[0], "names": tuple(own[1:])} if own else None
-    row = catalog.rows_of(conn, _SETTINGS + (_OTHERS if own else ""), asked)[0]
+    row = rows_of(conn, _SETTINGS + (_OTHERS if own else ""), asked)[0]
     if own and int(row["folded"]) == 1 and own[0] != own[0].lower():
         raise Refused(
             f"schema {own[0]} has capitals, and this server keeps names in lower case (lower_case_table_names = 1)",

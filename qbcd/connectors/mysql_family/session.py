@@ -6,16 +6,16 @@ import difflib
 import ipaddress
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy.engine import URL
 
+from qbcd.connectors.mysql_family.facts import MYSQL_DRIVER_CLASS, FamilyFacts, Spelling
+from qbcd.connectors.sessions import Sessions
 from qbcd.errors import ConfigError
+from qbcd.model import Table
 
-DRIVER_CLASS = "org.mariadb.jdbc.Driver"
-MYSQL_DRIVER_CLASS = "com.mysql.cj.jdbc.Driver"
 DEFAULT_PORT = 3306
 CONNECT_TIMEOUT = 10  # seconds
 IDLE_TIMEOUT = 86_400  # seconds that a session may wait for Spark, or for a slow reader of its rows
@@ -25,32 +25,6 @@ LOCK_TIMEOUT = 30  # seconds that DDL or another poller may keep a statement wai
 # Options of a source's URL, which hold for SQLAlchemy and JDBC alike.
 URL_OPTIONS = frozenset({"ssl_mode", "ssl_ca", "connect_timeout"})
 SSL_MODES = {"disabled": "disable", "verify_ca": "verify-ca", "verify_identity": "verify-full"}  # to the JDBC driver's
-# What users may set on JDBC: nothing that loads code or files, moves the session elsewhere, or touches TLS.
-JDBC_PROPERTIES = frozenset(
-    {"connectTimeout", "socketTimeout", "tcpKeepAlive", "tcpAbortiveClose", "useCompression", "maxAllowedPacket"}
-)
-
-
-@dataclass(frozen=True)
-class Spelling:
-    """What the two families of servers spell differently in a session.
-
-    Attributes:
-        read_only: Session variable that makes transactions read-only.
-        isolation: Session variable of the isolation level.
-        time_limit: Session variable that limits a statement's time, and its units a second.
-        extra: Further pins.
-    """
-
-    read_only: str
-    isolation: str
-    time_limit: tuple[str, int]
-    extra: tuple[str, ...] = ()
-
-
-def pins(spelling: Spelling) -> tuple[str, ...]:
-    """The one statement that makes a session's results independent of its settings."""
-    return (f"SET {', '.join(pinned(spelling))}",)
 
 
 def pinned(spelling: Spelling) -> tuple[str, ...]:
@@ -82,47 +56,6 @@ def pinned(spelling: Spelling) -> tuple[str, ...]:
     )
 
 
-def sqlalchemy_url(url: URL, driver: str) -> URL:
-    """The URL with the driver that qbcd uses; its options go through `connect_args`.
-
-    Raises:
-        ConfigError: The URL names no database.
-    """
-    _options(url)
-    return URL.create(
-        driver,
-        url.username,
-        None if url.password is None else str(url.password),
-        url.host or "localhost",
-        url.port or DEFAULT_PORT,
-        _database(url),
-    )
-
-
-def connect_args(
-    url: URL, spelling: Spelling, *, stream: str, read_only: bool, statement_timeout: int
-) -> dict[str, Any]:
-    """Arguments of PyMySQL's connect().
-
-    Raises:
-        ConfigError: An option of the URL is unknown or cannot be used.
-    """
-    options = _options(url)
-    arguments: dict[str, Any] = {
-        "connect_timeout": int(options.get("connect_timeout", CONNECT_TIMEOUT)),
-        "charset": "utf8mb4",
-        "program_name": f"qbcd/{stream}" if stream else "qbcd",
-        # one statement for what driver and SQLAlchemy would each set by some of their own, for each session
-        "autocommit": None,
-        "init_command": f"SET {', '.join(_from_the_start(spelling, read_only, statement_timeout))}",
-        "local_infile": False,
-        # a peer that is gone is noticed no later than the longest statement
-        "read_timeout": statement_timeout + LOCK_TIMEOUT if statement_timeout else None,
-    }
-    context = _tls(options)
-    return {**arguments, "ssl": context} if context else {**arguments, "ssl_disabled": True}
-
-
 def _from_the_start(spelling: Spelling, read_only: bool, statement_timeout: int) -> list[str]:
     """What `variables` says; and the mode as the pins have it, since SQLAlchemy asks a new session how it quotes names.
 
@@ -137,47 +70,6 @@ def variables(spelling: Spelling, read_only: bool, statement_timeout: int) -> li
     """Session variables by which a session reads alone, and no longer than it may."""
     name, units = spelling.time_limit
     return [f"{spelling.read_only}={int(read_only)}", f"{name}={statement_timeout * units}"]  # 0 is no limit
-
-
-def jdbc_url(
-    url: URL, spelling: Spelling, driver_class: str, properties: Mapping[str, str], *, statement_timeout: int
-) -> str:
-    """``jdbc:mysql://host:port/database?..`` with all properties, without user and password.
-
-    The scheme is the one for which Spark quotes names as these servers do; under ``jdbc:mariadb:`` it would put names
-    into double quotes, which these servers take for texts, and read the names of columns as their values.
-
-    Raises:
-        ConfigError: The URL names a socket, no database or an unknown option; or a property is not on the allow-list.
-    """
-    options, host = _options(url), url.host or "localhost"
-    if host.startswith(("/", "@")):
-        raise ConfigError(f"JDBC cannot connect through the socket {host}", remedy="name a host and port in the url")
-    _refuse_unknown(properties, JDBC_PROPERTIES, "jdbc.properties", "TLS settings belong in the source's url")
-    own = _mysql_driver(options) if driver_class == MYSQL_DRIVER_CLASS else _mariadb_driver(options)
-    settings = {
-        "connectTimeout": str(1000 * int(options.get("connect_timeout", CONNECT_TIMEOUT))),
-        "tcpKeepAlive": "true",
-        "tinyInt1isBit": "false",
-        "yearIsDateType": "false",
-        **own,
-        **properties,
-    }
-    if options["ssl_mode"] == "disabled" and is_local(host):
-        settings["allowPublicKeyRetrieval"] = "true"  # nobody sits between two processes of one machine
-    for name, value in settings.items():
-        if any(c in value for c in "&#?\\\"'"):
-            raise ConfigError(f"{name} {value!r} holds a character that a JDBC URL cannot carry")
-    # Spark asks for a query's columns before it runs the pins, so that they must hold from the start; and a statement
-    # sees what was committed, whatever the server's default is.
-    from_start = [*pinned(spelling), f"{spelling.isolation} = 'REPEATABLE-READ'"]
-    from_start += variables(spelling, True, statement_timeout)
-    text = ",".join(setting.replace(" = ", "=") for setting in from_start)
-    # MySQL's driver decodes the values of its URL, MariaDB's takes them as they are
-    settings["sessionVariables"] = quote(text, safe="=,'") if driver_class == MYSQL_DRIVER_CLASS else text
-    address = f"[{host.strip('[]')}]" if ":" in host else host
-    place = f"{address}:{url.port or DEFAULT_PORT}/{quote(_database(url), safe='')}"
-    return f"jdbc:mysql://{place}?{'&'.join(f'{name}={value}' for name, value in settings.items())}"
 
 
 def is_local(host: str | None) -> bool:
@@ -257,3 +149,104 @@ def _refuse_unknown(given: Mapping[str, Any], known: frozenset[str], place: str,
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}; {why}"
             raise ConfigError(f"{place} may not set {name!r}", remedy=hint)
+
+
+class FamilySessions(Sessions):
+    """Sessions of PyMySQL and of both JDBC drivers."""
+
+    facts: FamilyFacts
+
+    def sqlalchemy_url(self, url: URL) -> URL:
+        """Return the URL with the driver that qbcd uses; its options go through `connect_args`.
+
+        Raises:
+            ConfigError: The URL names no database.
+        """
+        _options(url)
+        return URL.create(
+            self.facts.sqlalchemy_driver,
+            url.username,
+            None if url.password is None else str(url.password),
+            url.host or "localhost",
+            url.port or DEFAULT_PORT,
+            _database(url),
+        )
+
+    def connect_args(self, url: URL, *, stream: str, read_only: bool, statement_timeout: int = 0) -> dict[str, Any]:
+        """Return arguments of PyMySQL's connect().
+
+        Raises:
+            ConfigError: An option of the URL is unknown or cannot be used.
+        """
+        options = _options(url)
+        arguments: dict[str, Any] = {
+            "connect_timeout": int(options.get("connect_timeout", CONNECT_TIMEOUT)),
+            "charset": "utf8mb4",
+            "program_name": f"qbcd/{stream}" if stream else "qbcd",
+            # one statement for what driver and SQLAlchemy would each set by some of their own, for each session
+            "autocommit": None,
+            "init_command": f"SET {', '.join(_from_the_start(self.facts.spelling, read_only, statement_timeout))}",
+            "local_infile": False,
+            # a peer that is gone is noticed no later than the longest statement
+            "read_timeout": statement_timeout + LOCK_TIMEOUT if statement_timeout else None,
+        }
+        context = _tls(options)
+        return {**arguments, "ssl": context} if context else {**arguments, "ssl_disabled": True}
+
+    def engine_options(self, *, read_only: bool) -> dict[str, Any]:
+        return {"pool_reset_on_return": None}  # a session ends with its transaction, which is undone then
+
+    def pins(self) -> tuple[str, ...]:
+        return (f"SET {', '.join(pinned(self.facts.spelling))}",)
+
+    def jdbc_url(
+        self, url: URL, properties: Mapping[str, str] | None = None, *, stream: str = "", statement_timeout: int = 0
+    ) -> str:
+        """Return ``jdbc:mysql://host:port/database?..`` with all properties, without user and password.
+
+        The scheme is the one for which Spark quotes names as these servers do; under ``jdbc:mariadb:`` it would put
+        names into double quotes, which these servers take for texts, and read the names of columns as their values.
+
+        Raises:
+            ConfigError: The URL names a socket, no database or an unknown option; or a property is not on the
+                allow-list.
+        """
+        options, host, facts = _options(url), url.host or "localhost", self.facts
+        spelling, driver_class = facts.spelling, facts.driver.driver_class
+        if host.startswith(("/", "@")):
+            raise ConfigError(
+                f"JDBC cannot connect through the socket {host}", remedy="name a host and port in the url"
+            )
+        _refuse_unknown(
+            properties or {}, facts.jdbc_properties, "jdbc.properties", "TLS settings belong in the source's url"
+        )
+        own = _mysql_driver(options) if driver_class == MYSQL_DRIVER_CLASS else _mariadb_driver(options)
+        settings = {
+            "connectTimeout": str(1000 * int(options.get("connect_timeout", CONNECT_TIMEOUT))),
+            "tcpKeepAlive": "true",
+            "tinyInt1isBit": "false",
+            "yearIsDateType": "false",
+            **own,
+            **(properties or {}),
+        }
+        if options["ssl_mode"] == "disabled" and is_local(host):
+            settings["allowPublicKeyRetrieval"] = "true"  # nobody sits between two processes of one machine
+        for name, value in settings.items():
+            if any(c in value for c in "&#?\\\"'"):
+                raise ConfigError(f"{name} {value!r} holds a character that a JDBC URL cannot carry")
+        # Spark asks for a query's columns before it runs the pins, so that they must hold from the start; and a
+        # statement sees committed rows, whatever the server's default is.
+        from_start = [*pinned(spelling), f"{spelling.isolation} = 'REPEATABLE-READ'"]
+        from_start += variables(spelling, True, statement_timeout)
+        text = ",".join(setting.replace(" = ", "=") for setting in from_start)
+        # MySQL's driver decodes the values of its URL, MariaDB's takes them as they are
+        settings["sessionVariables"] = quote(text, safe="=,'") if driver_class == MYSQL_DRIVER_CLASS else text
+        address = f"[{host.strip('[]')}]" if ":" in host else host
+        place = f"{address}:{url.port or DEFAULT_PORT}/{quote(_database(url), safe='')}"
+        return f"jdbc:mysql://{place}?{'&'.join(f'{name}={value}' for name, value in settings.items())}"
+
+    def lock_against_rewrite(self, table: Table) -> str | None:
+        # To have read a table keeps its definition until the transaction ends.
+        tables = table.bases if table.query else (table,)
+        named = dict.fromkeys(f"(SELECT 1 FROM {self.facts.quoted_table(one)} LIMIT 0)" for one in tables)
+        return " UNION ALL ".join(named)[1:-1] if len(named) == 1 else " UNION ALL ".join(named) or None

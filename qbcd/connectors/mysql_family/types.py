@@ -154,7 +154,7 @@ def index_problem(columns: Sequence[Column]) -> str:
     return f"columns of {size} bytes together; it holds {INDEX_BYTES}" if size > INDEX_BYTES else ""
 
 
-def alike(column: Column) -> Alike:
+def equality_class(column: Column) -> Alike:
     """See :meth:`~qbcd.connectors.base.Connector.alike`: a collation gives way to another one, and to numbers."""
     if column.base_type in STRINGS or column.base_type in CHOICES or column.base_type == "json":
         return Alike.VARIED

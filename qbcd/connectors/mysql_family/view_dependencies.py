@@ -9,8 +9,8 @@ from sqlalchemy.engine import Connection
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from qbcd.connectors.mysql_family.catalog import rows_of
 from qbcd.connectors.mysql_family.expressions import DIALECT
+from qbcd.connectors.mysql_family.rows import rows_of
 from qbcd.model import Table
 
 _RELATION = """

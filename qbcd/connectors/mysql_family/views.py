@@ -12,8 +12,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from qbcd.connectors.mysql_family.catalog import rows_of
 from qbcd.connectors.mysql_family.expressions import DIALECT
+from qbcd.connectors.mysql_family.rows import rows_of
 from qbcd.model import Table
 
 _DEFINITION = """

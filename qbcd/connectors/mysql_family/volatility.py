@@ -62,12 +62,12 @@ WHERE routine_type = 'FUNCTION' AND (is_deterministic = 'NO' OR sql_data_access 
 """
 
 
-def chance(conn: Connection, words: Sequence[str]) -> list[str]:
+def nondeterministic_calls(conn: Connection, words: Sequence[str]) -> list[str]:
     """See :meth:`~qbcd.connectors.base.Connector.chance`."""
     return [word[:-1] for word in words if word.endswith("(") and word[:-1] in _CHANCE]
 
 
-def unsteady(conn: Connection, words: Sequence[str]) -> list[str]:
+def volatile_calls(conn: Connection, words: Sequence[str]) -> list[str]:
     """See :meth:`~qbcd.connectors.base.Connector.unsteady`."""
     called = {word[:-1] for word in words if word.endswith("(")}
     stored = {str(row[0]) for row in conn.exec_driver_sql(_STORED)} & called

@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
+from qbcd.connectors.catalog import SupportsIndexes, SupportsTableWrites
 from qbcd.connectors.facts import Counter, Index
-from qbcd.connectors.postgresql.catalog import rows_of
-from qbcd.errors import Refused
+from qbcd.connectors.postgresql.rows import rows_of
 from qbcd.model import Column, Table
 
 # The table with what is read in its place: what a view selects from, children and partitions.
@@ -143,39 +143,6 @@ def counter_problem(conn: Connection, table: Table, column: Column) -> Counter:
     )
 
 
-def indexes(conn: Connection, table: Table) -> list[Index]:
-    """See :meth:`~qbcd.connectors.base.Connector.indexes`."""
-    found = []
-    for row in rows_of(conn, _INDEXES, _named(table)):
-        columns, keys = tuple(row["columns"]), int(row["keys"])
-        flags = bool(row["ordered"]), bool(row["is_unique"]), bool(row["partial"])
-        found.append(Index(row["name"], columns[:keys], columns[keys:], *flags))
-    return found
-
-
-# -- what a plan reads -----------------------------------------------------------------------------------------------
-def index_only(conn: Connection, table: Table, sql: str) -> str:
-    """See :meth:`~qbcd.connectors.base.Connector.index_only`.
-
-    Where the plan reads the table itself, it is made again with scans of whole tables switched off, in a savepoint: the
-    planner reads a small table whole, whatever its indexes.
-    """
-    members = rows_of(conn, _MEMBERS, _named(table))
-    family = {(m["schema"], m["name"]) for m in members}
-    spoiling = _spoiling(_plan(conn, sql), family)
-    if spoiling:
-        with conn.begin_nested() as savepoint:
-            conn.exec_driver_sql("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
-            forced = _spoiling(_plan(conn, sql), family)
-            savepoint.rollback()
-        for place, why in forced.items():
-            return why if why.endswith(LACKS) else spoiling.get(place, why)
-    stored = [m for m in members if m["kind"] in ("r", "m")]
-    pages = sum(int(m["pages"]) for m in stored)
-    hidden = sum(max(0, int(m["pages"]) - int(m["visible"])) for m in stored)
-    return f"{hidden} of {pages} pages are not all-visible: VACUUM" if hidden * HIDDEN_SHARE > pages else ""
-
-
 def _plan(conn: Connection, sql: str) -> Mapping[str, Any]:
     explained = f"EXPLAIN (FORMAT JSON, VERBOSE) {sql}"
     made = conn.exec_driver_sql(explained, execution_options={"no_parameters": True}).scalar_one()
@@ -202,48 +169,70 @@ def _spoiling(plan: Mapping[str, Any], family: set[tuple[str, str]]) -> dict[str
     return found
 
 
-# -- rights ----------------------------------------------------------------------------------------------------------
-def refuse_standby(conn: Connection, stream: str) -> None:
-    """Refuses a server that only replays what another one writes.
-
-    Raises:
-        Refused: It is one.
-    """
-    if conn.exec_driver_sql("SELECT pg_is_in_recovery()").scalar_one():
-        raise Refused(
-            "the source is a standby, which takes no writes",
-            stream=stream,
-            remedy="poll the primary, or use a strategy that only reads, such as id_rcs",
-        )
-
-
-def write_rights(conn: Connection, table: Table, update: Sequence[str], delete: bool) -> str:
-    """See :meth:`~qbcd.connectors.base.Connector.write_rights`."""
-    row, place = _rights(conn, table, update), f"{table.schema}.{table.name}"
-    lacking = []
-    if table.kind not in ("table", "partitioned"):
-        for asked, bit, word in ((update, _UPDATABLE, "updated"), (delete, _DELETABLE, "deleted from")):
-            if asked and not int(row["writable"]) & bit:
-                lacking.append(f"{place} is a {table.kind} that cannot be {word}")
-    if row["missing"]:
-        lacking.append(f"role {row['role']} may not UPDATE {', '.join(row['missing'])} of {place}")
-    if delete and not row["may_delete"]:
-        lacking.append(f"role {row['role']} may not DELETE from {place}")
-    return "; ".join(lacking)
-
-
-def index_right(conn: Connection, table: Table) -> str:
-    """See :meth:`~qbcd.connectors.base.Connector.index_right`."""
-    if table.kind not in ("table", "partitioned", "matview"):
-        return f"{table.schema}.{table.name} is a {table.kind}, which has no indexes of its own"
-    row = _rights(conn, table, ())
-    if not row["owns"]:
-        return f"role {row['role']} does not own {table.schema}.{table.name}"
-    return "" if row["creates"] else f"role {row['role']} may not CREATE in schema {table.schema}"
-
-
 def _rights(conn: Connection, table: Table, columns: Sequence[str]) -> dict[str, Any]:
     found = rows_of(conn, _RIGHTS, {**_named(table), "columns": list(columns)})
     if not found:
         raise LookupError(f"{table.schema}.{table.name} is gone")
     return found[0]
+
+
+class PostgresAccess(SupportsTableWrites, SupportsIndexes):
+    """Indexes, and the role's rights on a table."""
+
+    def indexes(self, conn: Connection, table: Table) -> list[Index]:
+        found = []
+        for row in rows_of(conn, _INDEXES, _named(table)):
+            columns, keys = tuple(row["columns"]), int(row["keys"])
+            flags = bool(row["ordered"]), bool(row["is_unique"]), bool(row["partial"])
+            found.append(Index(row["name"], columns[:keys], columns[keys:], *flags))
+        return found
+
+    def create_index(self, name: str, table: Table, columns: Sequence[str], included: Sequence[str]) -> str:
+        quote = self.facts.quote
+        beside = f" INCLUDE ({', '.join(map(quote, included))})" if included else ""
+        keys = ", ".join(map(quote, columns))
+        return (
+            f"CREATE INDEX IF NOT EXISTS {quote(name)} ON {self.facts.quoted_table(table)} USING btree ({keys}){beside}"
+        )
+
+    def index_only(self, conn: Connection, table: Table, sql: str) -> str:
+        """See the base class.
+
+        Where the plan reads the table itself, it is made again with scans of whole tables switched off, in a savepoint:
+        the planner reads a small table whole, whatever its indexes.
+        """
+        members = rows_of(conn, _MEMBERS, _named(table))
+        family = {(m["schema"], m["name"]) for m in members}
+        spoiling = _spoiling(_plan(conn, sql), family)
+        if spoiling:
+            with conn.begin_nested() as savepoint:
+                conn.exec_driver_sql("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
+                forced = _spoiling(_plan(conn, sql), family)
+                savepoint.rollback()
+            for place, why in forced.items():
+                return why if why.endswith(LACKS) else spoiling.get(place, why)
+        stored = [m for m in members if m["kind"] in ("r", "m")]
+        pages = sum(int(m["pages"]) for m in stored)
+        hidden = sum(max(0, int(m["pages"]) - int(m["visible"])) for m in stored)
+        return f"{hidden} of {pages} pages are not all-visible: VACUUM" if hidden * HIDDEN_SHARE > pages else ""
+
+    def write_rights(self, conn: Connection, table: Table, *, update: Sequence[str] = (), delete: bool = False) -> str:
+        row, place = _rights(conn, table, update), f"{table.schema}.{table.name}"
+        lacking = []
+        if table.kind not in ("table", "partitioned"):
+            for asked, bit, word in ((update, _UPDATABLE, "updated"), (delete, _DELETABLE, "deleted from")):
+                if asked and not int(row["writable"]) & bit:
+                    lacking.append(f"{place} is a {table.kind} that cannot be {word}")
+        if row["missing"]:
+            lacking.append(f"role {row['role']} may not UPDATE {', '.join(row['missing'])} of {place}")
+        if delete and not row["may_delete"]:
+            lacking.append(f"role {row['role']} may not DELETE from {place}")
+        return "; ".join(lacking)
+
+    def index_right(self, conn: Connection, table: Table) -> str:
+        if table.kind not in ("table", "partitioned", "matview"):
+            return f"{table.schema}.{table.name} is a {table.kind}, which has no indexes of its own"
+        row = _rights(conn, table, ())
+        if not row["owns"]:
+            return f"role {row['role']} does not own {table.schema}.{table.name}"
+        return "" if row["creates"] else f"role {row['role']} may not CREATE in schema {table.schema}"

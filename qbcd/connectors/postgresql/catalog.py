@@ -12,19 +12,16 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from qbcd.connectors.base import Privileges
-from qbcd.connectors.postgresql import view_dependencies
+from qbcd.connectors.catalog import Catalog
+from qbcd.connectors.facts import Privileges
+from qbcd.connectors.postgresql import types, view_dependencies
+from qbcd.connectors.postgresql.rows import rows_of
 from qbcd.connectors.postgresql.types import make_column
+from qbcd.errors import Refused
 from qbcd.model import ServerIdentity, Table
 
 LOCKABLE = frozenset({"table", "partitioned", "view"})
 _KINDS = {"r": "table", "p": "partitioned", "v": "view", "m": "matview", "f": "foreign"}
-
-# Pretty is without brackets around joins; those that precedence needs are there.
-_DEFINITION = """
-SELECT pg_get_viewdef(c.oid, TRUE) AS text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND c.relkind = 'v'
-"""
 
 # One row a column, as `types.make_column` reads it. `base` follows domains down; the first modifier met on the way is
 # the one that holds. NOT NULL constraints may be unvalidated from PostgreSQL 18 on.
@@ -196,11 +193,6 @@ FROM pg_database d WHERE d.datname = current_database()
 _VERSION = "pg_database_collation_actual_version(d.oid)"
 
 
-def rows_of(conn: Connection, sql: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-    """The rows of a catalog query, as dicts."""
-    return [dict(r) for r in conn.exec_driver_sql(sql, dict(params or {})).mappings()]
-
-
 def probe_tables(conn: Connection, names: Sequence[tuple[str, str]]) -> list[Table | None]:
     """Each table, or None where there is none of that name (or, without a schema, none on the role's search path)."""
     path = default_schemas(conn) if any(not schema for schema, _ in names) else []
@@ -209,12 +201,6 @@ def probe_tables(conn: Connection, names: Sequence[tuple[str, str]]) -> list[Tab
     there = {"schemas": [schema for schema, _ in every], "names": [name for _, name in every]}
     found = {(r["schema"], r["name"]): _table(r) for r in rows_of(conn, _TABLES, there)}
     return [next((found[one] for one in candidates if one in found), None) for candidates in wanted]
-
-
-def view_definition(conn: Connection, view: Table) -> str:
-    """See :meth:`~qbcd.connectors.base.Connector.view_definition`; what the pinned search path knows has no schema."""
-    found = rows_of(conn, _DEFINITION, {"schema": view.schema, "name": view.name})
-    return str(found[0]["text"] or "").strip().removesuffix(";") if found else ""
 
 
 def default_schemas(conn: Connection) -> list[str]:
@@ -296,3 +282,28 @@ def _table(row: Mapping[str, Any]) -> Table:
         made=row["made"],
         paged=bool(row["paged"]),
     )
+
+
+class PostgresCatalog(Catalog):
+    """The catalog of PostgreSQL."""
+
+    probe_tables = staticmethod(probe_tables)
+    table_names = staticmethod(table_names)
+    privileges = staticmethod(privileges)
+    server_identity = staticmethod(server_identity)
+    kin = staticmethod(view_dependencies.kin)
+    type_problem = staticmethod(types.type_problem)
+    key_problem = staticmethod(types.key_problem)
+
+    def clock_ms(self, conn: Connection) -> int:
+        sql = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+        return int(conn.exec_driver_sql(sql).scalar_one())
+
+    def check_in_source(self, conn: Connection, table: Table, *, stream: str, own: Sequence[str] = ()) -> None:
+        """Refuse a server that only replays what another one writes."""
+        if conn.exec_driver_sql("SELECT pg_is_in_recovery()").scalar_one():
+            raise Refused(
+                "the source is a standby, which takes no writes",
+                stream=stream,
+                remedy="poll the primary, or use a strategy that only reads, such as id_rcs",
+            )

@@ -1,28 +1,43 @@
-"""DDL of qbcd's own tables in PostgreSQL; every name comes as quoted SQL."""
+"""DDL and grants of PostgreSQL."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-FILLED = 90  # percent of the pages of a table whose rows are written over
+from qbcd.connectors.ddl import Ddl
+from qbcd.model import Table
+
+FILLED = 90  # percent of the pages of a table whose rows are updated in place
+_COLUMNS = {  # nothing but the application moves a time-stamp at an UPDATE
+    "stamp": "timestamptz NOT NULL DEFAULT now()",
+    "flag": "boolean NOT NULL DEFAULT false",
+    "checksum": "bigint",
+}
 
 
-def create_index(name: str, table: str, columns: Sequence[str], included: Sequence[str]) -> str:
-    """CREATE INDEX IF NOT EXISTS; all names are quoted SQL, and the index goes to the table's schema."""
-    beside = f" INCLUDE ({', '.join(included)})" if included else ""
-    return f"CREATE INDEX IF NOT EXISTS {name} ON {table} USING btree ({', '.join(columns)}){beside}"
+class PostgresDdl(Ddl):
+    """Tables of qbcd's own in a schema of the source's database."""
 
+    def create_table(
+        self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str], *, written_over: bool = False
+    ) -> str:
+        """Return CREATE TABLE IF NOT EXISTS.
 
-def create_table(
-    name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str], *, written_over: bool
-) -> str:
-    """CREATE TABLE IF NOT EXISTS; `name` and column names are quoted SQL.
+        An updated row stays in its page, and the indexes as they are, where the page has room for another version.
+        """
+        lines = [f"{self.facts.quote(column)} {sql_type}" for column, sql_type in columns]
+        if primary_key:
+            lines.append(f"PRIMARY KEY ({', '.join(map(self.facts.quote, primary_key))})")
+        body = ",\n  ".join(lines)
+        room = f" WITH (fillfactor = {FILLED})" if written_over else ""
+        return f"CREATE TABLE IF NOT EXISTS {name} (\n  {body}\n){room}"
 
-    A row that is updated stays in its page, and the indexes as they are, where the page has room for another version.
-    """
-    lines = [f"{column} {sql_type}" for column, sql_type in columns]
-    if primary_key:
-        lines.append(f"PRIMARY KEY ({', '.join(primary_key)})")
-    body = ",\n  ".join(lines)
-    room = f" WITH (fillfactor = {FILLED})" if written_over else ""
-    return f"CREATE TABLE IF NOT EXISTS {name} (\n  {body}\n){room}"
+    def missing_column(self, table: Table, name: str, kind: str) -> str:
+        return f"ALTER TABLE {self.facts.quoted_table(table)} ADD COLUMN {self.facts.quote(name)} {_COLUMNS[kind]}"
+
+    def grants(self, schema: str, role: str) -> list[str]:
+        own, to = self.facts.quote(schema), self.facts.grantee(role)
+        return [
+            f"GRANT USAGE, CREATE ON SCHEMA {own} TO {to}",
+            f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {own} TO {to}",
+        ]

@@ -1,4 +1,4 @@
-"""One message for each thing that a PostgreSQL driver can complain of.
+"""One message for each error of a PostgreSQL driver.
 
 A server's message may quote rows in its detail, and a driver's may quote the connection string; so only the primary
 message's first line is repeated, with anything that looks like a password taken out.
@@ -7,13 +7,16 @@ message's first line is repeated, with anything that looks like a password taken
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+
+from sqlalchemy.exc import DBAPIError
 
 from qbcd.connectors.error_templates import (
+    Errors,
     Maker,
     full,
     locked,
     no_database,
-    other,
     read_only,
     schema,
     timed_out,
@@ -61,34 +64,31 @@ def _standby(message: str, stream: str, source: str) -> QbcdError:
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
-# SQLSTATE, or a class of them, to message; first match wins.
-_STATES: tuple[tuple[str, Maker], ...] = (
-    ("28", _login),
-    ("08", unreachable),
-    ("3D000", no_database),
-    ("42501", _privilege),
-    ("42P01", schema),
-    ("42703", schema),
-    ("3F000", schema),
-    ("57014", timed_out),
-    ("55P03", locked),
-    ("40P01", locked),
-    ("40001", locked),
-    ("25006", read_only),
-    ("53100", full),
-    ("57P", unreachable),
-    ("53300", unreachable),
-)
-# Those that speak of the session, of locks, of room and of the server itself: another time they may be gone.
+_STATES: Mapping[str, Maker] = {
+    "3D000": no_database,
+    "42501": _privilege,
+    "42P01": schema,
+    "42703": schema,
+    "3F000": schema,
+    "57014": timed_out,
+    "55P03": locked,
+    "40P01": locked,
+    "40001": locked,
+    "25006": read_only,
+    "53100": full,
+    "53300": unreachable,
+}
+_STATE_CLASSES: Mapping[str, Maker] = {"28": _login, "08": unreachable, "57P": unreachable}
+# Classes of errors of the session, of locks, of room and of the server itself: a retry may succeed.
 _PASSING = ("08", "25", "28", "3D", "40", "53", "54", "55P03", "57", "58", "F0", "XX")
-# What a SQLSTATE does not tell apart from other things.
+# Messages whose SQLSTATE means other things too.
 _SPECIAL: tuple[tuple[str, Maker], ...] = (
     (r"row-level security policy", _row_security),
     (r"invalid snapshot identifier|could not import the requested snapshot|snapshot \".*\" does not exist", _snapshot),
     (r"conflict with recovery", _standby),
-    (r"during recovery", read_only),  # what a statement of ours cannot do then is to write
+    (r"during recovery", read_only),  # the only thing that a statement of ours cannot do then is to write
 )
-# Before a session stands, the driver gives no SQLSTATE; Spark passes on text alone.
+# Before a session exists, the driver gives no SQLSTATE; Spark passes on text alone.
 _WORDS: tuple[tuple[str, Maker], ...] = (
     (r"password authentication failed|no password supplied|no pg_hba\.conf entry|authentication failed", _login),
     (r"role \".*\" (does not exist|is not permitted to log in)", _login),
@@ -102,40 +102,8 @@ _WORDS: tuple[tuple[str, Maker], ...] = (
 )
 
 
-def explain_error(error: BaseException, *, stream: str, source: str) -> QbcdError:
-    """The one message for a driver's error.
-
-    Args:
-        error: Of SQLAlchemy, psycopg2, or Spark (by its text); a :class:`QbcdError` is given back.
-        stream: The stream concerned, or empty.
-        source: What to call the source: its name, host and port.
-    """
-    if isinstance(error, QbcdError):
-        return error
-    origin = getattr(error, "orig", None) or error
-    state = str(getattr(origin, "pgcode", None) or getattr(origin, "sqlstate", None) or "")
-    message = primary_message(origin)
-    for pattern, maker in _SPECIAL:
-        if re.search(pattern, message):
-            return maker(message, stream, source)
-    for prefix, maker in _STATES:
-        if state and state.startswith(prefix):
-            return maker(message, stream, source)
-    for pattern, maker in _WORDS:
-        if not state and re.search(pattern, message, re.IGNORECASE):
-            return maker(message, stream, source)
-    return other(message, stream, source)
-
-
-def denies(error: BaseException) -> bool:
-    """See :meth:`~qbcd.connectors.base.Connector.denies`; a trigger may speak by almost any SQLSTATE."""
-    origin = getattr(error, "orig", None) or error
-    state = str(getattr(origin, "pgcode", None) or "")
-    return bool(state) and not state.startswith(_PASSING)
-
-
 def primary_message(error: BaseException) -> str:
-    """The first line of what the server or driver said, without secrets, detail and severity."""
+    """Return the first line of the server's or driver's message, without secrets, detail and severity."""
     primary = getattr(getattr(error, "diag", None), "message_primary", None)
     text = str(primary or error).strip()
     found = _JDBC.search(text)
@@ -143,3 +111,21 @@ def primary_message(error: BaseException) -> str:
         text = found.group(1) or found.group(2)
     line = _LEVEL.sub("", text.splitlines()[0]) if text else type(error).__name__
     return _SECRET.sub(r"\1\3***\4", line)
+
+
+class PostgresErrors(Errors):
+    """Errors by SQLSTATE."""
+
+    special = _SPECIAL
+    codes = _STATES
+    code_classes = _STATE_CLASSES
+    words = _WORDS
+
+    def read(self, error: BaseException) -> tuple[str, str]:
+        state = str(getattr(error, "pgcode", None) or getattr(error, "sqlstate", None) or "")
+        return state, primary_message(error)
+
+    def is_write_rejected(self, error: DBAPIError) -> bool:
+        """A trigger may reject by almost any SQLSTATE."""
+        state = str(getattr(error.orig, "pgcode", None) or "")
+        return bool(state) and not state.startswith(_PASSING)

@@ -12,6 +12,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
+from qbcd.connectors.expressions import Expressions
 from qbcd.connectors.postgresql import types
 from qbcd.model import Column
 
@@ -236,14 +237,14 @@ def travel_form(column: Column, value: exp.Expression) -> exp.Expression:
     return value.copy() if column.sql_type == types.storage_type(column) else cast(value, types.storage_type(column))
 
 
-def travels(column: Column, value: exp.Expression) -> exp.Expression | None:
+def fits_typed_sink(column: Column, value: exp.Expression) -> exp.Expression | None:
     """Whether a typed sink can hold the value; None where it can hold every one."""
     kind = column.travel.kind
     if kind in _HELD:
         return fragment(f"coalesce({_HELD[kind]}, TRUE)", v=value)
     if kind != "array":
         return None
-    element = travels(types.element_of(column), exp.column("x", table="e"))
+    element = fits_typed_sink(types.element_of(column), exp.column("x", table="e"))
     if element is None:
         return fragment(_ONE_DIMENSION, v=value)
     template = f"{_ONE_DIMENSION} AND NOT EXISTS (SELECT 1 FROM unnest({{v}}) AS e(x) WHERE NOT {{held}})"
@@ -276,3 +277,16 @@ def _json_form(element: Column, value: exp.Expression) -> exp.Expression:
     if kind == "binary":
         return fragment("to_json(replace(encode({v}, 'base64'), chr(10), ''))::text", v=value)
     return fragment("to_json({t})::text", t=travel_form(element, value))
+
+
+class PostgresExpressions(Expressions):
+    """The functions above."""
+
+    null_safe_distinct = staticmethod(null_safe_distinct)
+    row_digest = staticmethod(row_digest)
+    key_identity = staticmethod(key_identity)
+    key_hash = staticmethod(key_hash)
+    key_equal = staticmethod(key_equal)
+    canonical_text = staticmethod(canonical_text)
+    travel_form = staticmethod(travel_form)
+    fits_typed_sink = staticmethod(fits_typed_sink)

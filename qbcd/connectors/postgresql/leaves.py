@@ -1,20 +1,20 @@
-"""Statements over the leaves of ranges: what each adds up to, and the rows that they trace (`qbcd.ranges.leaves`)."""
+"""Statements over the leaves of ranges (`qbcd.ranges.leaves`): their sums, and the rows that they trace."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlglot import exp
-
 from qbcd.connectors import buckets
-from qbcd.connectors.base import Connector
-from qbcd.connectors.postgresql import expressions, scans, statements
+from qbcd.connectors.facts import Collaborator
+from qbcd.connectors.postgresql import expressions, scans
+from qbcd.connectors.postgresql import ranges as key_ranges
+from qbcd.connectors.ranges import SupportsLeafChecksums
 from qbcd.model import Column, KeyRange
 from qbcd.ranges.key_recovery import LOW
 from qbcd.ranges.leaves import NUMBER
 
 _WHOLE_NUMBERS = {"int2": 2, "int4": 4, "int8": 8}
-# OFFSET 0 keeps the digest from being computed anew by every aggregate that takes it.
+# OFFSET 0 keeps the digest from being computed again by every aggregate that takes it.
 _OF_LEAF = ("count(*) AS n", "count(t.qbcd_digest) AS digests", "sum(t.qbcd_digest) AS checksum")
 _OF_RANGE = (
     "coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, "
@@ -28,13 +28,10 @@ def _weighted(key: str) -> str:
     return f"sum((t.qbcd_digest & {LOW}) * (t.{key}::bigint & {LOW})) AS weighted"
 
 
-class Leaves(Connector):
-    """The primitives that speak of leaves."""
+class PostgresLeaves(Collaborator, SupportsLeafChecksums):
+    """Checksums of leaves."""
 
-    has_leaves = True
-
-    def key_leaf(self, last: Column, value: exp.Expression) -> exp.Expression:
-        return expressions.key_leaf(last, value)
+    key_leaf = staticmethod(expressions.key_leaf)
 
     def whole_number_bytes(self, key: Sequence[Column]) -> int | None:
         return _WHOLE_NUMBERS.get(key[0].base_type) if len(key) == 1 else None
@@ -45,14 +42,14 @@ class Leaves(Connector):
         # Two texts hold them all: a list of values takes the server longer to read than to look up. OFFSET 0 has each
         # looked up by the index; else the server may go through all of it, once on each connection.
         ids, keys = (f"'{{{','.join(map(str, column))}}}'" for column in zip(*asked, strict=True))
-        equal = f"t.{self.quote(key.name)} = r.k"
+        equal = f"t.{self.facts.quote(key.name)} = r.k"
         return (
             f"SELECT r.range_id, q.* FROM unnest({ids}::bigint[], {keys}::{key.base_type}[]) AS r(range_id, k)\n"
             f"CROSS JOIN LATERAL (SELECT {', '.join(select)} FROM {relation} AS t WHERE {equal} OFFSET 0) AS q"
         )
 
     def range_leaves(self, relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]) -> str:
-        names = [self.quote(c.name) for c in key]
+        names = [self.facts.quote(c.name) for c in key]
         sums, leaf = list(_OF_LEAF), _LEAF
         if self.whole_number_bytes(key):
             sums.append(_weighted(names[0]))
@@ -63,10 +60,10 @@ class Leaves(Connector):
             rows = f"(SELECT t.* FROM {relation} AS t WHERE {condition} OFFSET 0) AS t"
             return f"SELECT {of_range} FROM (SELECT t.qbcd_leaf, {of_leaf} FROM {rows} GROUP BY t.qbcd_leaf) AS g"
 
-        return statements.arms_of(body, key, ranges, names)
+        return key_ranges.arms_of(body, key, ranges, names)
 
     def scanned_leaves(self, relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]) -> str:
-        name = self.quote(key[0].name)
+        name = self.facts.quote(key[0].name)
         inside, place = scans.searched(key[0], f"t.{name}", ranges)
         groups = (
             f"SELECT ({place}) * {NUMBER} + t.qbcd_leaf AS one, {', '.join([*_OF_LEAF, _weighted(name)])}\n"
@@ -78,6 +75,6 @@ class Leaves(Connector):
         return scans.by_range(f"{numbers}, coalesce(g.leaves, '') AS leaves", placed, ranges)
 
     def bucket_leaves(self, relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
-        words, sums = statements.BUCKETS, list(_OF_LEAF)
-        of_range, groups = buckets.grouped(words, sums, relation, hashed, ranges, beside=statements.LEAF)
+        words, sums = key_ranges.BUCKETS, list(_OF_LEAF)
+        of_range, groups = buckets.grouped(words, sums, relation, hashed, ranges, beside=key_ranges.LEAF)
         return f"SELECT {of_range} AS range_id, {_OF_RANGE.format(leaf=_LEAF)}\nFROM {groups} AS g\nGROUP BY 1"

@@ -13,7 +13,8 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from qbcd.connectors.postgresql.catalog import RESULT, rows_of
+from qbcd.connectors.postgresql.catalog import RESULT
+from qbcd.connectors.postgresql.rows import rows_of
 from qbcd.connectors.postgresql.types import make_column
 from qbcd.model import Column
 

@@ -9,9 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from sqlalchemy.engine import URL
+from sqlalchemy.engine import URL, Connection
 
+from qbcd.connectors.postgresql import session_pool
+from qbcd.connectors.postgresql.catalog import LOCKABLE
+from qbcd.connectors.sessions import Sessions, SupportsSessionPool, SupportsSnapshots
 from qbcd.errors import ConfigError
+from qbcd.model import Table
 
 SQLALCHEMY_DRIVER = "postgresql+psycopg2"
 DRIVER_CLASS = "org.postgresql.Driver"
@@ -105,35 +109,6 @@ def is_local(host: str | None) -> bool:
         return False
 
 
-def sqlalchemy_url(url: URL) -> URL:
-    """The URL with qbcd's driver, checked options, full TLS verification off this machine, and a connect time-out."""
-    query = {"connect_timeout": str(CONNECT_TIMEOUT), **_options(url)}
-    return url.set(drivername=SQLALCHEMY_DRIVER, query=query)
-
-
-def connect_args(*, stream: str, read_only: bool, statement_timeout: int = 0) -> dict[str, Any]:
-    """Arguments of psycopg2.connect(): named, kept alive, read-only wherever qbcd only reads."""
-    return {
-        "application_name": application_name(stream),
-        "client_encoding": "UTF8",
-        "keepalives": 1,
-        "keepalives_idle": 30,
-        "keepalives_interval": 10,
-        "keepalives_count": 3,
-        "options": server_options(read_only=read_only, statement_timeout=statement_timeout),
-    }
-
-
-def engine_options(*, read_only: bool) -> dict[str, Any]:
-    """Arguments of create_engine(): REPEATABLE READ READ ONLY, or READ COMMITTED READ WRITE."""
-    level = "REPEATABLE READ" if read_only else "READ COMMITTED"
-    # The driver's hstore support would ask the catalog at each connect, before anything is pinned.
-    return {
-        "use_native_hstore": False,
-        "execution_options": {"isolation_level": level, "postgresql_readonly": read_only},
-    }
-
-
 def server_options(*, read_only: bool, statement_timeout: int) -> str:
     """Settings that stand from the session's first moment and outlive a rollback, whatever the role's own are."""
     settings = {
@@ -149,46 +124,6 @@ def server_options(*, read_only: bool, statement_timeout: int) -> str:
 def application_name(stream: str) -> str:
     """How qbcd's sessions show in pg_stat_activity, which cuts names at 63 bytes."""
     return f"qbcd/{stream}"[:63] if stream else "qbcd"
-
-
-def snapshot_pins(snapshot: str) -> tuple[str, ...]:
-    """The pins, then the exported snapshot as the first thing that the transaction reads.
-
-    Raises:
-        ValueError: `snapshot` is no snapshot's name.
-    """
-    if not snapshot or not all(c in "0123456789ABCDEFabcdef-" for c in snapshot):
-        raise ValueError(f"{snapshot!r} is not the name of an exported snapshot")
-    level = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-    return (*PINS, level, f"SET TRANSACTION SNAPSHOT '{snapshot}'")
-
-
-def jdbc_url(url: URL, properties: Mapping[str, str], *, stream: str, statement_timeout: int) -> str:
-    """``jdbc:postgresql://host:port/database?..`` with all properties, without user and password.
-
-    Raises:
-        ConfigError: The URL names a socket directory, no database, or an option that is not shared by both sides; or a
-            property is not on the allow-list.
-    """
-    host = url.host or "localhost"
-    if host.startswith(("/", "@")):
-        raise ConfigError(f"JDBC cannot connect through the socket {host}", remedy="name a host and port in the url")
-    if not url.database:
-        raise ConfigError("the source's url names no database", remedy="end it with /DATABASE")
-    _refuse_unknown(properties, JDBC_PROPERTIES, "jdbc.properties", "TLS settings belong in the source's url")
-    settings = {
-        "connectTimeout": str(CONNECT_TIMEOUT),
-        "tcpKeepAlive": "true",
-        "prepareThreshold": "-1",  # binary transfer from the first row
-        **_jdbc_tls(url),
-        **properties,
-        "ApplicationName": application_name(stream),
-        # Not the driver's readOnly: outside autocommit it makes read-write the session's default, and only BEGIN reads.
-        "options": server_options(read_only=True, statement_timeout=statement_timeout),
-    }
-    address = f"[{host.strip('[]')}]" if ":" in host else host
-    place = f"{address}:{url.port or DEFAULT_PORT}/{quote(url.database, safe='')}"
-    return f"jdbc:postgresql://{place}?{urlencode(settings)}"
 
 
 def _jdbc_tls(url: URL) -> dict[str, str]:
@@ -227,3 +162,97 @@ def _refuse_unknown(given: Mapping[str, Any], known: frozenset[str], place: str,
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}; {why}"
             raise ConfigError(f"{place} may not set {name!r}", remedy=hint)
+
+
+class PostgresSessions(Sessions, SupportsSessionPool):
+    """Sessions of psycopg2 and of PostgreSQL's JDBC driver."""
+
+    keep_sessions = staticmethod(session_pool.keep_sessions)
+    jdbc_query = staticmethod(jdbc_query)
+
+    def sqlalchemy_url(self, url: URL) -> URL:
+        """Return the URL with qbcd's driver, checked options, TLS and a connect time-out.
+
+        Off this machine TLS is verified in full.
+        """
+        query = {"connect_timeout": str(CONNECT_TIMEOUT), **_options(url)}
+        return url.set(drivername=SQLALCHEMY_DRIVER, query=query)
+
+    def connect_args(self, url: URL, *, stream: str, read_only: bool, statement_timeout: int = 0) -> dict[str, Any]:
+        """Return arguments of psycopg2.connect(): named, kept alive, read-only wherever qbcd only reads."""
+        return {
+            "application_name": application_name(stream),
+            "client_encoding": "UTF8",
+            "keepalives": 1,
+            "keepalives_idle": 30,
+            "keepalives_interval": 10,
+            "keepalives_count": 3,
+            "options": server_options(read_only=read_only, statement_timeout=statement_timeout),
+        }
+
+    def engine_options(self, *, read_only: bool) -> dict[str, Any]:
+        """Return arguments of create_engine(): REPEATABLE READ READ ONLY, or READ COMMITTED READ WRITE."""
+        level = "REPEATABLE READ" if read_only else "READ COMMITTED"
+        # The driver's hstore support would ask the catalog at each connect, before anything is pinned.
+        return {
+            "use_native_hstore": False,
+            "execution_options": {"isolation_level": level, "postgresql_readonly": read_only},
+        }
+
+    def pins(self) -> tuple[str, ...]:
+        return PINS
+
+    def jdbc_url(
+        self, url: URL, properties: Mapping[str, str] | None = None, *, stream: str = "", statement_timeout: int = 0
+    ) -> str:
+        """Return ``jdbc:postgresql://host:port/database?..`` with all properties, without user and password.
+
+        Raises:
+            ConfigError: The URL names a socket directory, no database, or an option that is not shared by both sides;
+                or a property is not on the allow-list.
+        """
+        host = url.host or "localhost"
+        if host.startswith(("/", "@")):
+            raise ConfigError(
+                f"JDBC cannot connect through the socket {host}", remedy="name a host and port in the url"
+            )
+        if not url.database:
+            raise ConfigError("the source's url names no database", remedy="end it with /DATABASE")
+        _refuse_unknown(properties or {}, JDBC_PROPERTIES, "jdbc.properties", "TLS settings belong in the source's url")
+        settings = {
+            "connectTimeout": str(CONNECT_TIMEOUT),
+            "tcpKeepAlive": "true",
+            "prepareThreshold": "-1",  # binary transfer from the first row
+            **_jdbc_tls(url),
+            **(properties or {}),
+            "ApplicationName": application_name(stream),
+            # Not the driver's readOnly: outside autocommit it makes read-write the session's default, and only BEGIN
+            # reads.
+            "options": server_options(read_only=True, statement_timeout=statement_timeout),
+        }
+        address = f"[{host.strip('[]')}]" if ":" in host else host
+        place = f"{address}:{url.port or DEFAULT_PORT}/{quote(url.database, safe='')}"
+        return f"jdbc:postgresql://{place}?{urlencode(settings)}"
+
+    def lock_against_rewrite(self, table: Table) -> str | None:
+        tables = table.bases if table.query else (table,)
+        named = dict.fromkeys(self.facts.quoted_table(one) for one in tables if one.kind in LOCKABLE)
+        return f"LOCK TABLE {', '.join(named)} IN ACCESS SHARE MODE" if named else None
+
+
+class PostgresSnapshots(SupportsSnapshots):
+    """Snapshots that a transaction exports to other sessions."""
+
+    def export_snapshot(self, conn: Connection) -> str:
+        return str(conn.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one())
+
+    def snapshot_pins(self, snapshot: str) -> tuple[str, ...]:
+        """Return the pins, then the exported snapshot as the first thing that the transaction reads.
+
+        Raises:
+            ValueError: `snapshot` is no snapshot's name.
+        """
+        if not snapshot or not all(c in "0123456789ABCDEFabcdef-" for c in snapshot):
+            raise ValueError(f"{snapshot!r} is not the name of an exported snapshot")
+        level = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+        return (*PINS, level, f"SET TRANSACTION SNAPSHOT '{snapshot}'")

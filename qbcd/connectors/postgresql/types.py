@@ -225,7 +225,7 @@ def exact_column(column: Column) -> Column:
     return replace(column, comparison="text") if column.base_type in ("float4", "float8") else column
 
 
-def alike(column: Column) -> Alike:
+def equality_class(column: Column) -> Alike:
     """See :meth:`~qbcd.connectors.base.Connector.alike`."""
     if column.fact("operators"):
         return Alike.OWN

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.engine import Connection
 
-from qbcd.connectors.postgresql.catalog import rows_of
+from qbcd.connectors.postgresql.rows import rows_of
 
 # Stable by the catalog, since they are fixed within a statement, and different in the next.
 _BARE = frozenset(
@@ -58,7 +58,7 @@ WHERE proname = ANY(%(names)s) AND provolatile = 'v' AND pronamespace = 'pg_cata
 MOMENTS = frozenset({"now", "today", "tomorrow", "yesterday"})  # texts that are the present time, read as a time
 
 
-def chance(conn: Connection, words: Sequence[str]) -> list[str]:
+def nondeterministic_calls(conn: Connection, words: Sequence[str]) -> list[str]:
     """See :meth:`~qbcd.connectors.base.Connector.chance`."""
     found = {row["name"] for row in rows_of(conn, _CHANCE, {"names": [w[:-1] for w in words if w.endswith("(")]})}
     return [word.rstrip("(") for word in words if word.rstrip("(") in found]
@@ -79,7 +79,7 @@ def _operators(conn: Connection, words: Sequence[str]) -> list[str]:
     return [f"{word})" for word, (schema, _, name) in named.items() if (schema, name) in found]
 
 
-def unsteady(conn: Connection, words: Sequence[str]) -> list[str]:
+def volatile_calls(conn: Connection, words: Sequence[str]) -> list[str]:
     """See :meth:`~qbcd.connectors.base.Connector.unsteady`."""
     called = [word[:-1] for word in words if word.endswith("(")]
     found = {row["name"] for row in rows_of(conn, _VOLATILE, {"names": called})} | (_CALLED & set(called))

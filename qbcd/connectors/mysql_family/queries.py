@@ -1,4 +1,4 @@
-"""What MariaDB and MySQL tell of the result of a query, without reading a row of it and with SELECT alone.
+"""Queries of MariaDB and MySQL: the columns of a result, without reading a row of it and with SELECT alone.
 
 The description of a result has the type of each column, its length in the session's character set, and flags. Of a
 row of NULLs below the result, which is cut off before it begins, `collation()` and `charset()` tell the rest (of an
@@ -13,7 +13,10 @@ from typing import Any
 from pymysql.constants import FIELD_TYPE, FLAG
 from sqlalchemy.engine import Connection
 
+from qbcd.connectors.mysql_family import volatility
+from qbcd.connectors.mysql_family.facts import FamilyFacts
 from qbcd.connectors.mysql_family.types import UNTOLD, make_column
+from qbcd.connectors.queries import Queries, SupportsQueryColumns, SupportsVolatility
 from qbcd.model import Column
 
 _NUMBERS = {
@@ -41,26 +44,6 @@ _BINARY = 63  # number of the collation of bytes
 _WIDEST = 16_383  # characters of a varchar in four bytes each; what may be longer is a text
 _PLAIN_TEXT = {"no_parameters": True}
 _MB = 4  # bytes that a character of the session's character set takes at most
-
-
-def query_columns(conn: Connection, query: str, no_pad: str, all_digits: str) -> list[Column]:
-    """The columns of a query's result; nothing vouches that any is never NULL.
-
-    Args:
-        conn: A session whose character set is utf8mb4.
-        query: The SELECT.
-        no_pad: SQL that tells whether ``collation_name`` of relation ``columns`` tells trailing spaces apart.
-        all_digits: SQL template of a floating point number's text.
-    """
-    empty = f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"
-    fields = _fields(conn, empty)
-    names = [f"u.`{str(field.name).replace('`', '``')}`" for field in fields]
-    asked = ", ".join(f"collation({name}), charset({name})" for name in names)
-    sql = f"SELECT {asked} FROM (({empty}) UNION ALL SELECT {', '.join('NULL' for _ in names)}) AS u"
-    told = list(conn.exec_driver_sql(sql, execution_options=_PLAIN_TEXT).one())
-    pads = _no_pads(conn, sorted({str(name) for name in told[::2]}), no_pad)
-    rows = [_row(field, *told[2 * i : 2 * i + 2]) for i, field in enumerate(fields)]
-    return [make_column({**row, "no_pad": pads.get(row["collation"]), "all_digits": all_digits}) for row in rows]
 
 
 def _fields(conn: Connection, sql: str) -> list[Any]:
@@ -134,3 +117,26 @@ def _text(field: Any, length: int, collation: str, charset: str) -> dict[str, An
 
 def _sized(length: int) -> str:
     return next((prefix for most, prefix in _SIZES if length <= most), "long")
+
+
+class FamilyQueries(Queries, SupportsQueryColumns, SupportsVolatility):
+    """Queries of the user on both servers."""
+
+    facts: FamilyFacts
+    nondeterministic_calls = staticmethod(volatility.nondeterministic_calls)
+    volatile_calls = staticmethod(volatility.volatile_calls)
+
+    def query_columns(self, conn: Connection, query: str) -> list[Column]:
+        """See the base class; the session's character set is utf8mb4."""
+        empty = f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"
+        fields = _fields(conn, empty)
+        names = [f"u.`{str(field.name).replace('`', '``')}`" for field in fields]
+        asked = ", ".join(f"collation({name}), charset({name})" for name in names)
+        sql = f"SELECT {asked} FROM (({empty}) UNION ALL SELECT {', '.join('NULL' for _ in names)}) AS u"
+        told = list(conn.exec_driver_sql(sql, execution_options=_PLAIN_TEXT).one())
+        pads = _no_pads(conn, sorted({str(name) for name in told[::2]}), self.facts.no_pad)
+        rows = [_row(field, *told[2 * i : 2 * i + 2]) for i, field in enumerate(fields)]
+        return [
+            make_column({**row, "no_pad": pads.get(row["collation"]), "all_digits": self.facts.all_digits})
+            for row in rows
+        ]

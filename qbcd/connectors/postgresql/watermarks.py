@@ -8,7 +8,8 @@ from datetime import timedelta
 from sqlalchemy.engine import Connection
 from sqlglot import exp
 
-from qbcd.connectors.postgresql import expressions, types
+from qbcd.connectors.postgresql import access, expressions, highwater, types
+from qbcd.connectors.watermarks import SupportsDeleteFlags, SupportsSystemMarks, SupportsWatermarks, Watermarks
 from qbcd.model import Column, Table
 
 _KINDS = {"timestamptz": "zoned", "timestamp": "zoneless", "date": "zoneless"} | dict.fromkeys(
@@ -113,7 +114,7 @@ def system_mark(conn: Connection) -> str:
     return str(conn.exec_driver_sql("SELECT pg_snapshot_xmin(pg_current_snapshot())::text").scalar_one())
 
 
-def system_mark_problem(conn: Connection, mark: str, table: Table | None) -> str:
+def system_mark_problem(conn: Connection, mark: str, table: Table | None = None) -> str:
     """Why rows since `mark` cannot be told, or an empty string."""
     if conn.exec_driver_sql("SELECT pg_is_in_recovery()").scalar_one():
         return "this server is a standby, which does not know all transactions of the primary"
@@ -141,11 +142,22 @@ def changed_since_mark(mark: exp.Expression, alias: str = "") -> exp.Expression:
     return exp.LTE(this=expressions.call("age", own), expression=expressions.call("age", expressions.cast(wide, "xid")))
 
 
-def missing_column(table: str, name: str, kind: str) -> str:
-    """ALTER TABLE for a column that is missing; nothing but the application moves a time-stamp at an UPDATE."""
-    types = {
-        "stamp": "timestamptz NOT NULL DEFAULT now()",
-        "flag": "boolean NOT NULL DEFAULT false",
-        "checksum": "bigint",
-    }
-    return f"ALTER TABLE {table} ADD COLUMN {name} {types[kind]}"
+class PostgresWatermarks(Watermarks, SupportsWatermarks, SupportsSystemMarks, SupportsDeleteFlags):
+    """Columns and transaction ids as watermarks, and delete flags."""
+
+    mark_kind = staticmethod(mark_kind)
+    mark_unit = staticmethod(mark_unit)
+    mark = staticmethod(mark)
+    mark_text = staticmethod(mark_text)
+    counter_problem = staticmethod(access.counter_problem)
+    high_water = staticmethod(highwater.high_water)
+    sees_sessions = staticmethod(highwater.sees_sessions)
+    not_only_writer = staticmethod(access.not_only_writer)
+    system_mark = staticmethod(system_mark)
+    system_mark_problem = staticmethod(system_mark_problem)
+    changed_since_mark = staticmethod(changed_since_mark)
+    flag_form = staticmethod(flag_form)
+    flag_problem = staticmethod(flag_problem)
+
+    def sessions_grant(self, role: str) -> str:
+        return f"GRANT {highwater.RIGHT} TO {self.facts.grantee(role)}"

@@ -1,4 +1,4 @@
-"""Statement primitives of MariaDB and MySQL: many ranges in one statement, range bounds, DDL of qbcd's own tables.
+"""Ranges of MariaDB and MySQL: many ranges in one statement, range bounds.
 
 These servers have no LATERAL (MariaDB) or read a correlated range again for every row of bounds, and scan the whole
 index on a comparison of row values. So bounds are literals, each range an arm of a UNION ALL, and a composite
@@ -16,6 +16,7 @@ from sqlglot import exp
 from qbcd.connectors.buckets import Words
 from qbcd.connectors.mysql_family import expressions, types
 from qbcd.connectors.range_case import range_case
+from qbcd.connectors.ranges import Ranges
 from qbcd.model import Column, KeyRange
 
 _INTEGER = re.compile(r"-?[0-9]+")
@@ -95,64 +96,12 @@ def _hex(column: Column, text: str) -> str:
     return text[2:]
 
 
-def range_bounds(relation: str, key: Sequence[Column], key_names: Sequence[str], *, rows_per_range: int) -> str:
-    """The first key of every range but the first as text k0..kn, in key order.
-
-    Raises:
-        ValueError: `rows_per_range` is not positive.
-    """
-    if rows_per_range < 1:
-        raise ValueError("a range holds one row at least")
-    inner = [_ordered(column, name) for column, name in zip(key, key_names, strict=True)]
-    named = ", ".join(
-        value if value == f"t.{name}" else f"{value} AS {name}" for value, name in zip(inner, key_names, strict=True)
-    )
-    columns = [exp.Var(this=f"o.{name}") for name in key_names]
-    texts = ", ".join(
-        f"{_sql(bound_text(c, value))} AS k{i}" for i, (c, value) in enumerate(zip(key, columns, strict=True))
-    )
-    return (
-        f"SELECT {texts}\nFROM (SELECT {named}, row_number() OVER (ORDER BY {', '.join(inner)}) AS qbcd_row\n"
-        f"FROM {relation} AS t) AS o\n"
-        f"WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, {rows_per_range}) = 0\nORDER BY o.qbcd_row"
-    )
-
-
 def _ordered(column: Column, name: str) -> str:
     """A key column as a sort takes it: enum and set by their number, which a sort may lose or take for signed."""
     return f"cast(t.{name} AS UNSIGNED)" if column.base_type in types.CHOICES else f"t.{name}"
 
 
 # -- many ranges -----------------------------------------------------------------------------------------------------
-def per_range(
-    select: Sequence[str],
-    relation: str,
-    key: Sequence[Column],
-    ranges: Sequence[KeyRange],
-    key_names: Sequence[str],
-    *,
-    aggregate: bool,
-) -> str:
-    """One statement over many ranges; see :meth:`~qbcd.connectors.base.Connector.per_range`.
-
-    Aggregates are an arm a range. Rows are an arm a run of adjoining ranges, whose ids a balanced CASE gives: a lone
-    arm streams, while a UNION inside a derived table would be written down first.
-
-    Raises:
-        ValueError: There are no ranges, ids repeat, or a bound has another width than the key.
-    """
-    _check(key, ranges)
-    columns = [f"t.{name}" for name in key_names]
-    arms = (
-        [_aggregate(select, key, columns, r) for r in ranges]
-        if aggregate
-        else [_rows(select, key, columns, run) for run in _runs(ranges)]
-    )
-    # The relation stands here once, since max_allowed_packet bounds the statement; each arm reads it for itself.
-    head = f"WITH {RELATION} AS (SELECT r.* FROM {relation} AS r)\n"
-    return head + "\nUNION ALL\n".join(arms)
-
-
 def _aggregate(select: Sequence[str], key: Sequence[Column], columns: Sequence[str], one: KeyRange) -> str:
     condition = _within(key, columns, one.lo, one.hi)
     return (
@@ -242,34 +191,60 @@ def _sql(tree: exp.Expression) -> str:
     return tree.sql(dialect=expressions.DIALECT)
 
 
-def key_between(key: Sequence[Column], columns: Sequence[str], within: KeyRange) -> str:
-    """The condition that a key, given as SQL of its columns, lies in a range."""
-    _check(key, [within])
-    return _within(key, columns, within.lo, within.hi)
+class FamilyRanges(Ranges):
+    """Ranges as arms of a UNION ALL."""
 
+    bucket_words = BUCKETS
+    bound = staticmethod(bound)
 
-# -- qbcd's own tables -----------------------------------------------------------------------------------------------
-def create_table(name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str]) -> str:
-    """CREATE TABLE IF NOT EXISTS; `name` and column names are quoted SQL."""
-    lines = [f"{column} {sql_type} {'NOT NULL' if column in primary_key else 'NULL'}" for column, sql_type in columns]
-    if primary_key:
-        lines.append(f"PRIMARY KEY ({', '.join(primary_key)})")
-    body = ",\n  ".join(lines)
-    options = "ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
-    return f"CREATE TABLE IF NOT EXISTS {name} (\n  {body}\n) {options}"
+    def per_range(
+        self,
+        select: Sequence[str],
+        relation: str,
+        key: Sequence[Column],
+        ranges: Sequence[KeyRange],
+        *,
+        aggregate: bool,
+    ) -> str:
+        """See the base class.
 
+        Aggregates are an arm a range. Rows are an arm a run of adjoining ranges, whose ids a balanced CASE gives: a
+        lone arm streams, while a UNION inside a derived table would be written to a temporary table first.
+        """
+        _check(key, ranges)
+        columns = [f"t.{name}" for name in self._names(key)]
+        arms = (
+            [_aggregate(select, key, columns, r) for r in ranges]
+            if aggregate
+            else [_rows(select, key, columns, run) for run in _runs(ranges)]
+        )
+        # The relation stands here once, since max_allowed_packet bounds the statement; each arm reads it for itself.
+        head = f"WITH {RELATION} AS (SELECT r.* FROM {relation} AS r)\n"
+        return head + "\nUNION ALL\n".join(arms)
 
-def statement_form(tree: exp.Expression) -> exp.Expression:
-    """The statement without what these servers lack: ``||`` as concatenation, an alias in DELETE .. USING."""
-    tree = tree.transform(_concatenated)
-    if isinstance(tree, exp.Delete) and tree.args.get("using"):
-        target = tree.this
-        tree.set("using", [target.copy(), *tree.args["using"]])
-        tree.set("this", exp.to_identifier(target.alias, quoted=True))
-    return tree
+    def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
+        if rows_per_range < 1:
+            raise ValueError("a range holds one row at least")
+        key_names = self._names(key)
+        inner = [_ordered(column, name) for column, name in zip(key, key_names, strict=True)]
+        named = ", ".join(
+            value if value == f"t.{name}" else f"{value} AS {name}"
+            for value, name in zip(inner, key_names, strict=True)
+        )
+        columns = [exp.Var(this=f"o.{name}") for name in key_names]
+        texts = ", ".join(
+            f"{_sql(bound_text(c, value))} AS k{i}" for i, (c, value) in enumerate(zip(key, columns, strict=True))
+        )
+        return (
+            f"SELECT {texts}\nFROM (SELECT {named}, row_number() OVER (ORDER BY {', '.join(inner)}) AS qbcd_row\n"
+            f"FROM {relation} AS t) AS o\n"
+            f"WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, {rows_per_range}) = 0\nORDER BY o.qbcd_row"
+        )
 
+    def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
+        _check(key, [within])
+        columns = [f"{alias}.{name}" if alias else name for name in self._names(key)]
+        return _within(key, columns, within.lo, within.hi)
 
-def _concatenated(node: exp.Expression) -> exp.Expression:
-    if isinstance(node, exp.DPipe):
-        return exp.Anonymous(this="concat", expressions=[part.transform(_concatenated) for part in node.flatten()])
-    return node
+    def _names(self, key: Sequence[Column]) -> list[str]:
+        return [self.facts.quote(c.name) for c in key]

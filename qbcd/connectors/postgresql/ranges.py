@@ -1,4 +1,4 @@
-"""The statement primitives of PostgreSQL: many key ranges or buckets in one statement, range bounds, rows by key.
+"""Ranges of PostgreSQL: many key ranges or buckets in one statement, range bounds, rows by key.
 
 Bounds are literals, cast to the key column's own type, so the server compares them exactly as it orders the column.
 """
@@ -14,7 +14,8 @@ from sqlglot import exp
 from qbcd.connectors.buckets import Words
 from qbcd.connectors.postgresql import expressions, types
 from qbcd.connectors.range_case import range_case
-from qbcd.model import Column, KeyRange
+from qbcd.connectors.ranges import Ranges, SupportsKeyLookup
+from qbcd.model import Column, KeyRange, Table
 from qbcd.ranges.leaves import are_some, bits_of
 
 KNOWN_BOUNDS = 20_000  # each poll spells the same ones, and each of them twice
@@ -59,46 +60,10 @@ def bound(column: Column, text: str) -> exp.Expression:
     return expressions.collate(literal, column.collation) if column.collation else literal
 
 
-def per_range(
-    select: Sequence[str],
-    relation: str,
-    key: Sequence[Column],
-    ranges: Sequence[KeyRange],
-    key_names: Sequence[str],
-    *,
-    aggregate: bool,
-) -> str:
-    """One statement over many ranges; see :meth:`~qbcd.connectors.base.Connector.per_range`.
-
-    Closed ranges are rows of one VALUES list, each looked up through the key's index. The first, last and lone range
-    are arms of their own: a bound that may be NULL would cost the index.
-
-    Args:
-        select: SQL of the outputs over alias ``t``.
-        relation: FROM item without alias.
-        key: Key columns.
-        ranges: One at least, ids unique.
-        key_names: Quoted names of the key columns.
-        aggregate: `select` aggregates; arms have no GROUP BY, so empty ranges answer too.
-
-    Raises:
-        ValueError: There are no ranges, ids repeat, or a bound has another width than the key.
-    """
-
-    def body(condition: str) -> str:
-        outputs = ", ".join(select)
-        if not aggregate:
-            return f"SELECT {outputs} FROM {relation} AS t WHERE {condition}"
-        # OFFSET 0 keeps the relation's columns from being computed anew by every aggregate that takes them.
-        return f"SELECT {outputs} FROM (SELECT t.* FROM {relation} AS t WHERE {condition} OFFSET 0) AS t"
-
-    return arms_of(body, key, ranges, key_names)
-
-
 def arms_of(
     body: Callable[[str], str], key: Sequence[Column], ranges: Sequence[KeyRange], key_names: Sequence[str]
 ) -> str:
-    """`body` of the condition that a row of ``t`` is asked for, for each of many ranges, with their ``range_id``.
+    """Return `body` of the condition that a row of ``t`` is in a range, for each of many ranges, with ``range_id``.
 
     Where some range asks for some of its leaves only, ``t`` has ``qbcd_leaf``.
 
@@ -121,92 +86,6 @@ def arms_of(
             condition += f" AND {_among(LEAF, bits_of(r))}"
         arms.append(f"SELECT CAST({r.range_id} AS BIGINT) AS range_id, q.* FROM ({body(condition)}) AS q")
     return "\nUNION ALL\n".join(arms)
-
-
-def range_bounds(relation: str, key: Sequence[Column], key_names: Sequence[str], *, rows_per_range: int) -> str:
-    """The first key of every range but the first as canonical text k0..kn, in key order.
-
-    Raises:
-        ValueError: `rows_per_range` is not positive.
-    """
-    if rows_per_range < 1:
-        raise ValueError("a range holds one row at least")
-    names = ", ".join(f"t.{name}" for name in key_names)
-    texts = ", ".join(
-        f"{_sql(expressions.canonical_text(c, exp.Column(this=exp.Var(this=name), table=exp.Var(this='o'))))} AS k{i}"
-        for i, (c, name) in enumerate(zip(key, key_names, strict=True))
-    )
-    return (
-        f"SELECT {texts}\nFROM (SELECT {names}, row_number() OVER (ORDER BY {names}) AS qbcd_row\n"
-        f"FROM {relation} AS t) AS o\n"
-        f"WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, {rows_per_range}) = 0\nORDER BY o.qbcd_row"
-    )
-
-
-def page_bounds(
-    table: str, key: Sequence[Column], key_names: Sequence[str], where: str, *, pages_per_range: int
-) -> str:
-    """As `range_bounds`, by the pages that rows in key order touch one after another.
-
-    Args:
-        table: Quoted name of a stored table.
-        key: Key columns.
-        key_names: Their quoted names.
-        where: The user's restriction or an empty string.
-        pages_per_range: One at least.
-
-    Raises:
-        ValueError: `pages_per_range` is not positive.
-    """
-    if pages_per_range < 1:
-        raise ValueError("a range holds one page at least")
-    keys = [f"q{i}" for i in range(len(key))]
-    listed = ", ".join(keys)
-    named = ", ".join(f"t.{name} AS q{i}" for i, name in enumerate(key_names))
-    texts = ", ".join(
-        f"{_sql(expressions.canonical_text(c, exp.column(q, table='o')))} AS k{i}"
-        for i, (c, q) in enumerate(zip(key, keys, strict=True))
-    )
-    restricted = f" WHERE (\n{where}\n)" if where else ""
-    return (
-        f"SELECT {texts}\n"
-        f"FROM (SELECT {listed}, turned, sum(turned) OVER (ORDER BY {listed} ROWS UNBOUNDED PRECEDING) AS turns\n"
-        f"FROM (SELECT {listed}, CASE WHEN stored = lag(stored) OVER w AND page = lag(page) OVER w THEN 0 ELSE 1 END "
-        "AS turned\n"
-        f"FROM (SELECT {named}, t.tableoid AS stored, split_part(t.ctid::text, ',', 1) AS page\n"
-        f"FROM {table} AS t{restricted}) AS pages\n"
-        f"WINDOW w AS (ORDER BY {listed})) AS steps) AS o\n"
-        f"WHERE o.turned = 1 AND o.turns > 1 AND mod(o.turns - 1, {pages_per_range}) = 0 "
-        f"ORDER BY {', '.join(f'o.{q}' for q in keys)}"
-    )
-
-
-def key_between(key: Sequence[Column], columns: Sequence[str], within: KeyRange) -> str:
-    """The condition that a key, given as SQL of its columns, lies in a range."""
-    _check(key, [within])
-    low = [_compare(key, columns, ">=", _literals(key, within.lo))] if within.lo is not None else []
-    high = [_compare(key, columns, "<", _literals(key, within.hi))] if within.hi is not None else []
-    return " AND ".join(low + high) or "TRUE"
-
-
-def of_keys(
-    select: Sequence[str],
-    relation: str,
-    key: Sequence[Column],
-    keys: Sequence[Sequence[str]],
-    key_names: Sequence[str],
-    ids: Sequence[int] = (),
-) -> str:
-    """The rows of many keys, each looked up through the key's index."""
-    names, head = [f"k{i}" for i in range(len(key))], ["range_id"] if ids else []
-    places = [[f"CAST({one} AS BIGINT)"] for one in ids] if ids else [[]] * len(keys)
-    rows = ",\n".join(f"({', '.join([*at, *_literals(key, one)])})" for at, one in zip(places, keys, strict=True))
-    equal = [f"t.{column} {_operator(c, '=')} k.{name}" for c, column, name in zip(key, key_names, names, strict=True)]
-    return (
-        f"SELECT {', '.join([*(f'k.{name}' for name in head), 'q.*'])} FROM (VALUES\n{rows}\n) "
-        f"AS k({', '.join([*head, *names])})\n"
-        f"CROSS JOIN LATERAL (SELECT {', '.join(select)} FROM {relation} AS t WHERE {' AND '.join(equal)}) AS q"
-    )
 
 
 def _check(key: Sequence[Column], ranges: Sequence[KeyRange]) -> None:
@@ -294,3 +173,88 @@ def _operator(column: Column, operator: str) -> str:
 
 def _sql(tree: exp.Expression) -> str:
     return tree.sql(dialect=expressions.DIALECT)
+
+
+class PostgresRanges(Ranges, SupportsKeyLookup):
+    """Ranges that are looked up through the key's index."""
+
+    bucket_words = BUCKETS
+    bound = staticmethod(bound)
+    key_text = staticmethod(expressions.canonical_text)
+
+    def per_range(
+        self,
+        select: Sequence[str],
+        relation: str,
+        key: Sequence[Column],
+        ranges: Sequence[KeyRange],
+        *,
+        aggregate: bool,
+    ) -> str:
+        """See the base class.
+
+        Closed ranges are rows of one VALUES list, each looked up through the key's index. The first, last and lone
+        range are arms of their own: a bound that may be NULL would cost the index. Aggregates have no GROUP BY, so that
+        empty ranges answer too.
+        """
+
+        def body(condition: str) -> str:
+            outputs = ", ".join(select)
+            if not aggregate:
+                return f"SELECT {outputs} FROM {relation} AS t WHERE {condition}"
+            # OFFSET 0 keeps the relation's columns from being computed again by every aggregate that takes them.
+            return f"SELECT {outputs} FROM (SELECT t.* FROM {relation} AS t WHERE {condition} OFFSET 0) AS t"
+
+        return arms_of(body, key, ranges, self._names(key))
+
+    def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
+        if rows_per_range < 1:
+            raise ValueError("a range holds one row at least")
+        key_names = self._names(key)
+        names = ", ".join(f"t.{name}" for name in key_names)
+        columns = [exp.Column(this=exp.Var(this=name), table=exp.Var(this="o")) for name in key_names]
+        texts = ", ".join(
+            f"{_sql(expressions.canonical_text(c, column))} AS k{i}"
+            for i, (c, column) in enumerate(zip(key, columns, strict=True))
+        )
+        return (
+            f"SELECT {texts}\nFROM (SELECT {names}, row_number() OVER (ORDER BY {names}) AS qbcd_row\n"
+            f"FROM {relation} AS t) AS o\n"
+            f"WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, {rows_per_range}) = 0\nORDER BY o.qbcd_row"
+        )
+
+    def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
+        columns = [f"{alias}.{name}" if alias else name for name in self._names(key)]
+        _check(key, [within])
+        low = [_compare(key, columns, ">=", _literals(key, within.lo))] if within.lo is not None else []
+        high = [_compare(key, columns, "<", _literals(key, within.hi))] if within.hi is not None else []
+        return " AND ".join(low + high) or "TRUE"
+
+    def of_keys(
+        self,
+        select: Sequence[str],
+        relation: str,
+        key: Sequence[Column],
+        keys: Sequence[Sequence[str]],
+        ids: Sequence[int] = (),
+    ) -> str:
+        names, head = [f"k{i}" for i in range(len(key))], ["range_id"] if ids else []
+        places = [[f"CAST({one} AS BIGINT)"] for one in ids] if ids else [[]] * len(keys)
+        rows = ",\n".join(f"({', '.join([*at, *_literals(key, one)])})" for at, one in zip(places, keys, strict=True))
+        equal = [
+            f"t.{column} {_operator(c, '=')} k.{name}"
+            for c, column, name in zip(key, self._names(key), names, strict=True)
+        ]
+        return (
+            f"SELECT {', '.join([*(f'k.{name}' for name in head), 'q.*'])} FROM (VALUES\n{rows}\n) "
+            f"AS k({', '.join([*head, *names])})\n"
+            f"CROSS JOIN LATERAL (SELECT {', '.join(select)} FROM {relation} AS t WHERE {' AND '.join(equal)}) AS q"
+        )
+
+    def has_shares(self, table: Table) -> bool:
+        if any(c.fact("loose") for c in table.columns):  # a child may be a foreign table, whose rows have no place here
+            return False
+        return table.kind in ("table", "matview") and table.pages > 0
+
+    def _names(self, key: Sequence[Column]) -> list[str]:
+        return [self.facts.quote(c.name) for c in key]

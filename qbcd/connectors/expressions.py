@@ -1,0 +1,57 @@
+"""Expressions whose meaning differs between databases: equality, digest, key identity, text and travel of values.
+
+Arguments and results are sqlglot trees; `qbcd.sql.compile` alone makes text of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from qbcd.connectors.facts import Collaborator
+from qbcd.model import Column
+
+
+class Expressions(Collaborator, ABC):
+    """The column primitives. One comparison form of a value feeds `null_safe_distinct` and `row_digest` alike."""
+
+    @abstractmethod
+    def null_safe_distinct(self, column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
+        """Compare two values of `column`: true if they differ, NULL-safe; never NULL."""
+
+    @abstractmethod
+    def row_digest(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+        """Return the signed 64-bit digest of a row over `columns`; never NULL, sound under SUM.
+
+        See docs/design/architecture.md#reading-4.
+        """
+
+    @abstractmethod
+    def key_identity(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+        """Return the binary identity of a key: equal exactly when the columns' own equality says so."""
+
+    @abstractmethod
+    def key_hash(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+        """Return the signed 64-bit hash of a key's identity: equal for equal keys, and spread evenly."""
+
+    def key_equal(self, column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
+        """Compare two keys under the column's own equality, as a join on the key does."""
+        return exp.EQ(this=left.copy(), expression=right.copy())
+
+    @abstractmethod
+    def canonical_text(self, column: Column, value: exp.Expression) -> exp.Expression:
+        """Return the value as text that casts back to it, independent of session settings; NULL stays NULL."""
+
+    @abstractmethod
+    def travel_form(self, column: Column, value: exp.Expression) -> exp.Expression:
+        """Return the value as it travels on the wire (see :class:`~qbcd.model.Travel`)."""
+
+    @abstractmethod
+    def fits_typed_sink(self, column: Column, value: exp.Expression) -> exp.Expression | None:
+        """Test if a typed sink can hold the value (never NULL); None where it can hold every value."""
+
+    def statement_form(self, tree: exp.Expression) -> exp.Expression:
+        """Return the statement in forms that the database has, where it lacks one of canonical SQL."""
+        return tree

@@ -1,0 +1,52 @@
+"""DDL and grants of MariaDB and MySQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qbcd.connectors.ddl import Ddl
+from qbcd.connectors.mysql_family import types
+from qbcd.model import Column, Table
+
+_NOW = "CURRENT_TIMESTAMP(6)"
+_COLUMNS = {  # the server itself moves the time-stamp at every UPDATE
+    "stamp": f"timestamp(6) NOT NULL DEFAULT {_NOW} ON UPDATE {_NOW}",
+    "flag": "boolean NOT NULL DEFAULT false",
+    "checksum": "bigint",
+}
+
+
+class FamilyDdl(Ddl):
+    """Tables of qbcd's own in a database of the same server."""
+
+    def create_table(
+        self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str], *, written_over: bool = False
+    ) -> str:
+        lines = [
+            f"{self.facts.quote(column)} {sql_type} {'NOT NULL' if column in primary_key else 'NULL'}"
+            for column, sql_type in columns
+        ]
+        if primary_key:
+            lines.append(f"PRIMARY KEY ({', '.join(map(self.facts.quote, primary_key))})")
+        body = ",\n  ".join(lines)
+        options = "ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+        return f"CREATE TABLE IF NOT EXISTS {name} (\n  {body}\n) {options}"
+
+    def image_type(self, column: Column) -> str:
+        """Texts and bytes leave the row, of which a page holds two, where that makes it shorter."""
+        if int(column.fact("octets") or 0) <= types.POINTER or column.base_type not in (
+            *types.STRINGS,
+            *types.BINARIES,
+        ):
+            return self.column_type(column)
+        if column.base_type in types.BINARIES:
+            return "longblob"
+        return f"longtext CHARACTER SET {column.fact('charset')} COLLATE {column.collation}"
+
+    def missing_column(self, table: Table, name: str, kind: str) -> str:
+        return f"ALTER TABLE {self.facts.quoted_table(table)} ADD COLUMN {self.facts.quote(name)} {_COLUMNS[kind]}"
+
+    def grants(self, schema: str, role: str) -> list[str]:
+        pattern = self.facts.quote(schema).replace("_", "\\_").replace("%", "\\%")  # of databases, as GRANT reads it
+        rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX"
+        return [f"GRANT {rights} ON {pattern}.* TO {self.facts.grantee(role)}"]

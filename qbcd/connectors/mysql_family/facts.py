@@ -1,0 +1,96 @@
+"""Facts that MariaDB and MySQL share, and those that each of them states."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sqlalchemy.engine import Connection
+
+from qbcd.connectors.facts import DatabaseFacts, JdbcDriver
+from qbcd.connectors.mysql_family.expressions import DIALECT
+
+DRIVER_CLASS = "org.mariadb.jdbc.Driver"
+MYSQL_DRIVER_CLASS = "com.mysql.cj.jdbc.Driver"
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """Session variables that the two families of servers spell differently.
+
+    Attributes:
+        read_only: Session variable that makes transactions read-only.
+        isolation: Session variable of the isolation level.
+        time_limit: Session variable that limits a statement's time, and its units a second.
+        extra: Further pins.
+    """
+
+    read_only: str
+    isolation: str
+    time_limit: tuple[str, int]
+    extra: tuple[str, ...] = ()
+
+
+class FamilyFacts(DatabaseFacts, ABC):
+    """Facts of both servers.
+
+    Attributes:
+        spelling: Session variables whose names differ.
+        oldest: (major, minor) of the oldest server that is taken.
+        no_pad: SQL that tells whether ``collation_name`` of information_schema.columns tells trailing spaces apart.
+        all_digits: SQL template of a floating point number's text that reads back as it is, -0 as 0.
+        identity: SQL of what names the server, beside its database.
+        position: Name of the status variable with the redo log's position, which never falls on one server.
+        running: SQL of the age in microseconds of the oldest statement that another session runs.
+        applying: Queries for `value`, by which the server writes what another one wrote before, and what that means.
+        index_exists: What CREATE INDEX says so as to leave an index of that name as it is.
+    """
+
+    dialect = DIALECT
+    driver = JdbcDriver(
+        driver_class=DRIVER_CLASS,
+        maven="org.mariadb.jdbc:mariadb-java-client:3.5.6",
+        jar_names=("mariadb-java-client-3.*.jar", "mariadb-java-client-2.7.*.jar", "mariadb-java-client*.jar"),
+        debian="libmariadb-java",
+        safe_from=("2.7.6", "3.0.3"),
+    )
+    encoder_version = 1
+    identifier_limit = 64
+    column_limit = 1017  # of an InnoDB table
+    hides_tables = True
+    full_join = False
+    random_key_types = frozenset({"uuid"})
+    ranges_per_statement = 200
+    # Nothing that loads code or files, moves the session elsewhere, or touches TLS.
+    jdbc_properties = frozenset(
+        {"connectTimeout", "socketTimeout", "tcpKeepAlive", "tcpAbortiveClose", "useCompression", "maxAllowedPacket"}
+    )
+    spelling: ClassVar[Spelling]
+    oldest: ClassVar[tuple[int, int]]
+    no_pad: ClassVar[str]
+    all_digits: ClassVar[str]
+    identity: ClassVar[str]
+    position: ClassVar[str]
+    running: ClassVar[str]
+    applying: ClassVar[tuple[tuple[str, str], ...]]
+    index_exists: ClassVar[str] = ""
+
+    @abstractmethod
+    def is_own(self, version: str) -> bool:
+        """Return True if a server that calls itself `version` is of this connector."""
+
+    @abstractmethod
+    def grants_of(self, conn: Connection) -> list[str]:
+        """Return the text of everything granted to the session's role and its active roles."""
+
+    def quote(self, name: str) -> str:
+        if name.endswith(" "):
+            raise ValueError(f"{name!r} ends with a space, which no identifier of {self.name} can")
+        if name and len(name) <= self.identifier_limit and "\x00" not in name:
+            return f"`{name.replace('`', '``')}`"
+        raise ValueError(f"{name!r} cannot be an identifier of {self.name}")
+
+    def grantee(self, role: str) -> str:
+        user, _, host = role.rpartition("@")
+        return "@".join("'" + part.replace("'", "''") + "'" for part in (user, host))

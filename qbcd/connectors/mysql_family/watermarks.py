@@ -1,0 +1,162 @@
+"""Watermarks and delete flags over columns of MariaDB and MySQL, and how far time-stamps are complete.
+
+InnoDB knows a transaction from its first look at a table on; one that is open and idle before that has no start that
+could be seen, and its next statement may carry a time of its beginning that it kept. And what it says of transactions
+may be a tenth of a second old, or older while others ask for it all the time. So this alone bounds nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
+from sqlglot import exp
+
+from qbcd.connectors.facts import HighWater
+from qbcd.connectors.mysql_family import access, expressions, types
+from qbcd.connectors.mysql_family.facts import FamilyFacts
+from qbcd.connectors.mysql_family.grants import granted_everywhere
+from qbcd.connectors.mysql_family.ranges import literal_text
+from qbcd.connectors.mysql_family.rows import engines, rows_of
+from qbcd.connectors.watermarks import SupportsDeleteFlags, SupportsWatermarks, Watermarks
+from qbcd.model import Column, Table
+
+_KINDS = {"timestamp": "zoned", "datetime": "zoneless", "date": "zoneless"} | {
+    base: "counter" for base in types.INTEGERS if base != "year"
+}
+_PRECISION = re.compile(r"\((\d)\)")
+_TRUTHS = re.compile(r"tinyint\(1\)|bit\(1\)", re.IGNORECASE)
+_FIXED = "date_format({v}, '%Y-%m-%d %H:%i:%s.%f')"
+RIGHT = "PROCESS"  # to see the transactions of others
+BLIND = "open transactions that have not touched a table of InnoDB yet are invisible"
+# Their starts are whole seconds in the server's own zone, so they are read as ages against its clock in that zone.
+_TRANSACTIONS = """
+SELECT max(timestampdiff(MICROSECOND, trx_started, sysdate(6))) AS age FROM information_schema.innodb_trx
+WHERE trx_mysql_thread_id <> connection_id()
+"""
+_CLOCK = "SELECT date_format(utc_timestamp(6), '%Y-%m-%d %H:%i:%s.%f')"
+_STARTED = "SELECT date_format(utc_timestamp(6) - INTERVAL {age} MICROSECOND, '%Y-%m-%d %H:%i:%s.%f')"
+# Storage engines whose rows are another server's.
+_ELSEWHERE = frozenset({"federated", "connect", "spider", "s3", "ndbcluster", "ndb"})
+
+
+def mark_kind(column: Column) -> str:
+    """``zoned``, ``zoneless``, ``counter`` or an empty string."""
+    if column.base_type == "decimal":
+        return "counter" if column.travel.kind == "decimal" and column.travel.scale == 0 else ""
+    return _KINDS.get(column.base_type, "")
+
+
+def mark_unit(column: Column) -> timedelta:
+    """The step between two neighbouring values: by the type's precision, a day, or zero."""
+    if mark_kind(column) == "counter":
+        return timedelta(0)
+    if column.base_type == "date":
+        return timedelta(days=1)
+    digits = _PRECISION.search(column.sql_type)
+    return timedelta(microseconds=10 ** (6 - int(digits[1]))) if digits else timedelta(seconds=1)
+
+
+def mark(column: Column, text: exp.Expression) -> exp.Expression:
+    """A watermark from its text, with all six digits of a second, whatever the column keeps."""
+    if column.base_type == "decimal":
+        return expressions.sql("cast({v} AS DECIMAL(65, 0))", v=text)
+    if column.base_type in types.INTEGERS:
+        return expressions.sql(f"cast({{v}} AS {'UNSIGNED' if column.fact('unsigned') else 'SIGNED'})", v=text)
+    if column.base_type == "timestamp":
+        # Compared in the session's zone, which the pins set to UTC; neither server reads a zone out of a text.
+        return expressions.sql("convert_tz(cast({v} AS DATETIME(6)), '+00:00', @@session.time_zone)", v=text)
+    return expressions.sql("cast({v} AS DATETIME(6))", v=text)
+
+
+def mark_text(column: Column, value: exp.Expression) -> exp.Expression:
+    """A value as text that `mark` takes back."""
+    if mark_kind(column) == "counter":
+        return expressions.sql("cast({v} AS CHAR)", v=value)
+    if column.base_type == "timestamp":
+        value = expressions.sql("convert_tz({v}, @@session.time_zone, '+00:00')", v=value)
+    return expressions.sql(_FIXED, v=value)
+
+
+def flag_problem(column: Column, literal: bool | int | str) -> str:
+    """Why the column is no delete flag by this literal, or an empty string."""
+    said = f"{column.sql_type} cannot be compared with {literal!r}"
+    if column.base_type in types.INTEGERS or column.base_type == "bit" or mark_kind(column) == "counter":
+        if isinstance(literal, bool):
+            return "" if _TRUTHS.match(column.sql_type) else f"{said}: a flag that is a number says a whole number"
+        return "" if isinstance(literal, int) else f"{said}: a flag that is a number says a whole number"
+    if column.base_type not in types.STRINGS and column.base_type != "enum":
+        return f"{column.sql_type} is no type of a delete flag: those are boolean, whole numbers and texts"
+    if not isinstance(literal, str):
+        return f"{said}: a flag that is a text says a text"
+    longest = column.fact("characters")
+    return f"{column.sql_type} cannot hold {literal!r}" if longest and len(literal) > int(longest) else ""
+
+
+def flag_form(column: Column, value: exp.Expression, literal: bool | int | str) -> exp.Expression:
+    """Whether the flag says deleted; never NULL.
+
+    Raises:
+        ValueError: The literal does not fit; see `flag_problem`.
+    """
+    problem = flag_problem(column, literal)
+    if problem:
+        raise ValueError(f"delete flag {column.name}: {problem}")
+    if isinstance(literal, bool):
+        return expressions.sql(f"({{v}} IS {'TRUE' if literal else 'FALSE'})", v=value)
+    said = str(literal) if isinstance(literal, int) else literal_text(literal)
+    return expressions.sql(f"coalesce({{v}} = {said.replace('{', '{{').replace('}', '}}')}, FALSE)", v=value)
+
+
+def _prepared(conn: Connection) -> int:
+    """How many transactions wait prepared, also such as no session has any more; 0 where the role may not ask."""
+    try:
+        return len(conn.exec_driver_sql("XA RECOVER").all())
+    except DBAPIError:
+        return 0
+
+
+class FamilyWatermarks(Watermarks, SupportsWatermarks, SupportsDeleteFlags):
+    """Columns as watermarks, and delete flags."""
+
+    facts: FamilyFacts
+    mark_kind = staticmethod(mark_kind)
+    mark_unit = staticmethod(mark_unit)
+    mark = staticmethod(mark)
+    mark_text = staticmethod(mark_text)
+    counter_problem = staticmethod(access.counter_problem)
+    flag_form = staticmethod(flag_form)
+    flag_problem = staticmethod(flag_problem)
+
+    def high_water(self, conn: Connection) -> HighWater:
+        """See the base class; without PROCESS the server refuses it. The session's time zone is put back."""
+        clock = str(conn.exec_driver_sql(_CLOCK, execution_options={"no_parameters": True}).scalar_one())
+        conn.exec_driver_sql("SET time_zone = SYSTEM")
+        try:
+            ages = [conn.exec_driver_sql(sql).scalar_one() for sql in (_TRANSACTIONS, self.facts.running)]
+        finally:
+            conn.exec_driver_sql("SET time_zone = '+00:00'")
+        known = [int(age) for age in ages if age is not None]
+        oldest = None
+        if known:
+            started = _STARTED.format(age=max(0, *known) + 1_000_000)  # whole seconds may have been rounded either way
+            oldest = str(conn.exec_driver_sql(started, execution_options={"no_parameters": True}).scalar_one())
+        prepared = _prepared(conn)
+        return HighWater(clock, oldest, f"{prepared} prepared transactions are open" if prepared else "", BLIND)
+
+    def sees_sessions(self, conn: Connection) -> bool:
+        return granted_everywhere(self.facts.grants_of(conn), RIGHT)
+
+    def sessions_grant(self, role: str) -> str:
+        return f"GRANT {RIGHT} ON *.* TO {self.facts.grantee(role)}"
+
+    def not_only_writer(self, conn: Connection, table: Table) -> str:
+        for sql, why in self.facts.applying:
+            if any(str(r["value"]).upper() not in ("0", "OFF", "NO", "", "NONE") for r in rows_of(conn, sql)):
+                return why
+        for name, engine in engines(conn, table).items():
+            if engine.lower() in _ELSEWHERE:
+                return f"{name} is stored by engine {engine}, whose rows are written elsewhere"
+        return ""

@@ -1,0 +1,43 @@
+"""Queries of PostgreSQL, and what variant delta needs of them."""
+
+from __future__ import annotations
+
+from sqlalchemy.engine import Connection
+
+from qbcd.connectors.postgresql import functions, query_columns, types, volatility
+from qbcd.connectors.postgresql.rows import rows_of
+from qbcd.connectors.postgresql.session import PINS
+from qbcd.connectors.queries import Queries, SupportsIncrementalQueries, SupportsQueryColumns, SupportsVolatility
+from qbcd.model import Table
+
+# Pretty is without brackets around joins; those that precedence needs are there.
+_DEFINITION = """
+SELECT pg_get_viewdef(c.oid, TRUE) AS text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND c.relkind = 'v'
+"""
+
+
+class PostgresQueries(Queries, SupportsIncrementalQueries, SupportsQueryColumns, SupportsVolatility):
+    """Queries of the user on PostgreSQL."""
+
+    moments = volatility.MOMENTS
+    query_trial = "try it in a session whose search_path is pg_catalog alone: names of the user's own need their schema"
+    plain_functions = functions.PLAIN
+    written_again = functions.WRITTEN_AGAIN
+    nondeterministic_calls = staticmethod(volatility.nondeterministic_calls)
+    volatile_calls = staticmethod(volatility.volatile_calls)
+    query_columns = staticmethod(query_columns.query_columns)
+    misread = staticmethod(functions.misread)
+    exact_column = staticmethod(types.exact_column)
+    equality_class = staticmethod(types.equality_class)
+
+    def view_definition(self, conn: Connection, view: Table) -> str:
+        """See the base class; names that the pinned search path knows have no schema."""
+        found = rows_of(conn, _DEFINITION, {"schema": view.schema, "name": view.name})
+        return str(found[0]["text"] or "").strip().removesuffix(";") if found else ""
+
+    def steady_pins(self) -> tuple[str, ...]:
+        return (*PINS, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+
+    def refresh_statistics(self, table: str) -> str:
+        return f"ANALYZE {table}"
