@@ -16,7 +16,7 @@ from qbcd.ranges import hash_buckets, leaves
 
 @dataclass(frozen=True)
 class Words:
-    """What databases spell differently.
+    """The spelling of buckets in a database.
 
     Attributes:
         bucket: SQL of the number of the bucket of a depth (1 at least) in which a signed 64-bit number lies.
@@ -44,7 +44,7 @@ def bucket_sums(words: Words, sums: Mapping[str, str], relation: str, hashed: st
 def grouped(
     words: Words, sums: Sequence[str], relation: str, hashed: str, ranges: Sequence[KeyRange], *, beside: str = ""
 ) -> tuple[str, str]:
-    """(SQL of the range that a row ``g`` is of, FROM item of such rows): `sums` of each bucket.
+    """Return SQL of the range of a row ``g``, and a FROM item of such rows: `sums` of each bucket.
 
     Args:
         words: The database's.
@@ -52,7 +52,7 @@ def grouped(
         relation: As in `bucket_sums`.
         hashed: As in `bucket_sums`.
         ranges: As in `bucket_sums`.
-        beside: A column of ``t`` by which rows of one bucket are told apart.
+        beside: A column of ``t`` that divides the rows of one bucket.
     """
     asked, depth = _ordered(ranges)
     by_number = [replace(one, lo=(str(hash_buckets.numbers(one, depth).start),)) for one in asked]

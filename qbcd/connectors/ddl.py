@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from qbcd.connectors.facts import Collaborator
 from qbcd.model import Column, Table
 
 
 class Ddl(Collaborator, ABC):
-    """The statements that define tables and columns, and that give a role the right to them."""
+    """The statements that define tables and columns, and that give a role the right to them.
+
+    Attributes:
+        column_definitions: Definitions of columns that a strategy needs in a table of the user's, kept up by the server
+            where it can: ``stamp`` for a time-stamp, ``flag`` for a delete flag, ``checksum`` for a checksum.
+    """
+
+    column_definitions: ClassVar[Mapping[str, str]]
 
     @abstractmethod
     def create_table(
@@ -34,15 +42,16 @@ class Ddl(Collaborator, ABC):
         """Return the type of an image of `column` in an outbox, which holds two of each and compares none but keys."""
         return self.column_type(column)
 
-    @abstractmethod
     def missing_column(self, table: Table, name: str, kind: str) -> str:
-        """Return DDL of a column that a strategy needs and the table lacks, kept up by the server where it can.
+        """Return DDL of a column that a strategy needs and the table lacks.
 
         Args:
             table: The captured table.
             name: Of the column, plain.
-            kind: ``stamp`` for a time-stamp, ``flag`` for a delete flag, ``checksum`` for a checksum.
+            kind: One of `column_definitions`.
         """
+        facts = self.facts
+        return f"ALTER TABLE {facts.quoted_table(table)} ADD COLUMN {facts.quote(name)} {self.column_definitions[kind]}"
 
     @abstractmethod
     def grants(self, schema: str, role: str) -> list[str]:

@@ -13,7 +13,7 @@ from qbcd.model import Table
 
 
 class Alike(IntEnum):
-    """What equal values of a column have in common."""
+    """The meaning of equality for a column: properties that equal values share."""
 
     SAME = 0  # they are the same
     EQUAL = 1  # what = makes of them
@@ -121,7 +121,7 @@ class Collaborator:
 
 @dataclass(frozen=True)
 class Privileges:
-    """What the role may do, as far as a plan needs to know.
+    """The role's rights, as far as a plan needs to know.
 
     Attributes:
         select: It may read every column asked for.
@@ -140,7 +140,7 @@ class Privileges:
 
 @dataclass(frozen=True)
 class HighWater:
-    """How far time-stamps that the source itself wrote are complete, read before the rows.
+    """The time up to which time-stamps that the source itself wrote are complete, read before the rows.
 
     See docs/design/protocol.md#rule-6.
 
@@ -161,14 +161,14 @@ class HighWater:
 
 @dataclass(frozen=True)
 class Counter:
-    """What the catalog says of a column whose numbers are to grow over the whole table.
+    """The catalog's answer about a column whose numbers are to grow over the whole table.
 
     See docs/design/protocol.md#rule-7.
 
     Attributes:
         vouched: The server itself gives its numbers, each larger than all before it.
         refused: Why its numbers are known to come out of order; or an empty string.
-        reached: The last number that the server gave; None where it does not tell.
+        reached: The last number that the server gave; None where it does not say.
     """
 
     vouched: bool
@@ -182,7 +182,7 @@ class Index:
 
     Attributes:
         columns: Key columns in order; an empty name stands for an expression, or for the beginning of a column.
-        included: Columns that can be read from the index beside them.
+        included: Further columns that can be read from the index.
         ordered: It answers an interval of its first columns.
         partial: It knows a part of the rows only.
     """

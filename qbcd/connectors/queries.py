@@ -41,7 +41,7 @@ class Queries(Collaborator):
 
 
 class SupportsVolatility(ABC):
-    """The database tells which calls of a restriction or a query change by themselves."""
+    """The database knows which calls of a restriction or a query change by themselves."""
 
     @abstractmethod
     def volatile_calls(self, conn: Connection, words: Sequence[str]) -> list[str]:
@@ -88,7 +88,7 @@ class SupportsIncrementalQueries(Collaborator, ABC):
 
     @abstractmethod
     def exact_column(self, column: Column) -> Column:
-        """Return the column so that two values share a digest only if no expression can tell them apart.
+        """Return the column so that two values share a digest only if no expression can distinguish them.
 
         1.0 is then not 1.00.
         """

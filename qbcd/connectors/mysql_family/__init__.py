@@ -1,4 +1,4 @@
-"""What MariaDB and MySQL have in common; the modules `mariadb` and `mysql` beside say where they differ."""
+"""The common part of MariaDB and MySQL; the modules `mariadb` and `mysql` hold their differences."""
 
 from qbcd.connectors.mysql_family.connector import MySQLFamily
 

@@ -26,7 +26,7 @@ SELECT auto_increment AS next FROM information_schema.tables WHERE table_schema 
 
 
 def counter_problem(conn: Connection, table: Table, column: Column) -> Counter:
-    """See :meth:`~qbcd.connectors.base.Connector.counter_problem`.
+    """See :meth:`~qbcd.connectors.watermarks.SupportsWatermarks.counter_problem`.
 
     What a sequence caches, all sessions of the server share, so that its numbers come in order.
     """

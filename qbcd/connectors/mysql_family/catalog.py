@@ -1,4 +1,4 @@
-"""What the catalog of MariaDB and MySQL tells of a table, a role and the server; reads information_schema alone.
+"""The catalog of MariaDB and MySQL: tables, the role, the server; reads information_schema alone.
 
 Names are compared again in Python, since information_schema compares them by a collation that equates case.
 """
@@ -35,7 +35,7 @@ WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED', 'VIEW') AND table_schema 
 
 
 def _keys(conn: Connection, where: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Primary key and other unique keys that vouch for whole values, none NULL."""
+    """Return the primary key and other unique keys over whole values, none NULL."""
     indexes: dict[str, list[dict[str, Any]]] = {}
     for row in rows_of(conn, _KEYS, where):
         indexes.setdefault(row["index"], []).append(row)

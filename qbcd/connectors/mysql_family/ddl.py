@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from qbcd.connectors.ddl import Ddl
 from qbcd.connectors.mysql_family import types
-from qbcd.model import Column, Table
+from qbcd.model import Column
 
 _NOW = "CURRENT_TIMESTAMP(6)"
-_COLUMNS = {  # the server itself moves the time-stamp at every UPDATE
-    "stamp": f"timestamp(6) NOT NULL DEFAULT {_NOW} ON UPDATE {_NOW}",
-    "flag": "boolean NOT NULL DEFAULT false",
-    "checksum": "bigint",
-}
 
 
 class FamilyDdl(Ddl):
     """Tables of qbcd's own in a database of the same server."""
+
+    column_definitions: ClassVar[Mapping[str, str]] = {
+        "stamp": f"timestamp(6) NOT NULL DEFAULT {_NOW} ON UPDATE {_NOW}",
+        "flag": "boolean NOT NULL DEFAULT false",
+        "checksum": "bigint",
+    }
 
     def create_table(
         self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str], *, written_over: bool = False
@@ -42,9 +44,6 @@ class FamilyDdl(Ddl):
         if column.base_type in types.BINARIES:
             return "longblob"
         return f"longtext CHARACTER SET {column.fact('charset')} COLLATE {column.collation}"
-
-    def missing_column(self, table: Table, name: str, kind: str) -> str:
-        return f"ALTER TABLE {self.facts.quoted_table(table)} ADD COLUMN {self.facts.quote(name)} {_COLUMNS[kind]}"
 
     def grants(self, schema: str, role: str) -> list[str]:
         pattern = self.facts.quote(schema).replace("_", "\\_").replace("%", "\\%")  # of databases, as GRANT reads it

@@ -1,4 +1,4 @@
-"""What of a query these servers take otherwise than sqlglot does, or than it would be written again.
+"""Queries that these servers read otherwise than sqlglot does, or than sqlglot would write them.
 
 Each was found by asking a server for the text as it is and as it is written, or as its tree says.
 """
@@ -36,7 +36,7 @@ _ZERO_DATES = ("date", "datetime", "timestamp")  # which hold days that are no d
 
 
 def misread(text: str, tables: Sequence[Table]) -> str:
-    """See :meth:`~qbcd.connectors.base.Connector.misread`."""
+    """See :meth:`~qbcd.connectors.queries.SupportsIncrementalQueries.misread`."""
     tree: Any = sqlglot.parse_one(text, read=DIALECT)
     return next((problem for problem in _problems(text, tree, tables)), "")
 
@@ -66,7 +66,7 @@ def _brackets(text: str) -> int:
 
 
 def _shape(tree: Any) -> list[Any]:
-    """How operators stand in each other."""
+    """Return the nesting of operators."""
     operators = (exp.Binary, exp.Unary, exp.Predicate, exp.Case, exp.Query)
     return [type(node) for node in tree.walk(bfs=False) if isinstance(node, operators)]
 
@@ -91,7 +91,7 @@ def _of_tokens(text: str, tokens: Sequence[Token], given: set[str]) -> Iterator[
 
 
 def _is_whole(after: Sequence[Token]) -> bool:
-    """Whether what follows INTERVAL is no lone number with a fraction, which is rounded where its text would be cut."""
+    """Return False if INTERVAL has a lone number with a fraction, which is rounded where its text would be cut."""
     signs = (TokenType.DASH, TokenType.PLUS)
     number = next((token for token in after if token.token_type not in signs), None)
     lone = number is not None and number.token_type == TokenType.NUMBER
@@ -99,7 +99,7 @@ def _is_whole(after: Sequence[Token]) -> bool:
 
 
 def _of_names(tree: Any, tables: Sequence[Table]) -> Iterator[str]:
-    """Names whose letter case tells whose they are to sqlglot, and to no server."""
+    """Yield names whose letter case decides for sqlglot, and for no server, to which table they belong."""
     columns = list(tree.find_all(exp.Column))
     known = [c.name for table in tables for c in table.columns] + [c.name for c in columns]
     known += [item.alias for item in tree.find_all(exp.Alias)]

@@ -35,7 +35,7 @@ def _bytes(value: exp.Expression) -> exp.Expression:
 
 
 def _whole(made: exp.Expression, value: exp.Expression) -> exp.Expression:
-    """What was made of `value`, or an error where the server made NULL of it because no packet would hold it."""
+    """Return `made`, or an error where the server made NULL of `value` because no packet would hold it."""
     return sql("coalesce({made}, exp(length({v}) + @@max_allowed_packet))", made=made, v=value)
 
 
@@ -59,7 +59,7 @@ def comparison_form(column: Column, value: exp.Expression) -> exp.Expression:
 
 
 def null_safe_distinct(column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
-    """Whether the comparison forms of two values differ."""
+    """Compare the comparison forms of two values: true if they differ."""
     return sql("NOT ({l} <=> {r})", l=comparison_form(column, left), r=comparison_form(column, right))
 
 
@@ -74,7 +74,7 @@ def row_digest(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expressi
 
 
 def _digest_part(column: Column, value: exp.Expression) -> exp.Expression:
-    """Text that tells all values and NULL apart, also when other columns' texts follow: ended, or led by its length."""
+    """Return text that differs for all values and NULL, also when others follow: ended, or led by its length."""
     base = column.base_type
     if types.is_long(column):
         return sql("ifnull(sha2({v}, 256), 'N')", v=comparison_form(column, value))
@@ -91,7 +91,7 @@ def _plain_text(column: Column, value: exp.Expression) -> exp.Expression:
     if base in types.FLOATS:
         return sql(column.fact("all_digits"), v=value)
     if base in types.ADDRESSES:
-        return sql("concat({v})", v=value)  # beside one of these, another text would be taken for an address too
+        return sql("concat({v})", v=value)  # next to one of these, another text would be taken for an address too
     return value
 
 
@@ -117,7 +117,7 @@ def _identity(column: Column, value: exp.Expression) -> exp.Expression:
 
 
 def _weights(column: Column, value: exp.Expression) -> exp.Expression:
-    """What the collation compares: equal for equal texts alone."""
+    """Return the weights that the collation compares: equal for equal texts alone."""
     if column.fact("no_pad"):
         return sql("weight_string({v})", v=value)
     # A space has the weights of other blanks too; those at the end count for nothing.
@@ -167,7 +167,7 @@ def travel_form(column: Column, value: exp.Expression) -> exp.Expression:
 
 
 def fits_typed_sink(column: Column, value: exp.Expression) -> exp.Expression | None:
-    """Whether a typed sink can hold the value; None where it can hold every one."""
+    """Test if a typed sink can hold the value; None where it can hold every one."""
     if column.travel.kind in ("date", *_ISO):
         return sql(f"({{v}} IS NULL OR {_HELD_DAY})", v=value)
     return None

@@ -38,13 +38,13 @@ class FamilyFacts(DatabaseFacts, ABC):
     Attributes:
         spelling: Session variables whose names differ.
         oldest: (major, minor) of the oldest server that is taken.
-        no_pad: SQL that tells whether ``collation_name`` of information_schema.columns tells trailing spaces apart.
+        no_pad: SQL that is true where trailing spaces count under ``collation_name`` of information_schema.columns.
         all_digits: SQL template of a floating point number's text that reads back as it is, -0 as 0.
-        identity: SQL of what names the server, beside its database.
+        identity: SQL of the server's own identifier, without its database.
         position: Name of the status variable with the redo log's position, which never falls on one server.
         running: SQL of the age in microseconds of the oldest statement that another session runs.
-        applying: Queries for `value`, by which the server writes what another one wrote before, and what that means.
-        index_exists: What CREATE INDEX says so as to leave an index of that name as it is.
+        applying: Queries for `value`, set where the server writes what another one wrote before, each with its meaning.
+        index_exists: Words of CREATE INDEX that leave an existing index of that name as it is.
     """
 
     dialect = DIALECT

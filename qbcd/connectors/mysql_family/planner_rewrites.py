@@ -1,7 +1,7 @@
 """Queries in the form from which these planners start with the few rows that an EXISTS names.
 
-Of IN they make a join, in either direction. Of EXISTS they do not where an outer join stands around it, but ask it for
-each row of the table outside; and they take a derived table apart that is joined, conditions and all.
+They turn IN into a join, in either direction. They do not do so with EXISTS inside an outer join, but evaluate it for
+each row of the outer table; and they merge a derived table that is joined, conditions and all.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OTHERS = ("group", "having", "limit", "offset", "distinct", "order", "qualify",
 
 
 def planned(query: exp.Query, *, first: bool = False) -> exp.Query:
-    """See :meth:`~qbcd.connectors.base.Connector.planned`."""
+    """See :meth:`~qbcd.connectors.queries.SupportsIncrementalQueries.planned`."""
     for test in list(query.find_all(exp.Exists)):
         among = _among(test) if _must_hold(test) else None
         if among is not None:
@@ -26,7 +26,7 @@ def planned(query: exp.Query, *, first: bool = False) -> exp.Query:
 
 
 def _must_hold(test: exp.Exists) -> bool:
-    """Whether it is a condition that rows are kept by, so that it matters not whether it is false or NULL."""
+    """Return True if rows are kept by the condition, so that false and NULL mean the same."""
     above: Any = test.parent
     while isinstance(above, (exp.And, exp.Paren)):
         above = above.parent

@@ -1,9 +1,8 @@
 """Queries of MariaDB and MySQL: the columns of a result, without reading a row of it and with SELECT alone.
 
 The description of a result has the type of each column, its length in the session's character set, and flags. Of a
-row of NULLs below the result, which is cut off before it begins, `collation()` and `charset()` tell the rest (of an
-outer join that never holds these servers compute the query all the same). Labels of an enum or a set are told by
-nothing.
+row of NULLs below the result, which is cut off before it begins, `collation()` and `charset()` give the rest (an outer
+join that never holds makes these servers compute the query all the same). Labels of an enum or a set are not shown.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def _no_pads(conn: Connection, collations: list[str], no_pad: str) -> dict[str, 
 
 
 def _row(field: Any, collation: str, charset: str) -> dict[str, Any]:
-    """What `types.make_column` reads, of one field of a result."""
+    """Return the row that `types.make_column` reads, of one field of a result."""
     row: dict[str, Any] = dict.fromkeys(("precision", "scale", "charset", "collation", "characters", "octets"))
     row |= {"name": field.name, "nullable": True, "sql_type": UNTOLD, "base_type": UNTOLD}
     unsigned = " unsigned" if field.flags & FLAG.UNSIGNED else ""

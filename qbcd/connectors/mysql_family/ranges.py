@@ -50,7 +50,7 @@ BUCKETS = Words(_bucket, _choice, summed_once=NO_MERGE, read_once="")  # a deriv
 
 # -- bounds ----------------------------------------------------------------------------------------------------------
 def bound_text(column: Column, value: exp.Expression) -> exp.Expression:
-    """What a bound of `column` is remembered as; `bound` takes it back."""
+    """Return the text by which a bound of `column` is stored; `bound` takes it back."""
     if column.base_type in types.CHOICES:
         return expressions.sql("cast({v} AS CHAR)", v=value)  # a number by then, see `_ordered`
     if column.base_type in types.STRINGS and column.fact("charset") not in types.ROUND_TRIP:

@@ -57,7 +57,7 @@ def pinned(spelling: Spelling) -> tuple[str, ...]:
 
 
 def _from_the_start(spelling: Spelling, read_only: bool, statement_timeout: int) -> list[str]:
-    """What `variables` says; and the mode as the pins have it, since SQLAlchemy asks a new session how it quotes names.
+    """Return `variables`, and the mode as the pins have it, since SQLAlchemy asks a new session how it quotes names.
 
     A reader sees one state in all its statements; a writer sees each statement's own, and blocks nobody.
     """
@@ -73,7 +73,7 @@ def variables(spelling: Spelling, read_only: bool, statement_timeout: int) -> li
 
 
 def is_local(host: str | None) -> bool:
-    """Whether `host` is this machine: loopback, a socket, or none at all."""
+    """Return True if `host` is this machine: loopback, a socket, or none at all."""
     if not host or host.startswith("/") or host.rstrip(".").lower() == "localhost":
         return True
     try:
@@ -120,7 +120,7 @@ def _tls(options: Mapping[str, str]) -> ssl.SSLContext | None:
 
 
 def _mariadb_driver(options: Mapping[str, str]) -> dict[str, str]:
-    """What MariaDB Connector/J needs, with TLS by the names of its releases 3 (sslMode) and 2 (useSsl and after it)."""
+    """Return settings of MariaDB Connector/J, with TLS by the names of releases 3 (sslMode) and 2 (useSsl ..)."""
     mode = options["ssl_mode"]
     settings = {"permitMysqlScheme": "true", "sslMode": SSL_MODES[mode]}
     if mode == "disabled":
@@ -134,7 +134,7 @@ def _mariadb_driver(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _mysql_driver(options: Mapping[str, str]) -> dict[str, str]:
-    """What MySQL Connector/J needs; it trusts Java's own roots, not a PEM file."""
+    """Return settings of MySQL Connector/J; it trusts Java's own roots, not a PEM file."""
     if "ssl_ca" in options and options["ssl_mode"] != "disabled":
         raise ConfigError(
             "MySQL Connector/J cannot read ssl_ca, a PEM file",

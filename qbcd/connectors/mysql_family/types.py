@@ -1,4 +1,4 @@
-"""What each type of MariaDB and MySQL means to qbcd: how it is compared, how it travels, whether it can be a key.
+"""Types of MariaDB and MySQL: how each is compared, how it travels, whether it can be a key.
 
 Everything is decided once, from the catalog's row of a column, and kept in :class:`~qbcd.model.Column`; the forms then
 only look types up here. `base_type` is the catalog's ``DATA_TYPE``.
@@ -8,7 +8,7 @@ Facts of a column (`Column.fact`):
 =================  ==================================================================================================
 ``storage_type``   SQL of the type with its character set, as qbcd's own tables have it
 ``charset``        character set of a text
-``no_pad``         ``yes`` where the collation tells trailing spaces apart
+``no_pad``         ``yes`` where trailing spaces count under the collation
 ``characters``     characters that a text holds at most;  ``octets`` its bytes
 ``all_digits``     of a floating point number: SQL template of a text that reads back as it is, -0 as 0
 ``unsigned``       ``yes`` for an unsigned number;  ``bits`` of a bit field
@@ -106,17 +106,17 @@ def make_column(row: Mapping[str, Any]) -> Column:
 
 
 def is_long(column: Column) -> bool:
-    """Whether values may be so long that many of them make no row."""
+    """Return True if values may be so long that a row cannot hold many of them."""
     return column.base_type in GEOMETRIES or column.base_type == "json" or int(column.fact("octets") or 0) > LONG
 
 
 def pads_levels(column: Column) -> bool:
-    """Whether the weights of a text end with those of its padding on each level, not only at their end."""
+    """Return True if the weights of a text end with those of its padding on each level, not only at their end."""
     return not column.fact("no_pad") and _LEVELLED.fullmatch(column.collation) is not None
 
 
 def members(column: Column) -> int:
-    """How many labels an enum has; 0 of any other type."""
+    """Return the number of labels of an enum; 0 of any other type."""
     return len(_LABEL.findall(column.sql_type)) if column.base_type == "enum" else 0
 
 
@@ -155,7 +155,7 @@ def index_problem(columns: Sequence[Column]) -> str:
 
 
 def equality_class(column: Column) -> Alike:
-    """See :meth:`~qbcd.connectors.base.Connector.alike`: a collation gives way to another one, and to numbers."""
+    """See the contract; a collation gives way to another one, and to numbers."""
     if column.base_type in STRINGS or column.base_type in CHOICES or column.base_type == "json":
         return Alike.VARIED
     return Alike.EQUAL if column.base_type in GEOMETRIES else Alike.SAME  # a number that is stored has no -0

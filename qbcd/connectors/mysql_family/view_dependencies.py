@@ -22,7 +22,7 @@ _TABLE = "BASE TABLE"
 
 
 def kin(conn: Connection, table: Table, relations: Sequence[str]) -> dict[str, str]:
-    """See :meth:`~qbcd.connectors.base.Connector.kin`; what the role is not shown may be a view."""
+    """See :meth:`~qbcd.connectors.catalog.Catalog.kin`; what the role is not shown may be a view."""
     own = f"{table.schema}.{table.name}"
     known: dict[str, set[str] | None] = {}
     mine = _behind(conn, own, known)
@@ -35,7 +35,7 @@ def kin(conn: Connection, table: Table, relations: Sequence[str]) -> dict[str, s
 
 
 def _behind(conn: Connection, label: str, known: dict[str, set[str] | None]) -> set[str] | None:
-    """The tables whose rows a relation has, in lower case; None where that is not told."""
+    """Return the tables whose rows a relation has, in lower case; None where that is unknown."""
     if label not in known:
         known[label] = None  # a view that reads itself is none
         rows = [row for schema, name in _spelled(label) for row in rows_of(conn, _RELATION, _named(schema, name))]
@@ -60,7 +60,7 @@ def _of_view(conn: Connection, text: str | None, known: dict[str, set[str] | Non
 
 
 def _spelled(label: str) -> Iterator[tuple[str, str]]:
-    """What schema and name a label may be of."""
+    """Yield each schema and name that a label may stand for."""
     for place, letter in enumerate(label):
         if letter == ".":
             yield label[:place], label[place + 1 :]

@@ -1,4 +1,4 @@
-"""What a view of MariaDB stands for, where that means the same in the place of the view."""
+"""Definitions of MariaDB's views, where they mean the same in the place of the view."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ _NO_TEXT_TYPES = (*exp.DataType.NUMERIC_TYPES, *exp.DataType.TEMPORAL_TYPES)
 
 
 def view_definition(conn: Connection, view: Table) -> str:
-    """See :meth:`~qbcd.connectors.base.Connector.view_definition`.
+    """See :meth:`~qbcd.connectors.queries.Queries.view_definition`.
 
     The catalog's text has the database before every name, and has lost what characters it does not know and what
-    character sets its texts are said to be of; what SHOW tells has not, and must be the same but for the database.
+    character sets its texts are declared as; the text of SHOW has not, and must be the same but for the database.
     """
     found = rows_of(conn, _DEFINITION, {"schema": view.schema, "name": view.name})
     told = str(found[0]["text"] or "") if found else ""
@@ -94,10 +94,9 @@ def _without(text: str, database: Any) -> str:
 
 
 def makes_no_texts(definition: str) -> bool:
-    """Whether all texts of a view's rows are those of columns, under whose collations they are compared.
+    """Return True if all texts of a view's rows are those of columns, under whose collations they are compared.
 
-    What else it made would have the collation of the session that made the view; where it stands in the place of the
-    view, that of qbcd's.
+    Another text has the collation of the session that made the view; in the place of the view, that of qbcd's session.
     """
     try:
         tree: Any = sqlglot.parse_one(definition, read=DIALECT)
@@ -110,13 +109,13 @@ def makes_no_texts(definition: str) -> bool:
 
 
 def _is_compared(text: exp.Literal) -> bool:
-    """Whether a text is compared with a column, by whose collation."""
+    """Return True if a text is compared with a column, by whose collation."""
     above = text.parent
     sides = [above.args.get(part) for part in ("this", "expression", "low", "high")] if above is not None else []
     return isinstance(above, _COMPARING) and any(isinstance(side, exp.Column) for side in sides)
 
 
 def _is_of_time(text: exp.Literal) -> bool:
-    """Whether a text is a time, or how long one is."""
+    """Return True if a text is a time or a duration."""
     above = text.parent
     return isinstance(above, exp.Interval) or (isinstance(above, exp.Cast) and above.to.this in _NO_TEXT_TYPES)

@@ -1,4 +1,4 @@
-"""What in a restriction can change by itself on MariaDB and MySQL: the time, chance, the session, stored functions."""
+"""Calls that change by themselves on MariaDB and MySQL: the time, chance, the session, stored functions."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ WHERE routine_type = 'FUNCTION' AND (is_deterministic = 'NO' OR sql_data_access 
 
 
 def nondeterministic_calls(conn: Connection, words: Sequence[str]) -> list[str]:
-    """See :meth:`~qbcd.connectors.base.Connector.chance`."""
+    """See :meth:`~qbcd.connectors.queries.Queries.nondeterministic_calls`."""
     return [word[:-1] for word in words if word.endswith("(") and word[:-1] in _CHANCE]
 
 
 def volatile_calls(conn: Connection, words: Sequence[str]) -> list[str]:
-    """See :meth:`~qbcd.connectors.base.Connector.unsteady`."""
+    """See :meth:`~qbcd.connectors.queries.SupportsVolatility.volatile_calls`."""
     called = {word[:-1] for word in words if word.endswith("(")}
     stored = {str(row[0]) for row in conn.exec_driver_sql(_STORED)} & called
     found = (_CALLED & called) | stored

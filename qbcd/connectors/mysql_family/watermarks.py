@@ -96,7 +96,7 @@ def flag_problem(column: Column, literal: bool | int | str) -> str:
 
 
 def flag_form(column: Column, value: exp.Expression, literal: bool | int | str) -> exp.Expression:
-    """Whether the flag says deleted; never NULL.
+    """Test if the flag says deleted; never NULL.
 
     Raises:
         ValueError: The literal does not fit; see `flag_problem`.
@@ -111,7 +111,7 @@ def flag_form(column: Column, value: exp.Expression, literal: bool | int | str) 
 
 
 def _prepared(conn: Connection) -> int:
-    """How many transactions wait prepared, also such as no session has any more; 0 where the role may not ask."""
+    """Return the number of prepared transactions, those without a session included; 0 where the role may not ask."""
     try:
         return len(conn.exec_driver_sql("XA RECOVER").all())
     except DBAPIError:

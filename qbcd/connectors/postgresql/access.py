@@ -1,4 +1,4 @@
-"""What PostgreSQL's catalog tells of who writes a table, of its counters and indexes, and of rights on it."""
+"""Writers of a table of PostgreSQL, its counters and indexes, and rights on it."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _named(table: Table) -> dict[str, Any]:
 
 
 def not_only_writer(conn: Connection, table: Table) -> str:
-    """See :meth:`~qbcd.connectors.base.Connector.not_only_writer`."""
+    """See :meth:`~qbcd.connectors.watermarks.SupportsWatermarks.not_only_writer`."""
     found = rows_of(conn, _WRITERS, _named(table))[0]
     if found["standby"]:
         return "this server is a standby, which is written by its primary"
@@ -119,7 +119,7 @@ def not_only_writer(conn: Connection, table: Table) -> str:
 
 
 def counter_problem(conn: Connection, table: Table, column: Column) -> Counter:
-    """See :meth:`~qbcd.connectors.base.Connector.counter_problem`."""
+    """See :meth:`~qbcd.connectors.watermarks.SupportsWatermarks.counter_problem`."""
     sequences: dict[int, int | None] = {}
     vouched = table.kind in ("table", "partitioned")
     for row in rows_of(conn, _COUNTERS, {**_named(table), "column": column.name}):
@@ -157,7 +157,7 @@ def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _spoiling(plan: Mapping[str, Any], family: set[tuple[str, str]]) -> dict[str, str]:
-    """How each relation is read that is not read by index alone."""
+    """Return how each relation is read that is not read by index alone."""
     found = {}
     for node in _nodes(plan):
         schema, name = str(node.get("Schema")), str(node.get("Relation Name"))

@@ -1,4 +1,4 @@
-"""What PostgreSQL's catalog tells of a table, a role and the server; reads pg_catalog only, in 14 to 18.
+"""The catalog of PostgreSQL: tables, the role, the server; reads pg_catalog only, in 14 to 18.
 
 The names that format_type() and quote_ident() give are qualified where needed, because the pins leave pg_catalog alone
 on the search path.
@@ -218,7 +218,7 @@ def table_names(conn: Connection) -> list[str]:
 
 
 def privileges(conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
-    """What the role may do with `columns` of `table` and with `schema`."""
+    """Return the role's rights on `columns` of `table` and on `schema`."""
     found = rows_of(
         conn, _RIGHTS, {"own": schema, "schema": table.schema, "name": table.name, "columns": list(columns)}
     )

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from qbcd.connectors.ddl import Ddl
-from qbcd.model import Table
 
 FILLED = 90  # percent of the pages of a table whose rows are updated in place
-_COLUMNS = {  # nothing but the application moves a time-stamp at an UPDATE
-    "stamp": "timestamptz NOT NULL DEFAULT now()",
-    "flag": "boolean NOT NULL DEFAULT false",
-    "checksum": "bigint",
-}
 
 
 class PostgresDdl(Ddl):
     """Tables of qbcd's own in a schema of the source's database."""
+
+    column_definitions: ClassVar[Mapping[str, str]] = {
+        "stamp": "timestamptz NOT NULL DEFAULT now()",  # nothing but the application moves it at an UPDATE
+        "flag": "boolean NOT NULL DEFAULT false",
+        "checksum": "bigint",
+    }
 
     def create_table(
         self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str], *, written_over: bool = False
@@ -31,9 +32,6 @@ class PostgresDdl(Ddl):
         body = ",\n  ".join(lines)
         room = f" WITH (fillfactor = {FILLED})" if written_over else ""
         return f"CREATE TABLE IF NOT EXISTS {name} (\n  {body}\n){room}"
-
-    def missing_column(self, table: Table, name: str, kind: str) -> str:
-        return f"ALTER TABLE {self.facts.quoted_table(table)} ADD COLUMN {self.facts.quote(name)} {_COLUMNS[kind]}"
 
     def grants(self, schema: str, role: str) -> list[str]:
         own, to = self.facts.quote(schema), self.facts.grantee(role)

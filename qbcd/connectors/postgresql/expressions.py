@@ -114,7 +114,7 @@ def comparison_form(column: Column, value: exp.Expression) -> exp.Expression:
 
 
 def null_safe_distinct(column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
-    """Whether the comparison forms of two values differ."""
+    """Compare the comparison forms of two values: true if they differ."""
     # IS DISTINCT FROM looks its operator up along search_path, which the pins set to pg_catalog.
     return exp.NullSafeNEQ(this=comparison_form(column, left), expression=comparison_form(column, right))
 
@@ -238,7 +238,7 @@ def travel_form(column: Column, value: exp.Expression) -> exp.Expression:
 
 
 def fits_typed_sink(column: Column, value: exp.Expression) -> exp.Expression | None:
-    """Whether a typed sink can hold the value; None where it can hold every one."""
+    """Test if a typed sink can hold the value; None where it can hold every one."""
     kind = column.travel.kind
     if kind in _HELD:
         return fragment(f"coalesce({_HELD[kind]}, TRUE)", v=value)

@@ -183,7 +183,7 @@ WRITTEN_AGAIN = frozenset(
 
 
 def misread(text: str, tables: object) -> str:
-    """See :meth:`~qbcd.connectors.base.Connector.misread`: ``0b11`` is a number, and would be written as bits."""
+    """See the contract; ``0b11`` is a number, and would be written as bits."""
     for token in sqlglot.tokenize(text, read=DIALECT):
         written = text[token.start : token.end + 1]
         if token.token_type == TokenType.BIT_STRING and written[:2].lower() == "0b":

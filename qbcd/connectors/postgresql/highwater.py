@@ -1,4 +1,4 @@
-"""How far time-stamps that PostgreSQL wrote are complete: its clock first, then open transactions, then prepared ones.
+"""The safe high watermark of PostgreSQL: its clock first, then open transactions, then prepared ones.
 
 Each is a statement of its own, in this order (docs/design/protocol.md#rule-6): a transaction that begins after the
 clock was read can only write later times, and one that is prepared between the looks is seen by the second of them.
@@ -40,12 +40,12 @@ _PREPARED = "SELECT count(*) FROM pg_prepared_xacts WHERE database = current_dat
 
 
 def sees_sessions(conn: Connection) -> bool:
-    """See :meth:`~qbcd.connectors.base.Connector.sees_sessions`."""
+    """See :meth:`~qbcd.connectors.watermarks.SupportsWatermarks.sees_sessions`."""
     return bool(conn.exec_driver_sql(f"SELECT pg_has_role(current_user, '{RIGHT}', 'USAGE')").scalar_one())
 
 
 def high_water(conn: Connection) -> HighWater:
-    """See :meth:`~qbcd.connectors.base.Connector.high_water`."""
+    """See :meth:`~qbcd.connectors.watermarks.SupportsWatermarks.high_water`."""
     look = conn.exec_driver_sql(_CLOCK).one()
     if look.standby:
         return HighWater(

@@ -1,4 +1,4 @@
-"""What PostgreSQL tells of the result of a query, without reading a row of it and with SELECT alone.
+"""The columns of a query's result, without reading a row of it and with SELECT alone.
 
 A join that never holds gives one row of NULLs of the query's own types, which no scan is begun for: of that row
 `pg_typeof` names the types, domains included, and `pg_collation_for` the collations of those that have any. Modifiers

@@ -129,7 +129,7 @@ def _literals(key: Sequence[Column], values: Sequence[str]) -> list[str]:
 
 
 def literal(column: Column, text: str) -> str:
-    """`bound` as SQL: of a text that stands in a literal as it is, without a tree of its own."""
+    """Return `bound` as SQL; a text that needs no escape takes no tree of its own."""
     if not _PLAIN.fullmatch(text):
         return _escaped(column, text)
     before, after = _around(column)
@@ -143,7 +143,7 @@ def _escaped(column: Column, text: str) -> str:
 
 @lru_cache(KNOWN_BOUNDS)
 def _around(column: Column) -> tuple[str, str]:
-    """What stands before and after the text in a literal of `column`."""
+    """Return the SQL before and after the text in a literal of `column`."""
     before, after = _sql(bound(column, _TEXT)).split(f"'{_TEXT}'")
     return f"{before}'", f"'{after}"
 

@@ -20,7 +20,7 @@ _PLACED = frozenset({"int2", "int4", "int8", "date", "timestamp", "timestamptz",
 
 
 def searched(column: Column, value: str, ranges: Sequence[KeyRange]) -> tuple[str, str]:
-    """Of ranges that adjoin: (condition that a `value` of `column` lies in one of them, number of that, from 0).
+    """Return the condition that a `value` of `column` is in one of some adjoining ranges, and that one's number from 0.
 
     Raises:
         ValueError: There are no ranges, or one does not begin where the one before it ends.
@@ -46,7 +46,7 @@ def by_range(outputs: str, placed: str, ranges: Sequence[KeyRange]) -> str:
 
 
 def _above(column: Column, value: str, bounds: Sequence[tuple[str, ...]]) -> str:
-    """How many of some ascending bounds are not greater than a value."""
+    """Return the number of ascending bounds that are not greater than a value."""
     listed = ", ".join(literal(column, text) for (text,) in bounds)
     return f"width_bucket({value}, ARRAY[{listed}])" if bounds else "0"
 

@@ -100,7 +100,7 @@ def jdbc_query(sql: str) -> str:
 
 
 def is_local(host: str | None) -> bool:
-    """Whether `host` is this machine: loopback, a socket directory, or none at all."""
+    """Return True if `host` is this machine: loopback, a socket directory, or none at all."""
     if not host or host.startswith(("/", "@")) or host.rstrip(".").lower() == "localhost":
         return True
     try:
@@ -110,7 +110,7 @@ def is_local(host: str | None) -> bool:
 
 
 def server_options(*, read_only: bool, statement_timeout: int) -> str:
-    """Settings that stand from the session's first moment and outlive a rollback, whatever the role's own are."""
+    """Return settings that hold from the session's first moment and outlive a rollback, whatever the role's own are."""
     settings = {
         "default_transaction_read_only": "on" if read_only else "off",
         "statement_timeout": statement_timeout * 1000,
@@ -122,7 +122,7 @@ def server_options(*, read_only: bool, statement_timeout: int) -> str:
 
 
 def application_name(stream: str) -> str:
-    """How qbcd's sessions show in pg_stat_activity, which cuts names at 63 bytes."""
+    """Return the name of qbcd's sessions in pg_stat_activity, which cuts names at 63 bytes."""
     return f"qbcd/{stream}"[:63] if stream else "qbcd"
 
 

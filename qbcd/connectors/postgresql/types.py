@@ -1,4 +1,4 @@
-"""What each PostgreSQL type means to qbcd: how it is compared, how it travels, whether it can be a key.
+"""Types of PostgreSQL: how each is compared, how it travels, whether it can be a key.
 
 Everything is decided once, from the catalog's row of a column, and kept in :class:`~qbcd.model.Column`; the forms then
 only look types up here. `base_type` is the catalog's name of the type below all domains (``int8``, ``_text`` for an
@@ -63,7 +63,7 @@ TYPED = frozenset({*PLAIN, *STRINGS, *OID_ALIASES, "numeric", "timetz", "uuid", 
 HIDING = frozenset({"citext", "bpchar", "char"})
 # Elements that make a one-dimensional array travel as an array; other arrays travel as text.
 ELEMENTS = frozenset({*PLAIN, *STRINGS, "numeric", "timetz", "uuid", "inet", "cidr", "bpchar", "citext"})
-# Key types with a binary form that is one to one with their equality (see `forms.key_identity`).
+# Key types with a binary form that is one to one with their equality (see `expressions.key_identity`).
 KEYS = frozenset(
     {
         *PLAIN,
@@ -133,7 +133,7 @@ def make_column(row: Mapping[str, Any]) -> Column:
 
 
 def _collated(described: Mapping[str, Any] | None) -> str:
-    """What a collation of the user's own compares by, told alike in every release; empty of the server's."""
+    """Return the rules of a collation of the user's own, the same in every release; empty of the server's."""
     if not described:
         return ""
     locale = described.get("colllocale") or described.get("colliculocale") or described.get("collcollate") or ""
@@ -148,12 +148,12 @@ def storage_type(column: Column) -> str:
 
 
 def is_nondeterministic(column: Column) -> bool:
-    """Whether the column's collation equates strings of different bytes."""
+    """Return True if the column's collation equates strings of different bytes."""
     return column.fact("nondeterministic") == "yes"
 
 
 def is_array(column: Column) -> bool:
-    """Whether the column is an array of any elements; `oidvector` and `int2vector` are none."""
+    """Return True if the column is an array of any elements; `oidvector` and `int2vector` are none."""
     return bool(column.fact("element"))
 
 
@@ -218,7 +218,7 @@ def numeric_modifier(modifier: int) -> tuple[int, int]:
 
 
 def exact_column(column: Column) -> Column:
-    """See :meth:`~qbcd.connectors.base.Connector.exact_column`: of equal numbers scale and sign of zero count too."""
+    """See the contract; scale and sign of zero of equal numbers count too."""
     if column.base_type == "numeric":
         facts = tuple(fact for fact in column.facts if fact[0] != "loose")
         return replace(column, travel=replace(column.travel, kind="decimal"), facts=facts)
@@ -226,7 +226,7 @@ def exact_column(column: Column) -> Column:
 
 
 def equality_class(column: Column) -> Alike:
-    """See :meth:`~qbcd.connectors.base.Connector.alike`."""
+    """See :meth:`~qbcd.connectors.queries.SupportsIncrementalQueries.equality_class`."""
     if column.fact("operators"):
         return Alike.OWN
     if column.fact("nondeterministic"):

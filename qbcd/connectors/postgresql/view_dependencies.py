@@ -1,4 +1,4 @@
-"""What stands behind a relation `t` of a catalog query, as SQL in it: other servers, and what a view is made of."""
+"""Dependencies of a relation `t` of a catalog query, as SQL in it: other servers, and the parts of a view."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ FROM named n
 
 
 def kin(conn: Connection, table: Table, relations: Sequence[str]) -> dict[str, str]:
-    """See :meth:`~qbcd.connectors.base.Connector.kin`; what is there no more has no rows."""
+    """See :meth:`~qbcd.connectors.catalog.Catalog.kin`; what is there no more has no rows."""
     named = {"labels": list(relations), "schema": table.schema, "name": table.name}
     found = dict.fromkeys(relations, "")
     for label, how in conn.exec_driver_sql(KIN, named):

@@ -1,4 +1,4 @@
-"""What in a restriction can change by itself on PostgreSQL: the time, chance, the session, functions that say so."""
+"""Calls that change by themselves on PostgreSQL: the time, chance, the session, functions declared volatile."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ MOMENTS = frozenset({"now", "today", "tomorrow", "yesterday"})  # texts that are
 
 
 def nondeterministic_calls(conn: Connection, words: Sequence[str]) -> list[str]:
-    """See :meth:`~qbcd.connectors.base.Connector.chance`."""
+    """See :meth:`~qbcd.connectors.queries.Queries.nondeterministic_calls`."""
     found = {row["name"] for row in rows_of(conn, _CHANCE, {"names": [w[:-1] for w in words if w.endswith("(")]})}
     return [word.rstrip("(") for word in words if word.rstrip("(") in found]
 
@@ -72,7 +72,7 @@ WHERE o.oprname = ANY(%(names)s) AND n.nspname <> 'pg_catalog' AND p.provolatile
 
 
 def _operators(conn: Connection, words: Sequence[str]) -> list[str]:
-    """Those of ``operator(schema.name`` behind which a function stands that is not declared immutable."""
+    """Return those of ``operator(schema.name`` whose function is not declared immutable."""
     named = {word: word.removeprefix("operator(").replace('"', "").rpartition(".") for word in words}
     rows = rows_of(conn, _OPERATORS, {"names": [name for _, _, name in named.values()]}) if named else []
     found = {(row["schema"], row["name"]) for row in rows}
@@ -80,7 +80,7 @@ def _operators(conn: Connection, words: Sequence[str]) -> list[str]:
 
 
 def volatile_calls(conn: Connection, words: Sequence[str]) -> list[str]:
-    """See :meth:`~qbcd.connectors.base.Connector.unsteady`."""
+    """See :meth:`~qbcd.connectors.queries.SupportsVolatility.volatile_calls`."""
     called = [word[:-1] for word in words if word.endswith("(")]
     found = {row["name"] for row in rows_of(conn, _VOLATILE, {"names": called})} | (_CALLED & set(called))
     moving = [word.rstrip("(") for word in words if word in _BARE or word.rstrip("(") in found]

@@ -88,7 +88,7 @@ def flag_problem(column: Column, literal: bool | int | str) -> str:
 
 
 def flag_form(column: Column, value: exp.Expression, literal: bool | int | str) -> exp.Expression:
-    """Whether the flag says deleted; never NULL.
+    """Test if the flag says deleted; never NULL.
 
     Raises:
         ValueError: The literal does not fit; see `flag_problem`.
@@ -115,7 +115,7 @@ def system_mark(conn: Connection) -> str:
 
 
 def system_mark_problem(conn: Connection, mark: str, table: Table | None = None) -> str:
-    """Why rows since `mark` cannot be told, or an empty string."""
+    """Return why rows since `mark` cannot be found, or an empty string."""
     if conn.exec_driver_sql("SELECT pg_is_in_recovery()").scalar_one():
         return "this server is a standby, which does not know all transactions of the primary"
     if table is not None and table.kind not in ("table", "partitioned"):
@@ -132,7 +132,7 @@ def system_mark_problem(conn: Connection, mark: str, table: Table | None = None)
 
 
 def changed_since_mark(mark: exp.Expression, alias: str = "") -> exp.Expression:
-    """Whether the row's own transaction id is `mark` or newer.
+    """Test if the row's own transaction id is `mark` or newer.
 
     Both ages are against one id that the server keeps for the transaction, so that it drops out; comparing them is
     comparing ids modulo their 32 bits. A frozen row keeps its id; one that is older than half of all ids may pass for
