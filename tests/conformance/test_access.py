@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from qbcd.connectors.catalog import SupportsIndexes, SupportsTableWrites
 
+from qbcd.connectors.catalog import SupportsIndexes, SupportsTableWrites
 from qbcd.connectors.facts import Index
 from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import Column, Travel

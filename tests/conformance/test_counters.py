@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from qbcd.connectors.watermarks import SupportsWatermarks
 
+from qbcd.connectors.watermarks import SupportsWatermarks
 from tests.support.marking import connector_of, probed, session
 from tests.support.places import Place, over
 

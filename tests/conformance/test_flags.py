@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from qbcd.connectors.watermarks import SupportsDeleteFlags
 
+from qbcd.connectors.watermarks import SupportsDeleteFlags
 from tests.support.marking import column_of, compiled, connector_of, plan_of, probed, rows, session
 from tests.support.places import Place, configured, over
 from tests.support.project import config, opened

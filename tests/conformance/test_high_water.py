@@ -13,9 +13,9 @@ from typing import Any
 import psycopg2
 import pymysql
 import pytest
-from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
 
 from qbcd.connectors.facts import HighWater
+from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
 from qbcd.demo.server import EmbeddedPostgres
 from tests.support.maria_server import MariaServer
 from tests.support.marking import connector_of, probed, session

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from qbcd.connectors.sessions import SupportsSnapshots
 
 from qbcd.connectors import connector_for
+from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.sites.lake.fetch import two_phase
 from tests.conformance.test_histories import BOTH, BY_KEY, FEW, HOSTILE, run
 from tests.support.leafy import force

@@ -6,10 +6,10 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 import pytest
-from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
 
 from qbcd.catalog.source import Session
 from qbcd.connectors import CONNECTORS
+from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
 from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import StreamPlan
 from tests.support.marking import column_of, compiled, connector_of, plan_of, probed, rows, session

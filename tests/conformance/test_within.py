@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from qbcd.connectors.ranges import SupportsPages
 
 from qbcd.connectors import CONNECTORS
+from qbcd.connectors.ranges import SupportsPages
 from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import KeyRange, StreamPlan, Table
 from qbcd.sql.compile import compile_sql

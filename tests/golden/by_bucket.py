@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from qbcd.connectors.sessions import SupportsSnapshots
-
 from qbcd.connectors.base import Connector
+from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.model import KeyRange, NamedKey, RowSelection, Statement, StreamPlan
 from qbcd.ranges import hash_buckets
 from qbcd.strategies import IdRcs

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from qbcd.connectors.queries import SupportsIncrementalQueries
-
 from qbcd.connectors.base import Connector
+from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.ranges import hash_buckets
 from qbcd.strategies import OutboxSlice, VbdChecksum, VbdCompare, VbdDelta

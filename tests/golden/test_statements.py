@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
+from qbcd.connectors.base import Connector
 from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.connectors.ranges import SupportsLeafChecksums
 from qbcd.connectors.sessions import SupportsSnapshots
-
-from qbcd.connectors.base import Connector
 from qbcd.model import BatchHeader, KeyRange, Statement
 from qbcd.sql import compile_sql, render
 from qbcd.strategies import Atdi, ByRanges, Id, IdRcs, InSource, LakeTs, Mds, OutboxSlice, Tdi, Tlcs, Ts, Watermarked

@@ -8,11 +8,11 @@ import traceback
 from collections.abc import Iterator
 
 import pytest
-from qbcd.connectors.sessions import SupportsSnapshots
 from sqlalchemy import make_url
 
 from qbcd.catalog.source import Source
 from qbcd.connectors import connector_for
+from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SchemaChanged, SourceError
 from qbcd.model import Statement
 from tests.support import sql

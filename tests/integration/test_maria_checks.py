@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pymysql
 import pytest
-from qbcd.connectors.watermarks import SupportsWatermarks
 
 from qbcd.connectors import connector_for
+from qbcd.connectors.watermarks import SupportsWatermarks
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused
 from qbcd.strategies.outbox import outbox_name
 from tests.support import wait_until

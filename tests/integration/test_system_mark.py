@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from qbcd.connectors.watermarks import SupportsSystemMarks
 
+from qbcd.connectors.watermarks import SupportsSystemMarks
 from qbcd.demo.server import EmbeddedPostgres
 from tests.support.marking import compiled, connector_of, plan_of, probed, rows, session
 from tests.support.pg_place import PostgresPlace

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from qbcd.connectors.queries import SupportsQueryColumns
 
 from qbcd.catalog.query_table import probe_query
 from qbcd.catalog.source import Source
+from qbcd.connectors.queries import SupportsQueryColumns
 from qbcd.strategies.incremental.query_tables import skeleton_of
 from tests.support.places import Place
 from tests.support.project import config, opened

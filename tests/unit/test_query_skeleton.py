@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import sqlglot
-from qbcd.connectors.queries import SupportsIncrementalQueries
 from sqlglot import exp
 
+from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.errors import Refused
 from qbcd.queries.qualify import prepare_query
 from qbcd.queries.syntax_tree import NotIncremental
