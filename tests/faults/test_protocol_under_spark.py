@@ -183,7 +183,7 @@ def test_a_look_that_was_overtaken(database: str, workspace: Path, spark: SparkS
 def test_a_refused_poll_leaves_no_files(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*args: Any) -> None:
+    def refused(*args: Any, **named: Any) -> None:
         raise TornRead("refused")
 
     with Scene(database, workspace, "id_rcs", spark) as scene:

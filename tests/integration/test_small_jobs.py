@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import qbcd
 from qbcd.sites import DatabaseSite
+from qbcd.sites.lake.engines.spark import parquet
 from qbcd.sites.lake.engines.spark.layers import one_of
-from qbcd.sites.lake.replica import files
 from qbcd.spark.hadoop import leave_out_yarn
 from qbcd.spark.provider import MIDDLE_ROWS, SMALL, SMALL_ROWS, SparkProvider
 from tests.support.places import Place
@@ -51,11 +51,11 @@ def test_pages_without_a_row_of_the_ranges_are_not_read(spark: SparkSession, tmp
     """Of forty ranges in pages of five twelve are asked for, which stand in four of eight pages."""
     path = str(tmp_path / "p")
     rows = spark.range(40_000).selectExpr("id DIV 1000 AS range_id", "id").coalesce(1)
-    rows.write.options(**files._USUAL).parquet(path)
+    rows.write.options(**parquet.USUAL).parquet(path)
     provider = SparkProvider(None, list, session=spark)  # type: ignore[arg-type]
     for most in (SMALL_ROWS, MIDDLE_ROWS):
         with provider.for_rows(most):
-            read = provider.get().read.options(**files._READ).parquet(path)
+            read = provider.get().read.options(**parquet.READ).parquet(path)
             found = read.where(one_of([*range(6), *range(34, 40)]))
             assert len(found.collect()) == 12_000
         scan = found._jdf.queryExecution().executedPlan().collectLeaves().head()

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SETTLED = (("shown", "int"), ("settled", "int"))  # the restriction holds for the row; it is before the watermark
-EXPECTED = "shown = 1 AND settled = 1"  # rows that the replica should have
 
 
 def suspects(poll: TablePoll) -> list[StoredRange]:
@@ -62,12 +61,6 @@ def settled_rows(poll: LakePoll, fetched: FileSet) -> DataFrame:
 def _fields(poll: LakePoll) -> Fields:
     strategy = poll.strategy
     return row_fields(travels_of(strategy.plan), typed=poll.settings.typed, extra=(*strategy.extra, *SETTLED))
-
-
-def settled_differences(poll: LakePoll, old: DataFrame, stage: DataFrame) -> DataFrame:
-    """Return the changes from the replica's rows `old` to the stage, without keys whose row is past the watermark."""
-    changes = diff.differences(old, stage.where(EXPECTED), poll.plan, by_value=False)
-    return diff.without_keys(changes, stage.where("settled = 0"))
 
 
 def audit(poll: LakePoll, began: float) -> Detection:
@@ -108,13 +101,11 @@ class AuditStep(PollStep):
         self.stage = diff.gathered(settled_rows(poll, self.stage_files), about)
         check_values(poll, self.stage)
         self.old = replica_rows(poll, self.dirty)
-        changes = diff.with_reason(settled_differences(poll, self.old, self.stage), AUDIT)
+        changes = diff.with_reason(diff.settled_differences(self.old, self.stage, poll.plan), AUDIT)
         return write_batch(poll, changes, about)
 
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         # a range's checksum is that of the keys that the replica has in it after the batch
-        poll, columns = self.poll, ("range_id", self.poll.strategy.summed)
-        waiting = diff.of_keys(self.stage.where("settled = 0"), self.old)
-        keys = self.stage.where(EXPECTED).select(*columns).unionByName(waiting.select(*columns))
-        sums = diff.sums(keys, poll.strategy.summed)
+        poll, column = self.poll, self.poll.strategy.summed
+        sums = diff.sums(diff.settled_keys(self.old, self.stage, column), column)
         return RangeChanges(with_counts(poll.context.stream, self.dirty, sums))

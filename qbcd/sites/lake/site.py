@@ -20,6 +20,7 @@ from qbcd.sites.base import Site
 from qbcd.sites.lake import explain, verify
 from qbcd.sites.lake.baseline import take_baseline
 from qbcd.sites.lake.context import LakeContext
+from qbcd.sites.lake.engines.spark import diff
 from qbcd.sites.lake.poll import LakePoll
 from qbcd.sites.lake.replica import compaction
 from qbcd.sites.lake.replica.files import FileSet
@@ -86,7 +87,7 @@ class LakeSite(Site):
     def staged(self, header: BatchHeader) -> DataFrame:
         fields = batch_fields([travel for _, travel in header.columns])
         rows = self.context.files.read(self.context.spark.get(), fields, FileSet.of_location(header.location))
-        return rows.drop("range_id", "key_id", "digest", "batch_seq")
+        return diff.events_of(rows)
 
     def collect(self, plan: StreamPlan, held: LeasedStream, settings: Settings) -> None:
         compaction.collect(self._poll(plan, settings, held))

@@ -83,7 +83,7 @@ def _differences(poll: TablePoll, asked: Sequence[StoredRange], stages: ExitStac
     stages.callback(poll.context.files.discard, fetched)
     old = replica_rows(poll, asked)
     found = diff.differences(old, staged_rows(poll, fetched), poll.plan, by_value=False)
-    return found if poll.strategy.deletes else found.where("op <> 'd'")
+    return found if poll.strategy.deletes else diff.without_deletes(found)
 
 
 def _before_the_watermark(poll: TablePoll, dirty: Sequence[StoredRange], stages: ExitStack) -> DataFrame | None:
@@ -93,7 +93,7 @@ def _before_the_watermark(poll: TablePoll, dirty: Sequence[StoredRange], stages:
         return None
     fetched = audit.fetch_settled(poll, dirty, before)
     stages.callback(poll.context.files.discard, fetched)
-    return audit.settled_differences(poll, replica_rows(poll, dirty), audit.settled_rows(poll, fetched))
+    return diff.settled_differences(replica_rows(poll, dirty), audit.settled_rows(poll, fetched), poll.plan)
 
 
 def _listed(changes: DataFrame, key: int) -> Differences:

@@ -11,9 +11,8 @@ from qbcd import hooks
 from qbcd.errors import TornRead
 from qbcd.model import StreamPlan
 from qbcd.ranges import row_selection
-from qbcd.sites.event_schema import casts
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_batch
-from qbcd.sites.lake.engines.spark import diff
+from qbcd.sites.lake.engines.spark import diff, frames
 from qbcd.sites.lake.engines.spark.observed import RowChecksum
 from qbcd.sites.lake.fetch.base import FetchedStep, RowsPath
 from qbcd.sites.lake.fetch.two_phase import FINGERPRINT_BYTES
@@ -97,10 +96,10 @@ def compare(poll: TablePoll, plan: FetchPlan) -> WrittenBatch:
     """
     context, settings = poll.context, poll.settings
     context.progress(f"comparing about {plan.fetched:,} rows of {len(plan.asked):,} ranges with the replica")
-    frame = images_frame(poll, row_selection.of_source(plan.asked))
     came, known = RowChecksum(), RowChecksum()
-    new = came.observe(frame.selectExpr(*casts(row_fields(travels_of(poll.plan), typed=settings.typed))))
-    rows = new.repartition(1).hint("shuffle_hash")  # all readers work at the same time and feed one task
+    fields = row_fields(travels_of(poll.plan), typed=settings.typed)
+    new = frames.cast_to(images_frame(poll, row_selection.of_source(plan.asked)), fields)
+    rows = frames.for_one_join(came.observe(new))
     old = replica_rows(poll, plan.old)
     old = known.observe(old) if plan.is_traced else old
 

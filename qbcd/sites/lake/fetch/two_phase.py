@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from qbcd import hooks
@@ -21,14 +20,14 @@ from qbcd.model import StreamPlan
 from qbcd.model.checkpoint import Entry
 from qbcd.ranges import partition
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_with_growth
-from qbcd.sites.lake.engines.spark import diff, layers
+from qbcd.sites.lake.engines.spark import diff, frames, layers
 from qbcd.sites.lake.engines.spark.observed import RowChecksum, total
 from qbcd.sites.lake.fetch.base import FetchedStep, RowsPath, is_enabled
 from qbcd.sites.lake.fetch_plan import FetchPlan, check_torn
 from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.replica.files import PASSING, FileSet
 from qbcd.sites.lake.replica.replica import travels_of
-from qbcd.sites.lake.replica.schema import IDENTITY, Fields, ddl, row_fields
+from qbcd.sites.lake.replica.schema import Fields, row_fields
 from qbcd.sites.lake.stage import check_values, frame, range_frame, replica_rows, stored_fields, write_stage
 from qbcd.state import StoredRange
 
@@ -170,8 +169,12 @@ def fetch(poll: TablePoll, plan: FetchPlan) -> ChangedRows | None:
         poll.context.files.discard(*old, unless=changed is not None)
 
 
+def _text_names(poll: LakePoll) -> list[str]:
+    return [f"k{i}" for i in range(len(poll.strategy.plan.key))]
+
+
 def _texts(poll: LakePoll) -> Fields:
-    return [(f"k{i}", "string") for i in range(len(poll.strategy.plan.key))]
+    return [(name, "string") for name in _text_names(poll)]
 
 
 def _old_fields(poll: LakePoll) -> Fields:
@@ -201,10 +204,9 @@ def _differing(poll: TablePoll, plan: FetchPlan) -> list[FileSet]:
                 for some in at_once:
                     totals.append(RowChecksum())
                     old = replica_rows(poll, [before[r.range_id] for r in some], alone=True)
-                    new = totals[-1].observe(fingerprints(some)).coalesce(1)
+                    new = frames.in_one_task(totals[-1].observe(fingerprints(some)))
                     pairs.append(diff.changed_fingerprints(old, new))
-                found = reduce(lambda one, other: one.unionByName(other), pairs)
-                parts.append(write_stage(poll, found, _old_fields(poll), PASSING))
+                parts.append(write_stage(poll, frames.union(pairs), _old_fields(poll), PASSING))
             check_torn(context.stream, plan, *total(totals))
         except BaseException:
             context.files.discard(*parts)
@@ -229,16 +231,15 @@ def _fingerprints(poll: TablePoll, plan: FetchPlan) -> Iterator[Callable[[Sequen
     fields = [*FINGERPRINT_FIELDS, *_texts(poll)]
     found = write_stage(poll, range_frame(poll, plan.asked, query), fields, PASSING)
     try:
-        yield lambda some: files.read(spark, fields, found).where(layers.one_of([r.range_id for r in some]))
+        yield lambda some: layers.in_ranges(files.read(spark, fields, found), [r.range_id for r in some])
     finally:
         files.discard(found)
 
 
 def _keys(poll: LakePoll, old: Sequence[FileSet]) -> list[tuple[str, ...]]:
     """Return the source's own texts of the keys that exist there; at most one more than a poll looks up."""
-    differing = poll.context.files.read(poll.context.spark.get(), _old_fields(poll), *old).where("k0 IS NOT NULL")
-    names = [name for name, _ in _texts(poll)]
-    return [tuple(row) for row in differing.select(*names).limit(MOST_KEYS + 1).collect()]
+    changed = poll.context.files.read(poll.context.spark.get(), _old_fields(poll), *old)
+    return diff.changed_keys(changed, _text_names(poll), MOST_KEYS + 1)
 
 
 def _rows(poll: TablePoll, keys: list[tuple[str, ...]]) -> FileSet:
@@ -250,7 +251,7 @@ def _rows(poll: TablePoll, keys: list[tuple[str, ...]]) -> FileSet:
     context, fields = poll.context, _row_fields(poll)
     context.progress(f"fetching {len(keys):,} rows that changed")
     if not keys:
-        nothing = context.spark.get().createDataFrame([], ddl(fields))
+        nothing = frames.no_rows(context.spark.get(), fields)
         return context.files.write(nothing, fields, PASSING, poll.leased)
     asked = _batches(keys, KEYS_PER_STATEMENT)
     statements = [poll.strategy.images_of(part, typed=poll.settings.typed) for part in asked]
@@ -271,8 +272,6 @@ def _rows(poll: TablePoll, keys: list[tuple[str, ...]]) -> FileSet:
 def load_pairs(poll: LakePoll, changed: ChangedRows) -> tuple[DataFrame, DataFrame]:
     """Return (stage, old rows) of the changed rows, in the form in which whole ranges are compared."""
     files, spark = poll.context.files, poll.context.spark.get()
-    both = diff.gathered(files.read(spark, _old_fields(poll), *changed.old), changed.about)
+    both = files.read(spark, _old_fields(poll), *changed.old)
     rows = files.read(spark, _row_fields(poll), changed.rows)
-    ids = diff.shared(both.select(*IDENTITY), changed.about)
-    known = both.where("digest IS NOT NULL").drop(*(name for name, _ in _texts(poll)))
-    return diff.gathered(rows.join(ids, "key_id"), changed.about), known
+    return diff.changed_pairs(both, rows, _text_names(poll), changed.about)

@@ -63,7 +63,7 @@ class WholeRangesStep(FetchedStep):
         check_values(poll, self.stage)
         self.read = _counted(poll, plan, self.stage)
         changes = _differences(poll, plan, self.stage)
-        changes = changes if poll.strategy.deletes else changes.where("op <> 'd'")
+        changes = changes if poll.strategy.deletes else diff.without_deletes(changes)
         return write_batch(poll, changes, plan.rows)
 
     def ranges(self, found: WrittenBatch) -> RangeChanges:

@@ -20,32 +20,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qbcd.catalog.source import Source
 from qbcd.errors import StateConflict
-from qbcd.sites.event_schema import casts
-from qbcd.sites.lake.replica.schema import Fields, ddl
+from qbcd.sites.lake.engines.spark.parquet import read_parquet, write_parquet
+from qbcd.sites.lake.replica.schema import Fields
 from qbcd.sites.values import LeasedStream
 from qbcd.spark.jdbc import explained
-from qbcd.spark.paths import to_read, to_write
 from qbcd.state import Segment
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PASSING = "passing"  # the kind of temporary parts, which this process reads once
-_USUAL = {
-    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-    "parquet.page.write-checksum.enabled": "true",
-    "parquet.page.row.count.limit": "5000",  # small pages: a read of few ranges reads few; files hardly grow
-    "parquet.block.size": "33554432",  # each task buffers a row group; two of the default size fill a small heap
-}
-_TEMPORARY = {**_USUAL, "compression": "uncompressed", "parquet.enable.dictionary": "false"}  # fast to write
-# These override the session's settings. Vectored reads allocate direct memory for a whole row group at once, and each
-# reading thread keeps it; when none is left, the thread dies and its task waits for it forever.
-_READ = {
-    "ignoreMissingFiles": "false",
-    "ignoreCorruptFiles": "false",
-    "parquet.page.verify-checksum.enabled": "true",
-    "parquet.hadoop.vectored.io.enabled": "false",
-}
 END = 1 << 18  # bytes of a file's end that are hashed: its footer and, unless they are many, its page indexes
 
 
@@ -156,12 +140,15 @@ class Files:
         self.create()
         part_id = f"{kind}-{leased.row.fencing_token}-{uuid.uuid4().hex}"
         folder = self.root / part_id
-        writer = frame.selectExpr(*casts(fields)).write.options(**(_TEMPORARY if kind == PASSING else _USUAL))
+
+        def evaluate() -> None:
+            write_parquet(frame, fields, folder, temporary=kind == PASSING)
+
         try:
             if source is None:
-                writer.parquet(to_write(folder))
+                evaluate()
             else:
-                explained(lambda: writer.parquet(to_write(folder)), lambda e: source.explain(e, self.stream))
+                explained(evaluate, lambda e: source.explain(e, self.stream))
         except Exception:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -185,8 +172,7 @@ class Files:
                 file is an error of Spark when it reads the changed page.
         """
         self.prove_parts(*parts)
-        paths = (to_read(self.root / part.part_id / file.name) for part in parts for file in part.files)
-        return spark.read.options(**_READ).schema(ddl(fields)).parquet(*paths)
+        return read_parquet(spark, fields, (self.root / part.part_id / f.name for part in parts for f in part.files))
 
     def prove_parts(self, *parts: FileSet) -> None:
         """Prove that all files of the parts are as the commit named them.

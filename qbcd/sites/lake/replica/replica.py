@@ -118,7 +118,7 @@ class Replica:
         for segment in segments:  # each also has rows of ranges that are in another segment now
             here = [r.range_id for r in own if r.segment == segment.segment_id]
             rows = self.part_rows(kept, FileSet.of_segment(segment))
-            bases.append(rows if by_leaves else rows.where(layers.one_of(here)))
+            bases.append(rows if by_leaves else layers.in_ranges(rows, here))
         base = layers.together(bases)
         return layers.merged(base, deltas, own, changed=changed, one=len(on_top) == 1, alone=alone)
 

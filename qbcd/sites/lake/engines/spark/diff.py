@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 ONE_TASK_ROWS = 500_000  # that one task sorts and numbers; more rows are distributed by range
 FEW_ROWS = 200_000  # that one task compares, since it need not exchange rows with other tasks
+_EXPECTED = "shown = 1 AND settled = 1"  # rows of a stage of settled rows that the replica should have
 _RANK = {"d": 0, "u": 1, "c": 2, "r": 3}
 
 
@@ -124,6 +125,31 @@ def changed_fingerprints(replica: DataFrame, fingerprints: DataFrame) -> DataFra
     )
 
 
+def changed_keys(changed: DataFrame, names: Sequence[str], most: int) -> list[tuple[str, ...]]:
+    """Return the key's texts (columns `names`) of at most `most` changed rows that exist in the source."""
+    return [tuple(row) for row in changed.where("k0 IS NOT NULL").select(*names).limit(most).collect()]
+
+
+def changed_pairs(changed: DataFrame, rows: DataFrame, names: Sequence[str], about: int) -> tuple[DataFrame, DataFrame]:
+    """Return (stage, old rows) of changed rows, in the form in which `differences` compares whole ranges.
+
+    Args:
+        changed: Rows of `changed_fingerprints`.
+        rows: New versions of those that exist, without their range.
+        names: Columns of the key's texts.
+        about: Approximate number of rows that differ.
+    """
+    both = gathered(changed, about)
+    ids = shared(both.select(*IDENTITY), about)
+    known = both.where("digest IS NOT NULL").drop(*names)
+    return gathered(rows.join(ids, "key_id"), about), known
+
+
+def events_of(batch: DataFrame) -> DataFrame:
+    """Return the staged events of a batch, without the fields that only the replica needs."""
+    return batch.drop(*IDENTITY, "digest", "batch_seq")
+
+
 def shared(rows: DataFrame, about: int) -> DataFrame:
     """Return about `about` `rows` for joins; each task gets all of them, unless they are many."""
     return F.broadcast(rows) if about <= ONE_TASK_ROWS else rows
@@ -176,6 +202,11 @@ def grown(ranges: Sequence[StoredRange], growth: Mapping[int, tuple[int, int]]) 
     ]
 
 
+def without_deletes(changes: DataFrame) -> DataFrame:
+    """Return the changes that are no deletes."""
+    return changes.where("op <> 'd'")
+
+
 def with_reason(changes: DataFrame, reason: str) -> DataFrame:
     """Return the changes with a reason, which their events show."""
     return changes.withColumn("reason", F.lit(reason))
@@ -195,6 +226,25 @@ def with_ranges_of(rows: DataFrame, keys: DataFrame, range_ids: Sequence[int]) -
     """Return those of `rows` whose keys have one of `range_ids` in `keys`, with that range id."""
     ids = keys.where(keys.range_id.isin(list(range_ids))).select("key_id", "range_id")
     return rows.drop("range_id").join(ids, "key_id")
+
+
+def settled_differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan) -> DataFrame:
+    """Return the changes between `replica` and a stage of settled rows, without keys whose row is past the watermark.
+
+    Args:
+        replica: Old rows of the ranges.
+        stage: New rows, with ``shown``, 1 if the restriction holds, and ``settled``, 1 if before the watermark.
+        plan: The captured columns.
+    """
+    changes = differences(replica, stage.where(_EXPECTED), plan, by_value=False)
+    return without_keys(changes, stage.where("settled = 0"))
+
+
+def settled_keys(replica: DataFrame, stage: DataFrame, digest_column: str) -> DataFrame:
+    """Return range id and digest of the keys that the replica has after `settled_differences`."""
+    waiting = of_keys(stage.where("settled = 0"), replica)
+    columns = ("range_id", digest_column)
+    return stage.where(_EXPECTED).select(*columns).unionByName(waiting.select(*columns))
 
 
 def renumbered(rows: DataFrame, ids: Mapping[int, int]) -> DataFrame:

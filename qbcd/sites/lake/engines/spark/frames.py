@@ -1,18 +1,21 @@
-"""JDBC reads as DataFrames, in the snapshot of a poll."""
+"""DataFrames of rows that come from the source, in the snapshot of a poll."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.model import Statement
+from qbcd.sites.event_schema import casts
 from qbcd.sites.lake.context import LakeContext
+from qbcd.sites.lake.replica.schema import Fields, ddl
 from qbcd.sites.lake.snapshot import Snapshot
 from qbcd.spark.source import source_rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def jdbc_frame(
@@ -27,3 +30,28 @@ def jdbc_frame(
     )
     sql = [s.sql for s in statements]
     return source_rows(context.spark.get(), context.source, context.stream, sql, init=pins, at_once=at_once)
+
+
+def cast_to(rows: DataFrame, fields: Fields) -> DataFrame:
+    """Return `rows` with these fields."""
+    return rows.selectExpr(*casts(fields))
+
+
+def in_one_task(rows: DataFrame) -> DataFrame:
+    """Return `rows` for one task, which also reads them."""
+    return rows.coalesce(1)
+
+
+def for_one_join(rows: DataFrame) -> DataFrame:
+    """Return `rows` for one task that joins them in memory, while all readers work at the same time."""
+    return rows.repartition(1).hint("shuffle_hash")
+
+
+def union(frames: Sequence[DataFrame]) -> DataFrame:
+    """Return the rows of all `frames` (at least one); each keeps its tasks."""
+    return reduce(lambda one, other: one.unionByName(other), frames)
+
+
+def no_rows(spark: SparkSession, fields: Fields) -> DataFrame:
+    """Return no rows, with these fields."""
+    return spark.createDataFrame([], ddl(fields))

@@ -45,7 +45,7 @@ def merged(
     alone = alone or about <= diff.FEW_ROWS
     rows, in_leaves = base if base.columns == names else base.selectExpr(*names), leaves.are_some(asked)
     if deltas is not None and not in_leaves:  # leaves name their ranges
-        deltas = deltas.where(one_of([r.range_id for r in asked]))
+        deltas = in_ranges(deltas, [r.range_id for r in asked])
     latest = None if deltas is None else _named(deltas, names)
     if in_leaves:
         some = leaves_of(base.sparkSession, asked)
@@ -149,6 +149,11 @@ def of_leaves(rows: DataFrame, some: DataFrame) -> DataFrame:
     here = "range_id = of_range AND substring(key_id, -1, 1) = tail"
     of_row = "coalesce(alone, key_id) = key_id AND (lost IS NULL OR lost = digest)"  # deleted rows have no digest
     return rows.join(some, F.expr(f"{here} AND {of_row}"), "left_semi")
+
+
+def in_ranges(rows: DataFrame, ids: Sequence[int]) -> DataFrame:
+    """Return the rows of some ranges."""
+    return rows.where(one_of(ids))
 
 
 def one_of(ids: Sequence[int]) -> str:

@@ -1,0 +1,40 @@
+"""Parquet files by Spark: how parts are written and read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qbcd.sites.event_schema import casts
+from qbcd.sites.lake.replica.schema import Fields, ddl
+from qbcd.spark.paths import to_read, to_write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+USUAL = {
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "parquet.page.write-checksum.enabled": "true",
+    "parquet.page.row.count.limit": "5000",  # small pages: a read of few ranges reads few; files hardly grow
+    "parquet.block.size": "33554432",  # each task buffers a row group; two of the default size fill a small heap
+}
+TEMPORARY = {**USUAL, "compression": "uncompressed", "parquet.enable.dictionary": "false"}  # fast to write
+# These override the session's settings. Vectored reads allocate direct memory for a whole row group at once, and each
+# reading thread keeps it; when none is left, the thread dies and its task waits for it forever.
+READ = {
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "parquet.page.verify-checksum.enabled": "true",
+    "parquet.hadoop.vectored.io.enabled": "false",
+}
+
+
+def write_parquet(frame: DataFrame, fields: Fields, folder: Path, *, temporary: bool) -> None:
+    """Evaluate `frame` once, cast it to `fields` and write it into a new folder."""
+    frame.selectExpr(*casts(fields)).write.options(**(TEMPORARY if temporary else USUAL)).parquet(to_write(folder))
+
+
+def read_parquet(spark: SparkSession, fields: Fields, files: Iterable[Path]) -> DataFrame:
+    """Return the rows of files with these fields."""
+    return spark.read.options(**READ).schema(ddl(fields)).parquet(*map(to_read, files))
