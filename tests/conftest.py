@@ -128,8 +128,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
-        # Jobs of a few rows end before the second compiler's work pays.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        # Jobs of a few rows end before the second compiler's work pays. Without it Java keeps 48 MiB for compiled code,
+        # which some twenty tests fill; then Java drops half of it and compiles it again, and so on for the whole run.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
     }
     session = create_session(SparkConfig(master="local[2]", conf=conf), driver_jars())
     yield session

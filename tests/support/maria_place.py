@@ -114,6 +114,7 @@ class FamilyPlace(Place):
             autocommit=autocommit,
             client_flag=CLIENT.MULTI_STATEMENTS,
             connect_timeout=10,
+            ssl_disabled=True,  # PyMySQL reads all certificates of the system for each connection otherwise
             init_command=f"SET {', '.join((*_SETTINGS, self.unlimited))}",
         )
         conn.query("SET SESSION TRANSACTION READ WRITE")

@@ -11,6 +11,7 @@ may have been computed without it in between.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
@@ -42,6 +43,25 @@ def affected_table(schema: str, stream: str) -> tuple[str, str]:
     return (schema, table_name("affected", stream))
 
 
+@dataclass(frozen=True)
+class BaseTable:
+    """A base table of the query.
+
+    Attributes:
+        number: Its position among the query's base tables.
+        table: The table by the catalog.
+        used: Names of the columns that the query mentions.
+        kept: Those of them by which old rows lead to keys of the result.
+        options: The strategy's options; ``timestamp`` is the columns of this table's, or None.
+    """
+
+    number: int
+    table: Table
+    used: Sequence[str]
+    kept: Sequence[str]
+    options: Mapping[str, Any]
+
+
 class Lineage:
     """Statements about one base table.
 
@@ -49,24 +69,11 @@ class Lineage:
         connector: The source's dialect and primitives.
         plan: The stream of the query.
         schema: qbcd's own schema in the source.
-        number: Which of the query's base tables it is.
-        table: The base table.
-        used: Names of the columns that the query speaks of.
-        kept: Those of them by which old rows lead to keys of the result.
-        options: The strategy's options; ``timestamp`` is the columns of this table's, or None.
+        base: The base table.
     """
 
-    def __init__(
-        self,
-        connector: Connector,
-        plan: StreamPlan,
-        schema: str,
-        number: int,
-        table: Table,
-        used: Sequence[str],
-        kept: Sequence[str],
-        options: Mapping[str, Any],
-    ) -> None:
+    def __init__(self, connector: Connector, plan: StreamPlan, schema: str, base: BaseTable) -> None:
+        number, table, options = base.number, base.table, dict(base.options)
         self.connector, self.table = connector, table
         self.lineage = (schema, table_name(f"lineage{number}", plan.stream))
         self.changed = (schema, table_name(f"changed{number}", plan.stream))
@@ -75,9 +82,9 @@ class Lineage:
         stamps = tuple(options.get("timestamp") or ())
         kinds = {connector.watermarks.mark_kind(by_name[name]) for name in stamps if name in by_name}
         options = {n: v for n, v in options.items() if n != "zone" or "zoneless" in kinds}
-        names = [n for n in dict.fromkeys((*used, *stamps)) if n in by_name and n not in key_of(table)]
+        names = [n for n in dict.fromkeys((*base.used, *stamps)) if n in by_name and n not in key_of(table)]
         beside = [connector.require(SupportsIncrementalQueries).exact_column(by_name[n]) for n in names]
-        self._stored = list(dict.fromkeys((*(c.name for c in key), *kept)))
+        self._stored = list(dict.fromkeys((*(c.name for c in key), *base.kept)))
         self.plan = StreamPlan(
             plan.stream, plan.source, table, key, tuple(beside), "", "ts", tuple(sorted(options.items()))
         )

@@ -27,7 +27,7 @@ from qbcd.strategies.base import Estimate
 from qbcd.strategies.in_source import InSource, OutboxSlice, OwnTable, PollMode, sql_name
 from qbcd.strategies.incremental.affected_keys import Skeleton
 from qbcd.strategies.incremental.delta_query import ONE
-from qbcd.strategies.incremental.lineage import OWN_COLUMNS, Lineage, Past, Present, affected_table
+from qbcd.strategies.incremental.lineage import OWN_COLUMNS, BaseTable, Lineage, Past, Present, affected_table
 from qbcd.strategies.incremental.query_tables import hidden_table, skeleton_of, stored, unfit_table, view_over
 from qbcd.strategies.mds import Mds
 from qbcd.strategies.vbd_whole import VbdCompare
@@ -159,17 +159,17 @@ class VbdDelta(VbdCompare):
         used, kept = self.skeleton.prepared.used(), self.skeleton.kept
         shared = {name: self.plan.option(name) for name in SHARED if self.plan.option(name) is not None}
         return [
-            Lineage(
-                self.connector,
-                self.plan,
-                self._schema,
-                number,
-                self._tables[name],
-                used[name],
-                kept[name],
-                {**shared, "timestamp": self._stamps.get(fold(".".join(name)))},
+            Lineage(self.connector, self.plan, self._schema, base)
+            for base in (
+                BaseTable(
+                    number,
+                    self._tables[name],
+                    used[name],
+                    kept[name],
+                    {**shared, "timestamp": self._stamps.get(fold(".".join(name)))},
+                )
+                for number, name in enumerate(self.skeleton.prepared.tables())
             )
-            for number, name in enumerate(self.skeleton.prepared.tables())
         ]
 
     # -- tables ------------------------------------------------------------------------------------------------------
