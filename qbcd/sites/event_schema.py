@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qbcd.model import Travel
-
-_WIRE = {
-    "boolean": "boolean",
-    "int16": "smallint",
-    "int32": "int",
-    "int64": "bigint",
-    "uint64": "decimal(20,0)",
-    "float32": "float",
-    "float64": "double",
-    "binary": "binary",
-}
+from qbcd.spark.typed import PLAIN_TYPES
 
 
 def wire_type(travel: Travel) -> str:
     """Spark's type of a value on the wire."""
-    return _WIRE.get(travel.kind, "string")
+    return PLAIN_TYPES.get(travel.kind, "string")
 
 
 def event_fields(travels: Sequence[Travel]) -> list[tuple[str, str]]:

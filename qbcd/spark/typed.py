@@ -9,7 +9,7 @@ from __future__ import annotations
 from qbcd.model import Travel
 from qbcd.spark.sql_literals import text, when
 
-_PLAIN = {
+PLAIN_TYPES = {
     "boolean": "boolean",
     "int16": "smallint",
     "int32": "int",
@@ -36,13 +36,13 @@ def spark_type(travel: Travel) -> str:
         if travel.element is None:
             raise ValueError("an array needs its element")
         return f"array<{spark_type(travel.element)}>"
-    return _PLAIN.get(travel.kind) or _PARSED[travel.kind]
+    return PLAIN_TYPES.get(travel.kind) or _PARSED[travel.kind]
 
 
 def typed_value(travel: Travel, value: str, name: str) -> str:
     """The wire value `value` of column `name`, both as Spark's SQL, as its Spark type; NULL stays NULL."""
     kind = spark_type(travel)
-    if travel.kind in _PLAIN:
+    if travel.kind in PLAIN_TYPES:
         return f"CAST({value} AS {kind})"
     if travel.element is not None:
         return f"transform({_insist(value, _texts(value), name, kind)}, item -> {_element(travel.element, name)})"
@@ -51,7 +51,7 @@ def typed_value(travel: Travel, value: str, name: str) -> str:
 
 def misfit(travel: Travel, value: str) -> str | None:
     """Return Spark's SQL that says if `typed_value` of the same would raise an error; None if it never does."""
-    if travel.kind in _PLAIN:
+    if travel.kind in PLAIN_TYPES:
         return None
     if travel.element is None:
         return _lost(value, f"TRY_CAST({value} AS {spark_type(travel)})")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from qbcd.sites.lake import compaction
 from qbcd.sites.lake.engines.spark import diff, layers
-from qbcd.sites.lake.replica import compaction
 from qbcd.spark import provider
 from tests.conformance.test_histories import BOTH, FEW, HOSTILE, run
 from tests.support import layered

@@ -72,8 +72,7 @@ def kill_at(
     Args:
         nth: The visit to `point` at which it dies.
         own_spark: The child starts its own Java machine.
-        constants: Of modules of :mod:`qbcd.sites`, as ``module.NAME``, of others of qbcd with their package
-            (``qbcd.module.NAME``), to be set in the child.
+        constants: Constants of modules, as ``qbcd.package.module.NAME``, that are set in the child.
 
     Returns:
         The dead process's id.
@@ -102,7 +101,7 @@ def _doomed(
 ) -> None:
     for name, value in constants.items():
         module, _, constant = name.rpartition(".")
-        setattr(importlib.import_module(module if "." in module else f"qbcd.sites.{module}"), constant, value)
+        setattr(importlib.import_module(module), constant, value)
     visits = 0
 
     def die() -> None:

@@ -12,7 +12,7 @@ import pytest
 from qbcd import error_messages
 from qbcd.api import assembly_of
 from qbcd.errors import QbcdError, SparkFailed, StateConflict
-from qbcd.sites.lake.replica import compaction
+from qbcd.sites.lake import compaction
 from qbcd.spark.paths import to_write
 from tests.support import sql
 from tests.support.pausing import at

@@ -14,7 +14,7 @@ import pytest
 
 import qbcd
 from qbcd.api import assembly_of
-from qbcd.sites.lake.replica import compaction
+from qbcd.sites.lake import compaction
 from tests.conftest import GivenServer
 from tests.faults.child import kill_at
 from tests.faults.stage import left_behind
@@ -27,7 +27,7 @@ from tests.support.project import opened, poll
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FOLDED = {"qbcd.sites.lake.replica.compaction.COMPACT_BATCHES": 1, **layered.ALWAYS}
+FOLDED = {"qbcd.sites.lake.compaction.COMPACT_BATCHES": 1, **layered.ALWAYS}
 SPOTS = [(point, 1) for point in POINTS]
 JOINS = [("before_commit", 2), ("after_commit", 2)]
 
@@ -75,7 +75,7 @@ def test_kill_by_pages(
                 workspace,
                 spark,
                 nth=nth,
-                constants={"qbcd.sites.lake.replica.compaction.COMPACT_SEGMENTS": 0},
+                constants={"qbcd.sites.lake.compaction.COMPACT_SEGMENTS": 0},
             )
             _made_good(project, table)
 

@@ -85,7 +85,7 @@ def test_kill_while_batches_are_folded_in(
             workspace,
             spark,
             nth=2,
-            constants={"qbcd.sites.lake.replica.compaction.COMPACT_BATCHES": 1, **layered.ALWAYS},
+            constants={"qbcd.sites.lake.compaction.COMPACT_BATCHES": 1, **layered.ALWAYS},
         )
         assert scene.project.stream(STREAM).verify() == []
         for _ in range(2):

@@ -15,7 +15,7 @@ from qbcd import job, status
 from qbcd.errors import DeliveryError, GuardTripped, StateConflict
 from qbcd.sites import DatabaseSite, Files, LakeSite
 from qbcd.sites.context import StreamContext
-from qbcd.sites.lake.replica import compaction
+from qbcd.sites.lake import compaction
 from qbcd.strategies.outbox import outbox_name
 from qbcd.stream import Stream
 from tests.faults.child import kill_at
@@ -206,7 +206,7 @@ def test_compaction_killed_before_its_commit(
             workspace,
             spark,
             nth=2,
-            constants={"qbcd.sites.lake.replica.compaction.COMPACT_BATCHES": 1, **layered.ALWAYS},
+            constants={"qbcd.sites.lake.compaction.COMPACT_BATCHES": 1, **layered.ALWAYS},
         )
         assert parts(scene)[0] == old_segment
         assert len(list(files_of(scene).root.glob("segment-*"))) == 1

@@ -12,9 +12,8 @@ import pytest
 
 from qbcd.connectors.postgresql import session
 from qbcd.errors import StateConflict, TornRead, UnsafeKey
-from qbcd.sites.lake import commit, window_poll
+from qbcd.sites.lake import commit, compaction, window_poll
 from qbcd.sites.lake.fetch import two_phase
-from qbcd.sites.lake.replica import compaction
 from qbcd.state import LeaseKeeper
 from tests.faults.stage import rubbish
 from tests.support import layered, sql

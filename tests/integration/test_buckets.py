@@ -13,8 +13,8 @@ import qbcd
 from qbcd.api import assembly_of
 from qbcd.errors import SchemaChanged
 from qbcd.ranges import hash_buckets
+from qbcd.sites.lake import compaction
 from qbcd.sites.lake.fetch import two_phase
-from qbcd.sites.lake.replica import compaction
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
 from tests.support import layered, sql

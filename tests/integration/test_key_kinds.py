@@ -20,7 +20,7 @@ from qbcd.api import assembly_of
 from qbcd.planning import plan_of
 from qbcd.sinks import SinkBatch
 from qbcd.sites import LakeSite
-from qbcd.sites.lake.replica import compaction
+from qbcd.sites.lake import compaction
 from tests.conftest import GivenServer
 from tests.support import layered
 from tests.support.keyed import CASES, IN_ICU, Keyed

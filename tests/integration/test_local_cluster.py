@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.sites.lake import fetch_plan
+from qbcd.sites.lake import compaction, fetch_plan
 from qbcd.sites.lake.fetch import leaf_checksums, two_phase
 from qbcd.sites.lake.poll import TablePoll
-from qbcd.sites.lake.replica import compaction
 from tests.support.leafy import FORCED
 from tests.support.oracle import events, net
 from tests.support.places import Place, new_place, place_of, server_of

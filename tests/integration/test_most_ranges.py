@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from qbcd.ranges import partition
-from qbcd.sites.lake.replica import compaction
+from qbcd.sites.lake import compaction
 from tests.integration.test_ranges_grow import cost_of, ranges_of
 from tests.support import layered, sql
 from tests.support.oracle import batches, copy_of

@@ -17,8 +17,8 @@ import pytest
 import qbcd
 from qbcd.api import assembly_of
 from qbcd.errors import GuardTripped, UnsafeKey
+from qbcd.sites.lake import compaction
 from qbcd.sites.lake.fetch import leaf_checksums, page_fallback, two_phase
-from qbcd.sites.lake.replica import compaction
 from qbcd.sites.lake.site import LakeSite
 from qbcd.strategies import IdRcs
 from tests.support import layered, sql

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.sites.lake import table_poll
-from qbcd.sites.lake.replica import compaction
+from qbcd.sites.lake import compaction, table_poll
 from qbcd.state import ProjectState, StoredRange
 from tests.support import layered, sql
 from tests.support.oracle import batches, copy_of

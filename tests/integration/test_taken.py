@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from qbcd.api import assembly_of
-from qbcd.sites.lake.replica import compaction
+from qbcd.sites.lake import compaction
 from qbcd.sites.lake.site import LakeSite
 from qbcd.state import ProjectState, Segment, StoredRange
 from tests.support import layered, sql

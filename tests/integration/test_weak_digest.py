@@ -20,7 +20,7 @@ from qbcd.api import assembly_of
 from qbcd.connectors.postgresql.catalog import PostgresCatalog
 from qbcd.connectors.postgresql.expressions import PostgresExpressions
 from qbcd.model import ServerIdentity
-from qbcd.sites.lake.replica import compaction
+from qbcd.sites.lake import compaction
 from qbcd.sql.compile import _expanded
 from qbcd.state import StoredRange
 from tests.support import sql

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from qbcd.sites.lake.replica import compaction
+from qbcd.sites.lake import compaction
 
 ALWAYS = {
-    "qbcd.sites.lake.replica.compaction.TAKEN_SEGMENTS": 0
+    "qbcd.sites.lake.compaction.TAKEN_SEGMENTS": 0
 }  # for a process of its own: batches lie on the replica until they are folded in
 
 

@@ -10,9 +10,9 @@ from qbcd.errors import Refused
 from qbcd.model import BatchHeader, Cost
 from qbcd.sites.checkpoint import new_epoch
 from qbcd.sites.database import own_tables
+from qbcd.sites.database.commit import check_travels, checkpoint_entries, enter, header_of
 from qbcd.sites.database.modes import mode_of
 from qbcd.sites.database.poll import DatabasePoll
-from qbcd.sites.database.step import check_travels, checkpoint_entries, enter, header_of
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import Detection
 from qbcd.strategies import OutboxSlice

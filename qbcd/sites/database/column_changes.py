@@ -15,8 +15,8 @@ from qbcd.catalog.capture_change import Change
 from qbcd.errors import MissingPrivilege, SchemaChanged
 from qbcd.model import Table
 from qbcd.sites.database import open_batch, own_tables
+from qbcd.sites.database.commit import Find, StepRequest, StepResult, run_step
 from qbcd.sites.database.poll import DatabasePoll
-from qbcd.sites.database.step import Find, StepRequest, StepResult, run_step
 from qbcd.strategies.in_source import OwnTable, sql_name
 
 

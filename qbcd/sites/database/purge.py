@@ -20,9 +20,9 @@ from qbcd.errors import MissingPrivilege, QbcdError
 from qbcd.model import Statement, StreamPlan
 from qbcd.model.checkpoint import Entry
 from qbcd.sites.database import eligibility
+from qbcd.sites.database.commit import enter
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.database.poll import DatabasePoll
-from qbcd.sites.database.step import enter
 from qbcd.state import StreamRow, StreamStore, holder
 from qbcd.strategies import Tdi
 from qbcd.strategies.incremental.vbd_delta import fold

@@ -22,9 +22,9 @@ from qbcd.model import StreamPlan
 from qbcd.model.checkpoint import Entry
 from qbcd.ranges import schedule
 from qbcd.sites.checkpoint import AUDIT
+from qbcd.sites.database.commit import Counts, StepRequest, StepResult, run_step
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.database.poll import DatabasePoll
-from qbcd.sites.database.step import Counts, StepRequest, StepResult, run_step
 from qbcd.sites.refusals import key_error
 from qbcd.sites.watermark import NextWatermark, next_watermarks, remembering_set_back
 from qbcd.strategies import OutboxSlice, VbdDelta

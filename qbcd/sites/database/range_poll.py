@@ -20,8 +20,8 @@ from qbcd.model.checkpoint import Entry
 from qbcd.ranges import schedule
 from qbcd.ranges.schedule import Pass
 from qbcd.sites.database import open_batch, range_sizes
+from qbcd.sites.database.commit import Counts, StepRequest, run_step
 from qbcd.sites.database.poll import DatabasePoll
-from qbcd.sites.database.step import Counts, StepRequest, run_step
 from qbcd.sites.guards import Deletes, check_guards
 from qbcd.sites.refusals import check_null_keys
 from qbcd.state import StoredRange

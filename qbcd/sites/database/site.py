@@ -1,7 +1,7 @@
 """The site in the source database: replica and outbox are tables of schema `qbcd`, each step is one transaction.
 
 How a poll reads the source depends on the strategy's mode (`qbcd.sites.database.modes`); the transaction of a step is
-the same for all (`qbcd.sites.database.step`).
+the same for all (`qbcd.sites.database.commit`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from qbcd.model.checkpoint import Checkpoint
 from qbcd.sites.base import Site
 from qbcd.sites.database import open_batch, own_tables
 from qbcd.sites.database.baseline import take_baseline
+from qbcd.sites.database.commit import enter
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.database.modes import DatabaseMode, mode_of
 from qbcd.sites.database.poll import DatabasePoll
-from qbcd.sites.database.step import enter
 from qbcd.sites.event_schema import casts, event_fields
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import LISTED, Detection, Difference, Differences, ExplainedStatement, LeasedStream, Settings

@@ -17,12 +17,11 @@ from qbcd.model.checkpoint import Entry
 from qbcd.sites import checkpoint as checkpoints
 from qbcd.sites import eligibility
 from qbcd.sites.base import Site
-from qbcd.sites.lake import explain, verify
+from qbcd.sites.lake import compaction, explain, verify
 from qbcd.sites.lake.baseline import take_baseline
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.engines.spark import diff
 from qbcd.sites.lake.poll import LakePoll
-from qbcd.sites.lake.replica import compaction
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.schema import batch_fields
 from qbcd.sites.lake.table_poll import poll_table

@@ -15,6 +15,7 @@ from typing import Any
 from qbcd.model import Cost
 from qbcd.model.checkpoint import Entry
 from qbcd.sites.guards import ACCEPTED_SOURCE, check_guards
+from qbcd.sites.lake import compaction
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, commit_step, renewed_entries
 from qbcd.sites.lake.due_ranges import all_ranges, due_ranges
 from qbcd.sites.lake.engines.spark import diff
@@ -23,7 +24,6 @@ from qbcd.sites.lake.fetch.base import FetchedStep
 from qbcd.sites.lake.fetch_plan import FetchPlan, total_of
 from qbcd.sites.lake.poll import LakePoll, TablePoll, checkpoint_entries, open_snapshot
 from qbcd.sites.lake.range_sizes import merge_small, split_outgrown
-from qbcd.sites.lake.replica import compaction
 from qbcd.sites.lake.snapshot import Snapshot
 from qbcd.sites.refusals import check_null_keys
 from qbcd.sites.values import Detection

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
-from qbcd.sites.lake.replica import compaction
+from qbcd.sites.lake import compaction
 from tests.campaign.upgrade.old import OldVersion, names
 from tests.campaign.upgrade.stored import KINDS, Stored, folders, stored
 from tests.campaign.upgrade.streams import EXACT, IN_TURNS, KILLED, LATE, Consumer, Tables, configuration

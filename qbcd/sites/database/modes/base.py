@@ -19,10 +19,10 @@ from qbcd.model.checkpoint import Checkpoint
 from qbcd.sites import source_changes
 from qbcd.sites.checkpoint import due
 from qbcd.sites.database import column_changes, eligibility, open_batch
+from qbcd.sites.database.commit import Find, StepRequest, StepResult, run_step
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.database.poll import DatabasePoll
 from qbcd.sites.database.poll_start import PollStart, server_changed, table_changed
-from qbcd.sites.database.step import Find, StepRequest, StepResult, run_step
 from qbcd.sites.eligibility import Place
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.values import Detection, ExplainedStatement

@@ -11,12 +11,12 @@ from qbcd.model import Cost
 from qbcd.model.checkpoint import Entry
 from qbcd.sites.checkpoint import AUDIT
 from qbcd.sites.database import query_poll
+from qbcd.sites.database.commit import StepResult
 from qbcd.sites.database.eligibility import refuse_other_columns
 from qbcd.sites.database.explain import apply_statements, next_slice
 from qbcd.sites.database.modes.base import AuditedMode, detection_of
 from qbcd.sites.database.poll import DatabasePoll
 from qbcd.sites.database.poll_start import PollStart
-from qbcd.sites.database.step import StepResult
 from qbcd.sites.eligibility import Place, refuse_unsafe_watermark, watermark_remarks
 from qbcd.sites.values import Detection, ExplainedStatement
 from qbcd.sites.watermark import next_window

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qbcd.catalog.source import Source
+from qbcd.durable import sync
 from qbcd.errors import StateConflict
 from qbcd.sites.lake.engines.spark.parquet import read_parquet, write_parquet
 from qbcd.sites.lake.replica.schema import Fields
@@ -161,7 +162,7 @@ class Files:
         if kind == PASSING:  # no commit will name it, and no other process will read it
             return FileSet(part_id, tuple(PartFile(path.name, path.stat().st_size) for path in paths))
         for path in (*paths, folder, self.root):
-            _fsync(path)
+            sync(path)
         return FileSet(part_id, tuple(PartFile.of(path) for path in paths))
 
     def read(self, spark: SparkSession, fields: Fields, *parts: FileSet) -> DataFrame:
@@ -198,8 +199,8 @@ class Files:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        _fsync(folder)
-        _fsync(self.root)
+        sync(folder)
+        sync(self.root)
         return folder.name
 
     def read_blob(self, name: str) -> bytes:
@@ -233,11 +234,3 @@ def _hash_of_end(path: Path, size: int) -> str:
     with path.open("rb") as file:
         file.seek(max(0, size - END))
         return hashlib.sha256(file.read(END)).hexdigest()
-
-
-def _fsync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
