@@ -44,7 +44,7 @@ def affected_table(schema: str, stream: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class BaseTable:
+class LineageTable:
     """A base table of the query.
 
     Attributes:
@@ -72,7 +72,7 @@ class Lineage:
         base: The base table.
     """
 
-    def __init__(self, connector: Connector, plan: StreamPlan, schema: str, base: BaseTable) -> None:
+    def __init__(self, connector: Connector, plan: StreamPlan, schema: str, base: LineageTable) -> None:
         number, table, options = base.number, base.table, dict(base.options)
         self.connector, self.table = connector, table
         self.lineage = (schema, table_name(f"lineage{number}", plan.stream))
