@@ -27,7 +27,7 @@ from qbcd.strategies.base import Estimate
 from qbcd.strategies.in_source import InSource, OutboxSlice, OwnTable, PollMode, sql_name
 from qbcd.strategies.incremental.affected_keys import Skeleton
 from qbcd.strategies.incremental.delta_query import ONE
-from qbcd.strategies.incremental.lineage import OWN_COLUMNS, LineageTable, Lineage, Past, Present, affected_table
+from qbcd.strategies.incremental.lineage import OWN_COLUMNS, Lineage, LineageTable, Past, Present, affected_table
 from qbcd.strategies.incremental.query_tables import hidden_table, skeleton_of, stored, unfit_table, view_over
 from qbcd.strategies.mds import Mds
 from qbcd.strategies.vbd_whole import VbdCompare
