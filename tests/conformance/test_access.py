@@ -12,9 +12,9 @@ from qbcd.connectors.facts import Index
 from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import Column, Travel
 from tests.support.maria_source import KINDS
-from tests.support.marking import connector_of, probed, session
 from tests.support.places import Place, over
 from tests.support.project import config, opened
+from tests.support.watermark_cases import connector_of, probed, session
 
 FAMILY = pytest.mark.parametrize("database", KINDS, indirect=True)
 NAME = 'a\n`b`"%s'

@@ -10,8 +10,8 @@ from qbcd.model import KeyRange
 from qbcd.ranges import hash_buckets
 from qbcd.sql import compile_sql
 from qbcd.strategies import IdRcs
-from tests.support.marking import connector_of, plan_of, probed
 from tests.support.places import Place, over
+from tests.support.watermark_cases import connector_of, plan_of, probed
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 SUMS = {"n": "COUNT(*)", "total": "SUM(t.value)"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from qbcd.connectors.watermarks import SupportsWatermarks
-from tests.support.marking import connector_of, probed, session
 from tests.support.places import Place, over
+from tests.support.watermark_cases import connector_of, probed, session
 
 
 def counters(place: Place, table: str = "t") -> dict[str, tuple[bool, str]]:

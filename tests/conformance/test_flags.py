@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from qbcd.connectors.watermarks import SupportsDeleteFlags
-from tests.support.marking import column_of, compiled, connector_of, plan_of, probed, rows, session
 from tests.support.places import Place, configured, over
 from tests.support.project import config, opened
-from tests.support.watched import AT, stamped, word
+from tests.support.watched_polls import AT, stamped, word
+from tests.support.watermark_cases import column_of, compiled, connector_of, plan_of, probed, rows, session
 
 PLAIN = "id integer PRIMARY KEY, gone boolean NOT NULL, at {at}"
 

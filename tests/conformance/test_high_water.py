@@ -18,9 +18,9 @@ from qbcd.connectors.facts import HighWater
 from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
 from qbcd.demo.server import EmbeddedPostgres
 from tests.support.maria_server import MariaServer
-from tests.support.marking import connector_of, probed, session
 from tests.support.pg_place import PostgresPlace
 from tests.support.places import Place, new_place, over
+from tests.support.watermark_cases import connector_of, probed, session
 
 NOW = {
     "postgresql": "SELECT to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')",

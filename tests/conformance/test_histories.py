@@ -19,7 +19,7 @@ from tests.support.model import FlaggedModel, Model, Restriction
 from tests.support.oracle import batches, net
 from tests.support.places import Place, configured, over
 from tests.support.project import config, opened, poll
-from tests.support.shapes import SHAPES
+from tests.support.value_shapes import SHAPES
 from tests.support.variants import FLAGGED, SERVICES, VARIANTS, Stream, Variant, everything
 
 if TYPE_CHECKING:

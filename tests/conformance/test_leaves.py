@@ -11,7 +11,7 @@ from qbcd.connectors import connector_for
 from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.sites.lake.fetch import two_phase
 from tests.conformance.test_histories import BOTH, BY_KEY, FEW, HOSTILE, run
-from tests.support.leafy import force
+from tests.support.forced_leaves import force
 from tests.support.places import Place, over
 from tests.support.variants import VARIANTS
 

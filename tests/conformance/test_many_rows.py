@@ -11,7 +11,7 @@ from qbcd.sites.lake import compaction
 from qbcd.sites.lake.engines.spark import diff, layers
 from qbcd.spark import provider
 from tests.conformance.test_histories import BOTH, FEW, HOSTILE, run
-from tests.support import layered
+from tests.support import batch_layers
 from tests.support.places import Place, over
 from tests.support.variants import VARIANTS
 
@@ -32,7 +32,7 @@ def test_many_rows(
     monkeypatch.setattr(diff, "ONE_TASK_ROWS", 40)
     monkeypatch.setattr(provider, "_SIZES", provider._SIZES[1:])
     monkeypatch.setattr(compaction, "COMPACT_BATCHES", 2)
-    layered.at_times(monkeypatch)
+    batch_layers.at_times(monkeypatch)
 
     def watched(*args: object) -> DataFrame:
         merged.append(True)

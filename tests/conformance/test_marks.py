@@ -12,8 +12,8 @@ from qbcd.connectors import CONNECTORS
 from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
 from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import StreamPlan
-from tests.support.marking import column_of, compiled, connector_of, plan_of, probed, rows, session
 from tests.support.places import Place, over
+from tests.support.watermark_cases import column_of, compiled, connector_of, plan_of, probed, rows, session
 
 # Types, each with what a watermark over it is and its step.
 CLOCKS = {

@@ -9,8 +9,8 @@ from qbcd.connectors.ranges import SupportsPages
 from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import KeyRange, StreamPlan, Table
 from qbcd.sql.compile import compile_sql
-from tests.support.marking import column_of, compiled, connector_of, plan_of, probed, session
 from tests.support.places import Place, over
+from tests.support.watermark_cases import column_of, compiled, connector_of, plan_of, probed, session
 
 A, B, C = "a", 'quo"te %s', "QBCD_PLACE_BOUND_x_END"
 HOSTILE = [

@@ -15,7 +15,7 @@ from qbcd.errors import GuardTripped
 from qbcd.status import stream_status
 from tests.support.places import Place, over
 from tests.support.stamped_scene import StampedScene
-from tests.support.watched import Watched, at_nth, stamped
+from tests.support.watched_polls import Watched, at_nth, stamped
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,15 +19,15 @@ from tests.conftest import GivenServer
 from tests.faults.child import kill_at
 from tests.faults.stage import left_behind
 from tests.faults.test_kill import POINTS
-from tests.support import layered
-from tests.support.keyed import CASES, IN_ICU, PAGED, Keyed
+from tests.support import batch_layers
+from tests.support.key_kinds import CASES, IN_ICU, PAGED, Keyed
 from tests.support.places import Place, new_place, over, place_of
 from tests.support.project import opened, poll
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FOLDED = {"qbcd.sites.lake.compaction.COMPACT_BATCHES": 1, **layered.ALWAYS}
+FOLDED = {"qbcd.sites.lake.compaction.COMPACT_BATCHES": 1, **batch_layers.ALWAYS}
 SPOTS = [(point, 1) for point in POINTS]
 JOINS = [("before_commit", 2), ("after_commit", 2)]
 
@@ -82,7 +82,7 @@ def test_kill_by_pages(
 
 def _always_folded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
-    layered.always(monkeypatch)
+    batch_layers.always(monkeypatch)
 
 
 def killed_everywhere(place: Place, kind: str, how: str, folder: Path, spark: SparkSession) -> None:

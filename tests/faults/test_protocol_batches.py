@@ -20,7 +20,7 @@ from qbcd.strategies.outbox import outbox_name
 from qbcd.stream import Stream
 from tests.faults.child import kill_at
 from tests.faults.stage import rubbish
-from tests.support import layered, sql
+from tests.support import batch_layers, sql
 from tests.support.places import over
 from tests.support.scene import STREAM, Scene
 
@@ -55,7 +55,7 @@ def parts(scene: Scene) -> tuple[Path, Path]:
 def test_a_damaged_replica_is_refused(
     damage: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    layered.always(monkeypatch)
+    batch_layers.always(monkeypatch)
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
         for folder in parts(scene):
@@ -194,7 +194,7 @@ def test_staged_batches_go_out_while_a_guard_holds(
 def test_compaction_killed_before_its_commit(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    layered.always(monkeypatch)
+    batch_layers.always(monkeypatch)
     with Scene(database, workspace, "id_rcs", spark, retain="0s") as scene:
         scene.begin()
         old_segment, _ = parts(scene)
@@ -206,7 +206,7 @@ def test_compaction_killed_before_its_commit(
             workspace,
             spark,
             nth=2,
-            constants={"qbcd.sites.lake.compaction.COMPACT_BATCHES": 1, **layered.ALWAYS},
+            constants={"qbcd.sites.lake.compaction.COMPACT_BATCHES": 1, **batch_layers.ALWAYS},
         )
         assert parts(scene)[0] == old_segment
         assert len(list(files_of(scene).root.glob("segment-*"))) == 1

@@ -16,7 +16,7 @@ from qbcd.errors import Refused
 from tests.support import wait_until
 from tests.support.places import Place, over
 from tests.support.scene import STREAM, Scene
-from tests.support.watched import Watched, at_nth, someone_waits
+from tests.support.watched_polls import Watched, at_nth, someone_waits
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

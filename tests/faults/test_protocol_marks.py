@@ -20,7 +20,7 @@ from qbcd import watermark
 from qbcd.connectors.base import HighWater
 from qbcd.errors import UnsafeWatermark
 from tests.support.places import FIRST, Place, over
-from tests.support.watched import ROWS, Watched, at_nth, stamped
+from tests.support.watched_polls import ROWS, Watched, at_nth, stamped
 
 MOMENTS = ("after_horizon", "after_fetch")  # before and after the rows are read
 LAG = 1.0

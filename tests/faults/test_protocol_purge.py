@@ -19,7 +19,7 @@ from tests.support import wait_until
 from tests.support.cli import Cli
 from tests.support.places import Place, over
 from tests.support.project import opened, poll
-from tests.support.watched import ROWS, Watched, at_nth, brief, someone_waits, stamped
+from tests.support.watched_polls import ROWS, Watched, at_nth, brief, someone_waits, stamped
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,7 +13,7 @@ import pytest
 from qbcd.errors import LeaseHeld
 from tests.support.places import Place, over
 from tests.support.project import opened, poll
-from tests.support.watched import ROWS, Watched, at_nth, brief, stamped
+from tests.support.watched_polls import ROWS, Watched, at_nth, brief, stamped
 
 SWEEP = {"deletes": {"every": "1ms"}}
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.places import Place, over
 from tests.support.project import poll
-from tests.support.watched import COLUMNS, SETTLE, Watched, stamped, word
+from tests.support.watched_polls import COLUMNS, SETTLE, Watched, stamped, word
 
 NUMBERED = COLUMNS + ", ver bigint NOT NULL DEFAULT 0, seen {at}"
 LATEST = 60  # polls until transactions of the server itself have ended

@@ -9,9 +9,9 @@ import pytest
 
 from qbcd.strategies.base import table_name
 from tests.faults.child import kill_at
-from tests.integration import test_query_delta_maria as maria
-from tests.integration.test_query_delta_cases import BY_REGION, NOW, TABLES, configured
-from tests.integration.test_query_streams import Result
+from tests.integration.queries import test_incremental_maria as maria
+from tests.integration.queries.test_incremental_cases import BY_REGION, NOW, TABLES, configured
+from tests.integration.queries.test_streams import Result
 from tests.support.places import FIRST, Place, over
 from tests.support.project import config, opened, poll
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tests.support.places import over
 from tests.support.stamped_scene import StampedScene
-from tests.support.watched import at_nth
+from tests.support.watched_polls import at_nth
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,7 +21,7 @@ from tests.support.places import Place, over
 from tests.support.project import opened, poll
 from tests.support.scene import STREAM
 from tests.support.stamped_scene import StampedScene
-from tests.support.watched import Watched, at_nth, brief, stamped
+from tests.support.watched_polls import Watched, at_nth, brief, stamped
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from tests.support.drawing import DrawnTable
+from tests.support.drawn_tables import DrawnTable
 
 EVERY_STEP = ("insert", "update", "delete", "rekey", "swap_unique", "swap_rows", "nothing", "there_and_back", "replace")
 PARKED = -1  # no row's unique number

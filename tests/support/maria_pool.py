@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 from random import Random
 
-from tests.support.drawing import ODD_NAMES, Chance, Pool
+from tests.support.drawn_tables import ODD_NAMES, Chance, Pool
 from tests.support.places import Place
 
 _TEXTS = [

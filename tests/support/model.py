@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from tests.support.places import Place
-from tests.support.shapes import SHAPES, Service, Shape
+from tests.support.value_shapes import SHAPES, Service, Shape
 
 Record = dict[str, Any]
 Key = tuple[Any, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.support.drawing import ODD_NAMES, Chance, Pool
+from tests.support.drawn_tables import ODD_NAMES, Chance, Pool
 from tests.support.pg_values import SETUP, VALUES
 from tests.support.places import Place
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.support.model import Key, Model, Record, Restriction, Row
 from tests.support.places import FIRST
-from tests.support.shapes import Service
+from tests.support.value_shapes import Service
 
 # What the writers of the model's tables keep besides the captured columns. A clock moves with every write.
 _WHEN, _WHEN_OR_NULL = "timestamp(6) NOT NULL", "timestamp(6) NULL"

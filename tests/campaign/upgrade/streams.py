@@ -16,7 +16,7 @@ from typing import Any
 from tests.support.model import FlaggedModel, Model
 from tests.support.oracle import Copy, Event, batches, copy_of
 from tests.support.places import Place
-from tests.support.shapes import SHAPES, Service
+from tests.support.value_shapes import SHAPES, Service
 
 _WHEN = "timestamp(6) NOT NULL"
 UPDATED = Service("timestamptz NOT NULL", _WHEN, "{clock}", "{clock}")

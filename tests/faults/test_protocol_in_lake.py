@@ -1,0 +1,243 @@
+"""docs/design/protocol.md#rule-10 and #rule-23 where the replica is under Spark: a digest is that of its values, a
+folding of what it read.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from qbcd.connectors.postgresql import session
+from qbcd.errors import StateConflict, TornRead, UnsafeKey
+from qbcd.sites.lake import commit, compaction, window_poll
+from qbcd.sites.lake.fetch import two_phase
+from qbcd.state import LeaseKeeper
+from tests.faults.stage import rubbish
+from tests.support import batch_layers, sql
+from tests.support.pausing import Paused, at
+from tests.support.project import poll
+from tests.support.scene import STREAM, Scene
+from tests.support.stamped_scene import PAST_THE_MARGIN, scene_of
+from tests.support.watched_polls import at_nth
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+# Rule 10: digest B is read; the application writes A; the row is read; the application writes B again. Without a shared
+# snapshot the row that came is A, and so is the digest that is kept; B is found by the next poll.
+@pytest.mark.parametrize("pinned", [False, pytest.param(True, marks=pytest.mark.campaign)])
+def test_writes_between_digests_and_rows(
+    pinned: bool, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**12))
+    rows = two_phase._rows
+    between: list[str] = []
+
+    def watched(*args: Any) -> Any:
+        before, after = between
+        sql(database, before)
+        found = rows(*args)
+        sql(database, after)
+        return found
+
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        if not pinned:
+            monkeypatch.setattr(session.PostgresSnapshots, "snapshot_pins", lambda self, name: session.PINS)
+        monkeypatch.setattr(two_phase, "_rows", watched)
+        sql(database, "UPDATE t SET v = 'B' WHERE id = 7")
+        between[:] = ("UPDATE t SET v = 'A' WHERE id = 7", "UPDATE t SET v = 'B' WHERE id = 7")
+        scene.poll()
+        (told,) = scene.seen()[max(scene.seen())]
+        assert told["after"]["v"] == ("B" if pinned else "A")
+        monkeypatch.setattr(two_phase, "_rows", rows)
+        assert (scene.poll().report.header is None) is pinned  # type: ignore[union-attr]
+        scene.check()
+        assert scene.project.stream(STREAM).verify() == []
+
+        monkeypatch.setattr(two_phase, "_rows", watched)
+        sql(database, "UPDATE t SET v = 'C' WHERE id = 7")
+        between[:] = ("DELETE FROM t WHERE id = 7", "SELECT 1")
+        mark = scene.mark()
+        if pinned:
+            scene.poll()
+        else:
+            with pytest.raises(TornRead, match="1 rows were asked for by their keys and 0 came"):
+                scene.poll()
+            assert scene.mark() == mark
+        monkeypatch.setattr(two_phase, "_rows", rows)
+        scene.poll()
+        scene.check()
+        assert rubbish(scene) == []
+
+
+# The first round is held against the checksums before anything is asked by key: marks of another state are refused, and
+# of what several tasks had written by then nothing stays.
+def test_digests_of_another_state_than_the_checksums(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**12))
+    monkeypatch.setattr(two_phase, "HELD_ROWS", 4)
+    differing = two_phase._differing
+
+    def overtaken(*args: Any) -> Any:
+        sql(database, "UPDATE t SET v = 'B' WHERE id = 7")
+        return differing(*args)
+
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        with monkeypatch.context() as broken:
+            broken.setattr(session.PostgresSnapshots, "snapshot_pins", lambda self, name: session.PINS)
+            broken.setattr(two_phase, "_differing", overtaken)
+            sql(database, "UPDATE t SET v = 'A'")
+            mark = scene.mark()
+            with pytest.raises(TornRead, match="the readers did not see one snapshot"):
+                scene.poll()
+        assert scene.mark() == mark
+        assert rubbish(scene) == []
+        scene.poll()
+        scene.check()
+
+
+# One task holds the keys and digests of a range in memory, so that those of a very large one do not travel first.
+def test_a_range_that_one_task_could_not_hold(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, fetch = list[bool](), two_phase.fetch
+
+    def watched(*args: Any) -> Any:
+        asked.append(True)
+        return fetch(*args)
+
+    monkeypatch.setattr(two_phase, "fetch", watched)
+    monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**12))
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        for largest in (4, 3):  # each range has 4 rows
+            monkeypatch.setattr(two_phase, "LARGEST_RANGE", largest)
+            sql(database, "UPDATE t SET n = n + 1")
+            scene.poll()
+            assert asked == [True], "once, where the ranges are not too large"
+        scene.check()
+
+
+# Rule 23: a segment has folded what its compaction read. A batch that came meanwhile is not in it, so that it may not
+# take the place of the replica that this batch stands on.
+@pytest.mark.parametrize("folds", [50, pytest.param(1, marks=pytest.mark.campaign)])
+def test_a_compaction_that_was_overtaken(
+    folds: int, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
+    batch_layers.always(monkeypatch)
+    with Scene(database, workspace, "id_rcs", spark, retain="0s") as scene, scene.again() as project:
+        scene.make_table()
+        scene.prepare()
+        scene.change()
+        late = Paused(project)
+        with monkeypatch.context() as patched, at_nth("before_commit", 2, late.stand):  # the poll's own was the first
+            patched.setattr(LeaseKeeper, "_beat", lambda self: self._stop.wait())
+            late.start()
+            site = scene.site
+            with site.context.writing() as conn:  # its lease ends, and its own clock does not tell it
+                conn.execute(site.context.store.tables.lease.update().values(until=0.0))
+            monkeypatch.setattr(compaction, "COMPACT_BATCHES", folds)
+            scene.change()
+            scene.poll()
+            mark = scene.mark()
+        assert isinstance(late.finish(), StateConflict)
+        assert scene.mark() == mark
+        assert scene.project.stream(STREAM).verify() == []
+        scene.change()
+        scene.poll()
+        assert len(scene.check()) == 3
+        assert scene.project.stream(STREAM).verify() == []
+        assert rubbish(scene) == []
+
+
+# Rules 1 and 23: who was paused beyond the lease compares with what another has gone on to, and tells no differences.
+def test_a_look_that_was_overtaken(database: str, workspace: Path, spark: SparkSession) -> None:
+    with Scene(database, workspace, "id_rcs", spark) as scene, scene.again() as project:
+        scene.begin()
+
+        def overtaken() -> None:
+            site = scene.site
+            with site.context.writing() as conn:
+                conn.execute(site.context.store.tables.lease.update().values(until=0.0))
+            scene.change()
+            poll(project, STREAM)
+
+        mark = scene.mark()
+        with at("after_snapshot", overtaken), pytest.raises(StateConflict, match="has gone on with the stream"):
+            scene.project.stream(STREAM).verify()
+        assert scene.mark() != mark
+        assert scene.project.stream(STREAM).verify() == []
+
+
+# A poll that is refused after it has fetched leaves nothing behind, however often it is tried: neither where the rows
+# of ranges that are cut would have become the replica's.
+def test_a_refused_poll_leaves_no_files(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*args: Any, **named: Any) -> None:
+        raise TornRead("refused")
+
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        sql(database, "INSERT INTO t SELECT i, 'more', 0 FROM generate_series(2000, 2100) i")
+        mark = scene.mark()
+        with monkeypatch.context() as broken:
+            broken.setattr(commit, "new_batch", refused)
+            for _ in range(2):
+                with pytest.raises(TornRead, match="refused"):
+                    scene.poll()
+        assert scene.mark() == mark
+        left = rubbish(scene)
+        assert [name for name in left if "fetch" in name] == [], left
+        scene.poll()
+        scene.check()
+        assert rubbish(scene) == []
+
+
+# Keys that stand twice could come and go unseen where marks are compared: what the catalog does not vouch for is read
+# in full.
+def test_a_key_that_lost_its_constraint_is_read_in_full(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**12))
+    with Scene(database, workspace, "id_rcs", spark) as scene:
+        scene.begin()
+        mark = scene.mark()
+        sql(database, "ALTER TABLE t DROP CONSTRAINT t_pkey; INSERT INTO t SELECT * FROM t WHERE id = 7")
+        with pytest.raises(UnsafeKey, match="has duplicate or NULL values"):
+            scene.poll()
+        assert scene.mark() == mark
+
+
+# Where statements see states of their own, what stood in a window may have left it when the window is read.
+@pytest.mark.campaign
+@pytest.mark.parametrize("database", ["mariadb"], indirect=True)
+def test_a_window_that_is_empty_by_the_time_it_is_read(
+    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch = window_poll._fetch
+
+    def overtaken(*args: Any) -> Any:
+        sql(database, "DELETE FROM t WHERE id = 500")
+        return fetch(*args)
+
+    with scene_of(database, workspace, "ts_spark", spark) as scene:
+        scene.begin()
+        sql(database, "INSERT INTO t (id, v, at) VALUES (500, 'short', sysdate(6))")
+        time.sleep(PAST_THE_MARGIN)
+        with monkeypatch.context() as patched:
+            patched.setattr(window_poll, "_fetch", overtaken)
+            report = scene.poll().report
+        assert report is not None
+        assert report.header is None
+        scene.change()
+        scene.poll()
+        scene.check()

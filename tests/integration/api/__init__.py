@@ -1,0 +1,1 @@
+"""The Python API and running jobs, on real servers."""

@@ -1,0 +1,1 @@
+"""Connectors against their servers."""

@@ -1,0 +1,1 @@
+"""The lake wing: range checksums, fetch paths, the replica in Parquet."""

@@ -1,0 +1,156 @@
+"""ID/RCS over keys of every kind, by ranges of the key and of its hash: replay of the events gives the source, typed.
+
+Ranges are small, so that growth cuts them; batches are folded in all the time, by which small ranges are joined; and
+a reader with a pin holds the first batch and all rows of the replica over later polls, which may not take its files
+away although every sink has what it wants and nothing names them any more (docs/design/protocol.md#rule-11, #rule-23).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+import qbcd
+from qbcd.api import assembly_of
+from qbcd.planning import plan_of
+from qbcd.sinks import SinkBatch
+from qbcd.sites import LakeSite
+from qbcd.sites.lake import compaction
+from tests.conftest import GivenServer
+from tests.support import batch_layers
+from tests.support.key_kinds import CASES, IN_ICU, Keyed
+from tests.support.oracle import batches
+from tests.support.places import Place, new_place, over
+from tests.support.project import opened, poll
+from tests.support.watched_polls import at_nth
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUICK = [("bigint", "key"), ("mixed", "key")]
+BRIEF = [(0.9, 0.2), (0.1, 0.9)]
+LONG = [(0.9, 0.2), (0.1, 0.9), (0.9, 0.1), (0.2, 0.8), (0.9, 0.3)]
+
+
+class Reader:
+    """Reads the replica's rows and the oldest batch as they are when it begins, and takes its time with their files."""
+
+    def __init__(self, project: qbcd.Project) -> None:
+        stream = assembly_of(project).open_stream("s")
+        assert isinstance(stream.site, LakeSite)
+        self.site = stream.site
+        self.plan, _ = plan_of(stream, self.site.context.row())
+
+    def begin(self) -> None:
+        """Registers a pin, and reads the manifest after it."""
+        site = self.site
+        with site.context.writing() as conn:
+            self.pin = site.context.store.add_pin(conn, "s", 600.0)
+        with site.context.reading() as conn:
+            known = site.context.store.ranges(conn, "s")
+            self._rows = site.context.replica.rows(
+                conn, self.plan, site.context.strategy(self.plan).stored_columns, known
+            )
+        self._batch = SinkBatch(site.context.batches()[0], lambda: site.staged(site.context.batches()[0]))
+        assert self._batch.events.columns, "its files are known from here on"
+        self.parts = self.named()
+
+    def named(self) -> set[str]:
+        """The parts that the manifest names now."""
+        with self.site.context.reading() as conn:
+            segments = {s.segment_id for s in self.site.context.store.segments(conn, "s")}
+        return segments | {str(h.location["part"]) for h in self.site.context.batches()}
+
+    def standing(self) -> set[str]:
+        """The parts that stand in the stream's folder."""
+        return {path.name for path in self.site.context.files.root.iterdir()}
+
+    def values(self) -> set[int]:
+        """The replica's rows by their value, which none shares with another."""
+        place = [c.name for c in self.plan.captured].index("a")
+        return {int(row[0]) for row in self._rows.select(f"c{place}").collect()}
+
+    def told(self) -> dict[str, str]:
+        """Op by event."""
+        return {row["event_id"]: row["op"] for row in self._batch.events.collect()}
+
+    def end(self) -> None:
+        """Gives the pin back, which must not have ended before."""
+        with self.site.context.writing() as conn:
+            self.site.context.store.check_pin(conn, self.pin)
+            self.site.context.store.drop_pin(conn, self.pin)
+
+
+def range_ids(project: qbcd.Project) -> set[int]:
+    """Ids of the stream's ranges; the store refuses gaps and overlaps itself."""
+    site = assembly_of(project).open_stream("s").site
+    with site.context.reading() as conn:
+        return {r.range_id for r in site.context.store.ranges(conn, "s")}
+
+
+@over(
+    "kind, how",
+    [case if case in QUICK else pytest.param(*case, marks=pytest.mark.campaign) for case in CASES],
+    elsewhere=[],
+)
+def test_replay_equals_the_source(
+    kind: str, how: str, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
+    batch_layers.at_times(monkeypatch)
+    run(place, kind, how, workspace, spark, BRIEF if (kind, how) in QUICK else LONG)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("how", ["key", "hash"])
+@pytest.mark.parametrize("kind", IN_ICU)
+def test_collations_of_icu(
+    kind: str, how: str, icu: GivenServer, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
+    batch_layers.at_times(monkeypatch)
+    with new_place(icu, "postgresql") as place:
+        run(place, kind, how, workspace, spark, LONG)
+
+
+def run(
+    place: Place, kind: str, how: str, folder: Path, spark: SparkSession, rounds: Sequence[tuple[float, float]]
+) -> None:
+    """Polls after every round, of which each is the shares that the table grows and shrinks by."""
+    table = Keyed(place, kind, how, folder, Random(f"{kind} {how}"))
+    table.insert(0.3)
+    with opened(table.config, folder, spark) as project:
+        project.stream("s").prepare()
+        table.copy.take_baseline()
+        seen, before = Counter[str](), len(range_ids(project))
+        reader, found = Reader(project), set[int]()
+        for grown, shrunk in rounds:
+            table.update(0.2)
+            table.delete(shrunk)
+            table.insert(grown)
+            if found:
+                poll(project, "s")
+            else:  # it begins while the batch of the first poll stands there, which that very poll folds in
+                found = {int(row[0]) for row in place.sql("SELECT a FROM t")}
+                with at_nth("after_commit", 1, reader.begin):
+                    poll(project, "s")
+            seen += table.replay()
+            now = len(range_ids(project))
+            seen["cut"], seen["joined"], before = seen["cut"] + (now > before), seen["joined"] + (now < before), now
+        assert reader.site.context.batches() == [], "all are delivered, folded in and let go"
+        assert not reader.parts & reader.named(), "the replica's files are others by now"
+        assert reader.parts <= reader.standing()
+        assert reader.values() == found
+        (_, first), *_ = batches(folder / "out/changes", "s")
+        assert reader.told() == {event["event_id"]: event["op"] for event in first}
+        assert project.stream("s").verify() == []
+        reader.end()
+        assert [o.report and o.report.header for o in poll(project, "s")] == [None]
+        assert reader.standing() == reader.named()
+    assert min(seen["c"], seen["d"]) > 0, seen
+    assert min(seen["cut"], seen["joined"]) > 0 or kind == "boolean", seen

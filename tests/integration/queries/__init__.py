@@ -1,0 +1,1 @@
+"""Captured queries, views and restrictions."""

@@ -1,0 +1,1 @@
+"""The servers that tests and demo start, and the demo's data."""

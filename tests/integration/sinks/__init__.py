@@ -1,0 +1,1 @@
+"""Sinks, acknowledgements and events."""

@@ -1,0 +1,1 @@
+"""Both wings: guards, keys, unchanged sources, changes of meaning."""

@@ -1,0 +1,78 @@
+"""`key_change: pair`: a delete and an insert of equal content are told as one row that changed its key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.support.places import Place, over
+from tests.support.watched_polls import Event, Watched, stamped
+
+
+def ways(place: Place) -> dict[str, Any]:
+    """By one statement, by a window of time-stamps with its flags, and range by range into one open batch."""
+    return {"mds": "mds", "tdi": stamped(place, "tdi"), "id": {"type": "id", "rows_per_range": 3}}
+
+
+def moved(seen: Watched, key: int, to: int) -> None:
+    """A row gets another key; the old row stays as a flagged one, which alone TDI can see."""
+    seen.run(f"UPDATE t SET id = {to}, at = {seen.clock} WHERE id = {key}")
+    seen.run(f"INSERT INTO t (id, v, n, gone) SELECT {key}, v, n, true FROM t WHERE id = {to}")
+
+
+def pairs(found: list[list[Event]]) -> list[tuple[int, int]]:
+    """(old key, new key) of every pair; what belongs to none says nothing of pairs."""
+    (batch,) = found
+    by_id: dict[str, list[Event]] = {}
+    for event in batch:
+        assert (event.reason == "key_change") == (event.pair_id is not None)
+        if event.pair_id is not None:
+            by_id.setdefault(event.pair_id, []).append(event)
+    for one, other in by_id.values():
+        assert (one.op, other.op) == ("d", "c")
+        assert one.before is not None
+        assert other.after is not None
+        assert one.before[1:] == other.after[1:]
+    return sorted((one.key, other.key) for one, other in by_id.values())
+
+
+@over(elsewhere=[])
+def test_a_row_under_another_key_is_a_pair(place: Place, workspace: Path) -> None:
+    names = ways(place)
+    hidden = {name: {"where": "NOT gone"} for name in ("mds", "id")}  # to whom no flag says that a row is gone
+    with Watched(place, workspace, names, key_change="pair", each=hidden) as seen:
+        seen.insert(15, "NULL")
+        seen.run("UPDATE t SET v = NULL, n = NULL")
+        for key in (13, 14):
+            seen.insert(key, "twin")
+        seen.fill()
+        moved(seen, 2, 102)
+        moved(seen, 15, 115)  # all its content is NULL
+        moved(seen, 13, 113)  # two of equal content: which became which is not known
+        moved(seen, 14, 114)
+        seen.flag(3)  # one goes, and one of its content comes, twice
+        seen.insert(203, "old 3")
+        seen.insert(204, "old 3")
+        moved(seen, 9, 109)
+        seen.update(109, "changed too")
+        seen.insert(300, "old 10")  # of equal content as a row that stays
+        first = {name: seen.poll(name) for name in names}
+        assert {name: pairs(found) for name, found in first.items()} == {name: [(2, 102), (15, 115)] for name in names}
+        moved(seen, 11, 111)
+        for name in names:
+            again = seen.poll(name)
+            assert pairs(again) == [(11, 111)], name
+            ids = {event.pair_id for event in first[name][0] if event.pair_id}
+            assert ids.isdisjoint(event.pair_id for event in again[0])
+            seen.check(name)
+
+
+@over(elsewhere=[])
+def test_pairs_are_off_by_default(place: Place, workspace: Path) -> None:
+    with Watched(place, workspace, ways(place)) as seen:
+        seen.fill()
+        moved(seen, 2, 102)
+        for name in ("mds", "tdi", "id"):
+            (batch,) = seen.poll(name)
+            assert (102, "c") in {(event.key, event.op) for event in batch}
+            assert {(event.reason, event.pair_id) for event in batch} == {(None, None)}

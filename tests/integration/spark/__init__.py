@@ -1,0 +1,1 @@
+"""Spark's session, its Java process and its jobs."""

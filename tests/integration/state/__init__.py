@@ -1,0 +1,1 @@
+"""State databases, damaged state, orphaned streams."""
