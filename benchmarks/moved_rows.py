@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 from benchmarks import peers
 from benchmarks.measure import Options, Table, seconds
@@ -16,7 +17,7 @@ from benchmarks.orders import Orders
 from benchmarks.places import Place
 from qbcd.api import Project
 from qbcd.sites.lake.fetch import whole_table
-from qbcd.strategies.partitions import base
+from qbcd.strategies.partitions import key
 
 DATABASES, SETTINGS = peers.DATABASES, peers.SETTINGS
 ROUNDS = (0, 5, 5, 10, 10, 10)  # of random changes before each measurement, each of 1 % of the rows
@@ -24,7 +25,7 @@ CORRELATION = """
 SELECT round(correlation::numeric, 2) FROM pg_stats WHERE tablename = 'orders_bigint' AND attname = 'id'
 """
 NEVER = 1_000_000
-# Values of `cuts.FOLLOWED` and `quiet.POLLS`.
+# Values of `partitions.key.FOLLOWED` and `whole_table.POLLS`.
 WAYS = {"by the index": (0.0, NEVER), "by one scan": (2.0, NEVER), "as one sum": (2.0, 0)}
 
 
@@ -59,9 +60,6 @@ def _taken(project: Project, one: peers.Polled, repeats: int) -> dict[str, float
 
 
 def _by(way: str, project: Project, one: peers.Polled) -> None:
-    before = base.FOLLOWED, whole_table.POLLS
-    base.FOLLOWED, whole_table.POLLS = WAYS[way]
-    try:
+    followed, polls = WAYS[way]
+    with mock.patch.object(key, "FOLLOWED", followed), mock.patch.object(whole_table, "POLLS", polls):
         peers._poll(project, one.stream, 0)
-    finally:
-        base.FOLLOWED, whole_table.POLLS = before
