@@ -9,15 +9,13 @@ CODE := qbcd tests $(wildcard examples benchmarks tools)
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 # Programs without a service, what the first one's script needs, and the JDBC driver.
 MARIADB := mariadb-server-core mariadb-client-core libmariadb-java
-# Seconds after which `make test` is stopped; where there is no timeout(1) it runs unbounded.
-TEST_TIME ?= 1200
 # Processes that share the tests' files out among them, each with servers and a Spark session of its own.
 TEST_PROCESSES ?= 2
 # The commit from which files count as changed for `make lint`: origin/main, or the last commit's parent, without it.
 BASE ?=
-# Which part of the campaign: files, and options of pytest; all of it without.
+# Which part of the campaign, by its name in tests/campaign/parts.py, or files and options of pytest; all of it without.
+PART ?=
 CAMPAIGN ?=
-BOUND := $(if $(shell command -v timeout),timeout --kill-after=30 --foreground $(TEST_TIME),)
 # Sets as_root to what runs apt-get with root's rights and this account's proxies, or to none where that may not be.
 PROXIES := $(foreach name,http_proxy https_proxy no_proxy,$${$(name):+$(name)=$$$(name)})
 AS_ROOT = if [ "$$(id -u)" = 0 ]; then as_root=env; \
@@ -77,13 +75,10 @@ demo: venv java ## poll real flights in an embedded PostgreSQL and show what was
 	@$(BIN)/qbcd demo
 
 test: venv java mariadb ## run the tests, but for the campaign
-	@$(BOUND) $(BIN)/python -m pytest -n $(TEST_PROCESSES); code=$$?; \
-	case "$(BOUND) $$code" in timeout*\ 124|timeout*\ 137) \
-	    echo "the tests were stopped after $(TEST_TIME) s; to give them more: make test TEST_TIME=3600" >&2;; esac; \
-	exit $$code
+	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) --durations=10
 
-campaign: venv java mariadb ## run the tests that take minutes
-	$(BIN)/python -m pytest -m campaign -n $(TEST_PROCESSES) $(CAMPAIGN)
+campaign: venv java mariadb ## run the tests that take minutes: all, or a part (make campaign PART=kill)
+	$(BIN)/python -m pytest -m campaign -n $(TEST_PROCESSES) --durations=10 $(if $(PART),--part $(PART)) $(CAMPAIGN)
 
 floor: java mariadb ## run the tests with the oldest versions that pyproject.toml allows
 	$(PYTHON) -m venv --clear $(FLOOR)

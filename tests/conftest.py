@@ -19,6 +19,8 @@ pytest.register_assert_rewrite("tests.support")
 
 from qbcd.demo.server import EmbeddedPostgres  # noqa: E402 -- the rewriting is registered before the first import
 from qbcd.errors import EnvironmentMissing  # noqa: E402
+from tests.campaign.kept import is_kept  # noqa: E402
+from tests.campaign.parts import PARTS, part_of  # noqa: E402
 from tests.support.debian_server import DebianPostgres  # noqa: E402
 from tests.support.maria_server import MariaServer, find_programs  # noqa: E402
 from tests.support.places import FIRST, Place, new_place, place_of, server_of  # noqa: E402
@@ -31,6 +33,23 @@ os.environ.pop("COLUMNS", None)
 
 MYSQL_VARIABLE, ICU_VARIABLE = "QBCD_TEST_MYSQL_URL", "QBCD_TEST_ICU_URL"
 NO_SERVER = "no {} server: "  # how the reasons begin that the summary counts
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--part", choices=sorted(PARTS), help="the part of the campaign to run (tests/campaign/parts.py)")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Move cases that `tests.campaign.kept` does not keep to the campaign, and choose its part."""
+    for item in items:
+        if not is_kept(item.nodeid):
+            item.add_marker("campaign")
+    part = config.getoption("--part")
+    if part is not None:
+        there = [item for item in items if part_of(item.nodeid.partition("::")[0]) == part]
+        config.hook.pytest_deselected(items=[item for item in items if item not in there])
+        items[:] = there
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the Makefile says where something is missing or takes too long; nothing is installed here."""
+"""Messages of the Makefile where something is missing, and calls of pytest; nothing is installed here."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("make") and shutil.which("timeout")), reason="there is no make(1) or timeout(1)"
-)
+pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="there is no make(1)")
 
 
 def program(folder: Path, name: str, text: str) -> Path:
@@ -32,15 +30,19 @@ def make(*arguments: str, path: str = "", **environ: str) -> subprocess.Complete
     return subprocess.run(command, cwd=ROOT, env=found, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_tests_that_take_too_long_say_how_to_give_them_time(tmp_path: Path) -> None:
-    program(tmp_path, "python", "exec sleep 20")
-    ran = make("test", "-o", "venv", "-o", "java", "-o", "mariadb", f"BIN={tmp_path}", "TEST_TIME=1")
-    assert ran.returncode == 2
-    assert "stopped after 1 s; to give them more: make test TEST_TIME=3600" in ran.stderr
+def test_tests_and_parts_of_the_campaign_are_handed_to_pytest(tmp_path: Path) -> None:
+    noted = tmp_path / "noted"
+    program(tmp_path, "python", f'echo "$*" >> {noted}')
+    there = ("-o", "venv", "-o", "java", "-o", "mariadb", f"BIN={tmp_path}")
+    assert make("test", *there).returncode == 0
+    assert make("campaign", *there, "PART=kill", "CAMPAIGN=-k mds").returncode == 0
+    common = "-n 2 --durations=10"
+    assert noted.read_text().splitlines() == [
+        f"-m pytest {common}",
+        f"-m pytest -m campaign {common} --part kill -k mds",
+    ]
     program(tmp_path, "python", "exit 1")
-    ran = make("test", "-o", "venv", "-o", "java", "-o", "mariadb", f"BIN={tmp_path}")
-    assert ran.returncode == 2
-    assert "stopped" not in ran.stderr
+    assert make("test", *there).returncode == 2
 
 
 def test_what_venv_lacks_is_installed_where_that_may_be(tmp_path: Path) -> None:

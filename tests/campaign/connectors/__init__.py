@@ -1,0 +1,1 @@
+"""Servers that need a package of their own."""

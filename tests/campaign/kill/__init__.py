@@ -1,0 +1,1 @@
+"""Kills of every kind of key."""

@@ -1,0 +1,1 @@
+"""Large or drawn tables in the lake wing."""

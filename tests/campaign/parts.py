@@ -1,0 +1,31 @@
+"""The parts of the campaign, each with the folders and files whose campaign cases it runs.
+
+`make campaign PART=kill` runs one. A file belongs to the first part that names it, so that each case runs once.
+"""
+
+from __future__ import annotations
+
+PARTS: dict[str, tuple[str, ...]] = {
+    "upgrade": ("tests/campaign/upgrade/",),
+    "kill": ("tests/faults/test_kill.py", "tests/faults/test_query_delta_kill.py", "tests/faults/test_spark_dies.py"),
+    "kill_database": ("tests/faults/test_kill_in_database.py",),
+    "kill_lake": ("tests/faults/test_kill_in_lake.py", "tests/campaign/kill/"),
+    "property": ("tests/integration/sites/test_property.py", "tests/campaign/lake/test_property_ranges.py"),
+    "protocol": ("tests/faults/",),
+    "histories": ("tests/conformance/",),
+    "lake": ("tests/integration/lake/", "tests/campaign/lake/"),
+    "queries": ("tests/integration/queries/", "tests/campaign/queries/"),
+    "servers": ("tests/integration/", "tests/campaign/connectors/", "tests/packaging/", "tests/unit/", "tests/golden/"),
+}
+
+
+def part_of(path: str) -> str:
+    """Return the part that runs the campaign cases of a test file; `path` is relative to the project's root.
+
+    Raises:
+        LookupError: No part names the file.
+    """
+    for part, places in PARTS.items():
+        if path.startswith(places):
+            return part
+    raise LookupError(f"no part of the campaign runs {path}; add it to tests/campaign/parts.py")

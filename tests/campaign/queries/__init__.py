@@ -1,0 +1,1 @@
+"""Many queries under every variant."""
