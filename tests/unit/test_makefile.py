@@ -1,4 +1,4 @@
-"""What the Makefile says where something is missing or takes too long; nothing is installed here."""
+"""Messages of the Makefile about missing tools and timeouts; nothing is installed here."""
 
 from __future__ import annotations
 
