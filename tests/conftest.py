@@ -175,7 +175,7 @@ def driver_jars() -> list[Path]:
 
 
 def may_have(name: str) -> bool:
-    """Whether tests of this run can have a server of the connector `name`."""
+    """Return True if this test run can have a server of the connector `name`."""
     if name != "mariadb":
         return name == FIRST or bool(os.environ.get(f"QBCD_TEST_{name.upper()}_URL"))
     try:

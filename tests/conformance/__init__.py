@@ -1,1 +1,1 @@
-"""What every connector, strategy, site and sink of a kind must do, over all of them."""
+"""Rules for every connector, strategy, site and sink, each tested over all of its kind."""

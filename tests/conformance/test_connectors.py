@@ -1,4 +1,4 @@
-"""What every connector of the registry states and does alike: facts, names, session pins."""
+"""Facts, names and session settings that every registered connector must get right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each connector sees of writers: its clock, transactions that are open, and writers that are not its own."""
+"""The view each connector has of writers: its clock, open transactions, foreign writers."""
 
 from __future__ import annotations
 
@@ -118,7 +118,10 @@ def test_a_prepared_transaction_holds_the_mark_when_its_session_is_gone(place: P
 
 
 def ended(place: Place, statement: str) -> bool:
-    """Whether the prepared transaction could be taken over, which the server allows once it let the session go."""
+    """Run `statement` on a prepared transaction; return False if the server refuses it.
+
+    The server refuses while the session that prepared the transaction still holds it.
+    """
     try:
         with place.connect(autocommit=True) as conn:
             place.run(conn, statement)

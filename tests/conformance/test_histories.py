@@ -147,7 +147,7 @@ class Histories:
             assert self._fresh(name) == stream.poll(), name
 
     def _fresh(self, name: str) -> list[str]:
-        """What came since the last call."""
+        """Return the net events that were delivered since the last call."""
         found = batches(self.folder / "out" / "changes", name)
         fresh = [event for _, batch in found[self._seen[name] :] for event in batch]
         self._seen[name] = len(found)

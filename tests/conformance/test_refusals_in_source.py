@@ -1,4 +1,7 @@
-"""What strategies with time-stamps, flags, checksums and ranges refuse, on every database, and what they advise."""
+"""Refusals and advice of strategies with timestamps, flags, checksums and ranges.
+
+They run on every database.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ PATIENCE = 120.0  # seconds for a child on a busy machine
 
 @dataclass(frozen=True)
 class Gateway:
-    """How a child reaches the Java machine of the test's own session."""
+    """Port and secret with which a child reaches the JVM of the test's own session."""
 
     port: int
     secret: str

@@ -1,4 +1,7 @@
-"""What fault tests share: hooks end with their test; scenes that live through all kills of a module."""
+"""Shared fixtures of fault tests.
+
+Hooks are cleared after each test. A scene lives through all kills of its module.
+"""
 
 from __future__ import annotations
 

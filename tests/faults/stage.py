@@ -58,7 +58,7 @@ def range_ids(scene: Scene) -> set[int]:
 
 
 def rubbish(scene: Scene) -> list[str]:
-    """What the kills of a scene left behind."""
+    """Return the files and rows that the kills of a scene left behind."""
     return left_behind(scene.site, scene.folder)
 
 

@@ -1,4 +1,4 @@
-"""What a stream captures changes in its configuration: events for the rows that differ, and no others.
+"""Changes of what a stream captures: events for the rows that differ, and for no others.
 
 See docs/design/protocol.md#rule-16.
 

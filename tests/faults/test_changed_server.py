@@ -60,7 +60,7 @@ def test_without_old_values_it_is_refused(place: Place, workspace: Path, spark: 
 
 
 def test_nothing_is_purged_there(place: Place, workspace: Path, spark: SparkSession) -> None:
-    """What was reported of one server says nothing about a row of another."""
+    """Check that deliveries for one server purge no flagged row of another server."""
     with StampedScene(place.url, workspace, "tdi", spark, table="t") as scene:
         scene.begin()
         scene.change()
@@ -82,7 +82,7 @@ class Stopped(BaseException):
 
 
 def test_an_open_batch_keeps_a_stream_from_being_forgotten(place: Place, workspace: Path, spark: SparkSession) -> None:
-    """What a pass has found and not sealed yet is delivered to nobody either."""
+    """Check that rows found by a pass but not yet sealed count as undelivered."""
 
     def stop() -> None:
         raise Stopped

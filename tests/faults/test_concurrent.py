@@ -82,7 +82,7 @@ COMMIT;
 
 
 def act(rng: Random, client: int) -> list[str]:
-    """What `SCRIPT` does, for a server that pgbench does not know."""
+    """Return the statements of `SCRIPT` for a server that pgbench does not support."""
     row, own, v, kind = rng.randint(1, 600), 1_000_000 * (client + 1) + rng.randint(1, 100), rng.randint(1, 100_000), 0
     kind = rng.randint(1, 12)
     if kind <= 3:
@@ -171,7 +171,7 @@ WITHIN = TRANSFER.replace(f"b random(1, {ACCOUNTS})", f"b (:a - 1) / {RANGE} * {
 
 
 def within(rng: Random, client: int) -> list[str]:
-    """What `WITHIN` does, for a server that pgbench does not know."""
+    """Return the statements of `WITHIN` for a server that pgbench does not support."""
     start, cents = rng.randrange(0, ACCOUNTS, RANGE), rng.randint(1, 100)
     one, other = (start + rng.randint(1, RANGE) for _ in "ab")
     moves = (f"UPDATE bank SET cents = cents {n:+d} WHERE id = {i}" for i, n in ((one, -cents), (other, cents)))

@@ -1,4 +1,4 @@
-"""What fails beside the rows: sessions, upkeep, files, Spark; each is told by its cause."""
+"""Failures outside the rows: sessions, compaction, files, Spark; messages name the cause."""
 
 from __future__ import annotations
 

@@ -33,7 +33,10 @@ REMOTE = "ts_spark"  # swept as well, in one step
 
 
 def spots(strategy: str) -> list[Spot]:
-    """Where a poll of the scene's change comes, in order; the second steps are another range's, or the sweep's."""
+    """List the hook points that a poll of the scene's change reaches, in order.
+
+    Second steps belong to another range, or to the sweep.
+    """
     first = [(point, 1) for point in ("after_lease", *STEP, *DELIVERY)]
     if strategy in (*RANGES, SWEPT, REMOTE):
         first += [(point, 2) for point in STEP]
@@ -49,7 +52,7 @@ def spots(strategy: str) -> list[Spot]:
 
 
 def sealed_by(strategy: str, spot: Spot) -> int:
-    """How many batches of the poll are sealed there."""
+    """Return the number of batches that the poll has sealed when it reaches `spot`."""
     point, nth = spot
     delivered = point in DELIVERY or point == "after_seal"
     if strategy in RANGES:
@@ -65,7 +68,7 @@ def sealed_by(strategy: str, spot: Spot) -> int:
 
 
 def is_open(strategy: str, spot: Spot) -> bool:
-    """Whether rows stand there that have no number yet."""
+    """Return True if the outbox holds rows without a batch number when the poll reaches `spot`."""
     if strategy == SWEPT:
         return spot in (("after_commit", 2), ("before_seal", 1))
     after_a_step = spot[1] == 2 or spot in (("after_commit", 1), ("before_seal", 1))
@@ -153,7 +156,7 @@ def killed_and_restarted(scene: Scene, strategy: str, spot: Spot, reverted: bool
 
 
 def checkpoint(scene: Scene) -> dict[str, object]:
-    """What the stream remembers."""
+    """Return the stream's checkpoint."""
     row = scene.site.context.row()
     assert row is not None
     return dict(row.checkpoint)

@@ -171,7 +171,10 @@ def test_a_key_that_stands_twice_is_found_in_its_leaf(
 def test_ranges_that_are_cut_are_read_whole(
     way: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What grew is cut, of all else single leaves are read; then the new ranges have leaves of their own."""
+    """Check that grown ranges are split and read whole, while other ranges are read by leaf.
+
+    From then on, the new ranges have leaves of their own.
+    """
     looks = force(monkeypatch)
     with Scene(database, workspace, way, spark) as scene:
         _warm(scene)
@@ -209,7 +212,7 @@ def test_a_changed_meaning_ends_what_is_remembered(
 def test_a_failure_after_the_leaves_were_written(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What no commit names is swept, what is named stays."""
+    """Check that files no commit names are removed, and that named files stay."""
     looks = force(monkeypatch)
 
     def stop() -> None:

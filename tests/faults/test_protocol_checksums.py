@@ -42,7 +42,7 @@ def watched(place: Place, folder: Path, variant: str) -> Watched:
 
 
 def told(seen: Watched, key: int) -> list[tuple[Any, ...] | None]:
-    """What one poll says of a key, which is all that it says."""
+    """Poll once and return the new images of `key`; fail if another key has an event."""
     found = [event for batch in seen.poll() for event in batch]
     assert {event.key for event in found} <= {key}
     return [event.after for event in found]

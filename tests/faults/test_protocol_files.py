@@ -36,7 +36,7 @@ def written(files: Files, spark: SparkSession) -> tuple[FileSet, Path]:
 
 
 def read(files: Files, spark: SparkSession, part: FileSet) -> list[Any]:
-    """What is in two of the four ranges, as a poll asks for it."""
+    """Read two of the four ranges the way a poll does."""
     rows = files.read(spark, FIELDS, part).where("range_id IN (1L, 2L)")
     return [tuple(row) for row in rows.selectExpr("count(1)", "sum(n)", "sum(hash(range_id, v))").collect()]
 

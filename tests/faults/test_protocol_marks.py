@@ -1,4 +1,4 @@
-"""How far a watermark may go, with transactions open around the look that decides it.
+"""Limits of a watermark while transactions are open around the query that decides it.
 
 See docs/design/protocol.md#rule-6, #rule-7 and #rule-8.
 """

@@ -82,7 +82,10 @@ def test_a_prepare_drops_no_tables_of_another_one(
 def test_nobody_takes_over_between_two_statements_of_ddl(
     strategy: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where DDL commits by itself, the first statement must not let the stream's row go to another poller."""
+    """Check that no other poller can take the stream's row between two DDL statements.
+
+    DDL commits by itself on these servers, so the first statement must not release the row.
+    """
     monkeypatch.setattr(lease, "LOCK_WAIT_MS", 300)
     outcomes: list[str] = []
     with Scene(database, workspace, strategy, spark) as scene:

@@ -104,7 +104,10 @@ def test_a_part_of_the_table_and_what_it_is_a_part_of(place: Place, workspace: P
 
 @over("how", ["view", "view of a view", "function"], elsewhere=["view", "view of a view"])
 def test_a_view_of_the_table(place: Place, workspace: Path, how: str) -> None:
-    """What a view shows as its time-stamp may be anything."""
+    """Check that flagged rows stay while another stream reads the table through a view.
+
+    The view may compute its timestamp column from anything.
+    """
     if how == "function" and place.kind != "postgresql":
         pytest.skip("has no functions of rows")
     shown = "id, v, n, gone, at"

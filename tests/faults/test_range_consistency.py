@@ -38,7 +38,7 @@ def _by_range(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ranges_of(folder: Path) -> list[StoredRange]:
-    """What is remembered of the ranges, in key order."""
+    """Return the stored ranges of the stream, in key order."""
     with ProjectState(f"sqlite:///{folder}/.qbcd/state.db") as state, state.read() as conn:
         return state.store.ranges(conn, STREAM)
 

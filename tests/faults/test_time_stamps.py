@@ -1,4 +1,4 @@
-"""What time-stamps do to a window's ends: ties, coarse units, zones, clocks that step, rows without one."""
+"""Timestamps at the ends of a window: ties, coarse units, zones, clocks set back, NULLs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a poll holds in the source: no writer waits for it, at no point of the protocol; DDL does."""
+"""Locks of a poll in the source: writers never wait at any hook point; DDL does."""
 
 from __future__ import annotations
 

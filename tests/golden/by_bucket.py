@@ -1,4 +1,4 @@
-"""What is read of buckets and of ranges of pages: statements for the files beside this one."""
+"""Statements over hash buckets and page ranges, for the golden files in this folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qbcd.strategies import IdRcs
 
 
 def by_hash(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:
-    """What is read where ranges are of the key's hash."""
+    """Yield the statements of a stream whose ranges are hash buckets of the key."""
     counted = strategy.partitioning.bounds(2000)
     assert counted is not None
     every = hash_buckets.divided(2, first_id=3)
@@ -44,7 +44,7 @@ def by_hash(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:
 
 
 def by_page(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:
-    """What is read where ranges are of the table's pages."""
+    """Yield the statements of a stream whose ranges are pages of the table."""
     counted = strategy.partitioning.bounds(2000)
     assert counted is not None
     every = [KeyRange(3, None, ("50",)), KeyRange(4, ("50",), ("100",)), KeyRange(5, ("100",), None)]
@@ -74,7 +74,7 @@ def named(one: KeyRange, *keys: tuple[str, ...]) -> KeyRange:
 
 
 def without_key(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Statement]]:
-    """What is read of rows without a key."""
+    """Yield the statements of a stream without a key."""
     bare = replace(plan, key=(), columns=plan.captured)
     alone = IdRcs(connector, IdRcs(connector, bare).freeze_options(None))
     yield "id_rcs without a key: checksums", alone.partitioning.checksums(hash_buckets.divided(1, first_id=1))

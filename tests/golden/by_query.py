@@ -1,4 +1,4 @@
-"""What is read of a query: statements for the files beside this one."""
+"""Statements over queries, for the golden files in this folder."""
 
 from __future__ import annotations
 

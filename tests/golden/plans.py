@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Family:
-    """What a connector's plans are made of.
+    """File and functions from which the stream plans of one connector family are made.
 
     Attributes:
         plans: File with the plans; the same names in each.

@@ -62,7 +62,7 @@ def statements(which: str, name: str) -> Iterator[tuple[str, Statement]]:
 
 
 def in_source(strategy: InSource) -> Iterator[tuple[str, Statement]]:
-    """What all strategies of the source's own site run."""
+    """Yield the statements that all strategies of the database site run."""
     first, part = OutboxSlice(5, 1), OutboxSlice(5, 2)
     for i, ddl in enumerate(strategy.ddl(), 1):
         yield f"ddl {i}", Statement(ddl)
@@ -84,7 +84,7 @@ def in_source(strategy: InSource) -> Iterator[tuple[str, Statement]]:
 
 
 def staged(strategy: InSource) -> Iterator[tuple[str, Statement]]:
-    """What is done with a batch by its header alone."""
+    """Yield the statements that need nothing of a batch but its header."""
     plan, limit = strategy.plan, strategy.connector.identifier_limit
     header = BatchHeader(
         plan.stream,
@@ -109,7 +109,7 @@ def staged(strategy: InSource) -> Iterator[tuple[str, Statement]]:
 
 
 def ranged(which: str, name: str) -> Iterator[tuple[str, Statement]]:
-    """What goes range by range."""
+    """Yield the statements of strategies that work range by range."""
     connector: Connector = CONNECTORS[which]
     column = {"checksums": "column", "checksum_column": "qbcd chk", "deletes": False}
     part, ranges = OutboxSlice(5, 0, 7), ranges_of(which, plan_of(which, name, "id"))
@@ -133,7 +133,7 @@ def ranged(which: str, name: str) -> Iterator[tuple[str, Statement]]:
 
 
 def stamped(which: str) -> Iterator[tuple[str, Statement]]:
-    """What reads by time-stamp; over the plan called ``stamped``."""
+    """Yield the statements of strategies that read by timestamp, over the plan `stamped`."""
     connector: Connector = CONNECTORS[which]
     part, window = OutboxSlice(5, 2), Window("2024-01-01 00:00:00.000001", "2024-01-01 00:00:01.000000")
     for kind, options in STAMPED.items():
@@ -167,7 +167,7 @@ def read_by(strategy: Tdi, at: str) -> list[ReadPosition]:
 
 
 def windowed(which: str, kind: str, options: Mapping[str, Any], window: Window) -> Iterator[tuple[str, Statement]]:
-    """What TS reads for a replica under Spark."""
+    """Yield the statements that TS runs for a lake replica."""
     strategy = LakeTs(CONNECTORS[which], optioned(which, "stamped", "ts", **{**options, "replica": "spark"}))
     ranges = ranges_of(which, strategy.plan)
     yield f"{kind}, under Spark: anything there", strategy.watermarked.any_row(window)
@@ -179,7 +179,7 @@ def windowed(which: str, kind: str, options: Mapping[str, Any], window: Window) 
 
 
 def remote(which: str, name: str) -> Iterator[tuple[str, Statement]]:
-    """What is read for the site under Spark."""
+    """Yield the statements that ID/RCS runs for a lake replica."""
     connector: Connector = CONNECTORS[which]
     plan = plan_of(which, name, "id_rcs")
     strategy = IdRcs(connector, plan)

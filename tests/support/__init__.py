@@ -1,4 +1,7 @@
-"""What several test folders share: SQL through the native driver (never through the code under test) and waiting."""
+"""Helpers of several test folders: SQL and waiting.
+
+SQL runs through the native driver, never through the code under test.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +44,9 @@ def wait_until(condition: Callable[[], bool], *, timeout: float = 30.0, what: st
 
 
 def no_sessions(url: str) -> bool:
-    """Whether a PostgreSQL database has no session of qbcd's; each adds to the server's statistics when it ends."""
+    """Return True if a PostgreSQL database has no session of qbcd.
+
+    A session adds to the server's statistics when it ends.
+    """
     query = "SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'qbcd%' AND datname = current_database()"
     return not sql(url, query)

@@ -1,4 +1,4 @@
-"""Whether what polls fetch becomes a segment of the replica, or lies as a batch on top of it."""
+"""Switches that let batches lie on the replica instead of becoming its segments."""
 
 from __future__ import annotations
 

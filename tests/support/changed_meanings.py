@@ -123,7 +123,7 @@ class Captured:
         return self.outcome.report.warnings
 
     def verify(self) -> list[Any]:
-        """What replica and source differ in."""
+        """Return the differences between replica and source."""
         return list(self.project.stream("s").verify())
 
 

@@ -86,7 +86,7 @@ LETTERS = "abcABCxyz019 _-%'\"\\:?äÖßéЖ日🙂,;{}()/\t\n"
 
 @dataclass(frozen=True)
 class Pool:
-    """What tables of one database are drawn from.
+    """Types, values and names from which the tables of one database are drawn.
 
     Attributes:
         values: Input texts by the SQL of a type.
@@ -201,7 +201,7 @@ class DrawnTable:
 
 
 def pool_of(place: Place) -> Pool:
-    """What the tables of a place's database are made of."""
+    """Return the pool for the database of a place."""
     from tests.support.maria_pool import MARIA_POOL, MYSQL_POOL
     from tests.support.pg_pool import PG_POOL
 
@@ -253,7 +253,7 @@ def _draw_table(rng: Random, place: Place, pool: Pool, schema: str, number: int,
 
 @dataclass(frozen=True)
 class Chance:
-    """What formulas make values of: a word, a number, a time of day, a day."""
+    """Random parts from which formulas make values: a word, a number, a time of day, a day."""
 
     word: str
     number: int

@@ -1,4 +1,4 @@
-"""What tests do to an embedded PostgreSQL of their own."""
+"""Operations of tests on an embedded PostgreSQL of their own."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def force(monkeypatch: pytest.MonkeyPatch, *, traced: bool = True) -> list[bool]
 
 
 def remembered(project: qbcd.Project, stream: str) -> dict[str, Any] | None:
-    """What the checkpoint says of leaves."""
+    """Return the entry of the checkpoint about leaves, or None."""
     row = assembly_of(project).open_stream(stream).site.context.row()
     assert row is not None
     return row.checkpoint.get(Entry.LEAVES)

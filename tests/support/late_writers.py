@@ -29,12 +29,12 @@ CREATE TABLE log (token varchar(40) NOT NULL); CREATE INDEX log_token ON log (to
 
 @dataclass(frozen=True)
 class Load:
-    """What writers do.
+    """Lower limits and durations of the writers' work.
 
     Attributes:
-        rows: That are to stand in the table at least.
-        polls: That are to be made meanwhile at least, of all streams together.
-        long: Seconds that a long transaction stays open, from and to.
+        rows: Lowest number of rows in the table at the end.
+        polls: Lowest number of polls made meanwhile, of all streams together.
+        long: Shortest and longest time in seconds that a long transaction stays open.
     """
 
     rows: int
@@ -44,7 +44,7 @@ class Load:
 
 @dataclass
 class Work:
-    """What writers have done: how often they committed, how often late, and after how many seconds at most.
+    """Counts of commits and late commits, and the longest transaction in seconds.
 
     Attributes:
         turns: A semaphore; each release lets one transaction begin.

@@ -1,4 +1,4 @@
-"""What random tables of MariaDB and MySQL are made of: every type, keys of every key type, restrictions.
+"""Types, keys of every key type and restrictions of random tables of MariaDB and MySQL.
 
 Input texts are what `FamilyPlace.literal` takes: bytes as ``0x..``, bits as numbers, shapes as ``SRID;WKT``.
 """

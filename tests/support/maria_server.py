@@ -57,7 +57,7 @@ until rm -rf "$1" || [ "$tries" -ge 50 ]; do sleep 0.1; tries=$((tries + 1)); do
 
 @dataclass(frozen=True)
 class Programs:
-    """Where the programs of MariaDB are.
+    """Paths of the programs of MariaDB.
 
     Attributes:
         server: `mariadbd`.
@@ -129,7 +129,7 @@ class MariaServer:
 
     @property
     def running(self) -> bool:
-        """Whether the server's process lives."""
+        """Return True if the server's process runs."""
         return self._process is not None and self._process.poll() is None
 
     def shut_down(self) -> None:
@@ -238,7 +238,10 @@ class MariaServer:
         return [str(self._programs.server), "--no-defaults", *self._base(), *options]
 
     def _wait_until_ready(self) -> tuple[bool, str]:
-        """Whether it takes connections, and its log; the log cannot speak of another server that has the port."""
+        """Return True and the log if the server accepts connections, False and the log otherwise.
+
+        The log belongs to this server alone; another server that holds the port does not appear in it.
+        """
         deadline = time.monotonic() + COMMAND_TIMEOUT
         while True:
             alive = self.running

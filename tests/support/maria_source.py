@@ -97,7 +97,10 @@ def load_values(place: Place) -> dict[str, str]:
 
 
 def same(x: Column, one: str, two: str) -> str:
-    """Whether two columns like `x` store one value, by means that the connector does not use."""
+    """Return SQL that compares two columns like `x` for one stored value.
+
+    It uses means that the connector does not use.
+    """
     if x.base_type == "enum":
         return f"{one} + 0 <=> {two} + 0"
     if x.base_type in ("set", "json", *types.STRINGS, *types.BINARIES, *types.GEOMETRIES):

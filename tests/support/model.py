@@ -214,7 +214,7 @@ class Model:
         del self.rows[key]
 
     def _services(self, row: Row | None) -> dict[str, str]:
-        """What the service columns get: of a new row (None), or of one that is written again."""
+        """Return SQL for the service columns of a new row (None) or of a row written again."""
         gone, number = row is not None and row.flagged, self.writes
         written = {
             c: s.written(self.place.kind, self.rng, number=number, gone=gone, anew=row is None)

@@ -31,9 +31,9 @@ def events(folder: Path, stream: str) -> list[Event]:
 
 
 def net(found: Iterable[Event]) -> list[str]:
-    """What changed, without who saw it and when: comparable between strategies, one text an event, sorted.
+    """Return the changes as sorted texts, without stream and time, to compare strategies.
 
-    Texts, since Python calls 0.0 and -0.0, and 1 and True, the same.
+    They are texts, since Python calls 0.0 and -0.0, and 1 and True, equal.
     """
     fields = ("op", "key", "before", "after", "changed", "reason")
     return sorted(json.dumps({f: event[f] for f in fields}, ensure_ascii=False) for event in found)

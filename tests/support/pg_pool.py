@@ -1,4 +1,7 @@
-"""What random tables of PostgreSQL are made of: every type of `pg_values`, keys of every key type, restrictions."""
+"""Types, keys of every key type and restrictions of random tables of PostgreSQL.
+
+The types are those of `pg_values`.
+"""
 
 from __future__ import annotations
 

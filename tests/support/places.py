@@ -125,7 +125,7 @@ class Place(ABC):
 
     @abstractmethod
     def someone_waits(self) -> bool:
-        """Whether a session waits for a lock on a table of this database."""
+        """Return True if a session waits for a lock on a table of this database."""
 
     # -- words -------------------------------------------------------------------------------------------------------
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What a project's state must remember; run over each kind of state database."""
+"""Tests of the project's state, run over each kind of state database."""
 
 from __future__ import annotations
 

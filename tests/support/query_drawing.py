@@ -19,7 +19,10 @@ SIDES = ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
 
 
 class Words(NamedTuple):
-    """What of a history is said otherwise on another database; `insert_new` leaves a key that is there alone."""
+    """SQL that differs between databases in a history of query tables.
+
+    `insert_new` leaves a row whose key exists unchanged.
+    """
 
     stamp: str
     clock: str

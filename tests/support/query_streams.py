@@ -47,14 +47,17 @@ def detect(project: qbcd.Project, name: str) -> list[Detection]:
 
 
 def checkpoint(project: qbcd.Project, name: str) -> Mapping[str, Any]:
-    """What a stream remembers."""
+    """Return the checkpoint of a stream."""
     row = assembly_of(project).open_stream(name).site.context.row()
     assert row is not None
     return row.checkpoint
 
 
 def replica_differs(place: Place, name: str, query: str, by: str = "*") -> str:
-    """How the replica that the batches made differs from the result now, `by` what is said of it; or nothing."""
+    """Describe the difference between the replica and the query's result, or return "".
+
+    `by` lists the columns to compare.
+    """
     columns = by if by != "*" else ", ".join(_columns(place, name))
     kept = Counter(place.sql(f"SELECT {columns} FROM {place.own_schema}.{table_name('replica', name)}"))
     now = Counter(place.sql(f"SELECT {columns} FROM ({query}) AS q"))

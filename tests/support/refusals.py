@@ -1,4 +1,4 @@
-"""What a refusal must be: one message with place and remedy, the right class, and nothing moved anywhere."""
+"""Checks of a refusal: one message with place and fix, the right class, no change anywhere."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Traces:
 
 
 def traces(url: str, folder: Path) -> Traces:
-    """What stands in the source at `url` (read as superuser) and in the project's `folder` now."""
+    """Return the traces in the source at `url` (read as superuser) and in `folder`."""
     return Traces(_source(url), _state(folder), _files(folder))
 
 

@@ -53,7 +53,7 @@ def functions_of(
 
 
 def is_another_value(text: str, place: Place, dialect: str) -> bool:
-    """Whether an expression has other values where it is written again."""
+    """Return True if an expression has other values when it is written again."""
     query = f"SELECT {text} AS x FROM v"
     again = sqlglot.parse_one(query, read=dialect).sql(dialect=dialect)
     with place.connect() as conn:

@@ -167,7 +167,7 @@ class Scene:
 
     # -- what consumers see ------------------------------------------------------------------------------------------
     def files(self) -> dict[str, bytes]:
-        """What stands in the sinks under a final name, by path."""
+        """Return the finished files of the sinks, by path."""
         found = (p for p in (self.folder / "out").rglob("*") if p.is_file())
         return {
             str(p.relative_to(self.folder)): p.read_bytes()
@@ -231,7 +231,7 @@ def replay(
 
 
 def _name(image: dict[str, Any], key: Sequence[str]) -> Any:
-    """What a row is known by: its key, or the texts of a key of several columns."""
+    """Return the name of a row: its key, or the texts of a key of several columns."""
     return image[key[0]] if len(key) == 1 else tuple(str(image[name]) for name in key)
 
 

@@ -1,4 +1,7 @@
-"""What every store on a server must do where several sessions make and write at once; run over each kind of server."""
+"""Tests of stores on a server that several sessions create and write at once.
+
+Each kind of server runs them.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ Fresh = Callable[[], AbstractContextManager[places.Place]]
 
 
 def at_once(number: int, act: Callable[[], Any]) -> list[Any]:
-    """What `act` gave, or how it failed, in `number` threads that begin together."""
+    """Run `act` in `number` threads that begin together; return its results or errors."""
     gate, results = threading.Barrier(number), []
 
     def run() -> None:

@@ -1,4 +1,7 @@
-"""What every stream store must do; run over each kind of store by the modules that subclass it."""
+"""Tests of a stream store, run over each kind of store.
+
+The modules of the stores subclass them.
+"""
 
 from __future__ import annotations
 

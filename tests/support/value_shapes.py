@@ -1,4 +1,4 @@
-"""What a model's columns hold: the kinds of values that are captured, and what writers keep for those who look on.
+"""Kinds of columns of a model: captured values, and columns that writers maintain.
 
 Values are Python's; a shape says what they are called in each database and what becomes of them in an event.
 """

@@ -35,11 +35,11 @@ FLAGGED: Mapping[str, Service] = {
 
 @dataclass(frozen=True)
 class Look:
-    """What stands in the table when a stream looks.
+    """The content of the table at one poll of a stream.
 
     Attributes:
         rows: All rows, flagged ones too.
-        since: The number of the last write before the stream's last look.
+        since: The number of the last write before the stream's previous poll.
         inside: The stream's restriction.
     """
 
@@ -48,7 +48,10 @@ class Look:
     inside: Restriction
 
     def is_live(self, row: Row) -> bool:
-        """Whether a stream has the row: it is neither flagged nor outside the restriction."""
+        """Return True if a stream has the row.
+
+        The row is neither flagged nor outside the restriction.
+        """
         return not row.flagged and self.inside(row.record)
 
     def live(self) -> dict[Key, Row]:
@@ -58,11 +61,11 @@ class Look:
 
 @dataclass
 class Known:
-    """What a stream knows since its last poll.
+    """The knowledge of a stream since its last poll.
 
     Attributes:
         rows: Its replica.
-        sums: What the checksums that stand in the rows were made of, by the row's birth.
+        sums: Records from which the checksums in the rows were computed, by the row's birth.
     """
 
     rows: dict[Key, Record] = field(default_factory=dict)
@@ -89,7 +92,7 @@ Sees = Callable[[Known, Look], Iterable[Change]]
 
 # -- what there is to see ----------------------------------------------------------------------------------------------
 def everything(known: Known, look: Look) -> Iterable[Change]:
-    """What differs now from what was known, whoever changed it and how."""
+    """Yield every difference from the known rows, whoever made it and how."""
     live = look.live()
     yield from (
         Change(key, known.rows.get(key), row.record) for key, row in live.items() if known.rows.get(key) != row.record
@@ -105,12 +108,12 @@ def stamped(
     by: Callable[[Row], int] = lambda row: row.touched,
     swept: bool = False,
 ) -> Iterable[Change]:
-    """What a time-stamp tells: of rows that still stand in the table and that were written since the last look.
+    """Yield the changes that a timestamp shows: existing rows written since the last poll.
 
     Args:
         keeps: ``rows``; ``keys``, where each known row that was written is an update; ``nothing``, where each row is.
-        by: What stands for the time-stamp.
-        swept: Keys that stand in the table no more are deletes.
+        by: The value used as the timestamp.
+        swept: Keys that no longer exist in the table are deletes.
     """
     for key, row in look.rows.items():
         old = known.rows.get(key)
@@ -137,10 +140,12 @@ def gone_alone(known: Known, look: Look) -> Iterable[Change]:
 
 
 def summed(known: Known, look: Look, *, deletes: bool, in_row: bool) -> Iterable[Change]:
-    """What checksums of rows tell; where they stand in the row itself, another row of the same key has none.
+    """Yield the changes that row checksums show.
+
+    A checksum in the row itself is deleted with the row: another row of the same key has none.
 
     Args:
-        deletes: Keys that are gone are deletes; without it and with checksums in the rows, no keys are known either.
+        deletes: Missing keys are deletes; without it and with checksums in the rows, no keys are known either.
         in_row: The checksum is in the row, not in a table by key.
     """
     keyless = in_row and not deletes
@@ -289,7 +294,7 @@ VARIANTS = (
 
 
 class Stream:
-    """What one stream of a variant has to tell.
+    """The events that one stream of a variant must deliver.
 
     Args:
         variant: The variant.

@@ -40,7 +40,7 @@ def word(place: Place, words: Mapping[str, str]) -> str:
 
 
 def someone_waits(place: Place) -> bool:
-    """Whether a session waits for the lock of a row."""
+    """Return True if a session waits for the lock of a row."""
     if place.kind != "postgresql":
         time.sleep(0.12)  # InnoDB's list is not made anew while it is read every tenth of a second
     return bool(place.sql(word(place, WAITS)))
@@ -116,7 +116,7 @@ class Watched:
     # -- the source --------------------------------------------------------------------------------------------------
     @property
     def clock(self) -> str:
-        """What an application sets its time-stamp to."""
+        """Return SQL for the value that an application writes as its timestamp."""
         return word(self.place, CLOCK)
 
     def fill(self: W, rows: int = ROWS) -> W:
@@ -150,7 +150,7 @@ class Watched:
             self.place.run(conn, text)
 
     def there(self, key: int) -> bool:
-        """Whether the table has the row, flagged or not."""
+        """Return True if the table has the row, flagged or not."""
         return bool(self.place.sql(f"SELECT 1 FROM t WHERE id = {key}"))
 
     def source(self, live: str = "true") -> dict[int, Row]:
@@ -177,7 +177,7 @@ class Watched:
         self.project = opened(self.data, self.folder)
 
     def live(self, name: str) -> str:
-        """What of the table a stream shows."""
+        """Return the condition that selects the rows of a stream."""
         table = next(t for t in self.data["tables"] if t["name"] == name)
         shown = [table["where"]] if "where" in table else []
         return " AND ".join([*shown, "NOT gone"] if "delete_flag" in table["strategy"] else shown) or "true"

@@ -1,4 +1,4 @@
-"""What tests of watermarks, flags, indexes and rights say to a connector: sessions, tables, statements of a plan."""
+"""Sessions, tables and statements for tests of watermarks, flags, indexes and rights."""
 
 from __future__ import annotations
 

@@ -27,11 +27,11 @@ PATIENCE = 60.0
 
 @dataclass(frozen=True)
 class Work:
-    """What writers do, again and again.
+    """The transactions that writers repeat.
 
     Attributes:
-        pgbench: As a script of pgbench.
-        act: The same elsewhere: statements of one transaction, made from chance and the client's number.
+        pgbench: A script of pgbench.
+        act: The same for other servers: statements of one transaction, made from chance and the client's number.
     """
 
     pgbench: str

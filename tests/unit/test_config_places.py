@@ -1,4 +1,4 @@
-"""What is wrong with the configuration, and found only when its parts are put together, has its place all the same."""
+"""Positions in the file of errors that loading finds only when it combines parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a configuration may not say; every message is judged by its text."""
+"""Invalid configurations; each message is compared by its text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the options of strategies may not be, alone and beside other keys; every message is judged by its text."""
+"""Invalid options of strategies, alone and together with other keys.
+
+Each message is compared by its text.
+"""
 
 from __future__ import annotations
 

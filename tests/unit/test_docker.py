@@ -1,4 +1,7 @@
-"""What `docker/` says fits together: every file, secret, volume, host and path that one part names, another has."""
+"""Consistency of `docker/`: every name that one file uses is defined by another.
+
+The names are files, secrets, volumes, hosts and paths.
+"""
 
 from __future__ import annotations
 

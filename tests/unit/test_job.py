@@ -105,7 +105,10 @@ def test_a_stream_that_fails_for_weeks_is_still_tried(monkeypatch: pytest.Monkey
 
 
 def test_a_stream_is_made_anew_before_each_poll(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the user lifts is still lifted, and a state database that fails for once ends nothing."""
+    """Check that a lifted guard stays lifted while the stream is rebuilt before each poll.
+
+    A state database that fails once does not end the job.
+    """
     turns, history, made = Turns(4), History(), list[bool]()
 
     def renewed(one: Stream) -> Stream:

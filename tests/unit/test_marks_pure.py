@@ -1,4 +1,7 @@
-"""How far a time-stamp column may be read: shifts of the source's clock, as text, without a clock of Python's own."""
+"""The safe high watermark of a timestamp column.
+
+Times shift as text in the source's clock; Python's clock plays no part.
+"""
 
 from __future__ import annotations
 

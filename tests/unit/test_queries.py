@@ -1,4 +1,4 @@
-"""What the text of a query says: parsed or refused by name, and the keys that it proves."""
+"""Query texts: parsing, refusals that name their cause, and keys that a query proves."""
 
 from __future__ import annotations
 
@@ -233,7 +233,10 @@ def test_one_row() -> None:
 
 
 def test_only_names_that_are_nobodys_own_prove_one_row() -> None:
-    """Where a name without a schema may be the user's own, a function may be called as an aggregate elsewhere is."""
+    """Check that a function name proves one row only if it cannot be the user's own.
+
+    Without a schema, a function with the name of another database's aggregate may be the user's own.
+    """
     for text, proven in (("SELECT median(id) AS n FROM s.a", False), ("SELECT sum(id) AS n FROM s.a", True)):
         query = parsed(text)
         found = relation_of(query.tree, [TABLES[b.name] for b in query.bases], "postgres", bare_names=True)

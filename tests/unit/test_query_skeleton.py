@@ -1,4 +1,7 @@
-"""What a skeleton is made of, and what a query may not have, without a server; the rest is tested against the truth."""
+"""Contents of a skeleton, and queries that have none, without a server.
+
+Integration tests compare the rest with the true result.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How ranges are shared out among connections, statements and readers."""
+"""Distribution of ranges among connections, statements and readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows are looked up where the source says which were written lately, and how they are asked for."""
+"""Selection of rows to look up from the source's list of recent writes, and its requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who had a look at a range that was cut or joined, and when: a pass may leave out nothing.
+"""Visits of ranges that were split or merged: a pass omits nothing.
 
 See docs/design/protocol.md#rule-11.
 """

@@ -1,4 +1,7 @@
-"""Which ranges a poll visits: the whole pass, or hot ones first and the others in rotation, within a bound of age."""
+"""The ranges a poll visits.
+
+It visits the whole pass, or hot ranges first and the others in rotation, within a limit of age.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server complains of comes with what to do about it, whichever driver tells it."""
+"""Fixes added to server errors, the same for each driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What becomes of a session that has died, without Spark; one that is killed is in tests/faults/test_spark_dies.py."""
+"""Handling of a Spark session that ended, tested without Spark.
+
+tests/faults/test_spark_dies.py kills a session.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who owns a lease, and whether that process lives."""
+"""Owners of a lease, and the check that the owner's process runs."""
 
 from __future__ import annotations
 

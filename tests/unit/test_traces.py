@@ -16,7 +16,7 @@ LEAST, MOST = -(2**63), 2**63 - 1
 
 
 def _sums(rows: Rows) -> dict[int, Sums]:
-    """What PostgreSQL adds up: count, digests, and their low bits times those of the keys."""
+    """Sum per leaf as PostgreSQL does: count, digests, their low bits times those of the keys."""
     found: dict[int, Sums] = {}
     for key, digest in rows.items():
         one = (1, digest, (digest & key_recovery.LOW) * (key & key_recovery.LOW))

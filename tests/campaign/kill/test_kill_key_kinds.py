@@ -57,7 +57,10 @@ def test_kill_under_collations_of_icu(
 def test_kill_by_pages(
     kind: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was fetched is the replica's after the very commit; the second one makes one segment of all."""
+    """Kill polls of a table whose ranges are pages.
+
+    The fetched rows belong to the replica from the first commit on; the second commit merges all into one segment.
+    """
     monkeypatch.setattr(compaction, "COMPACT_SEGMENTS", 0)
     table = Keyed(place_of(database), kind, "page", workspace, Random(f"killed {kind} by pages"))
     table.insert(0.5)

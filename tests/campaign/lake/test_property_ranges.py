@@ -47,7 +47,7 @@ class Ranges:
 
     @property
     def is_open(self) -> bool:
-        """Whether events wait for a number."""
+        """Return True if the outbox has events without a batch number."""
         row = self.site.context.row()
         return row is not None and bool(row.checkpoint.get("open"))
 

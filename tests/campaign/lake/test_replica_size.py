@@ -1,4 +1,7 @@
-"""What a replica of digests holds on disk, beside one of rows (about 200 bytes a row, as in the benchmarks)."""
+"""The size of a digest replica on disk, compared with a replica of rows.
+
+A row has about 200 bytes, as in the benchmarks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What comes to light while a job runs: a consumer in Python that enrols or is retired, a source that was down."""
+"""Events during a running job.
+
+A Python consumer is registered and retired; a source is unreachable when the job begins.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +104,10 @@ def test_a_python_consumer_that_enrols_and_is_retired_while_a_job_runs(database:
 
 
 def test_a_query_whose_source_was_down_when_the_job_began(place: Place, workspace: Path) -> None:
-    """Which variant it was prepared as stands in the source; what the user lifts is for the poll that comes about."""
+    """Check that a job finds the prepared variant once its source is reachable.
+
+    The source stores the variant. A lifted guard stays lifted until the first poll that succeeds.
+    """
     place.sql(TABLE)
     server = place.at("postgres")
     strategy = {"type": "vbd", "timestamps": {"public.t": "at"}, "margin": "1ms", "deletes": {"every": "1ms"}}

@@ -1,4 +1,4 @@
-"""What a signal makes of `qbcd run --once`, and of a command that does not wait for its step."""
+"""Signals to `qbcd run --once`, and to commands that do not finish their step first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How far a stream is behind, by the machine's own clock, whatever that of the host said which prepared it."""
+"""The lag of a stream, measured by the clock of this machine.
+
+The clock of the host that prepared the stream does not count.
+"""
 
 from __future__ import annotations
 

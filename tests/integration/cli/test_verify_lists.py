@@ -1,4 +1,4 @@
-"""What `qbcd verify` lists where replica and source differ in more rows than it shows."""
+"""Lists of `qbcd verify` that show fewer rows than differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the catalog of MariaDB and MySQL tells: kinds, sizes, keys and rights."""
+"""Facts from the catalog of MariaDB and MySQL: kinds, sizes, keys and rights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What is asked of MariaDB and MySQL before a stream begins: engines, safety of commits, identity, high water mark."""
+"""Checks of MariaDB and MySQL before a stream begins.
+
+They cover engines, safety of commits, the server's identity and the safe high watermark.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 # -- what may be compared in the source -------------------------------------------------------------------------------
 def refusal(place: Place, name: str, url: str = "") -> str:
-    """Why a table or view is not compared in the source, or an empty string."""
+    """Return the reason why a table or view is not compared in the source, or an empty string."""
     with reading(place, url) as session:
         try:
             connector_of(place).catalog.check_in_source(

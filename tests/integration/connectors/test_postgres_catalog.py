@@ -1,4 +1,4 @@
-"""What the catalog tells: kinds, keys, nullability, rights, row security, identity of the server."""
+"""Facts from the catalog of PostgreSQL: kinds, keys, NULLs, rights, row security, identity."""
 
 from __future__ import annotations
 

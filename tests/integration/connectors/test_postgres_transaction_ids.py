@@ -176,7 +176,10 @@ def test_no_interleaving_hides_a_row(place: Place, seed: int) -> None:
 
 
 def steps(chance: random.Random, i: int, step: int, depth: list[int], prepared: set[str], name: str) -> Iterator[str]:
-    """What session i does next, on ten rows of its own, as no two of them wait for each other."""
+    """Yield the next statements of session `i`.
+
+    Each session writes ten rows of its own, so that no two sessions wait for each other.
+    """
     write = f"UPDATE t SET v = {step} WHERE k = {i * 10 + chance.randrange(10)}"
     if depth[i] < 0:
         mine = [p for p in prepared if p.endswith(f"_{i}")]

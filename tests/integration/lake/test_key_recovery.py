@@ -81,7 +81,7 @@ def _prepared(database: str, workspace: Path, spark: SparkSession) -> Iterator[q
 
 
 def _polled(database: str, project: qbcd.Project, polls: int) -> list[Outcome]:
-    """What each of so many polls came to, every one after changes."""
+    """Poll `polls` times, each time after changes, and return the outcomes."""
     outcomes: list[Outcome] = []
     for seed in range(polls):
         sql(database, CHANGES.format(seed=seed))

@@ -55,7 +55,7 @@ def version(project: qbcd.Project) -> int:
 
 
 def turn(project: qbcd.Project, **options: Any) -> tuple[Cost, dict[str, int]]:
-    """What one poll cost and found."""
+    """Poll once and return its cost and its counts of events."""
     [outcome] = poll(project, "s", **options)
     assert outcome.report is not None
     return outcome.report.cost, dict(outcome.report.counts)

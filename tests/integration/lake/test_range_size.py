@@ -1,4 +1,4 @@
-"""Where the user names no size, a table of whatever size has no more ranges than a poll can well ask for."""
+"""A limit on the number of ranges of a large table, unless the user sets a range size."""
 
 from __future__ import annotations
 

@@ -203,7 +203,10 @@ def test_rows_that_change_without_being_written(
 def test_a_transaction_that_commits_late(
     database: str, workspace: Path, spark: SparkSession, looks: list[FetchPlan]
 ) -> None:
-    """What it wrote is older than the last poll, and was not to be seen then: the mark stays before it."""
+    """Check that the watermark stays before a transaction that was open at the last poll.
+
+    Its writes are older than that poll, which could not see them.
+    """
     _table(database, "bigint", "i")
     with _prepared(database, workspace, spark, "key") as project, connect(database) as late:
         late.cursor().execute("UPDATE t SET n = 7 WHERE k IN (1, 2001)")

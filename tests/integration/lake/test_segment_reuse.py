@@ -1,6 +1,7 @@
-"""What a poll fetched of whole ranges becomes their segment: no batch then lies on them, and nothing is written twice.
+"""Fetched ranges that become segments of the replica at once.
 
-Small ranges beside what is fetched are fetched along with it, as one (docs/design/protocol.md#rule-11 and #rule-23).
+No batch then lies on top of them, and nothing is written twice. A poll fetches small adjacent ranges together with
+them, as one (docs/design/protocol.md#rule-11 and #rule-23).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a poll of ID/RCS brings over the wire and keeps in memory: of an unchanged table so much for each of its ranges.
+"""Bytes and memory of an ID/RCS poll of an unchanged table: a constant for each range.
 
 A range of more rows costs no more. A larger table has more ranges, unless the user sets `rows_per_range`: with the
 default of 2,000 rows, benchmarks/growth.py measured 584,354 bytes of Python's memory at its peak and 95,220 bytes

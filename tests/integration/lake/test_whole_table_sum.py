@@ -44,7 +44,7 @@ OTHERWISE: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What each poll has asked for: ``sum`` of the table, ``ranges``."""
+    """Record the reads of each poll: `sum` for the whole table, `ranges` for range checksums."""
     found: list[str] = []
     monkeypatch.setattr(whole_table, "POLLS", POLLS)
     for module, name, what in ((whole_table, "rows_unchanged", "sum"), (dirty_ranges, "checksums", "ranges")):

@@ -92,7 +92,10 @@ def drawn(
 
 
 def _is_no_key(place: Place, one: DrawnQuery, error: QbcdError) -> bool:
-    """Whether a drawn key stands twice, as it may by a join on something else, and is refused for that."""
+    """Return True if the query was refused because its drawn key occurs twice.
+
+    A join on other columns can repeat a key.
+    """
     twice = f"SELECT 1 FROM ({one.text}) AS q GROUP BY {', '.join(one.key)} HAVING count(*) > 1"
     return isinstance(error, UnsafeKey) and bool(place.sql(twice))
 

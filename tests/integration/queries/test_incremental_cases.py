@@ -1,4 +1,7 @@
-"""What variant delta must get right, each by name: changes of several tables at once, rows that leave, late commits."""
+"""Named cases that variant delta must get right.
+
+They cover changes of several tables at once, rows that leave the result, and late commits.
+"""
 
 from __future__ import annotations
 
@@ -233,7 +236,10 @@ def test_a_number_that_is_written_otherwise(place: Place, workspace: Path) -> No
 def test_another_meaning_of_digests_takes_all_anew(
     tables: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a time-stamp did not show comes to light, and lineages are of the new meaning."""
+    """Check that a new encoder version recomputes all rows and rewrites the lineage.
+
+    The recomputation also finds a change that no timestamp showed.
+    """
     tables.sql("UPDATE lines SET at = '2020-01-01'")
     with opened(configured(tables, BY_REGION), workspace) as project:
         project.stream("q").prepare()

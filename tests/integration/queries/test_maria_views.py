@@ -103,7 +103,10 @@ def test_views_that_are_not_followed(place: Place, workspace: Path) -> None:
 
 
 def test_a_right_to_definitions_comes_and_goes(place: Place, workspace: Path) -> None:
-    """Where the result is compared, nothing hangs on it."""
+    """Check that variant checksum polls the same with and without the right to see views.
+
+    It compares the result of the query and needs no definition.
+    """
     place.sql(f"{TABLES}; {VIEWS}")
     with place.user() as role:
         place.grant("SELECT", "big", role)

@@ -110,7 +110,7 @@ def test_a_change_is_one_update(place: Place, which: str, workspace: Path, spark
 
 
 def _looks(place: Place, project: qbcd.Project, names: list[str]) -> None:
-    """What changes nothing speaks of an empty key too."""
+    """Check that commands which change nothing report an empty key too."""
     said = [str(finding.message) for finding in project.check() if finding.subject == "key"]
     assert said == ["(), since the query gives one row at most"] * len(names)
     place.sql("UPDATE t SET amount = amount + 1")

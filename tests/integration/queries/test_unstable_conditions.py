@@ -19,7 +19,7 @@ MOVING = "which is the present time, so that its result changes by itself"
 
 
 def refusal(place: Place, workspace: Path, **stream: Any) -> str:
-    """What `prepare` is refused by, or nothing."""
+    """Return the message with which `prepare` refuses the stream, or an empty string."""
     with opened(config(place.url, {"name": "s", "baseline": "silent", **stream}), workspace) as project:
         try:
             project.stream("s").prepare()

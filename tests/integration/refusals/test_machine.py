@@ -132,12 +132,12 @@ def test_no_java(place: Place, home: str) -> None:
 
 
 def checked(project: qbcd.Project) -> list[str]:
-    """What `check` finds wrong with Spark."""
+    """Return the errors that `check` finds about Spark."""
     return [str(finding.error) for finding in project.check() if finding.subject == "Spark"]
 
 
 def test_a_folder_of_one_stream_that_cannot_be_written(place: Place) -> None:
-    """What lies below a workdir that can be: somebody else has made a file there."""
+    """Check that `check` names a stream folder that cannot be written in a writable workdir."""
     with opened(place, None) as project:
         (stream,) = (one for one in project.streams if one.name == "id_rcs")
         folder = assembly_of(project).open_stream(stream.name).site.context.folder

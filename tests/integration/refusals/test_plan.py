@@ -1,4 +1,7 @@
-"""What `prepare` refuses before it makes anything: tables, columns, keys, types and restrictions that cannot be."""
+"""Tables, columns, keys, types and restrictions that `prepare` refuses.
+
+It refuses them before it creates anything.
+"""
 
 from __future__ import annotations
 

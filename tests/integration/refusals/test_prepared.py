@@ -27,7 +27,7 @@ RESET = "qbcd reset STREAM, then prepare it again; or undo the change at the sou
 
 
 def gone(column: str) -> str:
-    """What is said of a captured column that is not there any more."""
+    """Return the message about a captured column that no longer exists."""
     return f"captured column '{column}' is gone from public.orders (dropped or renamed)"
 
 

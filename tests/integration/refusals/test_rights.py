@@ -1,4 +1,7 @@
-"""What a role may not do is refused with the grant that would mend it; rows that it may not see never look deleted."""
+"""Missing rights of a role: the refusal names the grant that fixes it.
+
+Rows that the role may not see never count as deleted.
+"""
 
 from __future__ import annotations
 

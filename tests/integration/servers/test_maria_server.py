@@ -36,7 +36,10 @@ time.sleep(60)
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that is dead and that its parent has not looked at yet does not."""
+    """Return True if a process runs.
+
+    A process that has ended and that its parent has not waited for counts as ended.
+    """
     try:
         os.kill(pid, 0)
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

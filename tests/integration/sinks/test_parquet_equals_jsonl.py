@@ -225,7 +225,10 @@ def test_old_values_that_no_type_can_hold_are_refused(table: str, workspace: Pat
 
 
 def test_a_consumer_in_python_that_begins_late(table: str, workspace: Path, spark: SparkSession) -> None:
-    """What it finds waiting was never held to its types; such a batch can be passed over."""
+    """Read waiting batches whose values were never checked against the consumer's types.
+
+    Such a batch is refused, and the consumer can skip it.
+    """
     with opened(config(table, *streams(*STREAMS), sinks={"changes": SINKS["changes"]}), workspace, spark) as project:
         for name in STREAMS:
             project.stream(name).prepare()
@@ -245,6 +248,6 @@ def test_a_consumer_in_python_that_begins_late(table: str, workspace: Path, spar
 
 
 def marks(project: Project) -> list[Any]:
-    """What a step would have moved."""
+    """Return the version, batch number and checkpoint of each stream; a step changes them."""
     rows = [assembly_of(project).open_stream(name).site.context.row() for name in STREAMS]
     return [(row.version, row.last_batch_seq, row.checkpoint) for row in rows if row is not None]

@@ -58,7 +58,10 @@ def run(
 
 
 def change(rng: Random, history: History, *, emptied: bool) -> None:
-    """What happens between two polls: some steps; the table is emptied now and then, and filled anew, or stays so."""
+    """Change the table between two polls.
+
+    Now and then the table is emptied; it is filled again at once or stays empty.
+    """
     kind = rng.random()
     if emptied or kind < 0.15:
         history.empty()

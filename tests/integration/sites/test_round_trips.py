@@ -1,6 +1,6 @@
-"""How often a poll of an unchanged table asks the source and waits: what a server that is far away makes it last.
+"""The number of round trips of a poll of an unchanged table.
 
-Each time is a way there and back, whatever is asked: with 20 ms for one, fifty are a second.
+Their number sets the duration of a poll of a distant server: with 20 ms for each, fifty take one second.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def polled(project: qbcd.Project, name: str) -> dict[str, int]:
 
 
 def refused(project: qbcd.Project, name: str) -> str:
-    """What a poll is refused by."""
+    """Poll and return the class and message of the error that refuses the poll."""
     with pytest.raises(QbcdError) as caught:
         polled(project, name)
     return f"{type(caught.value).__name__}: {caught.value.what}"

@@ -1,4 +1,4 @@
-"""What is left of a stream that was renamed or taken out of the configuration, and what `check` says of lost parts."""
+"""Parts of renamed or removed streams, and `check` on files and state that were lost."""
 
 from __future__ import annotations
 
