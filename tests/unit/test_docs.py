@@ -168,3 +168,10 @@ def test_connector_page_lists_what_users_may_set() -> None:
     assert PostgreSQL.driver.maven in page
     assert PostgreSQL.driver.debian in page
     assert all(version in page for version in PostgreSQL.driver.safe_from)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_files_that_pages_name_exist(page: Path) -> None:
+    files = [str(path.relative_to(ROOT)) for path in ROOT.glob("*/**/*.py") if ".venv" not in path.parts]
+    for named in re.findall(r"`((?:\w+/)*\w+\.py)`", page.read_text(encoding="utf-8")):
+        assert any(file == named or file.endswith("/" + named) for file in files), named
