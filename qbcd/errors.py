@@ -1,4 +1,4 @@
-"""What can go wrong, said once and well: what is wrong, where, and what to do about it.
+"""The errors of qbcd: what is wrong, where, and what to do about it.
 
 Every error that qbcd raises on purpose is a :class:`QbcdError`. Its text is one message fit for a user; the command
 line prints it without a traceback and exits with :attr:`QbcdError.exit_code`.
@@ -112,7 +112,7 @@ class UnsupportedPrimitive(Refused):
 
 
 class StateConflict(Refused):
-    """Another process, another project or an older copy of the state stands in the way."""
+    """Another process, another project or an older copy of the state prevents this step."""
 
 
 class StateMissing(StateConflict):

@@ -14,7 +14,7 @@ OFF = "off"
 
 
 class AuditConfig(Section):
-    """When a stream is audited.
+    """The audit schedule of a stream.
 
     Attributes:
         every: None for never.
@@ -33,11 +33,13 @@ class AuditConfig(Section):
 
 
 def interval(own: AuditConfig | None, general: AuditConfig | None, strategy: StrategyConfig) -> timedelta | None:
-    """Return the interval between audits of a stream; None where there are none, or where its polls do as much.
+    """Return the interval between audits of a stream.
+
+    None without audits, or if the stream's polls compare as much as an audit would.
 
     Args:
-        own: What the table says; for it alone an audit may look at what hides behind digests.
-        general: What `defaults` say.
+        own: The table's own setting. Only with it does an audit also look for what digests hide.
+        general: The setting of `defaults`.
         strategy: The stream's.
     """
     audit = general if own is None else own

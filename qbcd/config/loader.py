@@ -1,7 +1,8 @@
-"""From a YAML file, or a dict, to a :class:`~qbcd.config.models.ProjectConfig`, or one error that says all.
+"""Load a YAML file or a dict as a :class:`~qbcd.config.models.ProjectConfig`.
 
-The way is: text -> values with lines -> placeholders replaced -> models -> rules between sections. Whatever the input,
-only :class:`~qbcd.errors.ConfigError` and its subclasses come out, and no message holds a secret.
+The steps are: text -> values with lines -> placeholders replaced -> models -> rules between sections. Whatever the
+input, only :class:`~qbcd.errors.ConfigError` and its subclasses are raised, one error for all problems found in a step,
+and no message holds a secret.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def load_config(path: str | os.PathLike[str]) -> ProjectConfig:
         path: The YAML file; its folder is where relative paths start from.
 
     Raises:
-        ConfigError: The file cannot be read or is wrong; `NotBuilt` where it asks for what does not exist yet.
+        ConfigError: The file cannot be read or is wrong; `NotBuilt` if it uses a feature that does not exist yet.
     """
     display = os.fspath(path)
     text = _read(Path(display), display)
@@ -72,7 +73,9 @@ def load_config(path: str | os.PathLike[str]) -> ProjectConfig:
 
 
 def config_from_dict(data: Mapping[str, Any], base_dir: str | os.PathLike[str] = ".") -> ProjectConfig:
-    """A configuration from values of the same shape as the file; errors have a key path, but no file and line.
+    """Build a configuration from values of the same shape as the file.
+
+    Errors have a key path, but no file and line.
 
     Args:
         data: Text, numbers, booleans, lists, mappings; a `SecretStr` is taken as a password from a safe place.
@@ -150,7 +153,7 @@ def _problem(document: Document, values: Any, details: ErrorDetails) -> Problem:
 
 
 def _own(document: Document, path: KeyPath, context: Mapping[str, Any]) -> Problem:
-    """A problem found by one of our validators, its offending value shown only if it was written in the file."""
+    """Return a problem found by a validator of qbcd's; values from placeholders are not shown."""
     if context["at"] is not None:
         path = (*path, context["at"])
     what, remedy, value = context["what"], context["remedy"], context["value"]
@@ -162,7 +165,7 @@ def _own(document: Document, path: KeyPath, context: Mapping[str, Any]) -> Probl
 
 
 def _tagged(loc: tuple[str | int, ...]) -> int | None:
-    """Where pydantic put the name of a union's member into a location, if it did."""
+    """Return the index in `loc` of the union member's name that pydantic inserts, or None."""
     return 2 if loc[:1] == ("sinks",) and len(loc) > 2 else None
 
 

@@ -72,7 +72,10 @@ _MASTER = re.compile(
 
 
 def _master(value: str) -> str:
-    """What Spark can read; it says so itself with Java's own stack, and only once rows must travel."""
+    """Accept only a master that Spark can parse.
+
+    Spark itself reports a bad one late, when rows must be moved, and with a Java stack trace.
+    """
     if not _MASTER.fullmatch(value):
         raise wrong(f"{value!r} is no Spark master", "write local[*], local[2], spark://host:7077, k8s://.. or yarn")
     return value
@@ -82,7 +85,7 @@ DatabaseUrl = Annotated[SecretStr, AfterValidator(_url)]
 
 
 class SparkConfig(Section):
-    """How a Spark session is started where none is handed in.
+    """Settings of the Spark session that qbcd starts if none is passed in.
 
     Attributes:
         conf: Spark's own settings; not shown, since they may hold credentials of a file system.
@@ -116,7 +119,7 @@ class SourceConfig(Section):
         url: SQLAlchemy URL as written, placeholders replaced.
         qbcd_schema: ``schema`` in the file: where qbcd may create tables.
         connections: Concurrent read connections.
-        statement_timeout: After which the source cancels a statement of qbcd's, whole seconds; 0 for never.
+        statement_timeout: Time after which the source cancels a statement of qbcd's, whole seconds; 0 for never.
     """
 
     url: DatabaseUrl
@@ -145,7 +148,7 @@ class SourceConfig(Section):
 
 
 class DefaultsConfig(Section):
-    """What tables inherit where they say nothing themselves."""
+    """Settings that tables inherit unless they have their own."""
 
     every: Interval | None = None
     sinks: Names | None = None
@@ -184,7 +187,7 @@ class TableConfig(DefaultsConfig):
 
     @property
     def stream_name(self) -> str:
-        """The given name, which a query must have, else the table's without its schema."""
+        """The given name, or the table's name without its schema; a query must have a name."""
         return self.name if self.name is not None else split_table(self.table or "")[1]
 
 
@@ -220,7 +223,10 @@ class ProjectConfig(Section):
         return url.set(database=str(local_path(url.database, self.base_dir)))
 
     def where(self, *path: str | int) -> str:
-        """``file:line: key.path`` of a key path such as ``("tables", 1, "key")``; without file when there is none."""
+        """Return ``file:line: key.path`` of a key path such as ``("tables", 1, "key")``.
+
+        Without a file, it is the key path alone.
+        """
         return self._document.where(path)
 
     @property
@@ -275,7 +281,7 @@ class ProjectConfig(Section):
         return own if own is not None else general if general is not None else otherwise
 
     def _guards(self, table: TableConfig) -> GuardsConfig:
-        """Each guard by itself: the table's, else the general one, else the default."""
+        """Resolve each guard separately: from the table, then `defaults`, then the built-in value."""
         written: dict[str, Any] = {}
         for guards in (self.defaults.guards, table.guards):
             if guards is not None:

@@ -1,4 +1,4 @@
-"""What must hold between the sections of a configuration, and where secrets may not stand."""
+"""Rules between the sections of a configuration, and rules for where secrets may be written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RESERVED_SINK = "python"
 
 
 def check_rules(config: ProjectConfig, document: Document) -> list[Problem]:
-    """Everything that is wrong between the sections of a configuration whose sections are right by themselves."""
+    """Return all problems between sections that are each valid by themselves."""
     return [
         *_names(config),
         *_secrets(config, document),
@@ -93,7 +93,7 @@ def _near(document: Document, path: tuple[str | int, ...], name: str, known: lis
 
 
 def _shared_folders(config: ProjectConfig) -> Iterator[Problem]:
-    """Two sinks in one folder would take each other's batches for their own."""
+    """Report sinks that share a folder: each would take the other's batches for its own."""
     seen: dict[str, str] = {}
     for name, sink in config.sinks.items():
         folder = str(sink.options.get("path") or "")

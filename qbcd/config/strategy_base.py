@@ -1,4 +1,4 @@
-"""The base of the options of strategies, with the rules that they hold against the tables that use them."""
+"""Base of the options of strategies, with their rules for the tables that use them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ StrategyClass = type[Any]  # a subclass of `qbcd.strategies.Strategy`, which is 
 
 @dataclass(frozen=True)
 class StrategyUse:
-    """A table that uses a strategy: the keys that rules of strategies ask for, inherited values filled in.
+    """A table that uses a strategy, as its rules need it, with inherited values filled in.
 
     Attributes:
         path: Key path of the table.
@@ -57,7 +57,9 @@ class StrategyUse:
 
 
 class StrategyConfig(Section):
-    """A strategy and its options; ``type`` is its name. A subclass declares it: ``type: Literal["ts"] = "ts"``.
+    """A strategy and its options; ``type`` is its name.
+
+    A subclass declares it: ``type: Literal["ts"] = "ts"``.
 
     Attributes:
         meaning: The options that decide what is captured; they are frozen at prepare, all others may change.
@@ -106,12 +108,12 @@ class StrategyConfig(Section):
 
     @property
     def without_old_values(self) -> str:
-        """Why a deleted row has no values under these options; empty where it has."""
+        """The reason why a deleted row has no values under these options; empty if it has."""
         return ""
 
     @property
     def old_values_remedy(self) -> str:
-        """What to do for old values where there are none."""
+        """The remedy if these options give no old values."""
         return "take another strategy"
 
     # -- audits ------------------------------------------------------------------------------------------------------
@@ -132,10 +134,10 @@ class StrategyConfig(Section):
 
 
 class VisitOptions(StrategyConfig):
-    """Which ranges a poll visits, and how fast (paper sections 3.4 to 3.6).
+    """Options for the ranges that a poll visits, and for its pace (paper sections 3.4 to 3.6).
 
     Attributes:
-        pace: How fast ranges are visited.
+        pace: Speed at which ranges are visited.
         per_poll: Ranges that one poll visits; None for all.
         max_staleness: Age that no range exceeds when `per_poll` is set.
     """
@@ -153,7 +155,7 @@ class VisitOptions(StrategyConfig):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Every option; `pace` is split into `target` and `per_second`, one of which is None, and `nice_ratio`."""
+        """Every option; `pace` is split into `target` or `per_second`, and `nice_ratio`."""
         values = super().options
         pace: Pace = values.pop("pace")
         target = pace.target if pace.per_second is not None else pace.target or DEFAULT_TARGET

@@ -1,4 +1,4 @@
-"""Types of values that options of strategies have: columns of a time-stamp, fixed zones, flags, pace and sweep."""
+"""Value types of the options of strategies: time-stamp columns, zones, flags, pace, sweep."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def _scalar(value: Any) -> bool | int | str:
 
 
 class Sweep(Section):
-    """When deleted rows are looked for.
+    """The schedule of the search for deleted rows.
 
     Attributes:
-        every: None where every poll is a sweep and nothing else.
+        every: None if each poll is a sweep and nothing else.
     """
 
     every: Interval | None = None
@@ -80,11 +80,11 @@ class Sweep(Section):
 
 
 class Pace(Section):
-    """How fast ranges are visited.
+    """Speed at which ranges are visited.
 
     Attributes:
-        target: How long the transaction of one range should take; ranges are sized by it.
-        nice_ratio: How long to rest after a range, as a multiple of the time that it took.
+        target: Intended duration of the transaction of one range; ranges are sized by it.
+        nice_ratio: Pause after a range, as a multiple of the time that it took.
         per_second: Ranges per second, instead.
     """
 

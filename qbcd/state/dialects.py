@@ -1,7 +1,7 @@
-"""What a database must tell before qbcd can keep state in it: its clock, its lock waits, its durability.
+"""Facts about the databases in which qbcd keeps state: clock, lock waits, durability.
 
 A store is either the project's state database or the schema of a source in which a database site keeps its streams.
-`qbcd.state` is written once, in SQLAlchemy Core, and asks here for the few things whose spelling or meaning differs.
+`qbcd.state` is written once, in SQLAlchemy Core, and takes from here the few things whose syntax or meaning differs.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ TABLE_OPTIONS: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class StoreFacts:
-    """How one database serves as a store.
+    """The facts of one database as a store.
 
     Attributes:
         drivername: SQLAlchemy's driver name, where a URL names none.
         is_file: The store is one local file.
-        clock_sql: SQL of the store's own clock, seconds since 1970 UTC as a double, read anew by every statement.
+        clock_sql: SQL of the store's own clock, seconds since 1970 UTC as a double, read again by every statement.
         lock_wait_sql: Statement that limits the transaction's lock waits to ``{ms}`` milliseconds (``{s}`` is the same
             in whole seconds), or empty. It may outlive the transaction; `begin_sql` ends that.
         ddl_lock_sql: Statement that lets one transaction at a time create tables, or empty where each write does, and
@@ -59,15 +59,15 @@ class StoreFacts:
         write_isolation: Isolation level in which each statement sees what was committed before it, None where no other
             session can commit meanwhile.
         begin_sql: Statement with which every transaction on a state database begins, or empty.
-        undurable_sql: SQL of what of the server's settings lets a commit be lost (docs/design/protocol.md#rule-5), or
-            of an empty text.
-        lists_any_schema: Asked for the tables of a schema that is not there, the database says that there are none.
+        undurable_sql: SQL for the server setting by which a commit can be lost (docs/design/protocol.md#rule-5), or
+            for an empty text if there is none; empty if no setting needs a check.
+        lists_any_schema: The database reports no tables, and no error, for a schema that does not exist.
         needs_database: A URL must name the database, since a session can begin without one.
         connect_args: Arguments of the driver's connect(): durability, time-outs.
-        knows_option: Whether the driver takes an option of this name from a URL.
+        knows_option: True if the driver takes an option of this name from a URL.
         contention: SQLSTATEs, error numbers, or starts of messages, that say "somebody else has it", not "it is
             broken".
-        damage: The same of what says that the store is no longer what was written.
+        damage: The same for errors which say that the store is no longer what was written.
     """
 
     drivername: str
@@ -92,16 +92,16 @@ class StoreFacts:
         return literal_column(self.clock_sql, Float())
 
     def limit_lock_waits(self, conn: Connection, ms: int) -> None:
-        """Lets the transaction wait for a lock no longer than `ms` milliseconds, rounded up as the store needs it."""
+        """Limit the transaction's lock waits to `ms` milliseconds, rounded up if the store needs it."""
         if self.lock_wait_sql:
             conn.exec_driver_sql(self.lock_wait_sql.format(ms=ms, s=-(-ms // 1000)))
 
     def is_contention(self, error: DBAPIError) -> bool:
-        """Whether the statement failed because another session holds a lock or was faster."""
+        """Return True if the statement failed because another session holds a lock or was faster."""
         return _says(error, self.contention)
 
     def is_damage(self, error: DBAPIError) -> bool:
-        """Whether the store itself is damaged or is no such store at all."""
+        """Return True if the store itself is damaged, or is no store of qbcd's at all."""
         return _says(error, self.damage)
 
 
@@ -133,7 +133,7 @@ def _family(drivername: str) -> StoreFacts:
     return StoreFacts(
         drivername=drivername,
         is_file=False,
-        # not of the session's local time, of which an hour comes twice a year
+        # not the session's local time, which repeats an hour each year
         clock_sql="(timestampdiff(microsecond, date'1970-01-01', utc_timestamp(6)) / 1e6)",
         lock_wait_sql="SET SESSION innodb_lock_wait_timeout = {s}",
         ddl_lock_sql="",

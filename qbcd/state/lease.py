@@ -1,7 +1,7 @@
-"""The lease of a stream: one owner at a time, timed by the store's clock, fenced by a token that only grows.
+"""The lease of a stream: one owner at a time, the store's clock, and a fencing token.
 
-A lease alone stops nobody who was paused (docs/design/protocol.md#rule-1, #rule-2): every step therefore commits with
-the token, and taking a lease raises it. What the lease saves is work done twice.
+A lease alone does not stop a process that was paused (docs/design/protocol.md#rule-1, #rule-2): every step therefore
+commits with the token, which only grows, and taking a lease raises it. The lease only avoids duplicate work.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _working: set[str] = set()  # uuids of the owners that this process works as
 
 
 class LeaseLost(StateConflict):
-    """This process held the stream's lease and holds it no longer."""
+    """This process has lost the stream's lease."""
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Who polls: one attempt of one process.
+    """A poller: one attempt of one process.
 
     Attributes:
         host: Host name, boot and process namespace, so that a process id means the same to whoever reads it.
         pid: Process id in that namespace.
-        start: When the process started, in the kernel's own units; `-` where the system does not tell.
-        uuid: Tells two pollers of one process apart.
+        start: Start time of the process, in the kernel's own units; `-` if the system does not report it.
+        uuid: Distinguishes two pollers of one process.
     """
 
     host: str
@@ -81,7 +81,10 @@ class Owner:
         return f"process {self.pid} on {self.host.split('/')[0]}"
 
     def is_dead(self) -> bool:
-        """Whether the process is known to have ended; False for other hosts and where nobody can tell."""
+        """Return True if the process is known to have ended.
+
+        False for other hosts, and if it cannot be determined.
+        """
         if self.host != _this_host():
             return False
         if (started := _started(self.pid)) is not None:
@@ -89,7 +92,10 @@ class Owner:
         return not _answers(self.pid)
 
     def is_left_behind(self) -> bool:
-        """Whether this process was the owner and no longer works as it: the lease could not be given back."""
+        """Return True if this process was the owner and no longer works as it.
+
+        It then could not release the lease.
+        """
         return (self.pid, self.host) == (os.getpid(), _this_host()) and self.uuid not in _working
 
 
@@ -103,12 +109,12 @@ def _this_host() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """Start time of a running process, `ended` for one that only waits to be reaped, None where /proc does not say."""
+    """Return a process's start time, `ended` for a zombie, or None if /proc does not say."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return None
-    # the command name stands in brackets and may hold anything, brackets too
+    # the command name is in brackets and may contain anything, brackets too
     after_name = stat[stat.rindex(")") + 2 :].split()
     return _ENDED if after_name[0] in "ZX" else after_name[19]
 
@@ -158,7 +164,7 @@ def acquire(conn: Connection, store: StreamStore, stream: str, owner: Owner, ttl
 
 
 def holder(conn: Connection, store: StreamStore, stream: str) -> tuple[Owner, float] | None:
-    """Who holds the lease and for how many seconds more, or None where nobody does who still works.
+    """Return the lease's owner and its remaining seconds; None if no live poller holds it.
 
     Raises:
         StateConflict: The lease's owner cannot be read.
@@ -253,7 +259,7 @@ class LeaseKeeper:
                 self._admit(conn)
                 self.token = acquire(conn, self.store, self.stream, self.owner, self.ttl)
         except BaseException:
-            _working.discard(self.owner.uuid)  # where the reply to the commit was lost, the lease stands there
+            _working.discard(self.owner.uuid)  # if the reply to the commit was lost, the store has the lease
             raise
         self._thread = threading.Thread(target=self._beat, name=f"qbcd-lease-{self.stream}", daemon=True)
         self._thread.start()
@@ -283,7 +289,7 @@ class LeaseKeeper:
                 self._renewed = began
 
     def _gave_up(self, error: Exception, now: float) -> bool:
-        """Notes a failed renewal; True once the lease is gone, so that trying again is of no use."""
+        """Record a failed renewal; return True once the lease is lost, so that a retry is pointless."""
         log.warning("stream %s: the lease could not be renewed: %s", self.stream, type(error).__name__)
         if isinstance(error, LeaseLost):
             self._lost = error

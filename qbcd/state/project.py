@@ -1,6 +1,6 @@
-"""What a project remembers outside its sites: acknowledgements, failed deliveries, refusals, the history of its runs.
+"""A project's state outside its sites: acknowledgements, failures, refusals, run history.
 
-Everything but the acknowledgements could be rebuilt; they only move forward and show when a site has gone back
+Everything but the acknowledgements could be rebuilt; they only move forward and show if a site was set back
 (docs/design/protocol.md#rule-1, #rule-21).
 """
 
@@ -30,7 +30,10 @@ _KEPT_RUNS = 1000
 
 
 class Acknowledged(NamedTuple):
-    """The last batch of a stream that a sink holds; an empty fingerprint: it begins after this one, and has none."""
+    """The last batch of a stream that a sink holds.
+
+    With an empty fingerprint, the sink begins after this batch and holds none yet.
+    """
 
     epoch: int
     seq: int
@@ -39,7 +42,7 @@ class Acknowledged(NamedTuple):
 
 @dataclass(frozen=True)
 class DeliveryFailure:
-    """Why a sink does not take a stream's next batch; `attempts` in a row, the last one `at` (seconds)."""
+    """A failed delivery of a stream's next batch: `attempts` in a row, the last `at` (seconds)."""
 
     at: float
     message: str
@@ -48,7 +51,7 @@ class DeliveryFailure:
 
 @dataclass(frozen=True)
 class Refusal:
-    """What a guard refused last: a user may confirm exactly this, once."""
+    """The last refusal of a guard; a user may confirm exactly this one, once."""
 
     kind: str
     version: int
@@ -157,7 +160,7 @@ class ProjectState(StateDatabase):
             batches: The batches that the site still has, in any order.
 
         Raises:
-            StateConflict: The site has gone back.
+            StateConflict: The site is older than what a sink acknowledged.
         """
         last = (row.epoch, row.last_batch_seq) if row else (0, 0)
         prints = {(header.epoch, header.seq): header.fingerprint for header in batches}
@@ -232,7 +235,7 @@ class ProjectState(StateDatabase):
             conn.execute(insert(REFUSAL).values(stream=stream, **values, message=message, at=self.facts.clock))
 
     def get_refusal(self, stream: str) -> Refusal | None:
-        """What a guard refused last, if it was not confirmed since."""
+        """Return the last refusal of a guard; None if there is none or it was confirmed since."""
         with self.read() as conn:
             row = conn.execute(select(REFUSAL).where(REFUSAL.c.stream == stream)).first()
         return None if row is None else Refusal(row.kind, row.version, row.amount, row.message, row.at)
@@ -240,7 +243,7 @@ class ProjectState(StateDatabase):
     def consume_refusal(
         self, stream: str, kind: str, version: int, amount: int, *, conn: Connection | None = None
     ) -> bool:
-        """Uses up the confirmation of exactly this refusal; False where it was another one or was used before.
+        """Use up the confirmation of exactly this refusal; False if there is no such refusal.
 
         Args:
             conn: The transaction of the step that it lets through, where that step is in this database.
@@ -253,7 +256,10 @@ class ProjectState(StateDatabase):
         return conn.execute(delete(REFUSAL).where(same)).rowcount == 1
 
     def forget(self, stream: str) -> None:
-        """Forgets acknowledgements, failures and refusals of a stream that begins again; its history stays."""
+        """Delete acknowledgements, failures and refusals of a stream that begins again.
+
+        Its history is kept.
+        """
         with self.write() as conn:
             for table in (ACK, DELIVERY_ERROR, REFUSAL):
                 conn.execute(delete(table).where(table.c.stream == stream))

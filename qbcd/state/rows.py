@@ -1,4 +1,4 @@
-"""What the stream store hands out: frozen values and their form as text in a row."""
+"""Values that the stream store returns: frozen, with their text form in a row."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class StreamRow:
         epoch: UTC second of the last `prepare`; 0 before the first.
         version: Counts every step that was committed; the compare-and-set compares it.
         fencing_token: Counts the owners that the stream's lease has had.
-        last_batch_seq: Number of the last sealed batch; goes on after a reset.
+        last_batch_seq: Number of the last sealed batch; it continues after a reset.
         prepared: The baseline is complete.
-        checkpoint: All else that the strategy and the site must remember, JSON-ready.
+        checkpoint: Everything else that the strategy and the site must remember, JSON-ready.
         next_range_id: The lowest range id that was never given out.
         advanced_by: The token whose holder made `version`.
     """
@@ -57,12 +57,12 @@ class StoredRange(KeyRange):
 
 @dataclass(frozen=True)
 class Visits:
-    """How far a pass over a stream's ranges is.
+    """Progress of a pass over a stream's ranges.
 
     Attributes:
-        ranges: How many there are.
-        visited: How many of them the pass has seen.
-        oldest: Seconds of the store's clock at the visit that is longest ago, 0 where a range was never visited.
+        ranges: Number of ranges.
+        visited: Number of ranges that the pass has visited.
+        oldest: Seconds of the store's clock at the oldest last visit of a range; 0 if one was never visited.
     """
 
     ranges: int
@@ -90,7 +90,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Pin:
-    """A reader's claim that all that manifest `version` names stays until `until` (seconds of the store's clock)."""
+    """A reader's pin: keep all that manifest `version` names until `until` (store's clock, s)."""
 
     pin_id: str
     stream: str
@@ -195,7 +195,7 @@ def in_key_order(stream: str, ranges: Sequence[_Range]) -> list[_Range]:
 
 
 def merge_ranges(groups: Sequence[Sequence[StoredRange]], next_id: int) -> list[StoredRange]:
-    """Each group of neighbours as one range, those of several under new ids and with the oldest visit."""
+    """Merge each group of several neighbours into one range, with a new id and the oldest visit."""
     after: list[StoredRange] = []
     for group in groups:
         if len(group) == 1:

@@ -1,7 +1,7 @@
-"""ATDI, TDI with an index that holds all that a poll reads (Carnes & Hanson 3.2.2, figures 5 and 6).
+"""ATDI, TDI with a covering index (Carnes & Hanson 3.2.2, figures 5 and 6).
 
-The statements are those of TDI; the covering index lets the source answer them without a visit to the table. The
-replica is the paper's projected copy, as always here.
+The index has all columns that a poll reads. The statements are those of TDI; the index lets the source
+answer them without reading the table. The replica is the paper's projected copy, as for all strategies.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Atdi(Tdi):
     covering = True
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """I*delta + delta*W + K = .014 N by the covering index (paper, figures 5 and 6), else as TDI.
+        """Estimate I*delta + delta*W + K = .014 N with the covering index, otherwise as TDI.
 
-        See docs/paper.md#c13.
+        See the paper, figures 5 and 6, and docs/paper.md#c13.
         """
         if not self.has_index(indexes):
             return super().estimate(indexes)
@@ -49,7 +49,7 @@ class Atdi(Tdi):
         return self._estimated("I*delta + delta*W + K", pages, DELTA * table.rows)
 
     def has_index(self, indexes: Sequence[Index]) -> bool:
-        """Whether a covering one is among `indexes`, by all its columns."""
+        """Return True if one of `indexes` covers all columns that a poll reads."""
         lead, rest = self.index_columns()
         return any(
             i.ordered and not i.partial and i.columns[:1] == tuple(lead) and {*rest} <= {*i.columns, *i.included}
@@ -57,6 +57,6 @@ class Atdi(Tdi):
         )
 
     def index_columns(self) -> tuple[list[str], list[str]]:
-        """The time-stamp, and all else that a poll reads of the table."""
+        """Return the time-stamp, and all other columns that a poll reads."""
         lead, rest = list(self.names), [self.flag, *(c.name for c in self.plan.captured)]
         return lead, [name for name in dict.fromkeys(rest) if name not in lead]

@@ -1,4 +1,7 @@
-"""What a strategy is: pure knowledge of how changes are found; it opens no connection and reads no clock."""
+"""Base of the strategies: pure knowledge of how changes are found.
+
+A strategy opens no connection and reads no clock.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,18 @@ from qbcd.connectors.base import Connector, Index
 from qbcd.errors import ConfigError
 from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
 
-ReplicaContent = Literal["rows", "keys", "digests", "nothing"]  # what a replica has of a row
+ReplicaContent = Literal["rows", "keys", "digests", "nothing"]  # the part of a row that a replica keeps
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a poll of an unchanged table costs the source, from the catalog's statistics (-1: unknown).
+    """Cost of polling an unchanged table, from the catalog's statistics (-1: unknown).
 
     Attributes:
         pages: Pages read, by `formula` in the paper's symbols (N pages of the table, M of the copy, R the share that
             the restriction leaves).
         rows: Rows read.
-        shipped: What leaves the source when nothing changed.
+        shipped: Data that leaves the source when nothing changed.
     """
 
     pages: int
@@ -34,7 +37,9 @@ class Estimate:
 
 
 class Strategy(ABC):
-    """Base of the strategies: what it needs, sees and misses as data, and the plan that its statements speak of.
+    """Base of the strategies.
+
+    Holds as data what a strategy needs, sees and misses, and the plan that its statements use.
 
     Args:
         connector: The source's dialect and primitives.
@@ -55,14 +60,14 @@ class Strategy(ABC):
 
     @property
     def label(self) -> str:
-        """What people call it: its name, with what else decides how it goes."""
+        """The name that users see: the strategy's, with its variant if it has one."""
         return self.name
 
     def check(self, place: Callable[[str], str] | None = None) -> None:
-        """Whether the connector can carry this plan; asked when the plan is made, before anything is.
+        """Check that the connector can carry out this plan, before anything is created.
 
         Args:
-            place: Where in the configuration an option of the strategy stands.
+            place: Returns where in the configuration an option of the strategy is.
 
         Raises:
             Refused: It cannot.
@@ -76,10 +81,10 @@ class Strategy(ABC):
         return ConfigError(what, stream=self.plan.stream, where=where, remedy=remedy)
 
     def freeze_options(self, remembered: Mapping[str, Any] | None) -> StreamPlan:
-        """The plan with what the strategy settles at prepare for good.
+        """Return the plan with the options that the strategy fixes at prepare.
 
         Args:
-            remembered: What `settled` said then, empty where it was not asked; None before the baseline.
+            remembered: What `frozen_options` returned at prepare, empty if it was not called; None before the baseline.
         """
         return self.plan
 
@@ -88,7 +93,7 @@ class Strategy(ABC):
         return {}
 
     def change_problem(self, *, columns: bool, where: bool) -> str:
-        """Why a poll cannot take up other columns or another restriction; empty where it can."""
+        """Return why a poll cannot adopt other columns or another restriction; empty if it can."""
         return ""
 
     @abstractmethod
@@ -108,11 +113,11 @@ class Strategy(ABC):
         """One row (keys_more_than_once, keys_null), for keys that the catalog does not prove.
 
         Args:
-            within: Of one range; a lake strategy looks at the whole table always.
+            within: The range to check; a lake strategy always checks the whole table.
         """
 
     def warnings(self) -> list[str]:
-        """What makes this strategy dearer than it needs to be on this table."""
+        """Return what makes this strategy costlier than necessary on this table."""
         return []
 
 
@@ -128,9 +133,10 @@ class Image:
 
 
 def images(plan: StreamPlan, limit: int) -> list[Image]:
-    """The outbox columns of a plan's captured columns; names that would pass `limit` bytes are cut and made unique.
+    """Return the outbox columns of a plan's captured columns.
 
-    Key columns are equal by the join; they are compared only where their equality hides bytes (a change of case).
+    Names longer than `limit` bytes are cut and made unique. Key columns are equal by the join; they are compared
+    only if their equality hides different bytes (a change of case).
     """
     keys = len(plan.key)
     return [

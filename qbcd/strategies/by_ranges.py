@@ -1,4 +1,4 @@
-"""What strategies that go range by range share (ID and TLCS): key ranges, picked by the source, and their sizes."""
+"""Base of strategies that work range by range: key ranges, picked by the source, and sizes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFAULT_PAGES = 200
 
 
 class RangeOptions(VisitOptions):
-    """What strategies that visit the source range by range have in common (paper sections 3.4 and 3.5).
+    """Options of strategies that visit the source range by range (paper sections 3.4 and 3.5).
 
     Attributes:
         pages_per_range: Pages that a range touches when ranges are built, unless `rows_per_range` is given.
@@ -39,7 +39,7 @@ class RangeOptions(VisitOptions):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Every option, with the usual pages where nothing says how large ranges are."""
+        """Every option, with the default pages if no size of ranges is given."""
         values = super().options
         if self.rows_per_range is None and self.pages_per_range is None:
             values["pages_per_range"] = DEFAULT_PAGES
@@ -63,9 +63,10 @@ class ByRanges(InSource):
     paged: ClassVar[tuple[str, ...]] = ("table", "partitioned", "matview")
 
     def bounds(self, within: KeyRange | None = None) -> Statement:
-        """The first key of every range but the first, by pages touched in key order or by rows, picked by the source.
+        """Return the first key of every range but the first, picked by the source.
 
-        A range never splits equal keys, since a bound is a key (docs/paper.md#c16 to #c18).
+        Ranges are sized by the pages touched in key order, or by rows. They never split equal keys, since a bound is a
+        key (docs/paper.md#c16 to #c18).
         """
         pages, rows = self.plan.option("pages_per_range"), self.plan.option("rows_per_range")
         if pages and not rows and self.plan.table.kind in self.paged:
@@ -83,7 +84,7 @@ class ByRanges(InSource):
         )
 
     def _rows_of(self, pages: int) -> int:
-        """About how many rows so many pages hold, where they are clustered by key."""
+        """Estimate the rows that `pages` pages hold if rows are clustered by key."""
         table = self.plan.table
         return max(1, round(pages * table.rows / table.pages)) if table.pages and table.rows > 0 else ROWS_PER_RANGE
 
@@ -94,7 +95,7 @@ class ByRanges(InSource):
         return " AND ".join(parts)
 
     def _keys(self, within: KeyRange | None) -> tuple[str, Sequence[Column]]:
-        """The keys of the table or of one range as a FROM item, with the columns by the names they have there."""
+        """Return the keys of the table or of one range as a FROM item, with its columns."""
         plan, connector = self.plan, self.connector
         relation = f"({compile_sql(render('row_keys', table=plan.table, key=plan.key), connector, plan).sql})"
         if within is None:
@@ -105,7 +106,10 @@ class ByRanges(InSource):
         return ranged, tuple(replace(c, name=f"qbcd_{i}") for i, c in enumerate(plan.key))
 
     def adopt(self, within: KeyRange) -> list[Statement]:
-        """Statements that take rows of a range into the replica before it is compared; of most strategies none."""
+        """Return statements that add rows of a range to the replica before the comparison.
+
+        Most strategies have none.
+        """
         return []
 
     def counted(self, ranges: Sequence[KeyRange]) -> Statement:
@@ -117,5 +121,5 @@ class ByRanges(InSource):
         )
 
     def row_count(self) -> Statement:
-        """One row (n) with the table's rows under the restriction: the guard's look before a pass."""
+        """One row (n) with the table's rows under the restriction, for the guard before a pass."""
         return self._compiled("row_count")

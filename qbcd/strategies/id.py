@@ -18,7 +18,7 @@ from qbcd.strategies.in_source import OutboxSlice
 
 
 class IdOptions(RangeOptions):
-    """Options of the strategy that compares the table with a replica in the source, range by range."""
+    """Options of the strategy that compares table and source replica range by range."""
 
     type: Literal["id"] = "id"
 
@@ -44,5 +44,5 @@ class Id(ByRanges):
         return self._scan_and_copy("R*N + M + size(aux), a whole pass")
 
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
-        """What differs in one range of both table and replica, into the outbox."""
+        """Write the differences between table and replica in one range into the outbox."""
         return self._part("changes", part, within)

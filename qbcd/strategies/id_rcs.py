@@ -1,9 +1,9 @@
-"""ID/RCS, incremental differencing with range checksums (Carnes & Hanson 3.6, figure 8): SELECT is all it needs.
+"""ID/RCS, incremental differencing with range checksums (Carnes & Hanson 3.6, figure 8).
 
-The source answers with count and checksum of every range in one statement; only ranges that differ from what the
-replica holds are shipped. Range checksums are sums of sound 64-bit row digests (docs/paper.md#c20). Ranges are of the
-key (`qbcd.strategies.partitions.base`), of its hash (`qbcd.strategies.partitions.hash`) or of the table's pages
-(`qbcd.strategies.partitions.page`), settled at prepare.
+It needs SELECT alone. The source answers with count and checksum of every range in one statement; only dirty ranges,
+which differ from the replica, are shipped. Range checksums are sums of sound 64-bit row digests (docs/paper.md#c20).
+Ranges are of the key (`qbcd.strategies.partitions.key`), of its hash (`qbcd.strategies.partitions.hash`) or of the
+table's pages (`qbcd.strategies.partitions.page`), chosen at prepare.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CORRELATION_FLOOR = (
     0.5  # below it a key-range scan visits heap pages out of order, which costs several sequential scans
 )
 BUCKETS = "buckets"  # the option
-FIXED = "buckets_fixed"  # of a plan, beside it: the user has named the kind
+FIXED = "buckets_fixed"  # in a plan, next to it: the user has named the kind
 PARTITIONINGS: Mapping[str, type[Partitioning]] = {
     "key": KeyPartitioning,
     "hash": HashPartitioning,
@@ -52,10 +52,10 @@ class IdRcsOptions(VisitOptions):
     """Options of the strategy that compares range checksums.
 
     Attributes:
-        rows_per_range: Rows that a range holds when ranges are built; None where that goes by the table's size.
-        buckets: Whether ranges are of the key, of its hash, or of the table's pages; None where the catalog decides.
+        rows_per_range: Rows that a range holds when ranges are built; None if the table's size decides.
+        buckets: Kind of ranges: of the key, of its hash, or of the table's pages; None if the catalog decides.
         replica: What is kept of a row: its values, or key and digest.
-        consistency: ``range`` where each range may be read in a state of its own; None for one state if it can be had.
+        consistency: ``range`` if each range may be read in a state of its own; None for one state if possible.
     """
 
     meaning = ("buckets", "replica")
@@ -82,12 +82,12 @@ class IdRcsOptions(VisitOptions):
 
     @classmethod
     def frozen_value(cls, name: str, value: Any) -> Any:
-        """A replica of rows is what streams have that were prepared before there was a choice."""
+        """Freeze a replica of rows as None, as in streams prepared before there was a choice."""
         return None if (name, value) == ("replica", "rows") else super().frozen_value(name, value)
 
     @property
     def options(self) -> dict[str, Any]:
-        """Every option; `target` is None where no `pace` is given: then as few statements as it takes."""
+        """Every option; `target` is None without `pace`: then as few statements as possible."""
         values = super().options
         return values if "pace" in self.model_fields_set else {**values, "target": None}
 
@@ -139,21 +139,21 @@ class IdRcs(Strategy):
     by_hash = True  # ranges may be of the key's hash
     checksum_template = "row_digests"  # template of the rows that checksums sum
     summed = "digest"  # column of fetched rows that a range's checksum is the sum of
-    extra: tuple[tuple[str, str], ...] = ()  # (name, Spark's type) of what else a fetched row has
-    was: tuple[Column, ...] = ()  # columns whose digest rows bring beside their own
-    deletes = True  # they are told
+    extra: tuple[tuple[str, str], ...] = ()  # (name, Spark's type) of further columns of a fetched row
+    was: tuple[Column, ...] = ()  # columns whose digest is fetched in addition to the row's own
+    deletes = True  # deletes are reported
 
     def __init__(self, connector: Connector, plan: StreamPlan) -> None:
         super().__init__(connector, plan)
         self.partitioning = PARTITIONINGS[plan.option(BUCKETS) or "key"](connector, plan, self.checksum_template)
-        # what one transaction did in two ranges, a poll of some of them tells in half
+        # a poll of some ranges may report only half of a transaction that changed two
         self.consistency = "snapshot" if self.partitioning.one_state and not plan.option("per_poll") else "range"
         self.keeps: ReplicaContent = "digests" if plan.option("replica") == "digest" else "rows"
         if self.keeps == "digests":
             self.sees, self.misses = SEES_BY_DIGEST, f"{type(self).misses}; old values and the names of changed columns"
 
     def check(self, place: Callable[[str], str] | None = None) -> None:
-        """Whether the source can be read as the options say.
+        """Check that the source can be read as the options say.
 
         Raises:
             ConfigError: It cannot.
@@ -178,7 +178,10 @@ class IdRcs(Strategy):
             raise self._wrong("pace", place, f"`pace` {SCANNED}", keyed)
 
     def _check_pages(self, place: Callable[[str], str] | None) -> None:
-        """Rows move among ranges of pages: only one state of a stored table and its keys tell which row is which."""
+        """Check that ranges of pages are possible.
+
+        Rows move among such ranges: only one state of a stored table, and its keys, identify a row.
+        """
         other = "remove it, or prepare the stream with `buckets: key` or `hash`"
         if self.plan.option("per_poll"):
             raise self._wrong("per_poll", place, f"`per_poll` {MOVING}", other)
@@ -192,14 +195,20 @@ class IdRcs(Strategy):
 
     @property
     def is_by_pages(self) -> bool:
-        """Whether ranges may be of pages: rows stand on some, all are read of one state, and keys are told apart."""
+        """True if ranges can be of pages.
+
+        The table has pages, keys are proven, and all rows are read in one state.
+        """
         plain = (
             self.plan.table.paged and bool(self.plan.key) and self.plan.key_is_proven and self.partitioning.one_state
         )
         return plain and not self.plan.option("per_poll")
 
     def with_old_digest(self, was: Sequence[Column]) -> IdRcs:
-        """This strategy, whose images bring the digest over the columns `was` as well, of the same read."""
+        """Return this strategy with images that also have the digest over the columns `was`.
+
+        Both digests are of the same read.
+        """
         made = copy.copy(self)
         made.was, made.extra = tuple(was), (*self.extra, ("old_digest", "bigint"))
         return made
@@ -210,16 +219,23 @@ class IdRcs(Strategy):
 
     @property
     def stored_columns(self) -> Sequence[Column]:
-        """The captured columns whose values the replica has, beside each row's digest."""
+        """The captured columns whose values the replica keeps, in addition to the row digest."""
         return self.plan.captured if self.keeps == "rows" else self.plan.key
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """R*N + size(aux) + delta*M (paper, table 3): one scan of digests; aux and replica live outside the source."""
+        """Estimate one scan of digests, R*N: aux and replica are outside of the source.
+
+        The paper has R*N + size(aux) + delta*M (table 3).
+        """
         table = self.plan.table
         return Estimate(table.pages, table.rows, "R*N", "count and checksum of each range")
 
     def freeze_options(self, remembered: Mapping[str, Any] | None) -> StreamPlan:
-        """What ranges are of: as at prepare, or as a poll found better; there as the user says, or by the catalog."""
+        """Return the plan with its kind of ranges.
+
+        The checkpoint has the kind from prepare, or a better one that a poll found. Before the baseline, the user or
+        the catalog decides.
+        """
         if not self.by_hash:
             return self.plan
         said = self.plan.option(BUCKETS)
@@ -228,12 +244,15 @@ class IdRcs(Strategy):
         return self.plan.with_options(**{BUCKETS: kind, FIXED: said is not None})
 
     def frozen_options(self) -> dict[str, Any]:
-        """Which ranges those of the checkpoint are."""
+        """Return the kind of the checkpoint's ranges; empty if the strategy has no choice."""
         kind = next(name for name, one in PARTITIONINGS.items() if isinstance(self.partitioning, one))
         return {BUCKETS: kind} if self.by_hash else {}
 
     def _suited(self) -> str:
-        """What ranges had better be of: pages where the key does not follow them, or a hash where that cannot be."""
+        """Return the best kind of ranges for the table.
+
+        `key` if the key follows the storage order; otherwise `page`, or `hash` if pages are not possible.
+        """
         if not self._scattered():
             return "key"
         return "page" if self.is_by_pages else "hash"
@@ -243,23 +262,24 @@ class IdRcs(Strategy):
         return self.partitioning.digests()
 
     def images(self, ranges: Sequence[KeyRange], part: Share = WHOLE, *, typed: bool) -> Statement:
-        """Rows of `ranges` with key identity, digest and wire-form values c0..cn, each digest from its row's own read.
+        """Rows of `ranges` with key identity, digest and wire-form values c0..cn.
 
-        Rows without a key have no identity but their digest. With `typed`, column `untravelled` names the positions of
-        values that no typed sink can take.
+        Each digest is from the same read as its row. Rows without a key have no identity but their digest. With
+        `typed`, column `untravelled` names the positions of values that no typed sink can take.
         """
         return self.partitioning.rows(ranges, self._outputs(typed), "row_images", part, typed=typed, **self._digests())
 
     def row_fingerprints(self, ranges: Sequence[KeyRange], part: Share = WHOLE) -> Statement:
-        """Rows (range_id, key_id, digest, k0..kn) of `ranges`: of each row its digest, and what it is found by."""
+        """Rows (range_id, key_id, digest, k0..kn) of `ranges`: row digests and the keys' texts."""
         texts = [f"t.qbcd_k{i} AS k{i}" for i in range(len(self.plan.key))]
         select = ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest", *texts]
         return self.partitioning.rows(ranges, select, "row_marks", part)
 
     def recent_keys(self, ranges: Sequence[KeyRange], part: Share = WHOLE, *, since: str, most: int) -> Statement:
-        """Rows (range_id, key_id, k0..kn) of `ranges` that were written at or after a mark of the source's, or `most`.
+        """At most `most` rows (range_id, key_id, k0..kn) of `ranges` that were written recently.
 
-        Asked of tables that are `paged`, where a connector has leaves.
+        That is at or after `since`, a watermark of the source's. Used for tables that are `paged`, if the connector has
+        leaves.
         """
         texts = [f"t.qbcd_k{i} AS k{i}" for i in range(len(self.plan.key))]
         found = self.partitioning.rows(
@@ -268,14 +288,14 @@ class IdRcs(Strategy):
         return Statement(f"SELECT q.* FROM (\n{found.sql}\n) AS q LIMIT {most:d}")
 
     def images_of(self, keys: Sequence[Sequence[str]], *, typed: bool) -> Statement:
-        """As `images`, without their ranges, of the rows with `keys`, which `marks` gave."""
+        """Rows as in `images`, but without range_id, by `keys` as `row_fingerprints` gives them."""
         relation = self.partitioning.relation("row_images", typed=typed, hashed=False, **self._digests())
         return Statement(
             self.connector.require(SupportsKeyLookup).of_keys(self._outputs(typed), relation, self.plan.key, keys)
         )
 
     def _digests(self) -> dict[str, Any]:
-        """Which digests images bring beside that of the row."""
+        """Return the template variables for digests in addition to the row's own."""
         return {"keyed": any(name == "key_digest" for name, _ in self.extra), "was": self.was}
 
     def _outputs(self, typed: bool) -> list[str]:
@@ -286,15 +306,15 @@ class IdRcs(Strategy):
         return [*identity, "t.qbcd_digest AS digest", *columns, *untravelled, *extra]
 
     def key_problems(self, within: KeyRange | None = None) -> Statement:
-        """(keys_more_than_once, keys_null) of the table; for keys that the catalog does not vouch for."""
+        """(keys_more_than_once, keys_null) of the table, for keys that the catalog does not prove."""
         return compile_sql(self._canonical("key_problems"), self.connector, self.plan)
 
     def null_keys(self) -> Statement:
-        """(keys_null) of the table: rows that no key tells apart, and that lie in no range of it."""
+        """(keys_null) of the table: rows that no key identifies and that are in no range of it."""
         return compile_sql(self._canonical("null_keys"), self.connector, self.plan)
 
     def warnings(self) -> list[str]:
-        """What makes this strategy dearer than it needs to be."""
+        """Return what makes this strategy costlier than necessary."""
         follows = self.partitioning.key_follows()
         if self.partitioning.hashed or self.partitioning.paged or follows is None or follows >= CORRELATION_FLOOR:
             return []
@@ -306,7 +326,10 @@ class IdRcs(Strategy):
         ]
 
     def _scattered(self) -> bool:
-        """Whether neighbours by the key stand anywhere in the table, by the catalog, or there is no key."""
+        """Return True if neighbours by key are scattered over the table, or there is no key.
+
+        The catalog decides, or the type of the key if the catalog does not know.
+        """
         if not self.plan.key:
             return True
         follows = self.partitioning.key_follows()

@@ -1,7 +1,7 @@
-"""What the strategies of the source's own site share: a replica and an outbox beside the table, and their statements.
+"""Base of strategies with replica and outbox in the source, next to the table.
 
-A poll writes what it finds into the outbox and brings the replica up to date from there, never from the table again.
-Strategies differ in which rows they look at, and in how much of a row the replica keeps.
+A poll writes what it finds into the outbox and updates the replica from there, never from the table again. Strategies
+differ in which rows they read, and in how much of a row the replica keeps.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Columns = tuple[str, ...]
 
 @dataclass(frozen=True)
 class OutboxSlice:
-    """Where the rows of one step go in the outbox.
+    """The place of one step's rows in the outbox.
 
     Attributes:
         seq: The batch's number, or :data:`OPEN` while it is open.
@@ -65,7 +65,7 @@ class OwnTable:
     """A table of a stream in qbcd's schema: its columns with their types, and its primary key.
 
     Attributes:
-        written_over: Its rows are updated where they stand.
+        written_over: Its rows are updated in place.
     """
 
     name: tuple[str, str]
@@ -107,7 +107,7 @@ class InSource(Strategy):
     Attributes:
         poll_mode: One statement over the whole table, a window of time-stamps (also with removal of flagged rows), key
             ranges one by one, or affected keys of a query.
-        keeps: What the replica has of a row.
+        keeps: The part of a row that the replica keeps.
         steady: A step sees one state of the source in all its statements.
         by_timestamps: Polls rely on time-stamps, which say nothing about a table that was replaced by another one.
     """
@@ -188,22 +188,25 @@ class InSource(Strategy):
     # -- a poll ------------------------------------------------------------------------------------------------------
     @abstractmethod
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
-        """Finds all that differs between table and replica, or one key range of both, into the outbox."""
+        """Write the differences of table and replica, or of one range of both, into the outbox."""
 
     def baseline(self, part: OutboxSlice, *, events: bool) -> list[Statement]:
-        """Fills the replica; with `events` its rows stand in the outbox as op r too, read by the same statement."""
+        """Fill the replica.
+
+        With `events` rows are read once, into the outbox as op r, and from there into the replica.
+        """
         if not events:
             return [] if self.keeps == "nothing" else [self._compiled("baseline_replica")]
         found = [self._compiled("baseline_outbox", {"epoch": part.epoch, "batch_seq": part.seq})]
         return found if self.keeps == "nothing" else [*found, self._part("replica_insert", part)]
 
     def apply(self, part: OutboxSlice, within: KeyRange | None = None) -> list[Statement]:
-        """Brings the replica to the state that the part describes: old images out, new ones in, as a set.
+        """Update the replica to the state that `part` describes: old images out, new ones in.
 
         Args:
-            part: What was found.
-            within: The range that it was found in. The source then never looks beyond it, whatever its statistics say
-                of the outbox, whose open batch comes and goes.
+            part: The differences found.
+            within: The range in which they were found. The source then never reads beyond it, whatever its statistics
+                of the outbox say, which change with each open batch.
         """
         if self.keeps == "nothing":
             return []
@@ -218,11 +221,11 @@ class InSource(Strategy):
         return self._part("outbox_untravelled", part)
 
     def key_problems(self, within: KeyRange | None = None) -> Statement:
-        """(keys_more_than_once, keys_null) of the table; for keys that the catalog does not vouch for."""
+        """(keys_more_than_once, keys_null) of the table, for keys that the catalog does not prove."""
         return self._compiled("key_problems", within=within)
 
     def null_keys(self) -> Statement:
-        """(keys_null) of the table: rows that no key tells apart, and that lie in no range of it."""
+        """(keys_null) of the table: rows that no key identifies and that are in no range of it."""
         return self._compiled("null_keys", key=self.plan.key)
 
     def row_count(self) -> Statement | None:
@@ -245,11 +248,11 @@ class InSource(Strategy):
 
     # -- a change of what is captured ---------------------------------------------------------------------------------
     def fill(self, added: Columns) -> Statement:
-        """Takes the present values of columns that are `added` to the captured ones into the replica's rows."""
+        """Copy the present values of `added` captured columns into the replica's rows."""
         return self._compiled("replica_fill", added=[i for i in self._images if i.name in added])
 
     def unknown(self, added: Columns, part: OutboxSlice) -> Statement:
-        """Takes the old values of `added` columns, which `fill` put there, out of a part."""
+        """Remove the old values of `added` columns, which come from `fill`, from a part."""
         return self._part("outbox_unknown", part, added=[i for i in self._images if i.name in added])
 
     def image_names(self, added: Columns) -> dict[str, str]:
@@ -258,9 +261,9 @@ class InSource(Strategy):
 
     # -- ranges ------------------------------------------------------------------------------------------------------
     def per_range(self, part: OutboxSlice, ranges: Sequence[KeyRange]) -> list[Statement]:
-        """Two statements, rows (range_id, n, net): a part's events by range, and by how many rows the range grew."""
+        """Two statements, rows (range_id, n, net): a part's events by range, and its net growth."""
         made = []
-        # under names of our own: MariaDB takes the blanks away that an alias begins with
+        # under names of our own: MariaDB removes leading blanks of an alias
         key = [replace(c, name=f"qbcd_{i}") for i, c in enumerate(self.plan.key)]
         for side, net in (("a", "COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0)"), ("b", "-COUNT(*)")):
             relation = self._compiled("outbox_range_keys", side=side, **dict[str, Any](part.params)).sql
@@ -308,7 +311,7 @@ class InSource(Strategy):
         return render(template, **{**context, **self._context(), **extra})
 
     def _context(self) -> dict[str, Any]:
-        """What the strategy adds to the variables of its templates."""
+        """Return the variables that the strategy adds for its templates."""
         return {}
 
     @property

@@ -1,4 +1,4 @@
-"""How far a reader has read a table by a time-stamp of its own choice, as a condition on the rows."""
+"""A reader's position in a table by its own time-stamp, as a condition on the rows."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class ReadPosition:
     watermark: str
 
     def fits(self, table: Table) -> bool:
-        """Whether `table` has these columns."""
+        """Return True if `table` has these columns."""
         return self.names == (SYSTEM,) or all(table.column(name) is not None for name in self.names)
 
 
 def unread_by(
     connector: Connector, plan: StreamPlan, readers: Sequence[ReadPosition]
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Return conditions on rows of the plan's table that some of `readers` have not read: contexts of `window_since`.
+    """Return conditions on rows of the plan's table that some of `readers` have not read.
 
     Returns:
-        A context for each, and the values of their placeholders.
+        A context of template `window_since` for each, and the values of their placeholders.
     """
     contexts, values = [], {}
     for number, one in enumerate(dict.fromkeys(readers)):

@@ -1,7 +1,7 @@
 """TDI, time-stamp and delete flag with an index (Carnes & Hanson 3.2.2, figures 2 to 4).
 
-The application flags a row instead of deleting it, so its time-stamp tells of the delete. What an event becomes is
-decided from flag and replica (docs/paper.md#c7); a row that came and went between two polls gives none
+The application flags a row instead of deleting it, so its time-stamp shows the delete. Flag and replica decide what
+event a row becomes (docs/paper.md#c7); a row that was inserted and deleted between two polls gives none
 (docs/paper.md#c6). `purge` removes flagged rows by key, flag and time-stamp once their batch is durable, never a row
 that was revived (docs/paper.md#c8).
 """
@@ -35,14 +35,14 @@ RETENTION_FACTOR = 3
 
 
 class FlagOptions(WatermarkOptions):
-    """What both strategies with a delete flag take (paper section 3.2.2).
+    """Options of both strategies with a delete flag (paper section 3.2.2).
 
     Attributes:
         delete_flag: Column that marks a row as deleted.
         deleted_value: What it holds then.
-        purge: Whether qbcd removes flagged rows once their batch is durable.
+        purge: True if qbcd removes flagged rows once their batch is durable.
         retention: How long the application leaves flagged rows in place; None for ever.
-        create_index: Whether `prepare` creates the covering index.
+        create_index: True if `prepare` creates the covering index.
     """
 
     meaning = ("timestamp", "zone", "delete_flag", "deleted_value")
@@ -146,7 +146,10 @@ class Tdi(Watermarked):
             raise self._wrong("timestamp", place, "a delete flag goes with one time-stamp column", "name one column")
 
     def tables(self) -> list[OwnTable]:
-        """The purge list beside replica and outbox, there also while nothing is purged: the user may begin to."""
+        """Replica, outbox and purge list.
+
+        The list exists even if nothing is purged, since the user may turn `purge` on.
+        """
         mark = (MARK, self.connector.ddl.column_type(self.marks[0]))
         columns = tuple((c.name, self.connector.ddl.column_type(c)) for c in self.plan.key)
         return [*super().tables(), OwnTable(self.purge, (*columns, mark), (*self._key_names, MARK))]
@@ -157,16 +160,18 @@ class Tdi(Watermarked):
 
     # -- purge -------------------------------------------------------------------------------------------------------
     def note_flagged(self, window: Window, *, told: bool = False) -> Statement:
-        """Lists (key, time-stamp) of the flagged rows of a window; run before the look, which then sees them all.
+        """List (key, time-stamp) of the flagged rows of a window.
+
+        Run this before the poll reads the window, which then sees them all.
 
         Args:
-            told: Only of those that are still in the replica: they are about to be told.
+            told: Only rows that are still in the replica: they are about to be reported.
         """
         how = {"purge": self.purge, "told": told, **self._window(window)}
         return self._compiled("purge_note", self._bounds(window), **how)
 
     def forget_unflagged(self) -> Statement:
-        """Takes rows that are not flagged any more, or gone, off the list."""
+        """Remove rows from the list that are no longer flagged or no longer exist."""
         return self._compiled("purge_forget", {}, purge=self.purge)
 
     def listed(self) -> Statement:
@@ -174,12 +179,12 @@ class Tdi(Watermarked):
         return self._compiled("purge_any", {}, purge=self.purge)
 
     def purge_rows(self, readers: Sequence[ReadPosition]) -> Statement:
-        """Remove listed rows that are as they were seen, flagged and not touched, and that all `readers` have read."""
+        """Remove listed rows that are still flagged and unchanged, and that all `readers` have read."""
         ahead, values = unread_by(self.connector, self.plan, readers)
         return self._compiled("purge_rows", values, purge=self.purge, ahead=ahead)
 
     def read_position(self, watermark: str) -> ReadPosition:
-        """How far the stream itself has read the table."""
+        """Return the stream's own read position in the table."""
         return ReadPosition(self.names, self.zone, watermark)
 
     def view(self) -> str:

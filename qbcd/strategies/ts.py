@@ -1,6 +1,6 @@
-"""TS, simple time-stamps (Carnes & Hanson 3.2.1): the rows that a growing column says were changed.
+"""TS, simple time-stamps (Carnes & Hanson 3.2.1): rows found by a column that grows.
 
-It cannot see a delete, because a row that is gone has no time-stamp; a sweep over the keys finds those (`deletes`). The
+It cannot see a delete, because a deleted row has no time-stamp; a sweep over the keys finds those (`deletes`). The
 replica is in the source, or in the lake on the replica and the ranges of ID/RCS: then the source is only read.
 """
 
@@ -42,9 +42,9 @@ class TsOptions(WatermarkOptions):
 
     Attributes:
         replica: Where the rows seen last are kept: all values in the source or under Spark, keys only, or nothing.
-        deletes: When deleted rows are looked for; never without it.
-        counter: ``table`` where the user vouches that an integer time-stamp grows over the whole table.
-        rows_per_range: Rows that a range of the key holds when a sweep goes by ranges.
+        deletes: Schedule of the search for deleted rows; never without it.
+        counter: ``table`` if the user guarantees that an integer time-stamp grows over the whole table.
+        rows_per_range: Rows of a range of the key, for sweeps by ranges.
     """
 
     meaning = ("timestamp", "zone", "replica", "counter", "deletes")
@@ -68,7 +68,7 @@ class TsOptions(WatermarkOptions):
 
     @classmethod
     def frozen_value(cls, name: str, value: Any) -> Any:
-        """Of `deletes` that there is nothing else; how often a sweep comes, and whether, may change."""
+        """Freeze `deletes: only` alone; sweeps, and their interval, may change."""
         if name == "deletes":
             return ONLY if value == ONLY else None
         return super().frozen_value(name, value)
@@ -80,7 +80,7 @@ class TsOptions(WatermarkOptions):
 
     @property
     def without_old_values(self) -> str:
-        """With less than a full replica, which a look for deletes alone needs none of."""
+        """The reason if the replica is not full, or only keeps keys to find deletes."""
         if self.options["deletes"] == ONLY:
             return "`deletes: only` keeps keys"
         kept = {"keys": "the replica holds keys only", "none": "there is no replica"}
@@ -88,7 +88,7 @@ class TsOptions(WatermarkOptions):
 
     @property
     def old_values_remedy(self) -> str:
-        """A full replica, or a sweep in place of a look for deletes alone."""
+        """A full replica, or periodic sweeps instead of `deletes: only`."""
         return "write how often under `deletes`" if self.options["deletes"] == ONLY else "`replica: source`"
 
     @property
@@ -98,7 +98,7 @@ class TsOptions(WatermarkOptions):
 
     @property
     def is_its_own_audit(self) -> bool:
-        """Where all keys are compared at each poll."""
+        """True if each poll compares all keys."""
         return bool(self.options["deletes"] == ONLY)
 
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
@@ -135,16 +135,16 @@ class Ts(Watermarked):
         )
 
     def adopt(self, within: KeyRange) -> list[Statement]:
-        """Of a stream of deletes alone: takes keys that are new in a range into the replica, without an event."""
+        """Add keys that are new in a range to the replica, without an event, for `deletes: only`."""
         return [self._compiled("replica_adopt", within=within)] if self.deletes == "only" else []
 
     def change_problem(self, *, columns: bool, where: bool) -> str:
-        """A sweep takes a row for gone when its key is, whatever the restriction says."""
+        """With `deletes: only` another restriction: a sweep compares keys regardless of it."""
         told = "`deletes: only` looks at keys that are gone, and tells nothing of rows that leave the restriction"
         return told if where and self.deletes == "only" else ""
 
     def warnings(self) -> list[str]:
-        """That deletes stay unseen, where nothing looks for them."""
+        """Warn that deletes stay unseen if nothing looks for them."""
         if self.deletes:
             return []
         return [
@@ -201,14 +201,14 @@ class LakeTs(IdRcs):
         return self.watermarked.warnings()
 
     def keys(self, ranges: Sequence[KeyRange], part: Share = WHOLE) -> Statement:
-        """Rows (range_id, key_id, key_digest) of all keys in `ranges`, whatever the restriction says of them."""
+        """Rows (range_id, key_id, key_digest) of all keys in `ranges`, restricted or not."""
         select = ["t.qbcd_key_id AS key_id", "t.qbcd_key_digest AS key_digest"]
         return self.partitioning.rows(ranges, select, "key_images", part)
 
     def window_images(self, ranges: Sequence[KeyRange], window: Window, *, typed: bool) -> Statement:
-        """Rows of a window as `images` gives them, each with its range of all `ranges`, and `shown` by the restriction.
+        """Rows of a window as `images` gives them, with range_id and `shown` by the restriction.
 
-        One statement that reads the window once.
+        `ranges` are all ranges. One statement reads the window once.
         """
         outputs = [*self._outputs(typed), "t.qbcd_in AS shown"]
         rows = in_literals(self.watermarked.window_images(window, typed=typed))
@@ -216,9 +216,9 @@ class LakeTs(IdRcs):
         return Statement(f"SELECT {range_id} AS range_id, {', '.join(outputs)}\nFROM (\n{rows}\n) AS t")
 
     def settled_images(self, ranges: Sequence[KeyRange], window: Window, *, typed: bool) -> Statement:
-        """Rows of `ranges` as `images` gives them, `shown` by the restriction, `settled` where they lie in `window`.
+        """Rows of `ranges` as `images` gives them, with `shown` by the restriction, and `settled`.
 
-        Those that are not settled come whatever the restriction says of them.
+        Those in `window` are settled. The others are included regardless of the restriction.
         """
         outputs = [*self._outputs(typed), "t.qbcd_in AS shown", "t.qbcd_settled AS settled"]
         rows = in_literals(self.watermarked.settled_images(window, typed=typed))

@@ -1,8 +1,8 @@
-"""What TS, TDI and ATDI share: a poll reads the rows whose time-stamp lies in a window, and compares them by key.
+"""Base of TS, TDI and ATDI, which read the rows whose time-stamp is in a window.
 
-The restriction is selected as a column and never filters, so that a row that leaves it is seen
-(docs/design/architecture.md#reading-7). What "time-stamp" may be: a column that grows over the whole table (an instant,
-a counter), several that stand for their coalesce, or the version that the server itself gives each row.
+A poll compares these rows with the replica by key. The restriction is selected as a column and never filters, so that a
+row that leaves it is seen (docs/design/architecture.md#reading-7). A "time-stamp" is a column that grows over the whole
+table (an instant, a counter), the coalesce of several such columns, or the version that the server gives each row.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ MarkKind = Literal["zoned", "zoneless", "counter", "system"]
 
 
 class WatermarkOptions(StrategyConfig):
-    """What all strategies that read by time-stamp have in common (paper section 3.2).
+    """Options of all strategies that read by time-stamp (paper section 3.2).
 
     Attributes:
         timestamp: The columns of ``coalesce(a, b, ..)``, or the row version that the database keeps itself.
-        zone: What a time-stamp without zone was written in, ``UTC`` or ``+HH:MM``.
+        zone: The zone in which a time-stamp without zone was written, ``UTC`` or ``+HH:MM``.
         margin: How far the watermark stays behind the oldest open transaction and the clock.
         lag: How far behind the clock it stays where open transactions cannot be seen; what commits later is lost.
     """
@@ -91,14 +91,17 @@ class Watermarked(ByRanges):
 
     @property
     def kind(self) -> MarkKind:
-        """What the watermark is; only after `check`."""
+        """The kind of the watermark; only valid after `check`."""
         if self.system:
             return "system"
         kinds: dict[str, MarkKind] = {"zoned": "zoned", "zoneless": "zoneless", "counter": "counter"}
         return kinds[self.connector.watermarks.mark_kind(self.marks[0])]
 
     def key_problems(self, within: KeyRange | None = None) -> Statement:
-        """As every strategy's; a row that lies outside of the restriction may have left it, so none may share a key."""
+        """Find key problems, also among rows outside of the restriction.
+
+        Such a row may have left the restriction, so none may share a key.
+        """
         beyond = bool(self.plan.where) and self.keeps != "nothing"
         return self._compiled("key_problems", within=within, beyond=beyond)
 
@@ -109,7 +112,7 @@ class Watermarked(ByRanges):
 
     # -- what cannot be ----------------------------------------------------------------------------------------------
     def check(self, place: Callable[[str], str] | None = None) -> None:
-        """The time-stamp columns exist, are of one kind that can carry a watermark, and their zone is known.
+        """Check that the time-stamp columns exist, are of one fitting kind, and have a known zone.
 
         Raises:
             ConfigError: They cannot.
@@ -167,7 +170,7 @@ class Watermarked(ByRanges):
     def _missing(
         self, option: str, place: Callable[[str], str] | None, what: str, name: str, able: Sequence[str], kind: str
     ) -> ConfigError:
-        """The error for a column that is not there: the nearest that could be meant, else how to add it."""
+        """The error for a missing column; it names the nearest one, or says how to add it."""
         table = self.plan.table
         near = difflib.get_close_matches(name, able, n=1, cutoff=0.5)
         ddl = self.connector.ddl.missing_column(table, name, kind)
@@ -191,11 +194,14 @@ class Watermarked(ByRanges):
         return [c.name for c in self.marks[:1]], []
 
     def has_index(self, indexes: Sequence[Index]) -> bool:
-        """Whether it is among `indexes`, or another one that does as well."""
+        """Return True if `indexes` has this index, or another one that serves as well."""
         return serves(self, indexes)
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """By an index on the time-stamp (S + N + I) delta + K, else a scan, S + delta*N (paper, 3.2.1 and 3.2.2)."""
+        """Estimate (S + N + I) delta + K with an index on the time-stamp, otherwise S + delta*N.
+
+        See the paper, 3.2.1 and 3.2.2.
+        """
         pages, rows = self.plan.table.pages, self.plan.table.rows
         if self.poll_mode != "ranges" and serves(self, indexes):
             return self._estimated(BY_INDEX, costs.tdi(pages, pages, pages / 10, DELTA, HEIGHT), DELTA * rows)
@@ -211,19 +217,22 @@ class Watermarked(ByRanges):
         return max(self.plan.table.rows, 0) if self.system else changed
 
     def look(self, part: OutboxSlice, window: Window, *, repeats: bool = True, reason: str = "") -> Statement:
-        """Writes what changed among the rows of a window into the outbox.
+        """Write the changes among the rows of a window into the outbox.
 
         Args:
             part: Where the rows go.
             window: Of the watermark.
-            repeats: Where only keys are kept, a known row in the window is an update; False tells new ones alone.
+            repeats: Where only keys are kept, a known row in the window is an update; False reports new ones alone.
             reason: Of all events; without one those of rows that leave the restriction have theirs.
         """
         values = {**part.params, **self._bounds(window)}
         return self._compiled("changes", values, pairs="window", repeats=repeats, reason=reason, **self._window(window))
 
     def sweep(self, part: OutboxSlice, within: KeyRange | None = None, reason: str = "") -> Statement:
-        """Writes rows of the replica whose keys are gone into the outbox: what no time-stamp can show."""
+        """Write the deletes that no time-stamp can show into the outbox.
+
+        These are replica rows whose keys are no longer in the source.
+        """
         return self._part("changes", part, within, pairs="gone", after=[], exits=False, reason=reason)
 
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
@@ -239,7 +248,7 @@ class Watermarked(ByRanges):
         return in_literals(self.window_rows(window))
 
     def window(self, since: str | None, until: str | None) -> Window | None:
-        """What a poll between two watermarks reads; None where nothing can lie in it.
+        """Return the window that a poll between two watermarks reads; None if it must be empty.
 
         Before a counter has its first watermark, those are the rows without a number; one at most 0 may come with
         them, and comes again later.
@@ -254,7 +263,7 @@ class Watermarked(ByRanges):
         return self._compiled("window_any", self._bounds(window), **self._window(window))
 
     def window_images(self, window: Window, *, typed: bool) -> Statement:
-        """The rows of a window as :meth:`IdRcs.images` has them, and whether the restriction holds for them."""
+        """The rows of a window as :meth:`IdRcs.images` has them, and if each is in the restriction."""
         context: dict[str, Any] = {
             **self._window(window),
             "windowed": True,
@@ -269,9 +278,9 @@ class Watermarked(ByRanges):
         return self._compiled("row_images", self._bounds(window), **context)
 
     def settled_images(self, window: Window, *, typed: bool) -> Statement:
-        """The rows that the restriction holds for, as `window_images` has them, and whether each lies in `window`.
+        """The restricted rows as `window_images` has them, and whether each is in `window`.
 
-        Rows that are not come whatever the restriction says: nothing can be told of them yet.
+        Rows outside of the window are included whatever the restriction says: nothing can be reported about them yet.
         """
         context = {
             **self._window(window),
@@ -290,7 +299,7 @@ class Watermarked(ByRanges):
         return self._compiled("greatest_mark")
 
     def repeated(self) -> Statement:
-        """One row (rows_seen, values_seen, greatest) of a counter: whether it looks like a version of each row."""
+        """One row (rows_seen, values_seen, greatest), to see if a counter is a version of each row."""
         return self._compiled("mark_values")
 
     def _window(self, window: Window) -> dict[str, Any]:
@@ -310,7 +319,7 @@ class Watermarked(ByRanges):
         return seen_as(mark, unit=unit, zone=self.zone)
 
     def since(self) -> dict[str, Any]:
-        """What template ``window_since`` asks of a time-stamp."""
+        """Return the variables of template ``window_since``."""
         return {
             "marks": [c.name for c in self.marks],
             "system": self.system,
@@ -333,7 +342,7 @@ class Watermarked(ByRanges):
 
 
 def serves(strategy: Watermarked, indexes: Sequence[Index]) -> bool:
-    """Whether some index is in the order of the time-stamp."""
+    """Return True if some index is in the order of the time-stamp."""
     first = tuple(c.name for c in strategy.marks[:1])
     return bool(first) and any(i.ordered and not i.partial and i.columns[:1] == first for i in indexes)
 

@@ -1,4 +1,4 @@
-"""Which keys of a query's result changed rows of its tables may have touched, and the query for those keys alone."""
+"""The keys of a query's result that changed rows may affect, and the query for them alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from qbcd.strategies.incremental.restriction import Equal, Restriction, equal
 
 LARGEST = 5000  # SELECTs within the statement that asks for keys
 _GROUPING = (exp.Group, exp.AggFunc, exp.Distinct)
-# What fails of no row.
+# Expressions that cannot fail for any row.
 _SAFE = (
     exp.Alias,
     exp.And,
@@ -60,15 +60,15 @@ _SAFE = (
 
 
 class Skeleton:
-    """A query whose changes can be told from those of its base tables.
+    """A query whose changes can be derived from those of its base tables.
 
     Args:
         prepared: The query, made ready.
-        key: Names of the columns of the result that tell its rows apart; none of a result of one row.
+        key: Names of the result's columns that identify its rows; none for a result of one row.
         plain: As :func:`~qbcd.queries.unsupported.refusals` takes it.
         alike: What equal values of a column of a base table have in common.
         texts: What equal texts have in common that the query itself makes.
-        kinds: Of the values of the query; without it all columns are taken for one.
+        kinds: Kinds of the query's values; without it all columns are of one kind.
 
     Attributes:
         kept: Columns of each base table by which old rows lead to the keys that they affected.
@@ -99,18 +99,18 @@ class Skeleton:
         self.kept = self._kept()
 
     def mentions(self, table: Name) -> list[str]:
-        """The aliases under which the query speaks of a base table."""
+        """The aliases by which the query mentions a base table."""
         return [alias for alias, name in self.prepared.bases.items() if name == table]
 
     def affected(self, alias: str, state: State, types: Mapping[str, str] | None = None) -> list[exp.Select]:
-        """SELECTs of the keys that changed rows of one mention may have touched, in one state; as sets.
+        """SELECTs of the keys that changed rows of one mention may affect, in one state; as sets.
 
         The arms of a set operation each have their own types; `types` has those of the key, by its columns' names,
         where they can be cast to them (`typing` where they cannot).
 
-        A join that only looks a row up is left out, since the query itself looks it up for the keys that are found. Not
-        so where rows are grouped: one key too many is a whole group there. Nor where something is computed, which may
-        fail of rows that the join leaves out.
+        A join that only looks up a row is left out, since the query itself looks it up for the keys that are found. It
+        is kept if rows are grouped, since one extra key is then a whole group, or if something is computed that may
+        fail for rows that the join excludes.
         """
         arms = self._affected(alias, state, lean=self._may_be_lean())
         for item in (item for arm in arms for item in arm.expressions if len(selects(self.prepared.tree)) > 1):
@@ -128,7 +128,10 @@ class Skeleton:
         return all(isinstance(node, _SAFE) for part in parts for node in part.walk())
 
     def typing(self) -> list[exp.Subquery]:
-        """What has the key's columns by the types of all arms of a set operation, and no row; nothing of one SELECT."""
+        """A relation without rows that gives the key's columns the types of all arms.
+
+        Nothing for a query of one SELECT, or without a key.
+        """
         if len(selects(self.prepared.tree)) == 1 or not self.key:
             return []
         names = [exp.column(name, "q", quoted=True) for name in self.key]
@@ -177,7 +180,7 @@ class Skeleton:
 
 
 class _Bare:
-    """A state in which nothing is certain, for what a statement would speak of."""
+    """A state in which nothing is certain, to find the columns that a statement would use."""
 
     exact = False
 

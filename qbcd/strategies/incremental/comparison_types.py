@@ -1,7 +1,7 @@
-"""Of what kinds the values of a query are: those of one kind are compared alike, whatever stands beside them.
+"""The kinds of a query's values; values of one kind are always compared in the same way.
 
-Equality is no chain from one kind to another and back: a `bigint` is compared with another as it is, with a floating
-point number as one, by which numbers beyond 2^53 are equal that are not the same. So are arms of a UNION that has both.
+Equality across kinds is not transitive: a `bigint` is compared with another one exactly, but with a floating point
+number as floating point, where different numbers beyond 2^53 are equal. The same goes for a UNION with arms of both.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Kinds:
 
     Args:
         prepared: The query.
-        column_of: A column of a base table; where it is not given, all of these are of one kind.
+        column_of: Returns a column of a base table; without it, all of these are of one kind.
     """
 
     def __init__(self, prepared: Prepared, column_of: Callable[[Name, str], Column] | None = None) -> None:
@@ -34,7 +34,7 @@ class Kinds:
         self._derived = {node.alias: node for node in prepared.tree.find_all(exp.Subquery) if node.alias}
 
     def mixed(self) -> str:
-        """Why IN may compare with all arms of a UNION otherwise than with each by itself, or an empty string."""
+        """Return why IN may treat a whole UNION differently from each arm, or an empty string."""
         for test in self._tree.find_all(exp.In):
             for query in nested(test.args["query"]) if test.args.get("query") is not None else ():
                 if any(self.differ(query, position) for position in range(len(selects(query)[0].expressions))):
@@ -42,11 +42,11 @@ class Kinds:
         return ""
 
     def differ(self, query: Tree, position: int) -> bool:
-        """Whether a column of a query has another type than one of its arms may give it."""
+        """Return True if a column of a query may have another type than in one of its arms."""
         return len(selects(query)) > 1 and len(self._of_column(query, position)) > 1
 
     def alike(self, one: Tree, other: Tree) -> bool:
-        """Whether two expressions are of one kind."""
+        """Return True if two expressions are of one kind."""
         return len(self._of(one) | self._of(other)) == 1
 
     def _of_column(self, query: Tree, position: int) -> set[Any]:
@@ -54,7 +54,7 @@ class Kinds:
         return set[Any]().union(*map(self._of, items))
 
     def _of(self, item: Tree) -> set[Any]:
-        """The kind, or those of all arms; none of a constant that takes that of what stands beside it."""
+        """Return the kind, or those of all arms; none for a constant that adapts to other values."""
         item = item.unnest()
         if isinstance(item, exp.Null) or (isinstance(item, exp.Literal) and item.is_string):
             return set()
@@ -71,7 +71,7 @@ class Kinds:
         return self._of_function(item)
 
     def _of_function(self, item: Tree) -> set[Any]:
-        """Of what is computed: one function of one kind of values gives one kind."""
+        """Return the kind of a computed value: one function over one kind of values gives one kind."""
         if isinstance(item, (exp.Count, exp.Length)):
             return {_EXACTLY}
         if isinstance(item, (exp.Max, exp.Min, exp.Lower, exp.Upper, exp.Trim, exp.Neg)):

@@ -1,18 +1,18 @@
-"""A query relaxed: what rows of it may have been touched by changed rows of one mention of a base table.
+"""A query relaxed: its rows that changed rows of one mention of a base table may affect.
 
-The rows are told by what single rows of the base tables decide; what aggregates, HAVING and other mentions' subqueries
-decide is let go, so that more rows come than changed, never less (docs/paper.md#c27). With D the old and D' the new
-state, let a relaxation "find" rows of a relation. For every relation E of the query, each row that is in one of E(D)
-and E(D') only is found by the relaxation for some mention, evaluated in D or in D':
+Only what single rows of the base tables decide is kept. What aggregates, HAVING and the subqueries of other mentions
+decide is dropped, so more rows may be found than changed, never fewer (docs/paper.md#c27). With D the old and D' the
+new state, let a relaxation "find" rows of a relation. For every relation E of the query, each row that is in only one
+of E(D) and E(D') is found by the relaxation for some mention, evaluated in D or in D':
 
-* A row of a join, present in one state only, has a changed row of the base in it, and is found in that very state.
-* A row whose outer join found no partner appears when the last partner goes. It is found as a *crossed* arm: where the
-  changed partner stood, in the other state. Joins over a crossed arm take no partner for certain: beside each row with
-  partners stands one without. That goes for the joins within derived tables that stand beside it too. (Several rows may
-  lose their NULLs at once. The first of them, in the order in which relations are read, is what is found; nothing
-  before it has changed, and whatever comes after it may be what it was.)
-* A row whose subquery (EXISTS, IN, a scalar one) has changed is found where the changed inner row stands beside it.
-* A group, or a DISTINCT row, changes only where a row of it does, and its key is that row's.
+* A row of a join that is in one state only contains a changed base row, and is found in that state.
+* A row whose outer join found no partner appears when the last partner disappears. It is found as a *crossed* arm: by
+  the place of the changed partner, in the other state. Joins over a crossed arm take no partner for certain: for each
+  row with partners there is also one without. The same holds for joins within derived tables next to it. (Several rows
+  may lose their NULLs at once. The first of them, in the order in which relations are read, is found; nothing before
+  it has changed, and anything after it may be unchanged.)
+* A row whose subquery (EXISTS, IN, a scalar one) has changed is found together with the changed inner row.
+* A group, or a DISTINCT row, changes only if one of its rows does, and its key is that row's.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ ONE = "qbcd_one"
 
 
 class State(Protocol):
-    """Where the base tables' rows stand: in the tables themselves, or as they were last seen.
+    """A state of the base tables' rows: the tables themselves, or their rows as last seen.
 
     Attributes:
-        exact: They are all that stood there and nothing else, with every column.
+        exact: The rows are all that the tables had in this state and nothing else, with every column.
     """
 
     exact: bool
 
     def relation(self, alias: str, *, changed: bool) -> Tree:
-        """The mention `alias` as an item of FROM under that alias: all its rows, or the changed ones alone."""
+        """The mention `alias` as an item of FROM: all its rows, or the changed ones alone."""
 
 
 class Relaxed:
@@ -49,9 +49,9 @@ class Relaxed:
 
     Args:
         unknown: As :func:`unknown_columns` gives it.
-        state: Where its base tables' rows stand.
+        state: The state of its base tables' rows.
         lean: Joins that only look a row up are left out, which may find more.
-        exact: What the state says of itself may be relied on.
+        exact: The attribute `exact` of the state may be relied on.
     """
 
     def __init__(self, unknown: Unknown, state: State, *, lean: bool = False, exact: bool = True) -> None:
@@ -63,7 +63,7 @@ class Relaxed:
     def query(
         self, query: Tree, target: str | None, positions: Sequence[int] | None = None, extra: Extra | None = None
     ) -> list[exp.Select]:
-        """SELECTs that together hold every row of `query` that a changed row of `target` may have touched.
+        """SELECTs that together have every row of `query` that a changed row of `target` may affect.
 
         Args:
             query: What is relaxed.
@@ -82,7 +82,7 @@ class Relaxed:
         return [n for n, known in enumerate(known_columns(query, self._unknown)) if known]
 
     def _rowless(self, part: Tree, query: Tree) -> Tree:
-        """A set operation as it stands, without rows: by all its arms together its columns have their types."""
+        """A set operation without rows, whose columns get their types from all arms together."""
         if isinstance(part, exp.Subquery):
             return self._rowless(part.this, query)
         if not isinstance(part, exp.SetOperation):
@@ -105,7 +105,7 @@ class Relaxed:
         return [arm.built(shown, kept) for arm in chain.arms() if not rejects(kept, arm.empty)]
 
     def _exists(self, query: exp.Query, target: str) -> Tree:
-        """That a changed inner row stands beside the outer one."""
+        """The condition that a changed inner row exists for the outer one."""
         test = query.parent
         extra = self._membership(test) if isinstance(test, exp.In) and test.args.get("query") is query else None
         return exp.Exists(this=united(self.query(query, target, [], extra)))
@@ -138,12 +138,12 @@ class Relaxed:
         return kept, len(kept) == len(conditions)
 
     def condition(self, on: Tree | None) -> tuple[Tree | None, bool]:
-        """What is kept of a join's condition, and whether that is all of it."""
+        """Return the part of a join's condition that is kept, and whether that is all of it."""
         kept, whole = self._kept(conjuncts(on))
         return (exp.and_(*(c.copy() for c in kept)) if kept else None), whole
 
     def relation(self, item: Tree, target: str | None, *, crossed: bool = False) -> Tree:
-        """An item of FROM, relaxed; beside a crossed arm, without partners taken for certain in it."""
+        """An item of FROM, relaxed; with `crossed`, no partner in it is taken for certain."""
         alias = item.alias_or_name
         if isinstance(item, exp.Table):
             return self._state.relation(alias, changed=alias == target)
@@ -155,7 +155,10 @@ class Relaxed:
         return exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
 
     def certain(self, item: Tree) -> bool:
-        """Whether a relation is exactly what it was in its state, so that who finds no partner there has none."""
+        """Return True if a relation has exactly the rows of its state.
+
+        A row that finds no partner in it then has none.
+        """
         return self._exact and isinstance(item, exp.Table)
 
 
@@ -170,7 +173,7 @@ def _subqueries(select: exp.Select) -> list[exp.Query]:
 
 
 def _asserted(test: exp.In) -> bool:
-    """Whether a condition stands by itself among those that must all hold."""
+    """Return True if a condition is one of those that must all hold."""
     above = test.parent
     while isinstance(above, (exp.And, exp.Paren)):
         above = above.parent

@@ -1,8 +1,8 @@
-"""What of a query single rows of its relations decide, and what hangs on more than one.
+"""The values of a query that single rows of its relations decide.
 
-A group is told by equality, and what equals need not be the same: of texts that ignore case, and of numbers written
-otherwise (1.0, 1.00), it shows one of several. Such a column is *loose*. It is decided up to equality: it may be taken
-as it is, and compared. What else is computed of it hangs on which one was taken.
+Groups are formed by equality, and equal values need not be identical: of texts that ignore case, and of numbers written
+differently (1.0, 1.00), a group shows one of several. Such a column is *loose*. It is decided up to equality: it may be
+used as it is, and compared. Anything else computed from it depends on which value was shown.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from qbcd.queries.unsupported import is_total
 
 @dataclass(frozen=True)
 class Trait:
-    """What is known of a column.
+    """Properties of a column.
 
     Attributes:
         known: Single rows decide it.
-        loose: They do so up to equality.
+        loose: They do so only up to equality.
         alike: What equal values of it have in common.
     """
 
@@ -34,7 +34,7 @@ class Trait:
 
 @dataclass(frozen=True)
 class Unknown:
-    """What is known of the columns of a query's relations.
+    """Properties of the columns of a query's relations.
 
     Attributes:
         derived: By alias of a derived table and name.
@@ -47,13 +47,13 @@ class Unknown:
     texts: Alike = Alike.SAME
 
     def trait(self, alias: str, name: str) -> Trait:
-        """What is known of a column."""
+        """Return the properties of a column."""
         if alias in self.derived:
             return self.derived[alias].get(name, Trait(known=False))
         return Trait(alike=self.base(alias, name))
 
 
-BY_OTHERS = (Alike.OWN, Alike.VARIED)  # a comparison may tell equal ones apart
+BY_OTHERS = (Alike.OWN, Alike.VARIED)  # a comparison may distinguish equal values
 _COMPARING = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is)
 _OPERANDS = (exp.Column, exp.Literal, exp.Null, exp.Boolean)
 _SAME = frozenset(
@@ -94,7 +94,7 @@ _TEXTS = (exp.Lower, exp.Upper, exp.JSONExtractScalar, exp.TimeToStr)  # which a
 
 
 def decided(node: Tree, unknown: Unknown) -> bool:
-    """Whether one row of each relation decides what `node` is."""
+    """Return True if one row of each relation decides the value of `node`."""
     if node.find(exp.Query, exp.AggFunc, exp.Window) is not None:
         return False
     for column in node.find_all(exp.Column):
@@ -105,23 +105,23 @@ def decided(node: Tree, unknown: Unknown) -> bool:
 
 
 def known_columns(query: Tree, unknown: Unknown) -> list[bool]:
-    """By position, whether single rows decide a column of `query` in all its arms."""
+    """Return by position whether single rows decide a column of `query` in all its arms."""
     return [trait.known for trait in _traits(query, unknown)]
 
 
 def unknown_columns(tree: Tree, base: Callable[[str, str], Alike] | None = None, texts: Alike = Alike.SAME) -> Unknown:
-    """What is known of the columns of a query's relations."""
+    """Return the properties of the columns of a query's relations."""
     found: dict[str, Mapping[str, Trait]] = {}
     unknown = Unknown(found, base, texts) if base is not None else Unknown(found, texts=texts)
     derived = [node for node in tree.find_all(exp.Subquery, bfs=True) if node.alias]
-    for node in reversed(derived):  # what is further in comes first
+    for node in reversed(derived):  # inner tables first
         names = [item.alias_or_name for item in selects(node)[0].expressions]
         found[node.alias] = dict(zip(names, _traits(node, unknown), strict=True))
     return unknown
 
 
 def trait_of(select: exp.Select, position: int, unknown: Unknown) -> Trait:
-    """What is known of a column of one SELECT."""
+    """Return the properties of a column of one SELECT."""
     item = select.expressions[position].unalias().unnest()
     known, alike = not is_total(select) and decided(item, unknown), _alike(item, unknown)
     loose = isinstance(item, exp.Column) and unknown.trait(item.table, item.name).loose
@@ -135,7 +135,7 @@ def trait_of(select: exp.Select, position: int, unknown: Unknown) -> Trait:
 
 
 def _traits(query: Tree, unknown: Unknown) -> list[Trait]:
-    """By position, what is known of a column in all arms."""
+    """Return by position the properties of a column over all arms."""
     arms, found = selects(query), []
     united_as_set = any(made.args.get("distinct") is not False for made in set_operations(query))
     for n in range(len(arms[0].expressions)):
@@ -147,7 +147,7 @@ def _traits(query: Tree, unknown: Unknown) -> list[Trait]:
 
 
 def _alike(node: Tree, unknown: Unknown) -> Alike:
-    """What equal values of an expression have in common, as far as that is known."""
+    """Return what equal values of an expression have in common, as far as that is known."""
     node = node.unnest()
     found = [unknown.trait(column.table, column.name).alike for column in node.find_all(exp.Column)]
     alike = max(found, default=Alike.SAME)
@@ -167,7 +167,7 @@ def _alike(node: Tree, unknown: Unknown) -> Alike:
 
 
 def _may_be_text(node: Tree) -> bool:
-    """Whether an expression itself, and no part of it, may make a text that it does not take from a column."""
+    """Return True if an expression itself, not a part of it, may make a text of its own."""
     if isinstance(node, exp.Literal):
         return bool(node.is_string)
     if isinstance(node, (exp.National, exp.Introducer)):
@@ -178,12 +178,12 @@ def _may_be_text(node: Tree) -> bool:
 
 
 def _is_plain(to: exp.DataType) -> bool:
-    """Whether equal values of a type are the same."""
+    """Return True if equal values of a type are identical."""
     return to.this in _SAME or (to.this == exp.DataType.Type.DECIMAL and bool(to.expressions))
 
 
 def _taken_as_it_is(column: exp.Column, node: Tree, trait: Trait) -> bool:
-    """Whether an expression is a column itself, or compares it with values as they are."""
+    """Return True if an expression is the column itself, or compares it with plain values."""
     at: Tree = column
     while at is not node and isinstance(at.parent, (exp.Paren, exp.Alias)):
         at = at.parent
@@ -195,7 +195,7 @@ def _taken_as_it_is(column: exp.Column, node: Tree, trait: Trait) -> bool:
 
 
 def holds(node: Tree, alias: str) -> bool:
-    """Whether a mention of a base table is within `node`."""
+    """Return True if a mention of a base table is within `node`."""
     return any(table.alias_or_name == alias for table in node.find_all(exp.Table))
 
 

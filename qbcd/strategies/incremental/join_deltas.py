@@ -1,6 +1,6 @@
-"""The joins of a SELECT, relaxed from left to right: which rows of them a changed row of one relation may have touched.
+"""The joins of a SELECT, relaxed: their rows that a changed row of one relation may affect.
 
-The reasons stand in `qbcd.strategies.incremental.delta_query`.
+Joins are relaxed from left to right, for the reasons given in `qbcd.strategies.incremental.delta_query`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from sqlglot import exp
 from qbcd.queries.syntax_tree import NotIncremental, Tree, conjuncts, expressions, nested, relations
 from qbcd.strategies.incremental.determinism import holds
 
-MOST = 64  # arms of one SELECT; with each outer join that is spoken of there are twice as many
+MOST = 64  # arms of one SELECT; each outer join whose columns are used doubles them
 _COMPARING = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 TOO_MANY = "has more outer joins whose columns its key or conditions speak of than can be followed at once"
 
 
 class Relations(Protocol):
-    """What a chain asks of the query that it is a part of.
+    """The methods that a chain needs from the query that it is a part of.
 
     Attributes:
         lean: Joins that only look a row up are left out.
@@ -29,13 +29,16 @@ class Relations(Protocol):
     lean: bool
 
     def relation(self, item: Tree, target: str | None, *, crossed: bool = False) -> Tree:
-        """An item of FROM, relaxed; beside a crossed arm, without partners taken for certain in it."""
+        """An item of FROM, relaxed; with `crossed`, no partner in it is taken for certain."""
 
     def certain(self, item: Tree) -> bool:
-        """Whether a relation is exactly what it was in its state, so that who finds no partner there has none."""
+        """Return True if a relation has exactly the rows of its state.
+
+        A row that finds no partner in it then has none.
+        """
 
     def condition(self, on: Tree | None) -> tuple[Tree | None, bool]:
-        """What is kept of a join's condition, and whether that is all of it."""
+        """Return the part of a join's condition that is kept, and whether that is all of it."""
 
 
 @dataclass(frozen=True)
@@ -81,13 +84,13 @@ class Chain:
         self._spoken = [*spoken, *(q for part in expressions(select) for q in nested(part))]
 
     def arms(self) -> list[Arm]:
-        """Whose rows together are those that may have been touched; all rows without a target."""
+        """Return arms that together have all rows that may be affected; all rows without a target."""
         if not self._items:
             return [Arm(())]
         first = self._items[0]
         arms = [self._begun(first)]
         certain, held = self._of.certain(first), self._held(first)
-        for number in range(len(self._joins), 0, -1):  # what only joins speak of that are left out is left out too
+        for number in range(len(self._joins), 0, -1):  # a relation that only joins left out use is left out too
             if self._joins[number - 1].side == "LEFT" and not self._held(self._items[number]):
                 self._left_out |= set() if self._referenced([number], number) else {number}
         for number, join in enumerate(self._joins, start=1):
@@ -152,7 +155,10 @@ class Chain:
 
     # -- parts -------------------------------------------------------------------------------------------------------
     def _looks_up(self, number: int, join: exp.Join) -> bool:
-        """Whether nothing else speaks of what a join looks up: rows are the same without it, or more, never fewer."""
+        """Return True if nothing else uses the row that a join looks up.
+
+        Without the join there are the same rows or more, never fewer.
+        """
         item, parts = self._items[number], conjuncts(join.args.get("on"))
         if not self._of.lean or join.side or not isinstance(item, exp.Table) or self._held(item):
             return False
@@ -203,7 +209,10 @@ class Chain:
         return rows.subquery(exp.to_identifier(item.alias_or_name, quoted=True))
 
     def _referenced(self, numbers: Sequence[int] | range, join: int) -> bool:
-        """Whether anything but the condition of join `join`, and what joins them to each other, speaks of relations."""
+        """Return True if another part of the query uses the relations `numbers`.
+
+        The condition of join `join`, and earlier conditions on these relations alone, do not count.
+        """
         aliases = {self._items[n].alias_or_name for n in numbers}
         joins = [(n, j) for n, j in enumerate(self._joins, 1) if n != join and n not in self._left_out]
         others = [(n, j.args["on"]) for n, j in joins if j.args.get("on") is not None]
@@ -212,14 +221,14 @@ class Chain:
 
 
 def rejects(conditions: Sequence[Tree], empty: Collection[str]) -> bool:
-    """Whether one of some conditions compares a column of a relation that is all NULL."""
+    """Return True if a condition compares a column of a relation that is all NULL."""
     tests = [test for test in conditions if isinstance(test, _COMPARING)]
     sides = [side.unnest() for test in tests for side in (test.this, test.expression)]
     return any(isinstance(side, exp.Column) and side.table in empty for side in sides)
 
 
 def _looks_up(condition: Tree, alias: str) -> bool:
-    """Whether a condition is that a column of `alias` has a value of other relations."""
+    """Return True if a condition equates a column of `alias` with a value of other relations."""
     if not isinstance(condition, exp.EQ):
         return False
     spoken = [{c.table for c in side.find_all(exp.Column)} for side in (condition.this, condition.expression)]

@@ -1,11 +1,11 @@
-"""Lineage of a query's base table: what of its rows led to keys of the result when they were seen last.
+"""Lineage of a query's base table: the last seen values that led to keys of the result.
 
-Of each row it has the key, the columns by which the row is joined, filtered and grouped, and a digest over all of it
-that the query uses and over its time-stamp. What differs from it is changed, and is set down beside it until the step
-ends (docs/paper.md#c27, #c28).
+For each row it has the key, the columns by which the row is joined, filtered and grouped, and a digest over all columns
+that the query uses and over the time-stamp. A row that differs from it is changed, and is recorded in a second table
+until the step ends (docs/paper.md#c27, #c28).
 
-The time-stamp is in the digest so that a row that was deleted unseen, and came back as it was, is changed: the result
-may have been computed without it in between.
+The time-stamp is in the digest so that a row that was deleted unseen, and came back as it was, counts as changed: the
+result may have been computed without it in between.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from qbcd.strategies.ts import Ts
 KINDS = ("lineage", "changed")
 READING = ("lineage_changed", "lineage_gone", "lineage_fill")  # templates that read the base table, and write
 MOST = 16  # base tables of one query
-OWN_COLUMNS = ("qbcd_digest", "qbcd_there")  # beside those of the base table
+OWN_COLUMNS = ("qbcd_digest", "qbcd_there")  # in addition to those of the base table
 
 
 def lineage_tables(schema: str, stream: str) -> list[tuple[str, str]]:
@@ -39,7 +39,7 @@ def lineage_tables(schema: str, stream: str) -> list[tuple[str, str]]:
 
 
 def affected_table(schema: str, stream: str) -> tuple[str, str]:
-    """Where a stream's affected keys are set down."""
+    """Return the name of the table of a stream's affected keys."""
     return (schema, table_name("affected", stream))
 
 
@@ -96,12 +96,12 @@ class Lineage:
         return f"{self.table.schema}.{self.table.name}"
 
     def shape(self) -> dict[str, Any]:
-        """What of the base table may not change between polls: its key, and the columns that the query speaks of."""
+        """Return what may not change between polls: the key, and the columns that the query uses."""
         return self.table.shape([c.name for c in self.plan.captured])
 
     # -- tables ------------------------------------------------------------------------------------------------------
     def tables(self) -> list[OwnTable]:
-        """Lineage, and what is changed."""
+        """The tables of the lineage and of changed rows."""
         columns = {c.name: c for c in self.plan.captured}
         stored = [(name, self.connector.ddl.column_type(columns[name])) for name in self._stored]
         key, digest = tuple(c.name for c in self.plan.key), (OWN_COLUMNS[0], "bigint")
@@ -130,35 +130,35 @@ class Lineage:
         return self.connector.require(SupportsIndexes).create_index(name, self.table, columns, included)
 
     def has_mark_index(self, indexes: Sequence[Index]) -> bool:
-        """Whether it is among `indexes`, or another one that does as well."""
+        """Return True if `indexes` has this index, or another one that serves as well."""
         return self.marked is not None and self.marked.has_index(indexes)
 
     # -- a poll ------------------------------------------------------------------------------------------------------
     def find(self, since: str | None) -> Statement:
-        """Sets down rows that differ from the lineage; those written since a watermark, or all."""
+        """Record rows that differ from the lineage: those written since a watermark, or all."""
         if self.marked is None or since is None:
             return self._compiled("lineage_changed", {}, windowed=False)
         return self._compiled("lineage_changed", {"lo": self.marked.bound(since)}, windowed=True)
 
     def find_gone(self) -> Statement:
-        """Sets down rows of the lineage that stand in the table no more."""
+        """Record lineage rows that no longer exist in the base table."""
         return self._compiled("lineage_gone", {})
 
     def fill(self) -> Statement:
-        """Takes the whole table into the lineage."""
+        """Fill the lineage from the whole table."""
         return self._compiled("lineage_fill", {})
 
     def follow(self) -> list[Statement]:
-        """Brings the lineage to what was set down, and forgets that."""
+        """Bring the lineage up to date from the recorded rows, and forget those."""
         steps = ("lineage_delete", "lineage_update", "lineage_insert")
         return [*(self._compiled(step, {}) for step in steps), self.forget()]
 
     def empty(self) -> Statement:
-        """Forgets the lineage."""
+        """Delete all rows of the lineage."""
         return self._compiled("emptied", {}, emptied=self.lineage)
 
     def forget(self) -> Statement:
-        """Forgets what was set down."""
+        """Delete all recorded rows."""
         return self._compiled("emptied", {}, emptied=self.changed)
 
     def _compiled(self, template: str, params: Mapping[str, Any], **extra: Any) -> Statement:
@@ -176,7 +176,7 @@ class Lineage:
 
 
 class Present:
-    """The base tables as they stand, for a skeleton; changed rows as they were set down."""
+    """The base tables as they are now, for a skeleton; changed rows as they were recorded."""
 
     exact = True
 
@@ -193,7 +193,10 @@ class Present:
 
 
 class Past:
-    """The base tables as they were seen last. Rows deleted unseen may be among them, so that nothing is certain."""
+    """The base tables as they were last seen.
+
+    Rows that were deleted unseen may be among them, so nothing is certain.
+    """
 
     exact = False
 
@@ -216,7 +219,7 @@ class Past:
 
 
 def key_of(table: Table) -> tuple[str, ...]:
-    """The columns that tell a base table's rows apart; none where nothing vouches for any."""
+    """Return the columns that identify a base table's rows; none if no key is proven."""
     return table.row_key
 
 

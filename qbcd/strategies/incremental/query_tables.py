@@ -1,4 +1,4 @@
-"""What variant delta follows of a query: its tables, those behind views too, and its skeleton over them."""
+"""The tables of a query that variant delta follows, also behind views, and its skeleton."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _KINDS = {
 
 
 def stored(query: Table) -> list[Table]:
-    """What a query reads at last, each once: all but views that can be looked into."""
+    """Return all that a query reads, each once, except views whose definition is known."""
     return [table for table in query.reads if not table.definition]
 
 
 def view_over(query: Table, table: Table) -> str:
-    """The view of a query that reads `table`; nothing where the query does so itself."""
+    """The view of a query that reads `table`; empty if the query reads it directly."""
     names = [(t.schema, t.name) for t in query.bases]
     over = [view for view in query.reads if (table.schema, table.name) in [(t.schema, t.name) for t in view.bases]]
     return over[0].label if over and (table.schema, table.name) not in names else ""
@@ -46,7 +46,7 @@ def hidden_table(query: Table) -> Table | None:
 
 
 def unfit_table(query: Table) -> str:
-    """Why the changes of a table that a query reads cannot be followed; empty where they can."""
+    """Return why changes of a table that a query reads cannot be followed; empty if they can."""
     tables = stored(query)
     for table in tables:
         view = view_over(query, table)
@@ -63,22 +63,22 @@ def unfit_table(query: Table) -> str:
 
 
 def skeleton_of(connector: Connector, query: Table, key: tuple[str, ...]) -> Skeleton:
-    """Which keys of a query's result changed rows may have touched; kept, since each step asks for it.
+    """Return the skeleton of a query; cached, since each step needs it.
 
     Args:
-        connector: Whose dialect it is written in.
-        query: With all that it reads.
-        key: Columns of the result that tell its rows apart.
+        connector: The connector of the query's dialect.
+        query: The query, with all that it reads.
+        key: Columns of the result that identify its rows.
 
     Raises:
-        NotIncremental: It cannot be told.
+        NotIncremental: The query's changes cannot be derived.
     """
     bases = tuple((t.schema, t.name) for t in query.bases)
     return _skeleton(connector, query.query, bases, tuple(map(_Known, query.reads)), key)
 
 
 class _Known:
-    """A table as far as a skeleton hangs on it: equal where nothing but its size changed."""
+    """A table as far as a skeleton depends on it: equal if nothing but its size changed."""
 
     def __init__(self, table: Table) -> None:
         self.table = table

@@ -1,4 +1,7 @@
-"""A query held to some keys of its result: the condition stands as far inside as it can, where indexes serve it."""
+"""A query restricted to some keys of its result.
+
+The condition is placed as far inside as possible, where indexes serve it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class Restriction:
         kinds: Of its values.
         exact: Key columns whose values are equal only where they are the same in every use: what a join by equality
             hands on. (Two spellings of one case-insensitive text are one key, and not one text.)
-        equal: How a key column is compared, as groups are told apart by it.
+        equal: Comparison of a key column, the same by which groups are formed.
     """
 
     def __init__(
@@ -46,12 +49,12 @@ class Restriction:
         return found
 
     def _hold(self, select: exp.Select, by: Mapping[str, Tree], handed: Collection[str]) -> None:
-        """Holds one SELECT, by expressions over its rows; first its derived tables that are joined by equality.
+        """Restrict one SELECT by expressions over its rows.
 
-        Of such a table no row matters that leads to another key.
+        First restrict its derived tables that are joined by equality: their rows that lead to other keys do not matter.
 
         Args:
-            select: What is held.
+            select: The SELECT.
             by: Expressions over its rows by the names of the key columns.
             handed: Names of those whose values an equality with another kind of value may hand on.
         """
@@ -79,12 +82,15 @@ class Restriction:
                 self._hold(inner, held, handed)
 
     def _told(self, select: exp.Select, position: int) -> bool:
-        """Whether rows that share a column of a SELECT with a key, by equality, are all that make up its rows."""
+        """Return True if a SELECT may be restricted by equality of a column with a key.
+
+        All rows that make up a row of its result then have that value.
+        """
         trait = trait_of(select, position, self._unknown)
         return trait.known and not (trait.loose and trait.alike in BY_OTHERS)
 
     def _columns(self, mine: Tree, alias: str, optional: bool, equal: Sequence[Tree]) -> tuple[list[str], list[str]]:
-        """Columns of a derived table that equal `mine` wherever its row matters: of its kind, and of another."""
+        """Columns of a derived table that equal `mine` if its row matters: of its kind, of another."""
         found = [mine] if not optional else []
         for test in equal:
             sides = (test.this, test.expression)
@@ -96,7 +102,7 @@ class Restriction:
 
 
 def _followed(select: exp.Select) -> Iterator[tuple[exp.Subquery, bool, list[Tree]]]:
-    """Derived tables, whether their rows may be missing, and the equalities without which their rows do not matter."""
+    """Yield derived tables, if their rows may be missing, and equalities that these must meet."""
     joins = select.args.get("joins") or []
     if any(join.side in ("RIGHT", "FULL") for join in joins):
         return

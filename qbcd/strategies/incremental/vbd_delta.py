@@ -1,9 +1,9 @@
-"""VBD, variant delta (Carnes & Hanson 4): changed rows of base tables tell which keys of the result to compute anew.
+"""VBD, variant delta (Carnes & Hanson 4): recompute the result for affected keys alone.
 
-A poll sets down which rows of the base tables changed, asks the query's skeleton to which keys of the result they lead,
-now and by what was seen last (the lineage), computes the query for those keys, and compares that with the replica.
-Nothing is computed where no row changed. All of it is one transaction that sees one state of the source: a row that is
-seen in one of its statements is seen in all, so that lineage and replica are of the same state.
+A poll records which rows of the base tables changed, and finds by the query's skeleton to which keys of the result they
+lead, now and as last seen (the lineage). It computes the query for those keys, and compares that with the replica.
+Nothing is computed if no row changed. All of it is one transaction that sees one state of the source: a row that one
+statement sees, all see, so lineage and replica are of the same state.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SHARED = ("zone", "margin", "lag")  # options that a base table's time-stamp has
 
 
 class _Held(Mds):
-    """Statements about the query held to affected keys."""
+    """Statements about the query restricted to affected keys."""
 
     steady = True
 
@@ -71,7 +71,7 @@ class VbdDelta(VbdCompare):
     # -- whether it can be -------------------------------------------------------------------------------------------
     @cached_property
     def refused(self) -> str:
-        """Why this query cannot be captured so; empty where it can."""
+        """The reason why variant delta cannot capture this query; empty if it can."""
         if not self.connector.supports(SupportsIncrementalQueries):
             return f"{self.connector.name} shows a transaction that writes another state at each statement"
         unfit = unfit_table(self.plan.table)
@@ -92,12 +92,12 @@ class VbdDelta(VbdCompare):
         return f"the query speaks of a column {own}, as one of qbcd's own is called" if own else ""
 
     def check(self, place: Callable[[str], str] | None = None) -> None:
-        """The query's changes can be told from those of its base tables, whose time-stamps are sound.
+        """Check that the query's changes can be derived from its base tables, by their time-stamps.
 
         Raises:
-            Refused: They cannot be told.
+            Refused: They cannot be derived.
             ConfigError: An option does not fit the base tables.
-            MissingPrivilege: The role may read a view, and not what stands behind it.
+            MissingPrivilege: The role may read a view, but not a table behind it.
         """
         super().check(place)
         if self.plan.where and sqlglot.parse_one(self.plan.where, read=self.connector.dialect).find(
@@ -144,10 +144,10 @@ class VbdDelta(VbdCompare):
 
     @cached_property
     def skeleton(self) -> Skeleton:
-        """Which keys changed rows may have touched.
+        """The query's skeleton, which finds the keys that changed rows may affect.
 
         Raises:
-            NotIncremental: It cannot be told.
+            NotIncremental: The query's changes cannot be derived.
         """
         return skeleton_of(self.connector, self.plan.table, tuple(c.name for c in self.plan.key))
 
@@ -191,11 +191,11 @@ class VbdDelta(VbdCompare):
 
     # -- a poll ------------------------------------------------------------------------------------------------------
     def statistics(self, table: tuple[str, str]) -> str:
-        """What tells the server how many rows a table of qbcd's own has just got."""
+        """The statement that refreshes the server's statistics of one of qbcd's own tables."""
         return self.connector.require(SupportsIncrementalQueries).refresh_statistics(sql_name(self.connector, table))
 
     def find_affected(self, changed: Sequence[Lineage]) -> Statement:
-        """Sets down the keys that changed rows of some base tables lead to, now and by their lineage."""
+        """Record the keys that changed rows of some base tables lead to, now and by their lineage."""
         aliases = {a: of for of in self.lineages for a in self.skeleton.mentions((of.table.schema, of.table.name))}
         casts = self.connector.require(SupportsIncrementalQueries).casts_arms
         types = {c.name: c.fact("storage_type") or c.sql_type for c in self.plan.key if casts}
@@ -222,7 +222,7 @@ class VbdDelta(VbdCompare):
         return compile_sql(render("emptied", emptied=self.affected), self.connector, None)
 
     def affected_differences(self, part: OutboxSlice) -> Statement:
-        """Finds what differs among affected keys."""
+        """Find the differences among affected keys."""
         return self._held()._part("changes", part, held=self.affected)
 
     def all_differences(self, part: OutboxSlice, reason: str = "") -> Statement:
@@ -230,7 +230,7 @@ class VbdDelta(VbdCompare):
         return self._part("changes", part, reason=reason)
 
     def affected_nulls(self) -> Statement:
-        """(nulls) affected keys that hold NULL, as a result has them only where its key is no key."""
+        """(nulls), the number of affected keys with NULL; any means that the key is no key."""
         nulls = " OR ".join(f"{self.connector.quote(c.name)} IS NULL" for c in self.plan.key)
         return Statement(f"SELECT COUNT(*) AS nulls FROM {sql_name(self.connector, self.affected)} WHERE {nulls}")
 
@@ -239,7 +239,7 @@ class VbdDelta(VbdCompare):
         return self._held()._compiled("key_problems")
 
     def _held(self) -> InSource:
-        """The strategy of the query held to affected keys, over the same replica."""
+        """The strategy of the query restricted to affected keys, over the same replica."""
         keys = _table(self.affected)
         exact = [c.name for c in self.plan.key if c.comparison == "typed"]
         columns = {c.name: c for c in self.plan.key}
@@ -255,13 +255,13 @@ class VbdDelta(VbdCompare):
         return _Held(self.connector, replace(self.plan, table=table), self._schema)
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Windows of the base tables, and what the affected keys' rows take; by an index on each time-stamp."""
+        """Estimate windows of the base tables by indexes on time-stamps, and affected rows."""
         told = "sum of delta*(S + N + I) of base tables with a time-stamp, N of the others, and the affected keys' rows"
         pages = sum(of.table.pages if of.marked is None else of.table.pages // 100 for of in self.lineages)
         return Estimate(pages, -1, told, "nothing")
 
     def warnings(self) -> list[str]:
-        """What is dearer, or sees less, than it might."""
+        """Return what costs more, or sees less, than it could."""
         found = []
         full = [of.name for of in self.lineages if of.marked is None]
         if full:
@@ -276,7 +276,7 @@ class VbdDelta(VbdCompare):
 
 
 def _may_break(tree: Any) -> bool:
-    """Whether lines may be broken and indented: a name of two lines would be another one."""
+    """Return True if SQL may be pretty-printed: no name has a line break, which would change."""
     return not any("\n" in str(name.this) for name in tree.find_all(exp.Identifier))
 
 
@@ -285,9 +285,10 @@ def _table(name: tuple[str, str]) -> exp.Table:
 
 
 def why_not_delta(connector: Connector, plan: StreamPlan) -> str:
-    """Why `variant: auto` does not take variant delta for a query; empty where it does.
+    """Return why `variant: auto` does not choose variant delta for a query; empty if it does.
 
-    It takes it where the user names time-stamps: without any, each poll would compare all rows of all base tables.
+    It chooses delta only if the user names time-stamps: without any, each poll would compare all rows of all base
+    tables.
     """
     if not plan.option("timestamps"):
         return "no time-stamps are named (timestamps: {schema.table: column})"

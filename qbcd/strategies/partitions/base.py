@@ -1,8 +1,9 @@
-"""How the rows of a table are put into ranges, and ranges of the key itself.
+"""Base class for the kinds of ranges into which a table's rows are divided.
 
-Each is asked for the same: bounds, count and checksum of each range, the rows of some. Ranges of the key are looked up
-by its index, which is cheap where the key follows the storage order. Ranges of a hash of the key, buckets, are in
-`qbcd.strategies.partitions.hash`, those of pages in `qbcd.strategies.partitions.page`.
+Each kind gives the same: bounds, count and checksum of each range, the rows of some. Ranges of the key
+(`qbcd.strategies.partitions.key`) are read by its index, which is cheap if the key follows the storage order. Ranges of
+a hash of the key, buckets, are in `qbcd.strategies.partitions.hash`, those of pages in
+`qbcd.strategies.partitions.page`.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ Share = tuple[int, int]  # number (from 0) and how many there are
 WHOLE: Share = (0, 1)
 Range = TypeVar("Range", bound=KeyRange)
 Query = Callable[[Sequence[KeyRange], Share], Statement]
-# Below it an index leads to rows in so many other places that a scan which finds the range of each row costs less. By
-# measurement (benchmarks/README.md, `moved_rows`) that is so where more than a twentieth of them have moved.
+# Below it, rows found by an index are so scattered that a scan which finds the range of each row costs less. Measured
+# (benchmarks/README.md, `moved_rows`), this is so if more than a twentieth of the rows have moved.
 FOLLOWED = 0.95
 # n and digests are the same, or a digest was NULL
 SUMS = {"n": "COUNT(*)", "digests": "COUNT(t.qbcd_digest)", "checksum": "COALESCE(SUM(t.qbcd_digest), 0)"}
@@ -43,7 +44,7 @@ class Partitioning(ABC):
     Attributes:
         hashed: Ranges are of the key's hash.
         paged: Ranges are of the table's pages; a row may get into another one without being changed.
-        one_state: All that a poll reads is of one state of the table; else each statement sees its own.
+        one_state: All that a poll reads is of one state of the table; otherwise each statement sees its own.
         per_statement: How many ranges one statement may answer for.
         answers_all: A range without rows is answered too.
     """
@@ -66,7 +67,7 @@ class Partitioning(ABC):
 
     @abstractmethod
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement | None:
-        """What has to be asked before the table or one range is cut; None where that is nothing."""
+        """The query to run before the table or one range is divided; None if none is needed."""
 
     @abstractmethod
     def ranges(self, found: Sequence[Any], rows_per_range: int, first_id: int, most: int | None) -> list[KeyRange]:
@@ -83,10 +84,10 @@ class Partitioning(ABC):
     def parts(
         self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange, total: int
     ) -> list[KeyRange]:
-        """What one range is cut into.
+        """The parts into which one range is divided.
 
         Args:
-            found: Rows of `bounds`, none where there was nothing to ask.
+            found: Rows of `bounds`; none if it has no query.
             rows_per_range: How many rows a range should hold.
             first_id: The first new id.
             within: The range, whose rows are those of now.
@@ -95,11 +96,11 @@ class Partitioning(ABC):
 
     @abstractmethod
     def counted(self, found: Sequence[Any], rows_per_range: int) -> int:
-        """About how many rows the table has, by the rows of `bounds` for ranges of so many."""
+        """Estimate the table's rows from the rows of `bounds` for ranges of `rows_per_range`."""
 
     @abstractmethod
     def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
-        """All ranges, in order, as groups that had better be one range each, since some of them have become small.
+        """Group all ranges, in order; each group is to become one range, since some are small.
 
         Args:
             known: The ranges.
@@ -111,27 +112,27 @@ class Partitioning(ABC):
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
         """Rows (range_id, n, digests, checksum) of `asked`; n = digests or a digest was NULL.
 
-        With `leaves` there is also ``leaves``; of a bucket, one may stand in it twice.
+        With `leaves` there is also ``leaves``, in which a leaf of a bucket may appear twice.
         """
 
     @abstractmethod
     def rows(
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
     ) -> Statement:
-        """`select` over a template's rows in `asked`, and their range_id; of a part of the storage where that is asked.
+        """`select` over a template's rows in `asked`, and their range_id.
 
         Args:
             asked: The ranges.
             select: Output columns over alias ``t``.
             template: A query of rows.
-            part: Of the storage, where a cut can be read in parts.
-            extra: What else the template takes.
+            part: Part of the storage to read, if these ranges can be read in parts.
+            extra: Further variables of the template.
         """
 
     def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
         """By connection, the statements of a checksum pass; what several say of one range adds up.
 
-        With `leaves` rows have what the range's leaves add up to as well (`qbcd.ranges.leaves`).
+        With `leaves` rows also have the checksums of the range's leaves (`qbcd.ranges.leaves`).
         """
         asked = partition.statements(known, connections, self.per_statement)
         return [[self.checksums(part, leaves=leaves) for part in own] for own in asked]
@@ -139,13 +140,13 @@ class Partitioning(ABC):
     def totals(self, connections: int) -> list[list[Statement]]:
         """By connection, the statement that adds up its part of the storage: one row (n, checksum).
 
-        A row without a digest is counted and not added, so that the two are none that ranges ever add up to.
+        A row without a digest is counted but not added, so that the totals never match those of ranges.
         """
         parts = [self.digests(part) for part in self.parts_of_storage(connections)]
         return [[Statement(f"SELECT {TOTAL}\nFROM {relation} AS t")] for relation in parts]
 
     def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
-        """`query` over `asked` by statements that so many readers share; each range is read by one of them.
+        """`query` over `asked` as statements for `readers` to share; each range is in one of them.
 
         Args:
             query: The statement over some ranges, or over the part of the storage that they are read from.
@@ -158,28 +159,28 @@ class Partitioning(ABC):
 
     @property
     def is_parted(self) -> bool:
-        """Whether connections may each scan a part of the storage: they see one state, and the table is stored."""
+        """True if connections can each scan a part: they see one state, and the table is stored."""
         return self.one_state and self.connector.ranges.has_shares(self.plan.table)
 
     @property
     def is_placed(self) -> bool:
-        """Whether such scans find the range of each row by its key."""
+        """True if such scans can find the range of each row by its key."""
         return self.is_parted and self.connector.require(SupportsScans).places_keys(self.plan.key)
 
     def parts_of_storage(self, wanted: int) -> list[Share]:
-        """Parts of the storage for so many connections; the whole where a scan cannot be parted."""
+        """Parts of the storage for `wanted` connections; the whole if a scan cannot be divided."""
         number = max(1, min(wanted, self.plan.table.pages)) if self.is_parted else 1
         return [(i, number) for i in range(number)]
 
     def key_follows(self) -> float | None:
-        """How far rows stand in the order of their keys, 0..1, by the catalog; None where it does not say."""
+        """Return how well storage order follows the key, 0..1, by the catalog; None if unknown."""
         table = self.plan.table
         known = table.primary_key or next(iter(table.unique_keys), ())
         told = bool(self.plan.key) and known[:1] == (self.plan.key[0].name,) and table.key_correlation is not None
         return abs(table.key_correlation or 0.0) if told else None
 
     def digests(self, part: Share = WHOLE, *, leaves: bool = False) -> str:
-        """The captured rows as a FROM item with key or hash and `qbcd_digest`; or those of a part of the storage."""
+        """The captured rows, or a part of them, as a FROM item with key or hash and `qbcd_digest`."""
         return self.relation(self.sums_of, part, leaves=leaves)
 
     def relation(self, template: str, part: Share = WHOLE, **extra: Any) -> str:
@@ -195,7 +196,7 @@ class Partitioning(ABC):
     def looked_up(
         self, found: row_selection.Asked[Any], select: Sequence[str], template: str, **extra: Any
     ) -> list[str]:
-        """Statements for ``range_id, *select`` over those of a template's rows that are asked for by key."""
+        """Statements for ``range_id, *select`` over a template's rows that are looked up by key."""
         if not found.numbers and not found.texts:
             return []
         relation, key, arms = self.relation(template, **extra, hashed=False), self.plan.key, list[str]()

@@ -1,4 +1,4 @@
-"""Ranges of an even hash of the key (buckets): a scan of the table, whatever its keys are and where its rows stand."""
+"""Ranges of an even hash of the key (buckets): one scan, whatever the keys and row order."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ UNEVEN = 3  # levels that a bucket may be deeper than its table needs
 
 
 class HashPartitioning(Partitioning):
-    """Ranges of the key's hash. They halve without asking the source, and one scan answers for all of them.
+    """Ranges of the key's hash: halved without a query, and all answered by one scan.
 
-    A row without a key is told by its digest, which is a hash of it already.
+    A row without a key is identified by its digest, which is already a hash of it.
     """
 
     hashed = True
@@ -34,7 +34,7 @@ class HashPartitioning(Partitioning):
         self._hash = HASH if plan.key else DIGEST
 
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement | None:
-        """How many rows there are, where that is not known."""
+        """The query for the table's row count; None for one range, whose count is known."""
         if within is not None:
             return None
         return self.row_count()
@@ -52,7 +52,7 @@ class HashPartitioning(Partitioning):
         self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange, total: int
     ) -> list[KeyRange]:
         """Its halves, halves of these, and so on."""
-        # what is still large so deep down are rows of one hash, which no cut would part
+        # a bucket that is still large this deep has rows of one hash, which cannot be divided
         depth = hash_buckets.depth_of([within]) + hash_buckets.depth_for(within.rows, rows_per_range)
         depth = min(depth, hash_buckets.depth_for(total, rows_per_range) + UNEVEN, hash_buckets.DEEPEST)
         if depth <= hash_buckets.depth_of([within]):
@@ -70,7 +70,7 @@ class HashPartitioning(Partitioning):
         return self._sums(asked, WHOLE, leaves=leaves)
 
     def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
-        """One scan: where connections see one snapshot, each reads its part of the storage, else one of them all."""
+        """One scan: in parts if connections see one snapshot, otherwise by one of them."""
         parts = self.parts_of_storage(connections)
         if len(parts) == 1:
             return super().passes(known, 1, leaves=leaves)
@@ -89,9 +89,9 @@ class HashPartitioning(Partitioning):
         return Statement("\nUNION ALL\n".join(arms))
 
     def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
-        """One scan where readers see one snapshot, each of its part of the storage; else one for each of them.
+        """One scan in parts if readers see one snapshot, otherwise a scan by each of them.
 
-        Rows that are looked up are asked for by the same statements, by each of them some.
+        Rows that are looked up by key are distributed over the same statements.
         """
         parts = self.parts_of_storage(readers)
         if len(parts) == 1:

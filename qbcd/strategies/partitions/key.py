@@ -67,13 +67,13 @@ class KeyPartitioning(Partitioning):
         return Statement(self.connector.ranges.per_range(select, self.digests(), self.plan.key, asked, aggregate=True))
 
     def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
-        """Where rows have moved away from the order of their keys, one scan in that of the storage."""
+        """One scan in storage order if rows have moved away from key order, otherwise by index."""
         key, connector = self.plan.key, self.connector
         if not self._is_scanned(known) or (
             leaves and connector.require(SupportsLeafChecksums).whole_number_bytes(key) is None
         ):
             return super().passes(known, connections, leaves=leaves)
-        if leaves:  # of parts of the storage each would tell of every leaf
+        if leaves:  # each part of the storage would return every leaf
             relation = self.digests(leaves=True)
             shares = partition.shares(known, connections)
             return [
@@ -87,7 +87,7 @@ class KeyPartitioning(Partitioning):
         ]
 
     def _is_scanned(self, known: Sequence[KeyRange]) -> bool:
-        """Whether a scan of the table costs less than its index does, of ranges that are all of it."""
+        """Return True if a scan costs less than the index, for ranges that are the whole table."""
         if any(self.plan.option(name) for name in ("per_poll", "target")):  # asked for some at a time
             return False
         follows = self.key_follows()

@@ -1,9 +1,9 @@
-"""Ranges of a table's pages: rows are put together as they stand in the storage, whatever their keys are.
+"""Ranges of a table's pages: rows are grouped by their place in the storage, not by key.
 
-A checksum pass reads the table in its own order, as a plain scan does, and rows that were written one after another lie
-in few ranges, which the hash of a uuid would scatter. What that costs: an update may move a row from one range to
-another, so ranges only mean something for one state of the whole table, of all ranges that differ all rows are read,
-and what was read becomes the replica's part of them at once.
+A checksum pass reads the table in its own order, as a plain scan does, and rows that were written one after another are
+in few ranges, where the hash of a uuid would scatter them. The cost: an update may move a row from one range to
+another, so ranges are valid for one state of the whole table only. Therefore all rows of all dirty ranges are read, and
+they replace these ranges in the replica at once.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Range = TypeVar("Range", bound=KeyRange)
 
 
 class PagePartitioning(Partitioning):
-    """Ranges of pages, whose bounds are numbers of pages; the last range goes as far as the table does."""
+    """Ranges of pages, whose bounds are page numbers; the last range ends with the table."""
 
     paged = True
     answers_all = True
     per_statement = 100_000
 
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement:
-        """How many pages there are, and for the whole table how many rows."""
+        """The query for the number of pages, and for the whole table the number of rows."""
         pages = self.connector.require(SupportsPages).page_count(self.plan.table)
         if within is not None:
             return Statement(f"SELECT {pages} AS pages")
@@ -73,6 +73,6 @@ class PagePartitioning(Partitioning):
 
 
 def _edges(low: int, high: int, parts: int) -> list[tuple[str, ...]]:
-    """The first pages of all but the first of about `parts` even parts of the pages from `low` to `high`."""
+    """Divide pages `low` to `high` into about `parts`; return all first pages but the first."""
     steps = (low + (high - low) * i // max(1, parts) for i in range(1, parts))
     return [(str(page),) for page in dict.fromkeys(steps) if low < page < high]
