@@ -17,8 +17,13 @@ import pytest
 
 pytest.register_assert_rewrite("tests.support")
 
+from tests.support import temporary  # noqa: E402 -- before anything makes a temporary file
+
+temporary.use_memory(os.environ)
+
 from qbcd.demo.server import EmbeddedPostgres  # noqa: E402 -- the rewriting is registered before the first import
 from qbcd.errors import EnvironmentMissing  # noqa: E402
+from qbcd.spark.drivers import find_driver, user_cache  # noqa: E402
 from tests.campaign.kept import is_kept  # noqa: E402
 from tests.campaign.parts import PARTS, part_of  # noqa: E402
 from tests.support.debian_server import DebianPostgres  # noqa: E402
@@ -30,6 +35,9 @@ if TYPE_CHECKING:
 
 # pytest-xdist tells its processes how wide the terminal is, by which ours would fit its tables.
 os.environ.pop("COLUMNS", None)
+
+# Java processes of a test's own end before its second compiler's work pays.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 MYSQL_VARIABLE, ICU_VARIABLE = "QBCD_TEST_MYSQL_URL", "QBCD_TEST_ICU_URL"
 NO_SERVER = "no {} server: "  # how the reasons begin that the summary counts
@@ -52,6 +60,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = there
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _cache_without_archive() -> Iterator[None]:
+    made = temporary.use_cache_without_archive(os.environ, user_cache())
+    yield
+    temporary.remove(made)
+
+
 @dataclass(frozen=True)
 class GivenServer:
     """A server that the run was told of and did not start; `url` is that of a user who may do everything."""
@@ -63,7 +78,8 @@ class GivenServer:
 def server() -> Iterator[EmbeddedPostgres]:
     """The run's PostgreSQL: 100 connections, prepared transactions allowed, no fsync, nothing that comes by itself."""
     settings = {"max_connections": 100, "max_prepared_transactions": 10, "fsync": False, "autovacuum": False}
-    with EmbeddedPostgres.start(settings=settings) as running:
+    small = {"max_wal_size": "192MB"}  # the folder may be in memory
+    with EmbeddedPostgres.start(settings={**settings, **small}) as running:
         yield running
 
 
@@ -162,7 +178,6 @@ def driver_jars() -> list[Path]:
     Where one besides PostgreSQL's is not found, the tests that need it fail and say so.
     """
     from qbcd.connectors import CONNECTORS
-    from qbcd.spark.drivers import find_driver, user_cache
 
     jars = []
     for driver, name in {c.driver: name for name, c in CONNECTORS.items() if may_have(name)}.items():
