@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from urllib.parse import unquote_plus, urlsplit
 
 import pymysql
-from pymysql.constants import CLIENT
+from pymysql.constants import CLIENT, ER
 from pymysql.converters import escape_string
 
 from tests.support.places import Place, Row
@@ -61,9 +61,16 @@ class FamilyPlace(Place):
             mine = self._databases(conn)
             for number, database in self.run(conn, "SELECT id, db FROM information_schema.processlist"):
                 if database in mine:
-                    self.run(conn, f"KILL {number}")
+                    self._kill(conn, int(number))
             for database in mine:
                 self.run(conn, f"DROP DATABASE {self.quote(database)}")
+
+    def _kill(self, conn: Any, number: int) -> None:
+        try:
+            self.run(conn, f"KILL {number}")
+        except pymysql.err.OperationalError as error:
+            if error.args[0] != ER.NO_SUCH_THREAD:  # it has ended by itself
+                raise
 
     def copy_to(self, database: str) -> Place:
         with self._server() as conn:
