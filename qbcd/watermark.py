@@ -35,7 +35,7 @@ class Window:
         return self.lo == self.hi
 
 
-def horizon(look: HighWater, margin: timedelta, lag: timedelta | None) -> str:
+def safe_high_watermark(look: HighWater, margin: timedelta, lag: timedelta | None) -> str:
     """Return the safe high watermark: `margin` behind the oldest open transaction, and behind the clock or `lag`.
 
     Args:

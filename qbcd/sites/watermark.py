@@ -140,7 +140,7 @@ def _clock(source: Source, session: Session, plan: StreamPlan, mark: Mark | None
             "goes on from there",
         )
     _refuse_late(plan, now.clock, known)
-    reached = watermark.horizon(now, margin, lag)
+    reached = watermark.safe_high_watermark(now, margin, lag)
     if now.held and lag is None:
         if known is None:
             raise UnsafeWatermark(
@@ -186,7 +186,7 @@ def _counter(source: Source, session: Session, strategy: Watermarked, mark: Mark
     now = source.connector.require(SupportsWatermarks).high_water(session.connection)
     margin, lag = _margin_and_lag(strategy.plan)
     refuse_blind(source, session, strategy.plan, now.blind)
-    reached = watermark.horizon(now, margin, lag)
+    reached = watermark.safe_high_watermark(now, margin, lag)
     _refuse_late(strategy.plan, now.clock, mark.get(READ) if mark else None)
     restart = _restart(source, session, strategy, mark, greatest)
     mark = None if restart.reread else mark

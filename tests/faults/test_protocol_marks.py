@@ -83,7 +83,7 @@ def test_a_transaction_that_commits_around_the_look_is_not_lost(how: str, place:
 
 
 def test_control_without_the_bound_it_is_lost(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watermark, "horizon", unbound)
+    monkeypatch.setattr(watermark, "safe_high_watermark", unbound)
     with Watched(place, workspace, {"s": ts(place)}).fill() as seen, place.connect() as conn:
         end = begun(seen, conn, 50, "written")
         seen.insert(60, "later")
@@ -200,7 +200,7 @@ def test_a_lower_number_that_comes_late(place: Place, workspace: Path) -> None:
 def test_control_without_the_bound_the_lower_number_is_lost(
     place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watermark, "horizon", unbound)
+    monkeypatch.setattr(watermark, "safe_high_watermark", unbound)
     with Watched(place, workspace, {"s": ts(place, timestamp="id")}, key=NUMBERED["postgresql"]).fill() as seen:
         with place.connect() as low:
             seen.run("BEGIN; INSERT INTO t (v) VALUES ('low')", low)

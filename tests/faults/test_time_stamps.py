@@ -48,7 +48,7 @@ def zoneless(place: Place, digits: int) -> str:
 @over(elsewhere=[])
 def test_ties_at_the_boundary(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ends: list[str] = []
-    monkeypatch.setattr(watermark, "horizon", lambda look, margin, lag: ends[-1])
+    monkeypatch.setattr(watermark, "safe_high_watermark", lambda look, margin, lag: ends[-1])
     at = zoneless(place, 6)
     with Watched(place, workspace, {"s": stamped(place, "ts", zone="UTC")}, columns=columns(at=at)) as seen:
         first, second, third = (f"2001-01-01 00:00:00.00000{n}" for n in (1, 2, 3))
@@ -88,12 +88,12 @@ def test_rows_in_the_same_unit_after_a_poll(place: Place, workspace: Path) -> No
 # A day is over when the clock says so: what is written today is read tomorrow.
 @over(elsewhere=[])
 def test_rows_of_a_day(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, ahead = watermark.horizon, [timedelta(0)]
+    real, ahead = watermark.safe_high_watermark, [timedelta(0)]
 
     def horizon(look: HighWater, margin: timedelta, lag: timedelta | None) -> str:
         return watermark.shifted(real(look, margin, lag), ahead[0])
 
-    monkeypatch.setattr(watermark, "horizon", horizon)
+    monkeypatch.setattr(watermark, "safe_high_watermark", horizon)
     with Watched(place, workspace, {"s": stamped(place, "ts", zone="UTC")}, columns=columns(at="date")) as seen:
         seen.prepare()
         today, tomorrow = (datetime.fromisoformat(place_clock(place)) + days for days in (0 * DAY, DAY))
@@ -184,7 +184,9 @@ def hours_ahead(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     with monkeypatch.context() as patch:
         patch.setattr(PostgresWatermarks, "high_water", staticmethod(high_water))
-        patch.setattr(watermark, "horizon", lambda look, margin, lag: watermark.shifted(look.clock, -margin))
+        patch.setattr(
+            watermark, "safe_high_watermark", lambda look, margin, lag: watermark.shifted(look.clock, -margin)
+        )
         yield
 
 
@@ -259,7 +261,9 @@ def test_a_poll_after_the_retention_of_flagged_rows(
     with Watched(place, workspace, ways) as seen:
         with monkeypatch.context() as patch:
             patch.setattr(
-                watermark, "horizon", lambda look, margin, lag: watermark.shifted(look.clock, -timedelta(hours=1))
+                watermark,
+                "safe_high_watermark",
+                lambda look, margin, lag: watermark.shifted(look.clock, -timedelta(hours=1)),
             )
             seen.fill()
         seen.update(3, "changed")

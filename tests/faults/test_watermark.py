@@ -119,12 +119,12 @@ def watched(
     place: Place, folder: Path, load: Load, monkeypatch: pytest.MonkeyPatch, lag: float | None = None
 ) -> Mapping[str, Any]:
     """Runs `load`; the control reads up to the clock itself."""
-    real = watermark.horizon
+    real = watermark.safe_high_watermark
 
     def horizon(look: HighWater, margin: timedelta, lag: timedelta | None) -> str:
         return look.clock if margin == MARGIN[CONTROL] else real(look, margin, lag)
 
-    monkeypatch.setattr(watermark, "horizon", horizon)
+    monkeypatch.setattr(watermark, "safe_high_watermark", horizon)
     with ExitStack() as stack:
         watch = Watch(place, folder, stack, lag)
         work = watch.run(load, seed=4)

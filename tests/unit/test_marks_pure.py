@@ -36,7 +36,7 @@ def at(text: str) -> str:
 )
 def test_the_horizon(oldest: str | None, margin: timedelta, lag: timedelta | None, expected: str) -> None:
     look = HighWater(clock=CLOCK, oldest=at(oldest) if oldest else None, held="", blind="")
-    assert watermark.horizon(look, margin, lag) == at(expected)
+    assert watermark.safe_high_watermark(look, margin, lag) == at(expected)
 
 
 def test_only_instants_are_seconds() -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from sqlalchemy.engine import Connection
 from sqlglot import exp
 
-from qbcd.connectors.postgresql import access, expressions, highwater, types
+from qbcd.connectors.postgresql import access, expressions, safe_watermark, types
 from qbcd.connectors.watermarks import SupportsDeleteFlags, SupportsSystemMarks, SupportsWatermarks, Watermarks
 from qbcd.model import Column, Table
 
@@ -150,8 +150,8 @@ class PostgresWatermarks(Watermarks, SupportsWatermarks, SupportsSystemMarks, Su
     mark = staticmethod(mark)
     mark_text = staticmethod(mark_text)
     counter_problem = staticmethod(access.counter_problem)
-    high_water = staticmethod(highwater.high_water)
-    sees_sessions = staticmethod(highwater.sees_sessions)
+    high_water = staticmethod(safe_watermark.high_water)
+    sees_sessions = staticmethod(safe_watermark.sees_sessions)
     not_only_writer = staticmethod(access.not_only_writer)
     system_mark = staticmethod(system_mark)
     system_mark_problem = staticmethod(system_mark_problem)
@@ -160,4 +160,4 @@ class PostgresWatermarks(Watermarks, SupportsWatermarks, SupportsSystemMarks, Su
     flag_problem = staticmethod(flag_problem)
 
     def sessions_grant(self, role: str) -> str:
-        return f"GRANT {highwater.RIGHT} TO {self.facts.grantee(role)}"
+        return f"GRANT {safe_watermark.RIGHT} TO {self.facts.grantee(role)}"
