@@ -6,7 +6,106 @@ none means that all of the test runs in the campaign, where the comment names th
 
 from __future__ import annotations
 
-KEPT: dict[str, tuple[str, ...]] = {}
+KEPT: dict[str, tuple[str, ...]] = {
+    "tests/faults/test_audit.py::test_what_no_window_tells": ("mariadb-ts", "postgresql-ts"),
+    "tests/faults/test_capture_change.py::test_a_column_that_is_gone_is_left_out": ("postgresql-mds",),
+    "tests/faults/test_capture_change.py::test_columns_come_and_go": ("mariadb-mds", "postgresql-mds"),
+    "tests/faults/test_kill.py::test_a_baseline_killed_half_way": (
+        "mariadb-before_commit-mds",
+        "postgresql-before_commit-mds",
+    ),
+    "tests/faults/test_kill.py::test_kill": (
+        "mariadb-after_checksums-id_rcs-parquet-False",
+        "postgresql-before_commit-id_rcs-jsonl-True",
+        "postgresql-before_commit-mds-jsonl-False",
+    ),
+    "tests/faults/test_kill.py::test_reset_after_a_kill_begins_a_new_epoch": ("postgresql-mds",),
+    "tests/faults/test_kill_in_database.py::test_kill": (
+        "mariadb-tdi-after_purge-1-False",
+        "postgresql-tdi-after_purge-1-False",
+    ),
+    "tests/faults/test_kill_in_lake.py::test_kill": ("postgresql-after_stage-id_rcs_hash-False",),
+    "tests/faults/test_protocol_checksums.py::test_a_value_that_comes_back_while_its_successor_is_staged": (
+        "mariadb-column",
+        "postgresql-column",
+    ),
+    "tests/faults/test_protocol_checksums.py::test_rows_that_go_and_return_while_they_are_staged": (
+        "mariadb-column",
+        "postgresql-column_alive",
+    ),
+    "tests/faults/test_protocol_delivery.py::test_a_failure_around_the_write": ("after_publish",),
+    "tests/faults/test_protocol_delivery.py::test_a_python_consumer_that_stops": ("postgresql-mds",),
+    "tests/faults/test_protocol_delivery.py::test_a_sink_that_fails_half_way": ("changes-mds",),
+    "tests/faults/test_protocol_delivery.py::test_a_stale_publisher": ("postgresql-mds-jsonl-before_publish",),
+    "tests/faults/test_protocol_files.py::test_a_turned_bit_in_the_end_is_seen_before_spark_reads": ("262143",),
+    "tests/faults/test_protocol_marks.py::test_a_transaction_that_commits_around_the_look_is_not_lost": (
+        "mariadb-written",
+        "postgresql-written",
+    ),
+    "tests/faults/test_protocol_purge.py::test_a_restriction_that_flagged_rows_do_not_meet": (
+        "mariadb-v <> 'apart'",
+        "postgresql-v <> 'apart'",
+    ),
+    "tests/faults/test_protocol_reading.py::test_a_rewrite_under_a_pinned_reader_is_kept_out": (
+        "mariadb-truncate-id_rcs-after_checksums",
+        "postgresql-truncate-mds-after_snapshot",
+    ),
+    "tests/faults/test_protocol_steps.py::test_a_lost_commit": (
+        "mariadb-mds-reply-True",
+        "postgresql-mds-request-False",
+    ),
+    "tests/faults/test_protocol_steps.py::test_a_paused_holder_cannot_commit": (
+        "mariadb-mds-after_plan-True-False",
+        "postgresql-mds-after_lease-False-True",
+    ),
+    "tests/faults/test_protocol_steps.py::test_two_pollers": ("mariadb-mds-before_commit", "postgresql-mds-after_plan"),
+    "tests/faults/test_protocol_sweep.py::test_deleted_and_inserted_again_around_the_sweep": (
+        "mariadb-source",
+        "postgresql-keys",
+    ),
+    "tests/faults/test_purge_readers.py::test_a_view_of_the_table": (
+        "mariadb-view of a view",
+        "postgresql-view of a view",
+    ),
+    "tests/faults/test_purge_readers.py::test_another_column_of_the_same_table": ("mariadb-seen", "postgresql-xmin"),
+    "tests/faults/test_recreated_table.py::test_all_rows_are_compared": ("mariadb-table", "postgresql-mark"),
+    "tests/faults/test_time_stamps.py::test_rows_before_the_first_number": ("mariadb-source", "postgresql-source"),
+    "tests/integration/lake/test_key_kinds.py::test_replay_equals_the_source": ("postgresql-bigint-key",),
+    "tests/integration/lake/test_range_size.py::test_a_large_table_is_cut_into_few": ("hash-False",),
+    "tests/integration/lake/test_recent_writes.py::test_rows_are_looked_up": ("text",),
+    "tests/integration/lake/test_scattered_rows.py::test_what_changed_is_found_by_scans": ("False-3",),
+    "tests/integration/lake/test_segment_reuse.py::test_prepare_leaves_the_replica_alone": (
+        "{'type': 'tlcs', 'checksums': 'remote'}",
+    ),
+    "tests/integration/lake/test_whole_table_sum.py::test_what_changes_after_a_quiet_time_is_found": ("hash",),
+    "tests/integration/queries/test_incremental_maria.py::test_a_poll_sees_one_state_and_nobody_waits": (
+        "stamped0-mariadb",
+    ),
+    "tests/integration/queries/test_views.py::test_a_replaced_view_stops_the_stream": ("compare",),
+    "tests/integration/servers/test_maria_server.py::test_dead_owner_leaves_nothing": ("0-15",),
+    "tests/integration/sites/test_guards.py::test_deletes_that_are_not_told_trip_no_guard": (
+        "mariadb-more1",
+        "postgresql-more0",
+    ),
+    "tests/integration/sites/test_other_wing.py::test_a_strategy_of_the_other_site": (
+        "mariadb-mds-id_rcs",
+        "postgresql-mds-id_rcs",
+    ),
+    "tests/integration/sites/test_recreated_types.py::test_labels_of_a_key_that_stand_for_something_else": ("renamed",),
+    "tests/integration/sites/test_unsafe_keys.py::test_a_table_that_stands_before_the_one_that_was_prepared": ("id",),
+    "tests/integration/state/test_damaged_row.py::test_a_damaged_row_is_refused_until_it_is_reset": (
+        "mariadb-mds",
+        "postgresql-mds",
+    ),
+    "tests/integration/state/test_damaged_row.py::test_a_row_that_was_deleted_is_told_and_reset": (
+        "mariadb-id",
+        "postgresql-mds",
+    ),
+    # tests/unit/test_spark_provider.py, without Spark
+    "tests/faults/test_spark_dies.py::test_one_that_dies_within_a_poll_is_told_in_one_message": (),
+    # tests/integration/lake/test_leaf_checksums.py
+    "tests/conformance/test_leaves.py::test_single_leaves_are_asked_for": (),
+}
 
 
 def is_kept(nodeid: str) -> bool:

@@ -6,7 +6,6 @@ See docs/design/protocol.md#section-a.
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from qbcd import hooks
 from qbcd.errors import LeaseHeld, Refused, SourceError, StateConflict
 from qbcd.sites import context as site_context
 from qbcd.state import LeaseKeeper, LeaseLost, StreamStore, lease
-from tests.support import sql
+from tests.support import sql, wait_until
 from tests.support.pausing import AFTER_PLAN, paused
 from tests.support.places import Place, over
 from tests.support.proxy import Cut, proxy_to
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STRATEGIES = ("mds", "id_rcs")
+FAINT = 2.0  # seconds of a lease, in which a poller comes to the point where it is paused
 
 
 # Rules 1 and 2: who writes holds the lease.
@@ -60,10 +60,16 @@ def test_two_pollers(strategy: str, point: str, database: str, workspace: Path, 
 
 @pytest.fixture
 def faint(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Leases of half a second whose holder does not renew them, as a paused process would not; undone by `undo`."""
-    monkeypatch.setattr(site_context, "LEASE_SECONDS", 0.5)
+    """Short leases whose holder does not renew them, as a paused process would not; undone by `undo`."""
+    monkeypatch.setattr(site_context, "LEASE_SECONDS", FAINT)
     monkeypatch.setattr(LeaseKeeper, "_beat", lambda self: self._stop.wait())
     return monkeypatch
+
+
+def is_leased(scene: Scene) -> bool:
+    """Return True if somebody holds the stream's lease."""
+    with scene.site.context.reading() as conn:
+        return lease.holder(conn, scene.site.context.store, STREAM) is not None
 
 
 PAUSED = [("mds", "after_lease", False, True), ("mds", AFTER_PLAN, True, True), ("mds", AFTER_PLAN, True, False)]
@@ -104,12 +110,12 @@ def test_a_paused_holder_cannot_commit(
         scene.begin()
         old = scene.source()
         scene.change()
-        faint.setattr(site_context, "LEASE_SECONDS", 0.5)
+        faint.setattr(site_context, "LEASE_SECONDS", FAINT)
         with paused(scene, point) as first:
             faint.undo()
             if blind:
                 faint.setattr(LeaseKeeper, "check", lambda self: None)
-            time.sleep(0.6)
+            wait_until(lambda: not is_leased(scene), what="the end of the first one's lease")
             scene.change() if moved else scene.put(old)
             scene.poll()
             mark, seen = scene.mark(), scene.check()
@@ -131,11 +137,11 @@ def test_a_paused_step_in_the_source(
         faint.setattr(site_context, "LEASE_SECONDS", 60.0)
         scene.begin()
         scene.change()
-        faint.setattr(site_context, "LEASE_SECONDS", 0.5)
+        faint.setattr(site_context, "LEASE_SECONDS", FAINT)
         with paused(scene, "before_commit") as first:
             faint.undo()
             faint.setattr(lease, "LOCK_WAIT_MS", 300)
-            time.sleep(0.6)
+            wait_until(lambda: not is_leased(scene), what="the end of the first one's lease")
             mark = scene.mark()
             with pytest.raises(LeaseHeld, match="in the middle of a step"):
                 scene.poll()

@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import threading
-import time
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -28,6 +28,7 @@ from qbcd.state import (
     release,
     renew,
 )
+from tests.support import wait_until
 from tests.support.state_place import PROJECT, STREAM, Place, child, header
 
 
@@ -40,6 +41,34 @@ def take(place: Place, ttl: float = 30.0) -> tuple[Owner, int]:
     owner = Owner.mine()
     with place.write() as conn:
         return owner, acquire(conn, place.store, STREAM, owner, ttl)
+
+
+def taken_later(place: Place) -> tuple[Owner, int]:
+    """As `take`, as soon as the lease is free."""
+    found: list[tuple[Owner, int]] = []
+
+    def try_it() -> bool:
+        with suppress(LeaseHeld):
+            found.append(take(place))
+        return bool(found)
+
+    wait_until(try_it, what="the end of the other's lease")
+    return found[0]
+
+
+def lease_end(place: Place) -> float:
+    """The instant up to which the lease is held, by the store's clock."""
+    table = place.store.tables.lease
+    with place.write() as conn:
+        return float(conn.execute(table.select().where(table.c.stream == STREAM)).one().until)
+
+
+def is_lost(keeper: LeaseKeeper) -> bool:
+    try:
+        keeper.check()
+    except LeaseLost:
+        return True
+    return False
 
 
 def current(place: Place) -> StreamRow:
@@ -410,14 +439,7 @@ class LeaseSuite:
             with pytest.raises(LeaseHeld, match=f"process {process.pid} on "):
                 take(place)
             os.kill(process.pid, signal.SIGKILL)
-            deadline = time.monotonic() + 10
-            while True:  # the kernel takes a moment; nobody has reaped the process yet
-                try:
-                    owner, token = take(place)
-                    break
-                except LeaseHeld:
-                    assert time.monotonic() < deadline
-                    time.sleep(0.01)
+            owner, token = taken_later(place)  # the kernel takes a moment; nobody has reaped the process yet
             assert token == 2
             with place.write() as conn:
                 release(conn, place.store, STREAM, owner, token)
@@ -431,8 +453,7 @@ class LeaseSuite:
         registered(place)
         with child(place, mode, 3.0) as process:
             os.kill(process.pid, signal.SIGSTOP)
-            time.sleep(3.3)
-            assert take(place)[1] == 2
+            assert taken_later(place)[1] == 2
             os.kill(process.pid, signal.SIGCONT)
             assert told(process) == answer
         assert (current(place).last_batch_seq, current(place).version) == (0, 0)
@@ -440,7 +461,8 @@ class LeaseSuite:
     def test_a_living_holder_keeps_its_lease_past_the_ttl(self, place: Place) -> None:
         registered(place)
         with child(place, "check", 2.0) as process:
-            time.sleep(3.0)
+            first = lease_end(place)
+            wait_until(lambda: lease_end(place) > first + 2.0, what="renewals past the first end")
             with pytest.raises(LeaseHeld):
                 take(place)
             assert told(process) == "committed"
@@ -457,9 +479,7 @@ class LeaseSuite:
                 conn.execute(place.store.tables.lease.update().values(until=0.0))
                 usurper = Owner.mine()
                 acquire(conn, place.store, STREAM, usurper, 60.0)
-            time.sleep(0.5)
-            with pytest.raises(LeaseLost):
-                keeper.check()
+            wait_until(lambda: is_lost(keeper), what="the keeper's next renewal, which fails")
         with place.write() as conn:
             found = holder(conn, place.store, STREAM)
         assert found is not None

@@ -12,11 +12,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest.mock import patch
+
+from sqlalchemy.engine import Connection
 
 from qbcd import hooks
 from qbcd.api import assembly_of
+from qbcd.connectors.facts import HighWater
+from qbcd.connectors.mysql_family.watermarks import FamilyWatermarks
 from qbcd.job import Outcome
 from qbcd.strategies.outbox import outbox_name
+from tests.support import wait_until
 from tests.support.places import Place
 from tests.support.project import config, opened, poll
 
@@ -29,6 +35,12 @@ WAITS = {
     "postgresql": "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
     "": "SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
 }
+WORKS = """
+SELECT 1 FROM information_schema.processlist
+WHERE command NOT IN ('Sleep', 'Daemon', 'Binlog Dump') AND id <> connection_id()
+UNION SELECT 1 FROM information_schema.innodb_trx WHERE trx_mysql_thread_id <> connection_id()
+"""
+PATIENCE = 30.0  # seconds for sessions that pass
 
 Row = tuple[Any, ...]
 W = TypeVar("W", bound="Watched")
@@ -44,6 +56,30 @@ def someone_waits(place: Place) -> bool:
     if place.kind != "postgresql":
         time.sleep(0.12)  # InnoDB's list is not made anew while it is read every tenth of a second
     return bool(place.sql(word(place, WAITS)))
+
+
+def comes_to_rest(place: Place) -> bool:
+    """Return True if within a second no MariaDB session runs a statement or has a transaction open."""
+    try:
+        wait_until(lambda: not place.sql(WORKS), timeout=1.0)
+    except TimeoutError:
+        return False
+    return True
+
+
+@contextmanager
+def held_back() -> Iterator[list[bool]]:
+    """For each look at the clock of MariaDB within the block, whether a session of others held the watermark back."""
+    found: list[bool] = []
+    look = FamilyWatermarks.high_water
+
+    def watched(watermarks: FamilyWatermarks, conn: Connection) -> HighWater:
+        high = look(watermarks, conn)
+        found.append(high.oldest is not None)
+        return high
+
+    with patch.object(FamilyWatermarks, "high_water", watched):
+        yield found
 
 
 def stamped(place: Place, name: str, **more: Any) -> dict[str, Any]:
@@ -183,10 +219,22 @@ class Watched:
         return " AND ".join([*shown, "NOT gone"] if "delete_flag" in table["strategy"] else shown) or "true"
 
     def poll(self, name: str = "s", **options: Any) -> list[list[Event]]:
-        """One poll; gives the batches that it sealed. An error of it is raised."""
-        time.sleep(SETTLE)
-        self.outcome: Outcome = poll(self.project, name, **options)[0]
-        return self.fresh(name)
+        """One poll; gives the batches that it sealed. An error of it is raised.
+
+        It is repeated where a session that has just ended held the watermark back: MariaDB lists it for a moment, for
+        long on a slow machine, and the watermark then stays more than a second behind. A test that is at work within
+        the poll gets it as it was.
+        """
+        found: list[list[Event]] = []
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            time.sleep(SETTLE)
+            with held_back() as was_held:
+                self.outcome: Outcome = poll(self.project, name, **options)[0]
+            found += self.fresh(name)
+            passing = any(was_held) and not hooks._registered and comes_to_rest(self.place)
+            if not passing or time.monotonic() > deadline:
+                return found
 
     def ops(self, name: str = "s", **options: Any) -> list[list[tuple[int, str]]]:
         """One poll, in brief."""

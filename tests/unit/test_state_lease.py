@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,6 +17,7 @@ from qbcd.errors import LeaseHeld, SourceError
 from qbcd.state import LeaseKeeper, LeaseLost, Owner, ProjectState, lease
 from tests.support import wait_until
 from tests.support.state_place import PROJECT, STREAM
+from tests.support.state_suite import is_lost
 
 
 def test_an_owner_is_told_by_its_text() -> None:
@@ -97,7 +97,7 @@ def test_a_long_outage_stops_the_holder_before_anybody_else_may_begin(state: Pro
     line = Line(state)
     with LeaseKeeper(state.store, STREAM, line.transaction, ttl=0.6) as keeper:
         line.cut = True
-        time.sleep(0.7)
+        wait_until(lambda: is_lost(keeper), what="the end of the lease")
         with pytest.raises(LeaseLost, match="lost the stream's lease"):
             keeper.check()
     with state.read() as conn:
