@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.model import KeyRange, Statement
 from qbcd.ranges import partition
 from qbcd.sites.lake.checksums import rows_at_once
 from qbcd.sites.lake.engines.spark import diff
-from qbcd.sites.lake.engines.spark.frames import jdbc_frame
 from qbcd.sites.lake.engines.spark.observed import RowChecksum
 from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import Fields, row_fields
 from qbcd.sites.refusals import key_error, untravelled_error
+from qbcd.spark.source import source_rows
 from qbcd.state import StoredRange
 from qbcd.strategies import Query
 
@@ -42,7 +43,11 @@ def range_frame(poll: TablePoll, asked: Sequence[KeyRange], query: Query, connec
 
 def frame(poll: TablePoll, statements: Sequence[Statement], *, at_once: int = 1) -> DataFrame:
     """Return the rows of `statements`, which have no placeholders, as one JDBC read in the snapshot."""
-    return jdbc_frame(poll.context, poll.snapshot, statements, at_once=at_once)
+    context, name = poll.context, poll.snapshot.name
+    connector = context.source.connector
+    pins = connector.sessions.pins() if name is None else connector.require(SupportsSnapshots).snapshot_pins(name)
+    sql = [s.sql for s in statements]
+    return source_rows(context.spark.get(), context.source, context.stream, sql, init=pins, at_once=at_once)
 
 
 def images_frame(poll: TablePoll, asked: Sequence[KeyRange]) -> DataFrame:
