@@ -139,7 +139,6 @@ KEPT: dict[str, tuple[str, ...]] = {
     "tests/faults/test_leaf_checksums.py::test_ranges_that_are_cut_are_read_whole": (),
     "tests/faults/test_protocol_batches.py::test_compaction_killed_before_its_commit": (),
     "tests/faults/test_protocol_batches.py::test_stray_files_are_not_read": (),
-    "tests/faults/test_protocol_delivery.py::test_a_sink_that_is_down": (),
     "tests/faults/test_protocol_in_lake.py::test_a_compaction_that_was_overtaken": (),
     "tests/faults/test_protocol_in_lake.py::test_a_range_that_one_task_could_not_hold": (),
     "tests/faults/test_protocol_in_lake.py::test_digests_of_another_state_than_the_checksums": (),
