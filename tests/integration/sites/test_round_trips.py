@@ -22,8 +22,8 @@ BY_TIME = {"timestamp": "seen", "margin": "1ms", "lag": "1s"}
 STRATEGIES: dict[str, Any] = {"id_rcs": "id_rcs", "mds": "mds", "ts": {"type": "ts", **BY_TIME}, "id": "id"}
 # By database and strategy; of a connection the log-in is among them, in two steps.
 MOST: dict[str, dict[str, int]] = {
-    "postgresql": {"id_rcs": 22, "mds": 58, "ts": 72, "id": 84, "delta": 82},
-    "mariadb": {"id_rcs": 35, "mds": 80, "ts": 104, "id": 119},
+    "postgresql": {"id_rcs": 20, "mds": 54, "ts": 68, "id": 80, "delta": 80},
+    "mariadb": {"id_rcs": 31, "mds": 71, "ts": 93, "id": 106},
 }
 QUERY = "SELECT t.id, t.a, d.a AS b, e.a AS c FROM {} AS t JOIN {} AS d ON d.id = t.a JOIN {} AS e ON e.id = t.a"
 
