@@ -116,12 +116,12 @@ def test_the_glossary_lists_what_is_persisted() -> None:
 
 def test_every_page_is_listed() -> None:
     listed = {
-        (ROOT / "docs" / target.partition("#")[0]).resolve() for target in LINK.findall(text_of("docs/README.md"))
+        (ROOT / "docs" / target.partition("#")[0]).resolve() for target in LINK.findall(text_of("docs/index.md"))
     }
-    assert {page for page in ROOT.glob("docs/**/*.md") if page.name != "README.md"} <= listed
+    assert {page for page in ROOT.glob("docs/**/*.md") if page.name not in {"README.md", "index.md"}} <= listed
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorials/quickstart.md"])
 def test_pages_show_the_example_as_it_is(page: str) -> None:
     comment, config = text_of("examples/first-stream/qbcd.yaml").split("\n", 1)
     assert comment.startswith("#")
@@ -134,13 +134,13 @@ def test_pages_show_the_example_as_it_is(page: str) -> None:
     ids=lambda s: s.__name__,
 )
 def test_every_key_is_explained(section: type[Section]) -> None:
-    listed = re.findall(r"^\| (.+?) \|", text_of("docs/configuration.md"), re.MULTILINE)
+    listed = re.findall(r"^\| (.+?) \|", text_of("docs/reference/configuration.md"), re.MULTILINE)
     words = set(re.findall(r"\w+", " ".join(listed)))
     assert set(section.keys()) - {"tables"} <= words  # which is a list of its own
 
 
 def test_names_that_no_column_may_have_are_listed() -> None:
-    page, names = text_of("docs/types.md"), RESERVED.pattern.partition("(")[2].rstrip(")").split("|")
+    page, names = text_of("docs/reference/types.md"), RESERVED.pattern.partition("(")[2].rstrip(")").split("|")
     assert len(names) > 10
     for name in names:
         spelled = {r"k?\d+": ("qbcd_<number>", "qbcd_k<number>")}.get(name, (f"qbcd_{name}",))
@@ -148,9 +148,9 @@ def test_names_that_no_column_may_have_are_listed() -> None:
 
 
 def test_strategies_and_sinks_are_told_apart_from_plans() -> None:
-    assert set(BUILT_STRATEGIES) == {p.stem for p in ROOT.glob("docs/strategies/*.md")} - {"README"}
-    assert set(BUILT_SINKS) <= anchors(ROOT / "docs/sinks.md")
-    plans = text_of("docs/README.md").partition("## Not yet")[2]
+    assert set(BUILT_STRATEGIES) == {p.stem for p in ROOT.glob("docs/reference/strategies/*.md")}
+    assert set(BUILT_SINKS) <= anchors(ROOT / "docs/reference/sinks.md")
+    plans = text_of("docs/index.md").partition("## Not yet")[2]
     assert all(f"`{name}`" in plans for name in PLANNED_STRATEGIES)
 
 
@@ -163,7 +163,7 @@ def test_every_command_is_named() -> None:
 
 
 def test_connector_page_lists_what_users_may_set() -> None:
-    page = text_of("docs/connectors.md")
+    page = text_of("docs/reference/connectors.md")
     assert all(f"`{name}`" in page for name in PostgreSQL.jdbc_properties)
     assert PostgreSQL.driver.maven in page
     assert PostgreSQL.driver.debian in page

@@ -1,4 +1,4 @@
-"""The samples of docs/python.md, run as they are and in their order."""
+"""The samples of docs/reference/python.md, run as they are and in their order."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_first_stream(
 def test_first_stream_needs_select_alone(
     shop: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The grants of docs/connectors.md, and no others."""
+    """The grants of docs/reference/connectors.md, and no others."""
     role = f"reader_{shop.rsplit('/', 1)[1]}"
     sql(
         shop,
@@ -117,7 +117,7 @@ def test_python_api(
 
 @pytest.fixture
 def maria_shop(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    """The MariaDB of the example, which a role reads that has the grants of docs/connectors.md, and no others."""
+    """The MariaDB of the example, which a role reads that has the grants of docs/reference/connectors.md, and no others."""
     place.sql((MARIADB / "shop.sql").read_text(encoding="utf-8"))
     for file in MARIADB.iterdir():
         shutil.copy(file, workspace)
