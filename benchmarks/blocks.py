@@ -61,7 +61,7 @@ STREAMS: dict[str, tuple[Any, str, str]] = {
 
 @dataclass
 class Sizes:
-    """Pages as they are before the poll: of the table, the replica, their keys' indexes, and the time-stamp's index."""
+    """Pages as they are before the poll: of the table, the replica, their keys' indexes, and the timestamp's index."""
 
     table: float
     replica: float
@@ -186,7 +186,7 @@ def _finds(told: Told, strategy: InSource) -> bool:
 def _formula(strategy: InSource, sizes: Sizes, rows: int, pattern: str) -> tuple[str, float, float]:
     """The paper's formula in words, its pages here, and the pages of keys' indexes, which the paper leaves out.
 
-    Random changes touch as many pages of table and replica as Yao's formula says; in the index on the time-stamp
+    Random changes touch as many pages of table and replica as Yao's formula says; in the index on the timestamp
     changes always stand together.
     """
     changed = round(rows * SHARE)

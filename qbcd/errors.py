@@ -85,7 +85,7 @@ class SourceChanged(Refused):
 
 
 class UnsafeWatermark(Refused):
-    """It is not known how far the source's time-stamps are complete."""
+    """It is not known how far the source's timestamps are complete."""
 
 
 class ClockSetBack(UnsafeWatermark):

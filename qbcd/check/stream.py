@@ -88,7 +88,7 @@ def _stream_findings(stream: Stream) -> _Found:
 
 
 def _told(table: Table) -> str:
-    rows = f"about {table.rows:,} rows" if table.rows >= 0 else "rows unknown (never analysed)"
+    rows = f"about {table.rows:,} rows" if table.rows >= 0 else "rows unknown (never analyzed)"
     if not table.query:
         return f"{table.label}, {table.kind}, {rows}"
     read = ", ".join(dict.fromkeys(_read(base) for base in table.bases))

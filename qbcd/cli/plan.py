@@ -47,7 +47,7 @@ def explain(output: Output, stream: StreamName) -> int:
 
 
 def sql(output: Output, statement: Statement) -> None:
-    """Print a statement, with the values bound to it, coloured on a terminal."""
+    """Print a statement, with the values bound to it, colored on a terminal."""
     if statement.params:
         values = ", ".join(f"{name} = {value!r}" for name, value in statement.params.items())
         output.show(f"[dim]-- with {escape(values)}[/]")

@@ -1,4 +1,4 @@
-"""Value types of the options of strategies: time-stamp columns, zones, flags, pace, sweep."""
+"""Value types of the options of strategies: timestamp columns, zones, flags, pace, sweep."""
 
 from __future__ import annotations
 

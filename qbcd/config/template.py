@@ -55,8 +55,8 @@ tables:
     # mds:    compares with a copy of the table.
     # id:     the same range by range, in short transactions; for large tables.
     # tlcs:   compares a checksum of every row; old values are not kept.
-    # ts:     reads rows by a time-stamp that every change moves; sees deletes only where told to look for them.
-    # tdi:    reads by time-stamp, and rows are marked as deleted by a flag. atdi: the same from an index alone.
+    # ts:     reads rows by a timestamp that every change moves; sees deletes only where told to look for them.
+    # tdi:    reads by timestamp, and rows are marked as deleted by a flag. atdi: the same from an index alone.
     strategy: id_rcs
     # strategy: {type: ts, timestamp: updated_at, zone: UTC, deletes: {every: 1h}}
     # strategy: {type: tdi, timestamp: updated_at, delete_flag: is_deleted, retention: 7d}

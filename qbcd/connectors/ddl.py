@@ -15,7 +15,7 @@ class Ddl(Collaborator, ABC):
 
     Attributes:
         column_definitions: Definitions of columns that a strategy needs in a table of the user's, kept up by the server
-            where it can: ``stamp`` for a time-stamp, ``flag`` for a delete flag, ``checksum`` for a checksum.
+            where it can: ``stamp`` for a timestamp, ``flag`` for a delete flag, ``checksum`` for a checksum.
     """
 
     column_definitions: ClassVar[Mapping[str, str]]

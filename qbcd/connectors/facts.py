@@ -140,7 +140,7 @@ class Privileges:
 
 @dataclass(frozen=True)
 class HighWater:
-    """The time up to which time-stamps that the source itself wrote are complete, read before the rows.
+    """The time up to which timestamps that the source itself wrote are complete, read before the rows.
 
     See docs/design/protocol.md#rule-6.
 

@@ -35,7 +35,7 @@ class MariaDB(MySQLFamily):
             "idle_transaction_timeout = 0",
             "idle_readonly_transaction_timeout = 0",
             "system_versioning_asof = DEFAULT",  # a table with versions is read as it is now
-            "explicit_defaults_for_timestamp = ON",  # as newer servers have it: a time-stamp is no clock of its own
+            "explicit_defaults_for_timestamp = ON",  # as newer servers have it: a timestamp is no clock of its own
         ),
     )
     oldest = (10, 6)

@@ -26,11 +26,11 @@ class Watermarks(Collaborator):
 
 
 class SupportsWatermarks(ABC):
-    """Time-stamps and counters as watermarks, and the safe high watermark."""
+    """Timestamps and counters as watermarks, and the safe high watermark."""
 
     @abstractmethod
     def mark_unit(self, column: Column) -> timedelta:
-        """Return the step between two neighbouring values of a clock column; zero for a counter."""
+        """Return the step between two neighboring values of a clock column; zero for a counter."""
 
     @abstractmethod
     def mark(self, column: Column, text: exp.Expression) -> exp.Expression:
@@ -55,7 +55,7 @@ class SupportsWatermarks(ABC):
 
     @abstractmethod
     def high_water(self, conn: Connection) -> HighWater:
-        """Read how far time-stamps are complete; in a transaction of its own, that ends before the rows are read.
+        """Read how far timestamps are complete; in a transaction of its own, that ends before the rows are read.
 
         Raises:
             sqlalchemy.exc.DBAPIError: The role may not see other sessions, where the database says so by an error.

@@ -31,7 +31,7 @@ tables:
   - {{source: nyc, table: planes, strategy: mds}}
   - {{source: nyc, table: weather, strategy: id}}
   - {{source: nyc, table: airports, strategy: tlcs}}
-  # tdi reads what a time-stamp says is new; deleted rows carry a flag. atdi
+  # tdi reads what a timestamp says is new; deleted rows carry a flag. atdi
   # does so from an index alone. To ts rows with the flag are out of its
   # restriction; rows that are really deleted it would find by a sweep.
   - source: nyc

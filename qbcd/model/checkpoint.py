@@ -58,7 +58,7 @@ class EntrySpec:
 
 ENTRIES: tuple[EntrySpec, ...] = (
     EntrySpec(Entry.SHAPE, "both", "table, key and captured columns with their types, restriction"),
-    EntrySpec(Entry.MADE, "both", "identity of the table and its columns, to recognise another table of the same name"),
+    EntrySpec(Entry.MADE, "both", "identity of the table and its columns, to recognize another table of the same name"),
     EntrySpec(Entry.REQUESTED, "both", "the plan as the user wrote it; another one needs `qbcd reset`"),
     EntrySpec(
         Entry.SERVER, "both", "identity, meaning of digests and position of the server; `doubt` after a set-back"

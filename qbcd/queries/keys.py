@@ -1,7 +1,7 @@
 """The key of a query's rows, proved from its text and the keys of its base tables, if it can be.
 
 A result is told apart by the keys of those joined relations that the others do not determine. A relation is determined
-where the join, or a condition that all rows fulfil, holds a whole key of it equal to columns of determined ones: then
+where the join, or a condition that all rows fulfill, holds a whole key of it equal to columns of determined ones: then
 each row of theirs meets one row of it at most. Groups are told apart by what they are grouped by, rows of DISTINCT by
 all their columns; of one row, as an aggregate without GROUP BY has, the key is empty. Where a proof would need more
 than that there is none, and the user names the key.
@@ -133,7 +133,7 @@ class _KeyReader:
                 one.preserved, one.conditions = False, on
             else:
                 one.conditions = on
-                for other in found:  # what an inner join asks for, all its rows fulfil
+                for other in found:  # what an inner join asks for, all its rows fulfill
                     other.conditions = [*other.conditions, *on]
             found.append(one)
         aliases = [one.alias for one in found]

@@ -17,8 +17,8 @@ Range = TypeVar("Range", bound=KeyRange)
 ROWS_PER_RANGE = 2000  # where the user names no number, and they do not make too many ranges
 MOST_RANGES = 4096  # of a table then, since each costs a poll something; larger tables have larger ranges
 ROWS_PER_READER = 8_000  # below which a reader's own start costs more than it saves
-SMALL = 0.25  # of the rows that a range should have: one with fewer is better a part of its neighbour
-ANY = 1.0  # the same where there are too many ranges: so is any that its neighbour has room for
+SMALL = 0.25  # of the rows that a range should have: one with fewer is better a part of its neighbor
+ANY = 1.0  # the same where there are too many ranges: so is any that its neighbor has room for
 
 
 def size_for(rows: int) -> int:
@@ -52,7 +52,7 @@ def pairs(known: Sequence[Range], now: Sequence[KeyRange]) -> Iterator[tuple[Ran
 
 
 def merge(known: Sequence[Range], size: float, small: float = SMALL) -> list[list[Range]]:
-    """`known`, in key order, as groups of neighbours that had better be one range of at most `size` rows."""
+    """`known`, in key order, as groups of neighbors that had better be one range of at most `size` rows."""
     groups: list[list[Range]] = []
     held = 0
     for one in known:
@@ -66,7 +66,7 @@ def merge(known: Sequence[Range], size: float, small: float = SMALL) -> list[lis
 
 
 def runs(known: Sequence[Range]) -> list[list[Range]]:
-    """`known`, in key order, where some may be left out, as runs of neighbours."""
+    """`known`, in key order, where some may be left out, as runs of neighbors."""
     found: list[list[Range]] = []
     for one in known:
         if found and found[-1][-1].hi == one.lo:
@@ -107,7 +107,7 @@ def first(asked: Sequence[Range], rows: float, most: int) -> list[Range]:
 def statements(asked: Sequence[Range], connections: int, most: int, rows: float = math.inf) -> list[list[list[Range]]]:
     """By connection, the ranges of each of its statements: its share of `asked`, `most` ranges or `rows` at a time.
 
-    Shares and statements are contiguous, since a database may answer for neighbours in one go.
+    Shares and statements are contiguous, since a database may answer for neighbors in one go.
     """
     by_connection = []
     for left in shares(asked, connections):

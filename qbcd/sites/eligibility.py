@@ -1,4 +1,4 @@
-"""Checks of a time-stamp before `prepare` and in `qbcd check`: is it a safe watermark, and is it cheap to read.
+"""Checks of a timestamp before `prepare` and in `qbcd check`: is it a safe watermark, and is it cheap to read.
 
 Both wings use them. Conditions that may change later are checked by each poll too (`qbcd.sites.watermark`).
 """
@@ -25,7 +25,7 @@ STORED = ("table", "partitioned")  # kinds of tables that can have an index
 
 
 def refuse_unsafe_watermark(source: Source, session: Session, strategy: Watermarked, place: Place) -> None:
-    """Refuse a time-stamp that is no watermark for this role or source.
+    """Refuse a timestamp that is no watermark for this role or source.
 
     A restriction whose result changes by itself is refused too.
 
@@ -39,7 +39,7 @@ def refuse_unsafe_watermark(source: Source, session: Session, strategy: Watermar
         problem = connector.require(SupportsSystemMarks).system_mark_problem(conn, "", plan.table)
         if problem:
             raise UnsafeWatermark(
-                problem, stream=plan.stream, where=place("timestamp"), remedy="use a time-stamp column, or id_rcs"
+                problem, stream=plan.stream, where=place("timestamp"), remedy="use a timestamp column, or id_rcs"
             )
         return
     refuse_blind(source, session, plan, connector.require(SupportsWatermarks).high_water(conn).blind)
@@ -47,7 +47,7 @@ def refuse_unsafe_watermark(source: Source, session: Session, strategy: Watermar
         _refuse_counter(source, session, strategy, place)
     elif plan.option("counter"):
         raise ConfigError(
-            f"time-stamp {strategy.names[0]!r} is no counter",
+            f"timestamp {strategy.names[0]!r} is no counter",
             stream=plan.stream,
             where=place("counter"),
             remedy="remove `counter`",
@@ -66,7 +66,7 @@ def _refuse_counter(source: Source, session: Session, strategy: Watermarked, pla
             f"column {column.name!r} is no watermark: {origin.refused}",
             stream=plan.stream,
             where=place("timestamp"),
-            remedy="use a time-stamp column, or id_rcs, mds or id",
+            remedy="use a timestamp column, or id_rcs, mds or id",
         )
     if origin.vouched or plan.option("counter"):
         return
@@ -129,7 +129,7 @@ def _not_index_only(source: Source, session: Session, strategy: Watermarked) -> 
 
 
 def why_not_incremental(strategy: Strategy) -> list[str]:
-    """Remark that time-stamps of a query's tables are not used, and why."""
+    """Remark that timestamps of a query's tables are not used, and why."""
     plan = strategy.plan
     if not plan.table.query or not plan.option("timestamps"):
         return []

@@ -1,6 +1,6 @@
-"""Another table of the same name: recognised by identity numbers and DDL times that the source gives.
+"""Another table of the same name: recognized by identity numbers and DDL times that the source gives.
 
-Time-stamps and digests of rows then say nothing about what was read before, so all rows are compared
+Timestamps and digests of rows then say nothing about what was read before, so all rows are compared
 (docs/design/protocol.md#rule-16).
 """
 

@@ -69,7 +69,7 @@ def next_watermark(source: Source, strategy: Watermarked, known: Mark | None) ->
         known: The present watermark; None before the baseline.
 
     Raises:
-        UnsafeWatermark: The source does not show how far its time-stamps are complete, and no `lag` is set.
+        UnsafeWatermark: The source does not show how far its timestamps are complete, and no `lag` is set.
     """
     return next_watermarks(source, [(strategy, known)])[0]
 
@@ -144,7 +144,7 @@ def _clock(source: Source, session: Session, plan: StreamPlan, mark: Mark | None
     if now.held and lag is None:
         if known is None:
             raise UnsafeWatermark(
-                f"{now.held}, so it is not known how far time-stamps are complete",
+                f"{now.held}, so it is not known how far timestamps are complete",
                 stream=plan.stream,
                 remedy="prepare again when they have ended",
             )
@@ -271,7 +271,7 @@ def refuse_blind(source: Source, session: Session, plan: StreamPlan, blind: str)
     blind = blind or source.connector.require(SupportsWatermarks).not_only_writer(session.connection, plan.table)
     if blind:
         raise UnsafeWatermark(
-            f"a time-stamp is no safe watermark here: {blind}",
+            f"a timestamp is no safe watermark here: {blind}",
             stream=plan.stream,
             remedy="let the role see all sessions, where the database has such a right, or set `lag` to the longest "
             "time that a transaction takes: what commits later than that is lost",

@@ -223,7 +223,7 @@ def adopt_session(spark: SparkSession, driver_classes: Sequence[str] = ()) -> Sp
     zone = spark.conf.get("spark.sql.session.timeZone")
     if zone not in _UTC:
         raise Refused(
-            f"the Spark session handed in has spark.sql.session.timeZone {zone}, not UTC: time-stamps would shift",
+            f"the Spark session handed in has spark.sql.session.timeZone {zone}, not UTC: timestamps would shift",
             remedy='spark.conf.set("spark.sql.session.timeZone", "UTC")',
         )
     for name in driver_classes:

@@ -1,4 +1,4 @@
-"""Restrictions whose value can change while the row does not: strategies that read by time-stamp would never see it."""
+"""Restrictions whose value can change while the row does not: strategies that read by timestamp would never see it."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def check_steady(conn: Connection, connector: Connector, plan: StreamPlan, *, pl
     if not plan.where:
         return
     if sqlglot.parse_one(plan.where, read=connector.dialect).find(exp.Query, exp.Exists) is not None:
-        found = "a subquery, whose result changes without the row's time-stamp"
+        found = "a subquery, whose result changes without the row's timestamp"
     else:
         called = connector.require(SupportsVolatility).volatile_calls(conn, words_of(plan.where, connector.dialect))
         called = called or list(filter(None, [_moment(connector, plan)]))
-        found = f"{called[0]}, whose value changes without the row's time-stamp" if called else ""
+        found = f"{called[0]}, whose value changes without the row's timestamp" if called else ""
     if found:
         raise ConfigError(
             f"the restriction uses {found}; strategy {plan.strategy} would not see rows enter or leave it",

@@ -195,7 +195,7 @@ def in_key_order(stream: str, ranges: Sequence[_Range]) -> list[_Range]:
 
 
 def merge_ranges(groups: Sequence[Sequence[StoredRange]], next_id: int) -> list[StoredRange]:
-    """Merge each group of several neighbours into one range, with a new id and the oldest visit."""
+    """Merge each group of several neighbors into one range, with a new id and the oldest visit."""
     after: list[StoredRange] = []
     for group in groups:
         if len(group) == 1:

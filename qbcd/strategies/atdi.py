@@ -18,7 +18,7 @@ from qbcd.strategies.watermarked import DELTA, HEIGHT
 
 
 class AtdiOptions(FlagOptions):
-    """Options of the strategy that reads time-stamp and delete flag from a covering index."""
+    """Options of the strategy that reads timestamp and delete flag from a covering index."""
 
     example = "write {type: atdi, timestamp: updated_at, delete_flag: is_deleted}"
     type: Literal["atdi"] = "atdi"
@@ -57,6 +57,6 @@ class Atdi(Tdi):
         )
 
     def index_columns(self) -> tuple[list[str], list[str]]:
-        """Return the time-stamp, and all other columns that a poll reads."""
+        """Return the timestamp, and all other columns that a poll reads."""
         lead, rest = list(self.names), [self.flag, *(c.name for c in self.plan.captured)]
         return lead, [name for name in dict.fromkeys(rest) if name not in lead]

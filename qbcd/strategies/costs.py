@@ -1,7 +1,7 @@
 """The papers' cost formulas: pages that a poll touches, from sizes in pages (Carnes & Hanson 3.1 to 3.4, table 3).
 
 Symbols are the paper's, under names of their own where it uses one letter twice (docs/paper.md#c12): N pages of the
-table, S of the table with time-stamp and flag, M and W of the copy, I of an index, `delta` the share of rows that
+table, S of the table with timestamp and flag, M and W of the copy, I of an index, `delta` the share of rows that
 changed, `height` that of an index (the paper's second K). Results are fractions; a caller rounds.
 
 Functions that no strategy calls say "for the cost advisor": the choice of a strategy by cost, which is not built yet.
@@ -45,7 +45,7 @@ def ts(s: float, copy: float, delta: float) -> float:
 
 
 def tdi(s: float, copy: float, index: float, delta: float, height: float) -> float:
-    """(S + N + I)*delta + K: only what changed, by an index on the time-stamp (3.2.2, figure 4)."""
+    """(S + N + I)*delta + K: only what changed, by an index on the timestamp (3.2.2, figure 4)."""
     return (s + copy + index) * delta + height
 
 
@@ -71,7 +71,7 @@ def incremental(n: float, m: float, ranges: float) -> float:
 
 
 def covering_entry(stamp_bytes: int, key_bytes: int, field_bytes: int) -> int:
-    """Bytes of an entry of ATDI's index: time-stamp and flag, tuple, key, pertinent fields (figure 5).
+    """Bytes of an entry of ATDI's index: timestamp and flag, tuple, key, pertinent fields (figure 5).
 
     For the cost advisor.
     """

@@ -326,7 +326,7 @@ class IdRcs(Strategy):
         ]
 
     def _scattered(self) -> bool:
-        """Return True if neighbours by key are scattered over the table, or there is no key.
+        """Return True if neighbors by key are scattered over the table, or there is no key.
 
         The catalog decides, or the type of the key if the catalog does not know.
         """

@@ -105,11 +105,11 @@ class InSource(Strategy):
         schema: qbcd's own schema in the source.
 
     Attributes:
-        poll_mode: One statement over the whole table, a window of time-stamps (also with removal of flagged rows), key
+        poll_mode: One statement over the whole table, a window of timestamps (also with removal of flagged rows), key
             ranges one by one, or affected keys of a query.
         keeps: The part of a row that the replica keeps.
         steady: A step sees one state of the source in all its statements.
-        by_timestamps: Polls rely on time-stamps, which say nothing about a table that was replaced by another one.
+        by_timestamps: Polls rely on timestamps, which say nothing about a table that was replaced by another one.
     """
 
     site = "database"

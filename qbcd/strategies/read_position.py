@@ -1,4 +1,4 @@
-"""A reader's position in a table by its own time-stamp, as a condition on the rows."""
+"""A reader's position in a table by its own timestamp, as a condition on the rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qbcd.strategies.watermarked import SYSTEM
 
 @dataclass(frozen=True)
 class ReadPosition:
-    """A reader's time-stamp and watermark.
+    """A reader's timestamp and watermark.
 
     Attributes:
         names: Its columns, in the order of their coalesce, or the server's own versions.

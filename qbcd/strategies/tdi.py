@@ -1,8 +1,8 @@
-"""TDI, time-stamp and delete flag with an index (Carnes & Hanson 3.2.2, figures 2 to 4).
+"""TDI, timestamp and delete flag with an index (Carnes & Hanson 3.2.2, figures 2 to 4).
 
-The application flags a row instead of deleting it, so its time-stamp shows the delete. Flag and replica decide what
+The application flags a row instead of deleting it, so its timestamp shows the delete. Flag and replica decide what
 event a row becomes (docs/paper.md#c7); a row that was inserted and deleted between two polls gives none
-(docs/paper.md#c6). `purge` removes flagged rows by key, flag and time-stamp once their batch is durable, never a row
+(docs/paper.md#c6). `purge` removes flagged rows by key, flag and timestamp once their batch is durable, never a row
 that was revived (docs/paper.md#c8).
 """
 
@@ -56,7 +56,7 @@ class FlagOptions(WatermarkOptions):
     @model_validator(mode="after")
     def _two_columns(self) -> FlagOptions:
         if self.delete_flag in self.timestamp:
-            raise wrong("the delete flag is a time-stamp as well", "name another column", at="delete_flag")
+            raise wrong("the delete flag is a timestamp as well", "name another column", at="delete_flag")
         return self
 
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
@@ -77,7 +77,7 @@ class FlagOptions(WatermarkOptions):
 
 
 class TdiOptions(FlagOptions):
-    """Options of the strategy with time-stamp and delete flag."""
+    """Options of the strategy with timestamp and delete flag."""
 
     example = "write {type: tdi, timestamp: updated_at, delete_flag: is_deleted}"
     type: Literal["tdi"] = "tdi"
@@ -99,7 +99,7 @@ class Tdi(Watermarked):
     poll_mode: PollMode = "flagged"
     sees = "every insert, update and flagged delete, with old and new values, as the net change between two polls"
     misses = (
-        "states between two polls; rows that are written without moving their time-stamp, or deleted without the flag"
+        "states between two polls; rows that are written without moving their timestamp, or deleted without the flag"
     )
 
     def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
@@ -108,8 +108,8 @@ class Tdi(Watermarked):
         self.purges = bool(plan.option("purge"))
         self.purge = (schema, table_name("purge", plan.stream))
         self.needs = (
-            "SELECT on the table with a time-stamp and a delete flag that every writer sets, and an index on the "
-            "time-stamp; a sight of all sessions; a schema of qbcd's own in the source, with room for a copy of the "
+            "SELECT on the table with a timestamp and a delete flag that every writer sets, and an index on the "
+            "timestamp; a sight of all sessions; a schema of qbcd's own in the source, with room for a copy of the "
             "captured rows" + ("; DELETE on the table" if self.purges else "")
         )
 
@@ -139,11 +139,11 @@ class Tdi(Watermarked):
             raise self._wrong(
                 "purge",
                 place,
-                "a purge goes by the time of a row, and its time-stamp is a counter",
-                "remove `purge`, or name a time-stamp column",
+                "a purge goes by the time of a row, and its timestamp is a counter",
+                "remove `purge`, or name a timestamp column",
             )
         if self.system or len(self.marks) != 1:
-            raise self._wrong("timestamp", place, "a delete flag goes with one time-stamp column", "name one column")
+            raise self._wrong("timestamp", place, "a delete flag goes with one timestamp column", "name one column")
 
     def tables(self) -> list[OwnTable]:
         """Replica, outbox and purge list.
@@ -160,7 +160,7 @@ class Tdi(Watermarked):
 
     # -- purge -------------------------------------------------------------------------------------------------------
     def note_flagged(self, window: Window, *, told: bool = False) -> Statement:
-        """List (key, time-stamp) of the flagged rows of a window.
+        """List (key, timestamp) of the flagged rows of a window.
 
         Run this before the poll reads the window, which then sees them all.
 

@@ -1,6 +1,6 @@
-"""TS, simple time-stamps (Carnes & Hanson 3.2.1): rows found by a column that grows.
+"""TS, simple timestamps (Carnes & Hanson 3.2.1): rows found by a column that grows.
 
-It cannot see a delete, because a deleted row has no time-stamp; a sweep over the keys finds those (`deletes`). The
+It cannot see a delete, because a deleted row has no timestamp; a sweep over the keys finds those (`deletes`). The
 replica is in the source, or in the lake on the replica and the ranges of ID/RCS: then the source is only read.
 """
 
@@ -38,12 +38,12 @@ _SEES: dict[ReplicaContent, str] = {
 
 
 class TsOptions(WatermarkOptions):
-    """Options of the strategy that reads what its time-stamp says is new (paper section 3.2.1).
+    """Options of the strategy that reads what its timestamp says is new (paper section 3.2.1).
 
     Attributes:
         replica: Where the rows seen last are kept: all values in the source or under Spark, keys only, or nothing.
         deletes: Schedule of the search for deleted rows; never without it.
-        counter: ``table`` if the user guarantees that an integer time-stamp grows over the whole table.
+        counter: ``table`` if the user guarantees that an integer timestamp grows over the whole table.
         rows_per_range: Rows of a range of the key, for sweeps by ranges.
     """
 
@@ -130,7 +130,7 @@ class Ts(Watermarked):
             f"all sessions; a schema of qbcd's own in the source{_ROOM[self.keeps]}"
         )
         self.sees = _SEES[self.keeps] if self.deletes != "only" else "deletes only, by a sweep over the keys"
-        self.misses = "states between two polls; rows that are written without moving their time-stamp" + (
+        self.misses = "states between two polls; rows that are written without moving their timestamp" + (
             "; deletes" if not self.deletes else ""
         )
 
@@ -148,7 +148,7 @@ class Ts(Watermarked):
         if self.deletes:
             return []
         return [
-            "a time-stamp cannot show a deleted row, and nothing else looks for it: this stream sees no deletes "
+            "a timestamp cannot show a deleted row, and nothing else looks for it: this stream sees no deletes "
             "(deletes: {every: 1h} sweeps for them; tdi reads a delete flag)"
         ]
 
@@ -157,7 +157,7 @@ class LakeTs(IdRcs):
     """Statements of TS with ``replica: spark``.
 
     Attributes:
-        watermarked: TS over the same plan: what the time-stamp is, and how far it may be read.
+        watermarked: TS over the same plan: what the timestamp is, and how far it may be read.
     """
 
     name = "ts"
@@ -188,7 +188,7 @@ class LakeTs(IdRcs):
         """As TS.
 
         Raises:
-            ConfigError: The time-stamp cannot be one.
+            ConfigError: The timestamp cannot be one.
         """
         self.watermarked.check(place)
 

@@ -23,11 +23,11 @@ class VbdOptions(StrategyConfig):
         variant: How the result is looked at; ``auto`` is what the source allows, settled at prepare.
         buckets: Of variant checksum, whether ranges are of the key or of its hash; None for the hash.
         rows_per_range: Of variant checksum, rows that a range holds when ranges are built.
-        timestamps: Of variant delta, the time-stamp columns of tables that the query reads, by the table's name.
-        zone: What time-stamps without zone were written in, ``UTC`` or ``+HH:MM``.
+        timestamps: Of variant delta, the timestamp columns of tables that the query reads, by the table's name.
+        zone: What timestamps without zone were written in, ``UTC`` or ``+HH:MM``.
         margin: How far watermarks stay behind the oldest open transaction and the clock.
         lag: How far behind the clock they stay where open transactions cannot be seen; what commits later is lost.
-        deletes: When rows are looked for that are gone from tables with a time-stamp; never without it.
+        deletes: When rows are looked for that are gone from tables with a timestamp; never without it.
     """
 
     reads_query = True

@@ -1,7 +1,7 @@
-"""Base of TS, TDI and ATDI, which read the rows whose time-stamp is in a window.
+"""Base of TS, TDI and ATDI, which read the rows whose timestamp is in a window.
 
 A poll compares these rows with the replica by key. The restriction is selected as a column and never filters, so that a
-row that leaves it is seen (docs/design/architecture.md#reading-7). A "time-stamp" is a column that grows over the whole
+row that leaves it is seen (docs/design/architecture.md#reading-7). A "timestamp" is a column that grows over the whole
 table (an instant, a counter), the coalesce of several such columns, or the version that the server gives each row.
 """
 
@@ -37,11 +37,11 @@ MarkKind = Literal["zoned", "zoneless", "counter", "system"]
 
 
 class WatermarkOptions(StrategyConfig):
-    """Options of all strategies that read by time-stamp (paper section 3.2).
+    """Options of all strategies that read by timestamp (paper section 3.2).
 
     Attributes:
         timestamp: The columns of ``coalesce(a, b, ..)``, or the row version that the database keeps itself.
-        zone: The zone in which a time-stamp without zone was written, ``UTC`` or ``+HH:MM``.
+        zone: The zone in which a timestamp without zone was written, ``UTC`` or ``+HH:MM``.
         margin: How far the watermark stays behind the oldest open transaction and the clock.
         lag: How far behind the clock it stays where open transactions cannot be seen; what commits later is lost.
     """
@@ -68,7 +68,7 @@ class Watermarked(ByRanges):
     """Statements of a strategy with a watermark.
 
     Attributes:
-        marks: The time-stamp columns, in the order of their coalesce; empty for the server's own versions.
+        marks: The timestamp columns, in the order of their coalesce; empty for the server's own versions.
         covering: Its index holds all columns that a poll reads.
     """
 
@@ -107,12 +107,12 @@ class Watermarked(ByRanges):
 
     @property
     def nullable(self) -> bool:
-        """Rows without time-stamp are possible; they are read at each poll."""
+        """Rows without timestamp are possible; they are read at each poll."""
         return bool(self.marks) and all(c.nullable for c in self.marks)
 
     # -- what cannot be ----------------------------------------------------------------------------------------------
     def check(self, place: Callable[[str], str] | None = None) -> None:
-        """Check that the time-stamp columns exist, are of one fitting kind, and have a known zone.
+        """Check that the timestamp columns exist, are of one fitting kind, and have a known zone.
 
         Raises:
             ConfigError: They cannot.
@@ -127,14 +127,14 @@ class Watermarked(ByRanges):
             raise self._wrong(
                 "timestamp",
                 place,
-                f"time-stamps {', '.join(self.names)} are of several kinds",
+                f"timestamps {', '.join(self.names)} are of several kinds",
                 "name columns of one type",
             )
         if kinds == {"zoneless"} and self.zone is None:
             raise self._wrong(
                 "timestamp",
                 place,
-                f"time-stamp {self.names[0]!r} of type {self.marks[0].sql_type} does not say in which zone it was "
+                f"timestamp {self.names[0]!r} of type {self.marks[0].sql_type} does not say in which zone it was "
                 "written",
                 "add  zone: UTC  to the strategy, or the fixed offset that your application writes:  zone: +02:00",
             )
@@ -142,14 +142,14 @@ class Watermarked(ByRanges):
             raise self._wrong(
                 "zone",
                 place,
-                f"time-stamp {self.names[0]!r} of type {self.marks[0].sql_type} has no zone of its own to name",
+                f"timestamp {self.names[0]!r} of type {self.marks[0].sql_type} has no zone of its own to name",
                 "remove `zone`",
             )
         if self.nullable and self.keeps != "rows":
             raise self._wrong(
                 "timestamp",
                 place,
-                f"time-stamp {self.names[0]!r} may be NULL, and rows without one would be told anew at each poll",
+                f"timestamp {self.names[0]!r} may be NULL, and rows without one would be told anew at each poll",
                 "keep a replica of the rows (replica: source), or add a column that is never NULL: [a, b]",
             )
 
@@ -158,12 +158,12 @@ class Watermarked(ByRanges):
         column = table.column(name)
         if column is None:
             able = [c.name for c in table.columns if self.connector.watermarks.mark_kind(c)]
-            raise self._missing("timestamp", place, f'time-stamp column "{name}"', name, able, "stamp")
+            raise self._missing("timestamp", place, f'timestamp column "{name}"', name, able, "stamp")
         if not self.connector.watermarks.mark_kind(column):
             raise self._wrong(
                 "timestamp",
                 place,
-                f"time-stamp column {name!r} of type {column.sql_type} cannot be a watermark",
+                f"timestamp column {name!r} of type {column.sql_type} cannot be a watermark",
                 "name a column of instants, or of whole numbers that grow over the whole table",
             )
 
@@ -198,14 +198,14 @@ class Watermarked(ByRanges):
         return serves(self, indexes)
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate (S + N + I) delta + K with an index on the time-stamp, otherwise S + delta*N.
+        """Estimate (S + N + I) delta + K with an index on the timestamp, otherwise S + delta*N.
 
         See the paper, 3.2.1 and 3.2.2.
         """
         pages, rows = self.plan.table.pages, self.plan.table.rows
         if self.poll_mode != "ranges" and serves(self, indexes):
             return self._estimated(BY_INDEX, costs.tdi(pages, pages, pages / 10, DELTA, HEIGHT), DELTA * rows)
-        better = "" if self.system or self.poll_mode == "ranges" else f"; with an index on the time-stamp {BY_INDEX}"
+        better = "" if self.system or self.poll_mode == "ranges" else f"; with an index on the timestamp {BY_INDEX}"
         return self._estimated(f"S + delta*N{better}", costs.ts(pages, pages, DELTA), rows)
 
     # -- a poll ------------------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ class Watermarked(ByRanges):
         return self._compiled("changes", values, pairs="window", repeats=repeats, reason=reason, **self._window(window))
 
     def sweep(self, part: OutboxSlice, within: KeyRange | None = None, reason: str = "") -> Statement:
-        """Write the deletes that no time-stamp can show into the outbox.
+        """Write the deletes that no timestamp can show into the outbox.
 
         These are replica rows whose keys are no longer in the source.
         """
@@ -240,7 +240,7 @@ class Watermarked(ByRanges):
         return self.sweep(part, within)
 
     def window_rows(self, window: Window) -> Statement:
-        """The bare read of a window, without replica: what the index on the time-stamp serves."""
+        """The bare read of a window, without replica: what the index on the timestamp serves."""
         return self._compiled("window_rows", self._bounds(window), **self._window(window))
 
     def window_text(self, window: Window) -> str:
@@ -342,7 +342,7 @@ class Watermarked(ByRanges):
 
 
 def serves(strategy: Watermarked, indexes: Sequence[Index]) -> bool:
-    """Return True if some index is in the order of the time-stamp."""
+    """Return True if some index is in the order of the timestamp."""
     first = tuple(c.name for c in strategy.marks[:1])
     return bool(first) and any(i.ordered and not i.partial and i.columns[:1] == first for i in indexes)
 

@@ -184,7 +184,7 @@ def test_an_estimate_goes_by_the_indexes_that_are_there(place: Place, workspace:
             return [(e.formula.partition(",")[0], e.pages < 20 and e.rows == 40) for e in found]
 
         by_index = ("(S + N + I)*delta + K", True)
-        assert estimated() == [("S + delta*N; with an index on the time-stamp (S + N + I)*delta + K", False)] * 4
+        assert estimated() == [("S + delta*N; with an index on the timestamp (S + N + I)*delta + K", False)] * 4
         place.sql("CREATE INDEX ON t (at)")
         assert estimated() == [by_index] * 4
         place.sql("CREATE INDEX ON t (at) INCLUDE (gone, id, v)")

@@ -32,19 +32,19 @@ COLUMN = {"type": "tlcs", "checksums": "column", "checksum_column": "chk"}
 
 # Strategy and further keys of the table, error, and what it says.
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], type[QbcdError], tuple[str, ...]]] = {
-    "no such time-stamp": (
+    "no such timestamp": (
         {"type": "ts", "timestamp": "changed"},
         {},
         ConfigError,
-        ("tables[0].strategy.timestamp: ", 'time-stamp column "changed" does not exist', "add it: ALTER TABLE"),
+        ("tables[0].strategy.timestamp: ", 'timestamp column "changed" does not exist', "add it: ALTER TABLE"),
     ),
-    "a time-stamp misspelt": (
+    "a timestamp misspelt": (
         {"type": "ts", "timestamp": "att"},
         {},
         ConfigError,
         ('column "att" does not exist', 'did you mean "at"?'),
     ),
-    "no time-stamp by its type": (
+    "no timestamp by its type": (
         {"type": "ts", "timestamp": "v"},
         {},
         ConfigError,
@@ -54,7 +54,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], type[QbcdError], tuple[st
         {"type": "ts", "timestamp": ["at", "id"]},
         {},
         ConfigError,
-        ("time-stamps at, id are of several kinds",),
+        ("timestamps at, id are of several kinds",),
     ),
     "no zone": ({"type": "ts", "timestamp": "day"}, {}, ConfigError, ("does not say in which zone", "add  zone: UTC")),
     "a zone too many": (
@@ -63,7 +63,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], type[QbcdError], tuple[st
         ConfigError,
         ("strategy.zone: ", "remove `zone`"),
     ),
-    "NULL time-stamps without a replica of rows": (
+    "NULL timestamps without a replica of rows": (
         {"type": "ts", "timestamp": "at", "replica": "keys"},
         {},
         ConfigError,

@@ -1,4 +1,4 @@
-"""Audits repair what a time-stamp did not tell, and nothing else; guards count them.
+"""Audits repair what a timestamp did not tell, and nothing else; guards count them.
 
 See docs/design/protocol.md#rule-2, #rule-14, #rule-17, #rule-19.
 """
@@ -30,7 +30,7 @@ def told(found: list[list[Any]]) -> list[list[tuple[str, int, str | None]]]:
 
 
 def unseen(seen: Watched) -> None:
-    """An update, an exit, a delete and an insert that no time-stamp tells of."""
+    """An update, an exit, a delete and an insert that no timestamp tells of."""
     seen.run("UPDATE t SET v = 'by hand' WHERE id = 5")
     seen.run("UPDATE t SET n = 9 WHERE id = 6")
     seen.delete(7)
@@ -99,7 +99,7 @@ def test_the_guards_of_a_sweep_count_no_rows_that_only_left(
     guards = {"max_delete_fraction": 0.2}
     with StampedScene(database, workspace, way, spark, where="n < 5", guards=guards) as scene:
         scene.begin()
-        scene.place.sql("UPDATE t SET n = 9 WHERE id IN (2, 4, 5, 6, 7)")  # their time-stamps stay
+        scene.place.sql("UPDATE t SET n = 9 WHERE id IN (2, 4, 5, 6, 7)")  # their timestamps stay
         scene.poll()
         before = len(scene.seen())
     with StampedScene(database, workspace, way, spark, where="n < 5", guards=guards, audit=AUDIT) as scene:

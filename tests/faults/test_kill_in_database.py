@@ -1,4 +1,4 @@
-"""kill -9 at every step of strategies that keep their replica in the source or read a time-stamp: exact on restart.
+"""kill -9 at every step of strategies that keep their replica in the source or read a timestamp: exact on restart.
 
 A poll may commit several steps and seal several batches, so a killed process may leave an open batch, a half finished
 pass, or rows that wait to be purged. What was committed is delivered as it was; what was not is found again.

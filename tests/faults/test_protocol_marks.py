@@ -236,7 +236,7 @@ def test_a_number_that_the_user_vouches_for(place: Place, workspace: Path) -> No
         seen.check()
 
 
-# Rule 8: who does not see all writers may not go by time-stamps, unless the user bounds what is open.
+# Rule 8: who does not see all writers may not go by timestamps, unless the user bounds what is open.
 def test_a_role_that_does_not_see_other_sessions(place: Place, workspace: Path) -> None:
     with place.connect(), place.user() as user:  # our session is one that the role does not see into
         place.grant_own_schema(user)

@@ -1,4 +1,4 @@
-"""Time-stamps find rows, a sweep finds deletes, and nothing of the two gets into disorder.
+"""Timestamps find rows, a sweep finds deletes, and nothing of the two gets into disorder.
 
 See docs/design/protocol.md#rule-2 and #rule-14.
 """

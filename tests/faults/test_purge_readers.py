@@ -1,4 +1,4 @@
-"""Whoever reads a table by a time-stamp, by whatever path and column, has read a row before it goes.
+"""Whoever reads a table by a timestamp, by whatever path and column, has read a row before it goes.
 
 See docs/design/protocol.md#rule-13.
 """
@@ -35,7 +35,7 @@ class Purged(Watched):
         self.run(f"UPDATE t SET {sets} WHERE id = {key}", conn)
 
     def tells(self, other: str, events: int) -> None:
-        """A stream that is not copied tells so many events: where numbers are its time-stamp some polls later."""
+        """A stream that is not copied tells so many events: where numbers are its timestamp some polls later."""
         found = 0
         for _ in range(LATEST if events else 3):
             time.sleep(SETTLE)

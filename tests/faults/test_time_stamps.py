@@ -36,7 +36,7 @@ def utc(place: Place) -> str:
 
 
 def columns(**types: str) -> str:
-    """The table's columns with others than one time-stamp."""
+    """The table's columns with others than one timestamp."""
     return ", ".join(["v varchar(40)", "n integer DEFAULT 0", *(f"{name} {how}" for name, how in types.items())])
 
 
@@ -190,7 +190,7 @@ def hours_ahead(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-# Rows without time-stamp are read at each poll, also while the watermark stands.
+# Rows without timestamp are read at each poll, also while the watermark stands.
 @over(elsewhere=[])
 def test_rows_without_a_time_stamp(place: Place, workspace: Path) -> None:
     at = dict.fromkeys(("at", "made"), f"{'timestamptz' if place.kind == 'postgresql' else 'timestamp(6)'} NULL")

@@ -2,7 +2,7 @@
 
 *Lost* is a key whose row the replayed events do not give as the source has it, once all writers have ended and the
 watermark has passed. *Early* is an event that was in a committed batch while its content was not in the writers' log,
-which every transaction writes before it ends; or a row whose time-stamp is not before the watermark that was committed
+which every transaction writes before it ends; or a row whose timestamp is not before the watermark that was committed
 with its batch, so that the next window holds it again.
 """
 

@@ -92,7 +92,7 @@ class Captured:
         self.project = opened(self.data, self.folder, self.spark)
 
     def set(self, column: str, value: str, *keys: int) -> None:
-        """Updates a column of some rows, and their time-stamps."""
+        """Updates a column of some rows, and their timestamps."""
         clock, ids = word(self.place, CLOCK), ", ".join(map(str, keys))
         self.place.sql(f"UPDATE t SET {column} = {value}, at = {clock} WHERE id IN ({ids})")
 

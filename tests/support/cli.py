@@ -21,7 +21,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 @dataclass(frozen=True)
 class Ran:
-    """One run: exit code and what stood on stdout and stderr, without colours."""
+    """One run: exit code and what stood on stdout and stderr, without colors."""
 
     code: int
     out: str

@@ -1,4 +1,4 @@
-"""Writers whose transactions commit long after the time-stamps that they write: what makes a watermark hard.
+"""Writers whose transactions commit long after the timestamps that they write: what makes a watermark hard.
 
 Each of them has keys of its own, so that none waits for another, and begins a transaction when it is given a turn: so
 much is written from one poll to the next on a slow machine as on a fast one. Every value that is committed stands in

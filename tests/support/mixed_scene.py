@@ -17,7 +17,7 @@ Key = tuple[str, ...]  # as texts, which are alike in every sink
 
 
 def key(number: int) -> Key:
-    """The key of row `number`; neighbours by number are none by key."""
+    """The key of row `number`; neighbors by number are none by key."""
     return f"w{number % 5}", f"{number}.125", str(date(2024, 1, 1) + timedelta(days=number))
 
 

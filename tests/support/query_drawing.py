@@ -49,7 +49,7 @@ class DrawnQuery:
 
 @dataclass
 class DrawnSchema:
-    """Tables ``t0``, ``t1``, .. of a place, each with a time-stamp, and their history."""
+    """Tables ``t0``, ``t1``, .. of a place, each with a timestamp, and their history."""
 
     rng: Random
     place: Place

@@ -18,7 +18,7 @@ from tests.support.query_drawing import STAMP, DrawnQuery
 
 
 def delta(place: Place, stamped: Sequence[str]) -> dict[str, Any]:
-    """Variant delta as configuration, with time-stamps in some tables; each poll looks for rows that are gone."""
+    """Variant delta as configuration, with timestamps in some tables; each poll looks for rows that are gone."""
     stamps = {place.table(table): STAMP for table in stamped}
     more = {"zone": "UTC", "deletes": {"every": "1ms"}} if stamps else {}
     lag = (

@@ -1,4 +1,4 @@
-"""A scene for the strategies that need more of a table than a key: a time-stamp, a delete flag, a checksum column.
+"""A scene for the strategies that need more of a table than a key: a timestamp, a delete flag, a checksum column.
 
 The application behind it writes the time with every change. Where the strategy reads a delete flag, it flags rows and
 brings them back; a changed key is then a flagged row and a new one.

@@ -150,7 +150,7 @@ def query_of(place: Place, text: str) -> str:
 
 
 def load(place: Place, folder: Path, program: str, scale: str) -> None:
-    """Makes and fills the tables, each with a time-stamp beside its own columns."""
+    """Makes and fills the tables, each with a timestamp beside its own columns."""
     subprocess.run([program, "-s", scale, "--output-dir", str(folder)], check=True, capture_output=True)
     first = place.kind == FIRST
     stamp = "timestamptz NOT NULL DEFAULT clock_timestamp()" if first else "timestamp(6) NOT NULL DEFAULT now(6)"

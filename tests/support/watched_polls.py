@@ -83,7 +83,7 @@ def held_back() -> Iterator[list[bool]]:
 
 
 def stamped(place: Place, name: str, **more: Any) -> dict[str, Any]:
-    """A strategy by time-stamp `at` that lags as little as it can."""
+    """A strategy by timestamp `at` that lags as little as it can."""
     flag = {"delete_flag": "gone"} if name != "ts" else {}
     lag = {} if place.kind == "postgresql" else {"lag": "2ms"}
     return {"type": name, "timestamp": "at", "margin": "1ms", **lag, **flag, **more}
@@ -112,7 +112,7 @@ class Watched:
     Args:
         strategies: Of the streams, by name.
         key: Column `id` as DDL.
-        columns: The others as DDL; ``{at}`` stands for a time-stamp that is set when a row is inserted.
+        columns: The others as DDL; ``{at}`` stands for a timestamp that is set when a row is inserted.
         each: Further keys of the configuration of some streams, by name.
         more: Further keys of every stream's configuration.
 
@@ -167,7 +167,7 @@ class Watched:
         self.run(f"INSERT INTO t (id, v) VALUES ({key}, '{value}')", conn)
 
     def update(self, key: int, value: str, conn: Any = None) -> None:
-        """A row's value and time-stamp."""
+        """A row's value and timestamp."""
         self.run(f"UPDATE t SET v = '{value}', at = {self.clock} WHERE id = {key}", conn)
 
     def flag(self, key: int, gone: bool = True, conn: Any = None) -> None:

@@ -74,7 +74,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             "{type: tdi, timestamp: [t, f], delete_flag: f}",
-            "strategy.delete_flag: the delete flag is a time-stamp as well (name another column)",
+            "strategy.delete_flag: the delete flag is a timestamp as well (name another column)",
         ),
         (
             "{type: tdi, timestamp: t, delete_flag: f, deleted_value: 0.5}",

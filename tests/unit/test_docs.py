@@ -115,9 +115,7 @@ def test_the_glossary_lists_what_is_persisted() -> None:
 
 
 def test_every_page_is_listed() -> None:
-    listed = {
-        (ROOT / "docs" / target.partition("#")[0]).resolve() for target in LINK.findall(text_of("docs/index.md"))
-    }
+    listed = {(ROOT / "docs" / target.partition("#")[0]).resolve() for target in LINK.findall(text_of("docs/index.md"))}
     assert {page for page in ROOT.glob("docs/**/*.md") if page.name not in {"README.md", "index.md"}} <= listed
 
 

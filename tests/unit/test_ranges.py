@@ -56,7 +56,7 @@ def test_a_reader_has_enough_to_do(rows: int, connections: int, expected: int) -
         ([201, 0], [1, 1]),
     ],
 )
-def test_small_neighbours_are_joined(counts: list[int], expected: list[int]) -> None:
+def test_small_neighbors_are_joined(counts: list[int], expected: list[int]) -> None:
     known = some(counts)
     groups = partition.merge(known, 100)
     assert [r for group in groups for r in group] == known
@@ -79,7 +79,7 @@ def test_too_many_are_joined_to_few_enough(seed: int) -> None:
     ("left_out", "expected"),
     [((), [[1, 2, 3, 4, 5]]), ((3,), [[1, 2], [4, 5]]), ((1, 3, 5), [[2], [4]]), ((2, 3, 4), [[1], [5]])],
 )
-def test_runs_of_neighbours(left_out: tuple[int, ...], expected: list[list[int]]) -> None:
+def test_runs_of_neighbors(left_out: tuple[int, ...], expected: list[list[int]]) -> None:
     known = [r for r in partition.build([(b,) for b in "abcd"], first_id=1) if r.range_id not in left_out]
     assert [[r.range_id for r in run] for run in partition.runs(known)] == expected
 

@@ -1,4 +1,4 @@
-"""Watermarks and delete flags over columns of MariaDB and MySQL, and how far time-stamps are complete.
+"""Watermarks and delete flags over columns of MariaDB and MySQL, and how far timestamps are complete.
 
 InnoDB knows a transaction from its first look at a table on; one that is open and idle before that has no start that
 could be seen, and its next statement may carry a time of its beginning that it kept. And what it says of transactions
@@ -50,7 +50,7 @@ def mark_kind(column: Column) -> str:
 
 
 def mark_unit(column: Column) -> timedelta:
-    """The step between two neighbouring values: by the type's precision, a day, or zero."""
+    """The step between two neighboring values: by the type's precision, a day, or zero."""
     if mark_kind(column) == "counter":
         return timedelta(0)
     if column.base_type == "date":

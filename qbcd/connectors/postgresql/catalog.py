@@ -122,7 +122,7 @@ WHERE i.indrelid = t.oid AND i.indisunique AND i.indisvalid AND NOT i.indisexclu
 GROUP BY i.indexrelid, i.indisprimary
 """
 
-# Leaves of a partitioned table and children of an inheritance parent are read with it. One that was never analysed has
+# Leaves of a partitioned table and children of an inheritance parent are read with it. One that was never analyzed has
 # no size in the catalog; its file has.
 _SIZE = """
 WITH RECURSIVE family(oid) AS (

@@ -18,7 +18,7 @@ _KINDS = {"timestamptz": "zoned", "timestamp": "zoneless", "date": "zoneless"} |
 _PRECISION = re.compile(r"\((\d)\)")
 _LENGTH = re.compile(r"\((\d+)\)")
 _TEXTS = frozenset({"text", "varchar", "bpchar", "citext"})
-# A time-stamp outside these years, infinity among them, keeps the server's own text.
+# A timestamp outside these years, infinity among them, keeps the server's own text.
 _FIXED = (
     "CASE WHEN {v} >= '0001-01-01'::timestamp AND {v} < '10000-01-01'::timestamp "
     "THEN to_char({v}, 'YYYY-MM-DD HH24:MI:SS.US') ELSE {v}::text END"
@@ -36,7 +36,7 @@ def mark_kind(column: Column) -> str:
 
 
 def mark_unit(column: Column) -> timedelta:
-    """The step between two neighbouring values: by the type's precision, a day, or zero."""
+    """The step between two neighboring values: by the type's precision, a day, or zero."""
     if mark_kind(column) == "counter":
         return timedelta(0)
     if column.base_type == "date":

@@ -109,7 +109,7 @@ def grants(
         connector: The source's.
         conn: A session of the role.
         strategy: The stream's.
-        watermarks: Time-stamps that the stream reads by.
+        watermarks: Timestamps that the stream reads by.
         role: As the server calls it.
     """
     table = strategy.plan.table

@@ -117,7 +117,7 @@ def ddl(context: DatabaseContext, plan: StreamPlan, watermarks: Sequence[Waterma
     Args:
         context: The stream's.
         plan: Its plan.
-        watermarks: Time-stamps that it reads by.
+        watermarks: Timestamps that it reads by.
     """
     connector, schema = context.source.connector, context.source.schema
     strategy = context.strategy(plan)

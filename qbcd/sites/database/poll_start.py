@@ -32,7 +32,7 @@ class PollStart:
 
     @property
     def compare_all(self) -> bool:
-        """Compare all rows, since time-stamps or digests say nothing about what was read before."""
+        """Compare all rows, since timestamps or digests say nothing about what was read before."""
         return self.server_changed or self.table_changed
 
     @property

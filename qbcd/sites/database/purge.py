@@ -1,7 +1,7 @@
 """Purge of flagged rows (TDI, ATDI): which are listed for it, and which of the listed ones may be removed.
 
 A row is listed in the step that reports it. It is removed before a later poll, if it is still as it was seen and all
-streams that read the table by a time-stamp have read it (docs/design/protocol.md#rule-13).
+streams that read the table by a timestamp have read it (docs/design/protocol.md#rule-13).
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _check_right(poll: DatabasePoll, session: Session, strategy: Tdi) -> None:
 
 @dataclass(frozen=True)
 class Readers:
-    """The streams that read a table by a time-stamp.
+    """The streams that read a table by a timestamp.
 
     Attributes:
         passed: The position up to which each has read the table's own rows.
@@ -125,7 +125,7 @@ class Readers:
 
 @dataclass(frozen=True)
 class _Read:
-    """A relation that a stream reads by a time-stamp.
+    """A relation that a stream reads by a timestamp.
 
     `passed` is None if its checkpoint does not say how far.
     """
@@ -136,7 +136,7 @@ class _Read:
 
 
 def readers_of(context: DatabaseContext, session: Session, plan: StreamPlan, server: str) -> Readers:
-    """Return the streams that read the plan's table on `server` by a time-stamp.
+    """Return the streams that read the plan's table on `server` by a timestamp.
 
     The plan's own stream is among them.
     """
@@ -174,7 +174,7 @@ def _stores(context: DatabaseContext, session: Session) -> Iterator[tuple[Connec
 
 
 def _reads(row: StreamRow) -> Iterator[_Read]:
-    """Yield the relations that a stream reads by time-stamps, by its checkpoint."""
+    """Yield the relations that a stream reads by timestamps, by its checkpoint."""
     checkpoint = row.checkpoint
     options: Mapping[str, Any] = checkpoint[Entry.REQUESTED].get("options", {})
     if Entry.WATERMARK in checkpoint:
@@ -201,7 +201,7 @@ def _doubt(read: _Read, plan: StreamPlan, overlap: str) -> str:
     if overlap == "through":
         return f"reads it through {read.relation}, and it cannot be known how far"
     if overlap and read.passed is None:
-        return f"reads {read.relation} by a time-stamp, and has read nothing yet"
+        return f"reads {read.relation} by a timestamp, and has read nothing yet"
     if overlap and read.passed and not read.passed.fits(plan.table):
         return f"reads {read.relation} by {', '.join(read.passed.names)}, which {plan.table.label} has not"
     return ""

@@ -1,11 +1,11 @@
 """Poll of variant delta: changed rows of a query's base tables, the keys of its result that they affect, their rows.
 
-    read the clock and open transactions, for each time-stamp -> in one transaction that sees one state:
+    read the clock and open transactions, for each timestamp -> in one transaction that sees one state:
     changed rows -> affected keys -> the query for them against the replica -> outbox, replica, lineage, watermarks
 
-An audit computes the whole query and fills the lineages again, for rows that changed without their time-stamp.
+An audit computes the whole query and fills the lineages again, for rows that changed without their timestamp.
 
-Windows have no upper end: a row that is seen when the query is computed is in the lineage too, whatever its time-stamp
+Windows have no upper end: a row that is seen when the query is computed is in the lineage too, whatever its timestamp
 says. The lower end is the watermark of the step before, so rows of transactions that were open then are read now.
 """
 

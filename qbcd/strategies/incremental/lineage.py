@@ -1,10 +1,10 @@
 """Lineage of a query's base table: the last seen values that led to keys of the result.
 
 For each row it has the key, the columns by which the row is joined, filtered and grouped, and a digest over all columns
-that the query uses and over the time-stamp. A row that differs from it is changed, and is recorded in a second table
+that the query uses and over the timestamp. A row that differs from it is changed, and is recorded in a second table
 until the step ends (docs/paper.md#c27, #c28).
 
-The time-stamp is in the digest so that a row that was deleted unseen, and came back as it was, counts as changed: the
+The timestamp is in the digest so that a row that was deleted unseen, and came back as it was, counts as changed: the
 result may have been computed without it in between.
 """
 

@@ -32,7 +32,7 @@ from qbcd.strategies.incremental.query_tables import hidden_table, skeleton_of, 
 from qbcd.strategies.mds import Mds
 from qbcd.strategies.vbd_whole import VbdCompare
 
-SHARED = ("zone", "margin", "lag")  # options that a base table's time-stamp has from the stream
+SHARED = ("zone", "margin", "lag")  # options that a base table's timestamp has from the stream
 
 
 class _Held(Mds):
@@ -49,7 +49,7 @@ class VbdDelta(VbdCompare):
     steady = True
     by_timestamps = True
     needs = (
-        "SELECT on what the query reads, tables with keys; best with a time-stamp in each and an index on it; a sight "
+        "SELECT on what the query reads, tables with keys; best with a timestamp in each and an index on it; a sight "
         "of all sessions; a schema of qbcd's own in the source, with room for a copy of the result and for the columns "
         "of the base tables by which rows are joined, filtered and grouped"
     )
@@ -61,7 +61,7 @@ class VbdDelta(VbdCompare):
         self._stamps = {fold(name): columns for name, columns in plan.option("timestamps") or ()}
         self.deletes: timedelta | None = plan.option("deletes")
         if not self.deletes and self._stamps:
-            self.misses = f"{Mds.misses}; deletes in tables with a time-stamp, until they are swept for (`deletes`)"
+            self.misses = f"{Mds.misses}; deletes in tables with a timestamp, until they are swept for (`deletes`)"
 
     @property
     def label(self) -> str:
@@ -92,7 +92,7 @@ class VbdDelta(VbdCompare):
         return f"the query speaks of a column {own}, as one of qbcd's own is called" if own else ""
 
     def check(self, place: Callable[[str], str] | None = None) -> None:
-        """Check that the query's changes can be derived from its base tables, by their time-stamps.
+        """Check that the query's changes can be derived from its base tables, by their timestamps.
 
         Raises:
             Refused: They cannot be derived.
@@ -255,8 +255,8 @@ class VbdDelta(VbdCompare):
         return _Held(self.connector, replace(self.plan, table=table), self._schema)
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate windows of the base tables by indexes on time-stamps, and affected rows."""
-        told = "sum of delta*(S + N + I) of base tables with a time-stamp, N of the others, and the affected keys' rows"
+        """Estimate windows of the base tables by indexes on timestamps, and affected rows."""
+        told = "sum of delta*(S + N + I) of base tables with a timestamp, N of the others, and the affected keys' rows"
         pages = sum(of.table.pages if of.marked is None else of.table.pages // 100 for of in self.lineages)
         return Estimate(pages, -1, told, "nothing")
 
@@ -265,11 +265,11 @@ class VbdDelta(VbdCompare):
         found = []
         full = [of.name for of in self.lineages if of.marked is None]
         if full:
-            found.append(f"{', '.join(full)}: no time-stamp, so each poll compares all its rows with their lineage")
+            found.append(f"{', '.join(full)}: no timestamp, so each poll compares all its rows with their lineage")
         swept = [of.name for of in self.lineages if of.marked is not None]
         if swept and not self.deletes:
             found.append(
-                f"{', '.join(swept)}: a time-stamp cannot show a deleted row, and nothing else looks for it "
+                f"{', '.join(swept)}: a timestamp cannot show a deleted row, and nothing else looks for it "
                 "(deletes: {every: 1h} sweeps for them)"
             )
         return found
@@ -287,11 +287,11 @@ def _table(name: tuple[str, str]) -> exp.Table:
 def why_not_delta(connector: Connector, plan: StreamPlan) -> str:
     """Return why `variant: auto` does not choose variant delta for a query; empty if it does.
 
-    It chooses delta only if the user names time-stamps: without any, each poll would compare all rows of all base
+    It chooses delta only if the user names timestamps: without any, each poll would compare all rows of all base
     tables.
     """
     if not plan.option("timestamps"):
-        return "no time-stamps are named (timestamps: {schema.table: column})"
+        return "no timestamps are named (timestamps: {schema.table: column})"
     return VbdDelta(connector, plan, "").refused
 
 

@@ -52,7 +52,7 @@ class KeyPartitioning(Partitioning):
         return [tuple(str(v) for v in row) for row in found]
 
     def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
-        """Neighbours."""
+        """Neighbors."""
         return partition.merge(known, rows_per_range, small)
 
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:

@@ -53,7 +53,7 @@ class PagePartitioning(Partitioning):
         return partition.build(_edges(low, high, -(-within.rows // rows_per_range)), first_id=first_id, within=within)
 
     def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
-        """Neighbours."""
+        """Neighbors."""
         return partition.merge(known, rows_per_range, small)
 
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:

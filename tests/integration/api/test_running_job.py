@@ -87,7 +87,7 @@ def test_a_python_consumer_that_enrols_and_is_retired_while_a_job_runs(database:
         project.stream("s").prepare()
         taken: list[int] = []
 
-        def enrols() -> None:
+        def enrolls() -> None:
             taken.extend(batch.seq for batch in project.stream("s").poll())
             change()
 
@@ -95,7 +95,7 @@ def test_a_python_consumer_that_enrols_and_is_retired_while_a_job_runs(database:
             assert project.stream("s").retire("python") == 1
 
         change()
-        first, second, refused, last = ran(project, enrols, lambda: change("'infinity'"), retires)
+        first, second, refused, last = ran(project, enrolls, lambda: change("'infinity'"), retires)
         assert taken == [1]
         assert sinks_of(first) == ("a",)
         assert sinks_of(second) == ("a", "python")

@@ -117,7 +117,7 @@ def test_python_api(
 
 @pytest.fixture
 def maria_shop(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    """The MariaDB of the example, which a role reads that has the grants of docs/reference/connectors.md, and no others."""
+    """The MariaDB of the example, read by a role that has only the grants of docs/reference/connectors.md."""
     place.sql((MARIADB / "shop.sql").read_text(encoding="utf-8"))
     for file in MARIADB.iterdir():
         shutil.copy(file, workspace)

@@ -141,7 +141,7 @@ def test_many_segments(database: str, spark: SparkSession, workspace: Path, monk
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("buckets", ["key", "hash"])
-def test_small_neighbours_are_fetched_as_one(
+def test_small_neighbors_are_fetched_as_one(
     buckets: str, database: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or joined when batches are folded, where too many rows are read no more: the table loses most of what it had."""

@@ -126,7 +126,7 @@ def test_only_ranges_with_changes_are_written_anew(
         assert [len(rows) for rows in kept] == [2, 3, 2, 1]
         assert kept[2][1] == 1000
         assert kept[0][0] < 300 < 1000 == kept[0][1]
-        assert ranges == [20, 20, 20, 18], "two that are empty are joined with their neighbour"
+        assert ranges == [20, 20, 20, 18], "two that are empty are joined with their neighbor"
         assert project.stream("log").verify() == []
         sql(database, "UPDATE log SET line = 'z' WHERE id % 7 = 0; DELETE FROM log WHERE id % 11 = 0")
         assert cost_of(project).dirty == 18

@@ -2,7 +2,7 @@
 
 No row is lost or made up by it: what is missed stays as the replica had it, until its digest differs or values are
 compared (docs/design/pitfalls.md#d1). `verify` of ID/RCS compares digests as its polls do, so that it cannot see a
-change which these miss; nor can an audit of time-stamps under Spark. Audits of ID/RCS and in the source compare values.
+change which these miss; nor can an audit of timestamps under Spark. Audits of ID/RCS and in the source compare values.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ OLD = "'2001-01-01 00:00:00'"  # before every watermark
 
 
 def test_an_audit_in_the_source_needs_no_digest(place: Place, workspace: Path, cut: Callable[[int], None]) -> None:
-    """An update, a delete and an insert that no time-stamp tells of."""
+    """An update, a delete and an insert that no timestamp tells of."""
     cut(0)
     with Watched(place, workspace, {"s": stamped(place, "ts")}, audit={"every": "1ms"}) as seen:
         seen.fill()
@@ -223,7 +223,7 @@ def test_an_audit_in_the_source_needs_no_digest(place: Place, workspace: Path, c
 def test_an_audit_under_spark_has_counts_and_the_digest_that_there_is(
     place: Place, workspace: Path, spark: SparkSession, cut: Callable[[int], None]
 ) -> None:
-    """Of updates that no time-stamp tells of it finds those whose digest of eight bits differs, and no others."""
+    """Of updates that no timestamp tells of it finds those whose digest of eight bits differs, and no others."""
     cut(8)
     with StampedScene(place.url, workspace, "ts_spark", spark, audit={"every": "1ms"}) as scene:
         scene.make_table()

@@ -200,7 +200,7 @@ def test_a_row_deleted_unseen_that_comes_back_as_it_was(tables: Place, workspace
     with opened(data, workspace) as project:
         project.stream("q").prepare()
         tables.sql("DELETE FROM orders WHERE id = 3")
-        assert found(project) == {}, "a time-stamp cannot show it"
+        assert found(project) == {}, "a timestamp cannot show it"
         tables.sql(f"UPDATE lines SET quantity = 1, at = {NOW} WHERE order_id = 1")
         assert found(project) == {"u": 1}
         tables.sql("INSERT INTO orders VALUES (3, 3, 'west', 30)")
@@ -209,7 +209,7 @@ def test_a_row_deleted_unseen_that_comes_back_as_it_was(tables: Place, workspace
 
 
 def test_a_row_seen_to_be_gone_that_comes_back_as_it_was(tables: Place, workspace: Path) -> None:
-    """Its table has no time-stamp, and its lineage must not remember it: else it would look unchanged."""
+    """Its table has no timestamp, and its lineage must not remember it: else it would look unchanged."""
     timestamps = {"public.orders": "at"}
     with opened(configured(tables, WITH_X, timestamps=timestamps), workspace) as project:
         project.stream("q").prepare()
@@ -254,7 +254,7 @@ def test_another_meaning_of_digests_takes_all_anew(
 
 
 def test_nothing_is_computed_where_nothing_changed(tables: Place, workspace: Path) -> None:
-    """By the server's own statistics: of replica and tables nothing is read but the index on the time-stamp."""
+    """By the server's own statistics: of replica and tables nothing is read but the index on the timestamp."""
     tables.sql(
         "CREATE INDEX ON orders (at); CREATE INDEX ON lines (at); INSERT INTO orders (id, region, at) SELECT i, "
         "'far', '2020-01-01' FROM generate_series(100, 9000) i; UPDATE lines SET at = '2020-01-01'; "
@@ -429,7 +429,7 @@ def test_a_reset_leaves_no_table_behind(tables: Place, workspace: Path) -> None:
         project.stream("q").prepare()
         assert len(own(tables)) > 5
         tables.sql("UPDATE orders SET region = 'north' WHERE id = 3")
-        assert [d.op for d in project.stream("q").verify()] == ["u", "c"], "a verification needs no time-stamp"
+        assert [d.op for d in project.stream("q").verify()] == ["u", "c"], "a verification needs no timestamp"
         told = [step.title for step in project.stream("q").explain()]
         assert told[:2] == [
             "public.orders: read what was written since",
@@ -468,7 +468,7 @@ def test_a_row_that_was_away_unseen_by_the_systems_mark(tables: Place, workspace
         assert not replica_differs(tables, "q", query)
 
 
-# A row that is written without its time-stamp leads nowhere; what it leads to later goes by what it is now.
+# A row that is written without its timestamp leads nowhere; what it leads to later goes by what it is now.
 @pytest.mark.parametrize("variant", ["delta", "auto"])
 def test_an_audit_tells_what_no_time_stamp_told(variant: str, tables: Place, workspace: Path) -> None:
     data = configured(tables, BY_REGION, variant=variant)

@@ -37,7 +37,7 @@ def by_region(place: Place) -> str:
 
 
 def stream(place: Place, query: str, *key: str, stamped: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
-    """One stream of a query; tables without a time-stamp are compared in full."""
+    """One stream of a query; tables without a timestamp are compared in full."""
     times = {place.table(name): "at" for name in stamped}
     lag = {"deletes": {"every": "1ms"}, "lag": "2ms", "margin": "1ms"} if times else {}
     strategy = {"type": "vbd", "variant": "delta", "timestamps": times, **lag}
@@ -129,7 +129,7 @@ def test_an_audit_computes_the_whole_and_takes_the_lineages_anew(tables: Place, 
 
 
 def test_the_rights_that_time_stamps_and_lineages_need_are_printed(tables: Place, workspace: Path) -> None:
-    """That to see other sessions once, however many tables have a time-stamp, and not at all without one."""
+    """That to see other sessions once, however many tables have a timestamp, and not at all without one."""
     for stamped, times in ((("orders", "more"), 1), ((), 0)):
         data = config(tables.url, stream(tables, by_region(tables), "region", stamped=stamped))
         with opened(data, workspace) as project:

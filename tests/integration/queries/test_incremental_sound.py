@@ -349,7 +349,7 @@ ALTERED: dict[str, tuple[str, str]] = {
         "has another column 'amount' now",
     ),
     "another key": ("ALTER TABLE orders DROP CONSTRAINT orders_pkey", "has key (amount) now and had (id)"),
-    "another time-stamp": (
+    "another timestamp": (
         "ALTER TABLE orders ALTER at TYPE timestamptz(0)",
         "has column 'at' as timestamp(0) with time zone now",
     ),

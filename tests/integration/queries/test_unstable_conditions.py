@@ -14,7 +14,7 @@ from tests.support.project import config, opened
 TABLE = "CREATE TABLE t (id integer PRIMARY KEY, a text, d date, at timestamp NOT NULL DEFAULT current_timestamp)"
 TS: dict[str, Any] = {"type": "ts", "timestamp": "at", "zone": "UTC"}
 
-MOVES = "whose value changes without the row's time-stamp"
+MOVES = "whose value changes without the row's timestamp"
 MOVING = "which is the present time, so that its result changes by itself"
 
 
@@ -75,7 +75,7 @@ def test_an_operator_of_one_s_own(place: Place, workspace: Path, kind: str, told
     ],
 )
 def test_a_text_that_is_the_present_time(place: Place, workspace: Path, where: str, moment: str) -> None:
-    """By time-stamp nobody would see rows enter and leave, nor does a query's result stay as it is."""
+    """By timestamp nobody would see rows enter and leave, nor does a query's result stay as it is."""
     place.sql(TABLE)
     told = refusal(place, workspace, table="public.t", where=where, strategy=TS)
     assert told.split(";")[0] == (f"the restriction uses {moment}, {MOVES}" if moment else "")

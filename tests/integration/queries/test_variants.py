@@ -24,7 +24,7 @@ REASON = "computes its key column"
 
 
 def variants(rng: Random, place: Place, drawn: DrawnQuery, tables: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """Every variant as configuration; of delta with time-stamps in all tables, and in some."""
+    """Every variant as configuration; of delta with timestamps in all tables, and in some."""
     read = [t for t in tables if f".{t} " in drawn.text]
     return {
         "compare": {"type": "vbd", "variant": "compare"},

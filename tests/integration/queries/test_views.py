@@ -62,7 +62,7 @@ CHANGES = (
 
 
 def configured(place: Place, *names: str, variant: str = "delta", **more: Any) -> dict[str, Any]:
-    """Streams of queries, with time-stamps of the tables behind the views."""
+    """Streams of queries, with timestamps of the tables behind the views."""
     strategy: dict[str, Any] = {"type": "vbd", "variant": variant}
     told = []
     for name in names:

@@ -159,7 +159,7 @@ def test_a_session_in_another_time_zone(place: Place, spark: SparkSession) -> No
     with opened(place, other) as project:
         assert assembly_of(project).state.project_id
         message = (
-            "the Spark session handed in has spark.sql.session.timeZone Europe/Berlin, not UTC: time-stamps would "
+            "the Spark session handed in has spark.sql.session.timeZone Europe/Berlin, not UTC: timestamps would "
             'shift (spark.conf.set("spark.sql.session.timeZone", "UTC"))'
         )
         assert place.refused(project.stream("id_rcs").prepare, Refused, 3) == message

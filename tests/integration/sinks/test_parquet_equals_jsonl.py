@@ -99,7 +99,7 @@ def told(value: Any) -> Any:
 
 
 def typed_events(spark: SparkSession, folder: Path, stream: str) -> list[dict[str, Any]]:
-    """The Parquet events of a stream in order, values as JSON would show them; time-stamps were made text by Spark."""
+    """The Parquet events of a stream in order, values as JSON would show them; timestamps were made text by Spark."""
     parts = sorted((folder / stream).glob("epoch=*/batch_seq=*"), key=lambda p: int(p.name.split("=")[1]))
     assert all((p / "_SUCCESS").is_file() for p in parts)
     found = []

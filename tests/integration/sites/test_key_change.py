@@ -10,7 +10,7 @@ from tests.support.watched_polls import Event, Watched, stamped
 
 
 def ways(place: Place) -> dict[str, Any]:
-    """By one statement, by a window of time-stamps with its flags, and range by range into one open batch."""
+    """By one statement, by a window of timestamps with its flags, and range by range into one open batch."""
     return {"mds": "mds", "tdi": stamped(place, "tdi"), "id": {"type": "id", "rows_per_range": 3}}
 
 

@@ -51,14 +51,14 @@ class DatabaseMode(ABC, Generic[S]):
 
     # -- eligibility -------------------------------------------------------------------------------------------------
     def watermarks(self) -> Sequence[Watermarked]:
-        """Return the time-stamps that polls read by."""
+        """Return the timestamps that polls read by."""
         return ()
 
     def refuse_unfit(self, session: Session, place: Place) -> None:
         """Refuse a table, a role or options that cannot work, before anything is created.
 
         Raises:
-            UnsafeWatermark: Time-stamps of this source are no watermark for this role.
+            UnsafeWatermark: Timestamps of this source are no watermark for this role.
             MissingPrivilege: The role lacks a right that the options need.
             Refused: The table cannot be read as the strategy reads it.
         """

@@ -44,7 +44,7 @@ class QueryMode(AuditedMode[VbdDelta]):
         super().refuse_unfit(session, place)
 
     def remarks(self, session: Session) -> list[str]:
-        """Return remarks on the time-stamps of base tables."""
+        """Return remarks on the timestamps of base tables."""
         source = self.context.source
         return [
             f"{one.plan.table.label}: {remark}"

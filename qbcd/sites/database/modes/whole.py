@@ -21,7 +21,7 @@ class WholeTableMode(DatabaseMode[InSource]):
     """Each poll compares all rows, so another server or table makes no difference to it."""
 
     def remarks(self, session: Session) -> list[str]:
-        """Remark that a query's time-stamps are not used."""
+        """Remark that a query's timestamps are not used."""
         return why_not_incremental(self.strategy)
 
     def _start(self, poll: DatabasePoll) -> PollStart:

@@ -60,7 +60,7 @@ class WindowMode(AuditedMode[W]):
             refuse_unordered_key(self.context.source, session, self.strategy, place)
 
     def remarks(self, session: Session) -> list[str]:
-        """Return remarks on the time-stamp and its index."""
+        """Return remarks on the timestamp and its index."""
         return watermark_remarks(self.context.source, session, self.strategy)
 
     # -- prepare -----------------------------------------------------------------------------------------------------
