@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 FLOOR := .venv-floor
+SITE := .venv-docs
 STAMP := $(VENV)/.installed
 CODE := qbcd tests $(wildcard examples benchmarks tools)
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
@@ -24,7 +25,7 @@ AS_ROOT = if [ "$$(id -u)" = 0 ]; then as_root=env; \
 INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java mariadb demo test campaign floor lint fmt clean
+.PHONY: help venv java mariadb demo test campaign floor docs lint fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +88,12 @@ floor: java mariadb ## run the tests with the oldest versions that pyproject.tom
 	    --constraint $(FLOOR)/oldest.txt --editable '.[demo,dev]'
 	$(FLOOR)/bin/python -m pytest -n $(TEST_PROCESSES)
 
+docs: ## build the documentation's site into build/site; a broken link is an error
+	@test -x $(SITE)/bin/zensical || { $(PYTHON) -m venv $(SITE) && \
+	    $(SITE)/bin/python -m pip install --quiet --disable-pip-version-check 'zensical>=0.0.73,<0.2'; }
+	$(PYTHON) -m tools.stage_docs build/docs
+	$(SITE)/bin/zensical build --strict --clean
+
 lint: venv ## check style, types, layers, structure and spelling
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
@@ -100,5 +107,5 @@ fmt: venv ## format the code and fix what ruff can
 	$(BIN)/ruff format $(CODE)
 
 clean: ## remove the virtual environment, caches and build results
-	rm -rf $(VENV) $(FLOOR) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(FLOOR) $(SITE) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find qbcd tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -43,33 +43,6 @@ def row(order: int, customer: str, status: str, amount: str | None) -> dict[str,
     return {"order_id": order, "customer": customer, "status": status, "amount": amount}
 
 
-def test_first_stream(
-    shop: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for file in FIRST.iterdir():
-        shutil.copy(file, workspace)
-    monkeypatch.chdir(workspace)
-    run = Cli(capsys)
-    assert run("check").code == 0
-    assert "baseline of 2 rows" in run("prepare").out
-    assert run("run", "--once").code == 0
-    assert not list(workspace.glob("out/changes/orders/*.jsonl"))  # nothing has changed yet
-
-    changed(shop)
-    assert run("run", "--once").code == 0
-    (file,) = workspace.glob("out/changes/orders/*.jsonl")
-    events = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    found = [(e["op"], e["key"], e["before"], e["after"]) for e in events]
-    assert found == [
-        event("d", 2, row(2, "Edgar", "paid", "99.00"), None),
-        event("u", 1, row(1, "Ada", "new", "12.50"), row(1, "Ada", "paid", "14.00")),
-        event("c", 3, None, row(3, "Grace", "new", "7.25")),
-        event("c", 4, None, row(4, "Barbara", "new", None)),
-    ]
-    assert events[1]["changed"] == ["status", "amount"]
-    assert run("verify", "orders").code == 0
-
-
 def test_first_stream_needs_select_alone(
     shop: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
