@@ -129,7 +129,6 @@ KEPT: dict[str, tuple[str, ...]] = {
         "postgresql-mds",
     ),
     # Another trace through a rule that other tests of the same file keep, or a measurement
-    "tests/conformance/test_leaves.py::test_single_leaves_are_asked_for": (),
     "tests/faults/test_capture_change.py::test_digests_alone": (),
     "tests/faults/test_capture_change.py::test_killed_in_the_middle": (),
     "tests/faults/test_capture_change.py::test_rows_without_a_key": (),
@@ -160,7 +159,6 @@ KEPT: dict[str, tuple[str, ...]] = {
     "tests/integration/sinks/test_parquet_equals_jsonl.py::test_a_consumer_in_python_that_begins_late": (),
     "tests/integration/sinks/test_parquet_equals_jsonl.py::test_old_values_that_no_type_can_hold_are_refused": (),
     # the death of a session, without Spark: tests/unit/test_spark_provider.py
-    "tests/faults/test_spark_dies.py::test_one_that_dies_within_a_poll_is_told_in_one_message": (),
 }
 
 
