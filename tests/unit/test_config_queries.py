@@ -88,5 +88,5 @@ def test_the_example_is_the_query_of_the_demonstration(monkeypatch: pytest.Monke
     demonstrated = load_config(shown.config).stream(STREAM)
     assert (example.name, example.strategy) == (STREAM, "vbd")
     assert example.query.strip() == demonstrated.query.strip() == QUERY
-    page = (EXAMPLES.parent / "docs/reference/strategies/vbd.md").read_text(encoding="utf-8")
+    page = (EXAMPLES.parent / "docs/how-to/capture-a-query.md").read_text(encoding="utf-8")
     assert indent(QUERY, " " * 6) in page

@@ -13,7 +13,7 @@ from qbcd.cli.commands import app
 from qbcd.config import GuardsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
 from qbcd.config.fields import Section
 from qbcd.config.sink_options import BUILT_SINKS
-from qbcd.config.strategy_registry import BUILT_STRATEGIES, PLANNED_STRATEGIES
+from qbcd.config.strategy_registry import BUILT_STRATEGIES, PLANNED_STRATEGIES, options_class
 from qbcd.connectors import PostgreSQL
 from qbcd.hooks import POINTS
 from qbcd.state.database import META
@@ -150,6 +150,14 @@ def test_strategies_and_sinks_are_told_apart_from_plans() -> None:
     assert set(BUILT_SINKS) <= anchors(ROOT / "docs/reference/sinks.md")
     plans = text_of("docs/index.md").partition("## Not yet")[2]
     assert all(f"`{name}`" in plans for name in PLANNED_STRATEGIES)
+
+
+@pytest.mark.parametrize("name", BUILT_STRATEGIES)
+def test_every_option_is_on_the_page_of_its_strategy(name: str) -> None:
+    options, text = options_class(name), text_of(f"docs/reference/strategies/{name}.md")
+    text += text_of("docs/reference/strategies/tdi.md") if name == "atdi" else ""  # which links to that table
+    assert all(f"`{option}" in text for option in options.model_fields if option != "type")
+    assert all(f"`{option}`†" in text for option in options.meaning)  # fixed at prepare
 
 
 def test_every_command_is_named() -> None:

@@ -112,7 +112,7 @@ def test_many_queries_and_histories(seed: int, place: Place, workspace: Path) ->
     assert drawn(seed, place, workspace, queries=12, rounds=8, acting=lambda schema: schema.act)
 
 
-# Elsewhere not all open transactions are visible: `lag` bounds late rows (docs/reference/strategies/ts.md).
+# Elsewhere not all open transactions are visible: `lag` bounds late rows (docs/explanation/watermarks.md).
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(400, 430))
 def test_transactions_that_stay_open(seed: int, place: Place, workspace: Path) -> None:
