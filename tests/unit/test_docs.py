@@ -148,16 +148,22 @@ def test_names_that_no_column_may_have_are_listed() -> None:
 def test_strategies_and_sinks_are_told_apart_from_plans() -> None:
     assert set(BUILT_STRATEGIES) == {p.stem for p in ROOT.glob("docs/reference/strategies/*.md")}
     assert set(BUILT_SINKS) <= anchors(ROOT / "docs/reference/sinks.md")
-    plans = text_of("docs/index.md").partition("## Not yet")[2]
+    plans = text_of("docs/reference/not-built-yet.md")
     assert all(f"`{name}`" in plans for name in PLANNED_STRATEGIES)
 
 
-def test_every_command_is_named() -> None:
-    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-    commands = getattr(get_command(app), "commands")  # noqa: B009 -- a group of Click's, which has no types of its own here
+def test_every_command_and_option_is_explained() -> None:
+    page, group = text_of("docs/reference/command-line.md"), get_command(app)
+    commands = getattr(group, "commands")  # noqa: B009 -- a group of Click's, which has no types of its own here
     assert commands
-    for name in commands:
-        assert f"qbcd {name}" in pages, name
+    common, own = {opt for param in group.params for opt in param.opts}, r"^#+ qbcd {}\n(.*?)(?=^#+ |\Z)"
+    assert all(f"`{opt}" in page for opt in common)
+    for name, command in commands.items():
+        assert f"`qbcd {name}`" in page, name
+        (section,) = re.findall(own.format(name), page, re.MULTILINE | re.DOTALL) or [page]
+        for param in command.params:
+            named = [param.metavar] if param.param_type_name == "argument" else set(param.opts) - common
+            assert all(re.search(rf"(?<![\w-]){one}\b", section) for one in named), (name, param.name)
 
 
 def test_connector_page_lists_what_users_may_set() -> None:
