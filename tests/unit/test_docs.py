@@ -126,6 +126,12 @@ def test_pages_show_the_example_as_it_is(page: str) -> None:
     assert f"```yaml\n{config.strip()}\n```" in text_of(page)
 
 
+def test_the_page_of_destinations_shows_what_was_tried() -> None:
+    comment, statements = text_of("examples/destinations/postgresql/apply.sql").split("\n", 1)
+    assert comment.startswith("--")
+    assert f"```sql\n{statements.strip()}\n```" in text_of("docs/how-to/load-into-a-destination.md")
+
+
 @pytest.mark.parametrize(
     "section",
     [ProjectConfig, SparkConfig, SourceConfig, JdbcConfig, TableConfig, GuardsConfig],
