@@ -126,6 +126,12 @@ def test_pages_show_the_example_as_it_is(page: str) -> None:
     assert f"```yaml\n{config.strip()}\n```" in text_of(page)
 
 
+def test_the_page_of_destinations_shows_what_was_tried() -> None:
+    comment, statements = text_of("examples/destinations/postgresql/apply.sql").split("\n", 1)
+    assert comment.startswith("--")
+    assert f"```sql\n{statements.strip()}\n```" in text_of("docs/how-to/load-into-a-destination.md")
+
+
 @pytest.mark.parametrize(
     "section",
     [ProjectConfig, SparkConfig, SourceConfig, JdbcConfig, TableConfig, GuardsConfig],
@@ -148,7 +154,7 @@ def test_names_that_no_column_may_have_are_listed() -> None:
 def test_strategies_and_sinks_are_told_apart_from_plans() -> None:
     assert set(BUILT_STRATEGIES) == {p.stem for p in ROOT.glob("docs/reference/strategies/*.md")}
     assert set(BUILT_SINKS) <= anchors(ROOT / "docs/reference/sinks.md")
-    plans = text_of("docs/index.md").partition("## Not yet")[2]
+    plans = text_of("docs/reference/not-built-yet.md")
     assert all(f"`{name}`" in plans for name in PLANNED_STRATEGIES)
 
 
@@ -160,12 +166,18 @@ def test_every_option_is_on_the_page_of_its_strategy(name: str) -> None:
     assert all(f"`{option}`†" in text for option in options.meaning)  # fixed at prepare
 
 
-def test_every_command_is_named() -> None:
-    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-    commands = getattr(get_command(app), "commands")  # noqa: B009 -- a group of Click's, which has no types of its own here
+def test_every_command_and_option_is_explained() -> None:
+    page, group = text_of("docs/reference/command-line.md"), get_command(app)
+    commands = getattr(group, "commands")  # noqa: B009 -- a group of Click's, which has no types of its own here
     assert commands
-    for name in commands:
-        assert f"qbcd {name}" in pages, name
+    common, own = {opt for param in group.params for opt in param.opts}, r"^#+ qbcd {}\n(.*?)(?=^#+ |\Z)"
+    assert all(f"`{opt}" in page for opt in common)
+    for name, command in commands.items():
+        assert f"`qbcd {name}`" in page, name
+        (section,) = re.findall(own.format(name), page, re.MULTILINE | re.DOTALL) or [page]
+        for param in command.params:
+            named = [param.metavar] if param.param_type_name == "argument" else set(param.opts) - common
+            assert all(re.search(rf"(?<![\w-]){one}\b", section) for one in named), (name, param.name)
 
 
 def test_connector_page_lists_what_users_may_set() -> None:

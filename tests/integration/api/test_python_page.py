@@ -26,7 +26,7 @@ def test_every_sample_runs(
     monkeypatch.chdir(workspace)
     namespace: dict[str, Any] = {}
     printed: list[str] = []
-    for kind, text in BLOCK.findall((ROOT / "docs" / "python.md").read_text(encoding="utf-8")):
+    for kind, text in BLOCK.findall((ROOT / "docs/reference/python.md").read_text(encoding="utf-8")):
         if not kind:
             assert printed[-1].strip() == text.strip()
             continue
