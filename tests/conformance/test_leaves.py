@@ -34,5 +34,6 @@ def test_single_leaves_are_asked_for(
     if two_rounds:
         monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**12))
     wheres = {v: BOTH[i % 2 : i % 2 + 1] for i, v in enumerate(SPARK)}
-    run(place, workspace, spark, seed, 3 if seed == 1 else 4, names=HOSTILE, shapes=FEW, wheres=wheres, silent=seed % 2 == 1)
+    rounds = 3 if seed == 1 else 4
+    run(place, workspace, spark, seed, rounds, names=HOSTILE, shapes=FEW, wheres=wheres, silent=seed % 2 == 1)
     assert (True in looks) is connector_for(place.url).supports(SupportsSnapshots)
