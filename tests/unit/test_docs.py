@@ -14,7 +14,7 @@ from qbcd.config import GuardsConfig, JdbcConfig, ProjectConfig, SourceConfig, S
 from qbcd.config.fields import Section
 from qbcd.config.sink_options import BUILT_SINKS
 from qbcd.config.strategy_registry import BUILT_STRATEGIES, PLANNED_STRATEGIES
-from qbcd.connectors import PostgreSQL
+from qbcd.connectors import Connector, MariaDB, MySQL, PostgreSQL
 from qbcd.hooks import POINTS
 from qbcd.state.database import META
 from qbcd.state.project_tables import METADATA
@@ -160,12 +160,17 @@ def test_every_command_is_named() -> None:
         assert f"qbcd {name}" in pages, name
 
 
-def test_connector_page_lists_what_users_may_set() -> None:
-    page = text_of("docs/reference/connectors.md")
-    assert all(f"`{name}`" in page for name in PostgreSQL.jdbc_properties)
-    assert PostgreSQL.driver.maven in page
-    assert PostgreSQL.driver.debian in page
-    assert all(version in page for version in PostgreSQL.driver.safe_from)
+@pytest.mark.parametrize(
+    ("connector", "name"), [(PostgreSQL, "postgresql"), (MariaDB, "mariadb-mysql"), (MySQL, "mariadb-mysql")]
+)
+def test_database_pages_list_what_users_may_set(connector: type[Connector], name: str) -> None:
+    page, drivers = (text_of(f"docs/reference/databases/{one}.md") for one in (name, "jdbc-drivers"))
+    assert all(f"`{name}`" in page for name in connector.jdbc_properties)
+    assert connector.driver.maven in drivers
+    assert connector.driver.debian in drivers
+    for driver in (connector.driver, *connector.other_drivers):
+        assert driver.driver_class in drivers
+        assert all(version in drivers for version in driver.safe_from)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
