@@ -14,11 +14,12 @@ from qbcd.config import GuardsConfig, JdbcConfig, ProjectConfig, SourceConfig, S
 from qbcd.config.fields import Section
 from qbcd.config.sink_options import BUILT_SINKS
 from qbcd.config.strategy_registry import BUILT_STRATEGIES, PLANNED_STRATEGIES, options_class
-from qbcd.connectors import PostgreSQL
+from qbcd.connectors import Connector, MariaDB, MySQL, PostgreSQL
 from qbcd.hooks import POINTS
 from qbcd.state.database import META
 from qbcd.state.project_tables import METADATA
 from qbcd.state.tables import SiteTables
+from tools.stage_docs import OTHERS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*ROOT.glob("docs/**/*.md"), ROOT / "examples/README.md", ROOT / "benchmarks/README.md", *ROOT.glob("*.md")]
@@ -114,9 +115,14 @@ def test_the_glossary_lists_what_is_persisted() -> None:
     assert all(f"`{name}`" in page for name in {*POINTS, *tables, META.name})
 
 
-def test_every_page_is_listed() -> None:
-    listed = {(ROOT / "docs" / target.partition("#")[0]).resolve() for target in LINK.findall(text_of("docs/index.md"))}
-    assert {page for page in ROOT.glob("docs/**/*.md") if page.name not in {"README.md", "index.md"}} <= listed
+def test_every_page_is_listed_and_in_the_site() -> None:
+    listed = set()
+    for index in (ROOT / "docs/index.md", ROOT / "docs/internals/README.md"):
+        listed |= {(index.parent / link.partition("#")[0]).resolve() for link in LINK.findall(index.read_text())}
+    pages = set(ROOT.glob("docs/**/*.md"))
+    assert pages - {ROOT / "docs/index.md"} <= listed
+    site = re.findall(r'"([\w/-]+\.md)"', text_of("zensical.toml"))
+    assert sorted(site) == sorted({*(page.relative_to(ROOT / "docs").as_posix() for page in pages), *OTHERS.values()})
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorials/quickstart.md"])
@@ -180,12 +186,17 @@ def test_every_command_and_option_is_explained() -> None:
             assert all(re.search(rf"(?<![\w-]){one}\b", section) for one in named), (name, param.name)
 
 
-def test_connector_page_lists_what_users_may_set() -> None:
-    page = text_of("docs/reference/connectors.md")
-    assert all(f"`{name}`" in page for name in PostgreSQL.jdbc_properties)
-    assert PostgreSQL.driver.maven in page
-    assert PostgreSQL.driver.debian in page
-    assert all(version in page for version in PostgreSQL.driver.safe_from)
+@pytest.mark.parametrize(
+    ("connector", "name"), [(PostgreSQL, "postgresql"), (MariaDB, "mariadb-mysql"), (MySQL, "mariadb-mysql")]
+)
+def test_database_pages_list_what_users_may_set(connector: type[Connector], name: str) -> None:
+    page, drivers = (text_of(f"docs/reference/databases/{one}.md") for one in (name, "jdbc-drivers"))
+    assert all(f"`{name}`" in page for name in connector.jdbc_properties)
+    assert connector.driver.maven in drivers
+    assert connector.driver.debian in drivers
+    for driver in (connector.driver, *connector.other_drivers):
+        assert driver.driver_class in drivers
+        assert all(version in drivers for version in driver.safe_from)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -46,7 +46,7 @@ def row(order: int, customer: str, status: str, amount: str | None) -> dict[str,
 def test_first_stream_needs_select_alone(
     shop: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The grants of docs/reference/connectors.md, and no others."""
+    """The grants of docs/how-to/grant-rights.md, and no others."""
     role = f"reader_{shop.rsplit('/', 1)[1]}"
     sql(
         shop,
@@ -90,7 +90,7 @@ def test_python_api(
 
 @pytest.fixture
 def maria_shop(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    """The MariaDB of the example, read by a role that has only the grants of docs/reference/connectors.md."""
+    """The MariaDB of the example, read by a role that has only the grants of docs/how-to/grant-rights.md."""
     place.sql((MARIADB / "shop.sql").read_text(encoding="utf-8"))
     for file in MARIADB.iterdir():
         shutil.copy(file, workspace)
