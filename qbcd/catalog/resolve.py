@@ -258,9 +258,10 @@ def _check_rights(config: StreamConfig, source: Source, session: Session, table:
     rights = source.connector.catalog.privileges(session.connection, table, [c.name for c in captured], source.schema)
     name = f"{table.schema}.{table.name}"
     lacking = f" (columns {', '.join(rights.missing_columns)})" if rights.missing_columns else ""
-    grant = f"GRANT SELECT ON {name} TO {rights.role}"
+    ddl = source.connector.ddl
+    grant = ddl.select_grant(table, rights.role)
     problem = (
-        (f"may not use schema {table.schema}", f"GRANT USAGE ON SCHEMA {table.schema} TO {rights.role}")
+        (f"may not use schema {table.schema}", ddl.usage_grant(table.schema, rights.role))
         if not rights.schema_usage
         else (f"may not SELECT from {name}{lacking}", grant)
         if not rights.select

@@ -68,9 +68,8 @@ class Views:
 
 def _grant(connector: Connector, conn: Connection, table: Table) -> str:
     rights = connector.catalog.privileges(conn, table, (), "")
-    schema, name, role = connector.quote(table.schema), connector.quote(table.name), connector.grantee(rights.role)
-    lacking = [] if rights.schema_usage else [f"GRANT USAGE ON SCHEMA {schema} TO {role}"]
-    lacking += [] if rights.lock else [f"GRANT SELECT ON {schema}.{name} TO {role}"]
+    lacking = [] if rights.schema_usage else [connector.ddl.usage_grant(table.schema, rights.role)]
+    lacking += [] if rights.lock else [connector.ddl.select_grant(table, rights.role)]
     return "; ".join(lacking)
 
 

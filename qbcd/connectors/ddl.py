@@ -53,6 +53,14 @@ class Ddl(Collaborator, ABC):
         facts = self.facts
         return f"ALTER TABLE {facts.quoted_table(table)} ADD COLUMN {facts.quote(name)} {self.column_definitions[kind]}"
 
+    def select_grant(self, table: Table, role: str) -> str:
+        """Return the GRANT by which a DBA lets `role` read `table`."""
+        return f"GRANT SELECT ON {self.facts.quoted_table(table)} TO {self.facts.grantee(role)}"
+
+    def usage_grant(self, schema: str, role: str) -> str:
+        """Return the GRANT by which a DBA lets `role` use what it may read in `schema`."""
+        return f"GRANT USAGE ON SCHEMA {self.facts.quote(schema)} TO {self.facts.grantee(role)}"
+
     @abstractmethod
     def grants(self, schema: str, role: str) -> list[str]:
         """Return the grants that a DBA who made qbcd's tables gives to the role that polls."""

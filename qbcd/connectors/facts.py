@@ -57,6 +57,11 @@ class JdbcDriver:
         return options
 
 
+def quoted(name: str, dialect: str) -> str:
+    """Return `name` as a quoted identifier of sqlglot's `dialect`."""
+    return exp.to_identifier(name, quoted=True).sql(dialect=dialect)
+
+
 class DatabaseFacts:
     """Names, limits and habits of one database, which its connector and the collaborators share.
 
@@ -101,7 +106,7 @@ class DatabaseFacts:
         """
         if not name or "\x00" in name or len(name.encode()) > self.identifier_limit:
             raise ValueError(f"{name!r} cannot be an identifier of {self.name}")
-        return exp.to_identifier(name, quoted=True).sql(dialect=self.dialect)
+        return quoted(name, self.dialect)
 
     def quoted_table(self, table: Table) -> str:
         """Return schema and name of `table` as SQL."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from qbcd.connectors.ddl import Ddl
 from qbcd.connectors.mysql_family import types
+from qbcd.connectors.mysql_family.facts import database_pattern
 from qbcd.model import Column
 
 _NOW = "CURRENT_TIMESTAMP(6)"
@@ -46,6 +47,5 @@ class FamilyDdl(Ddl):
         return f"longtext CHARACTER SET {column.fact('charset')} COLLATE {column.collation}"
 
     def grants(self, schema: str, role: str) -> list[str]:
-        pattern = self.facts.quote(schema).replace("_", "\\_").replace("%", "\\%")  # of databases, as GRANT reads it
         rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX"
-        return [f"GRANT {rights} ON {pattern}.* TO {self.facts.grantee(role)}"]
+        return [f"GRANT {rights} ON {database_pattern(schema)}.* TO {self.facts.grantee(role)}"]

@@ -23,6 +23,7 @@ from qbcd.connectors.error_templates import (
     timed_out,
     unreachable,
 )
+from qbcd.connectors.mysql_family.facts import account, database_pattern, quoted
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SourceError
 
 _JDBC = re.compile(r"SQL\w*Exception: ([^\n]*)")
@@ -31,13 +32,26 @@ _CONNECTION = re.compile(r"^\(conn=\d+\)\s*|^Could not connect to \S+\s*:\s*")
 _ENTRY = re.compile(
     r"(Duplicate entry|Incorrect \w+ value:?|Data too long for column|Out of range value)( '.*?')(?= for)"
 )
+# An account as GRANT takes it, of the first alone: the others name the host from which the session comes.
+_DATABASE_DENIED = re.compile(r"Access denied for user '(?P<user>.*)'@'(?P<host>.*)' to database '(?P<name>.*)'")
+_TABLE_DENIED = re.compile(
+    r"(?P<rights>\w+(?:, \w+)*) command denied to user .* for (?:column '.*' in )?table (?P<table>.+)"
+)
+_SERVER_DENIED = re.compile(r"at least one of\) the (?:.*, )?(?P<right>[^,]+) privilege\(s\)")
+_ACCOUNT = "the account that SELECT CURRENT_USER() returns"
 
 
 def _privilege(message: str, stream: str, source: str) -> QbcdError:
-    named = re.search(r"(\w+(?:, \w+)*) command denied to user .* for (?:table|column) (\S+)", message)
     remedy = "grant the role the right that the message names"
-    if named:
-        remedy += f": GRANT {named[1]} ON {named[2].strip(chr(39))}"
+    if denied := _DATABASE_DENIED.search(message):
+        to = account(denied["user"], denied["host"])
+        remedy = f"GRANT SELECT ON {database_pattern(denied['name'])}.* TO {to}, or on the captured tables alone"
+    elif denied := _TABLE_DENIED.search(message):
+        table = denied["table"]
+        table = quoted(table[1:-1]) if table.startswith("'") else table
+        remedy = f"GRANT {denied['rights']} ON {table} TO {_ACCOUNT}"
+    elif denied := _SERVER_DENIED.search(message):
+        remedy = f"GRANT {denied['right']} ON *.* TO {_ACCOUNT}"
     return MissingPrivilege(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 

@@ -32,6 +32,21 @@ class Spelling:
     extra: tuple[str, ...] = ()
 
 
+def quoted(name: str) -> str:
+    """Return `name` as a quoted identifier."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def account(user: str, host: str) -> str:
+    """Return an account in the form that GRANT takes."""
+    return "@".join("'" + part.replace("'", "''") + "'" for part in (user, host))
+
+
+def database_pattern(name: str) -> str:
+    """Return database `name` in the form that a GRANT on all its tables takes, where ``_`` and ``%`` are wildcards."""
+    return quoted(name).replace("_", "\\_").replace("%", "\\%")
+
+
 class FamilyFacts(DatabaseFacts, ABC):
     """Facts of both servers.
 
@@ -88,9 +103,9 @@ class FamilyFacts(DatabaseFacts, ABC):
         if name.endswith(" "):
             raise ValueError(f"{name!r} ends with a space, which no identifier of {self.name} can")
         if name and len(name) <= self.identifier_limit and "\x00" not in name:
-            return f"`{name.replace('`', '``')}`"
+            return quoted(name)
         raise ValueError(f"{name!r} cannot be an identifier of {self.name}")
 
     def grantee(self, role: str) -> str:
         user, _, host = role.rpartition("@")
-        return "@".join("'" + part.replace("'", "''") + "'" for part in (user, host))
+        return account(user, host)

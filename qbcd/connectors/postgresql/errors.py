@@ -22,10 +22,15 @@ from qbcd.connectors.error_templates import (
     timed_out,
     unreachable,
 )
+from qbcd.connectors.facts import quoted
+from qbcd.connectors.postgresql.expressions import DIALECT
 from qbcd.errors import MissingPrivilege, QbcdError, Refused, SourceError
 
 _SECRET = re.compile(r"(?i)(password\s*=\s*)('[^']*'|\S+)|(://[^\s:/@]*:)[^\s@]*(@)")
 _JDBC = re.compile(r"PSQLException: (?:ERROR|FATAL|PANIC): ([^\n]*)|PSQLException: ([^\n]*)")
+_DENIED = re.compile(
+    r"permission denied for (?:(?P<schema>schema)|table|view|relation|materialized view|foreign table) (?P<name>.+)"
+)
 _LEVEL = re.compile(r"^(?:.*?:\s)?(?:ERROR|FATAL|PANIC):\s+")
 
 
@@ -39,10 +44,11 @@ def _row_security(message: str, stream: str, source: str) -> QbcdError:
 
 def _privilege(message: str, stream: str, source: str) -> QbcdError:
     remedy = "grant the role the right that the message names"
-    named = re.search(r"permission denied for (?:(schema)|table|view|relation|materialized view) (\S+)", message)
-    if named:
-        right = f"USAGE ON SCHEMA {named[2]}" if named[1] else f"SELECT ON {named[2]}"
-        remedy += f": GRANT {right}, or ALL where it is qbcd's own"
+    if denied := _DENIED.search(message):
+        right = "USAGE ON SCHEMA" if denied["schema"] else "SELECT ON"
+        remedy = (
+            f"GRANT {right} {quoted(denied['name'], DIALECT)} TO the user of the source's url; ALL if it is qbcd's own"
+        )
     return MissingPrivilege(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
