@@ -156,12 +156,14 @@ class HighWater:
         oldest: Start of the oldest transaction or statement that was open at the look, or None where none was.
         held: Why the mark may not move at all now, or an empty string.
         blind: What the look cannot see, so that only an explicit `lag` bounds what is missed; or an empty string.
+        lacks_right: It cannot see that because the role lacks the right of `sessions_grant`.
     """
 
     clock: str
     oldest: str | None
     held: str = ""
     blind: str = ""
+    lacks_right: bool = False
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,8 @@ class SupportsWatermarks(ABC):
         """Read how far timestamps are complete; in a transaction of its own, that ends before the rows are read.
 
         Raises:
-            sqlalchemy.exc.DBAPIError: The role may not see other sessions, where the database says so by an error.
+            MissingPrivilege: The role may not see other sessions, and the database reports that as an error; the
+                remedy is `sessions_grant`.
         """
 
     @abstractmethod

@@ -15,7 +15,7 @@ from qbcd.connectors.catalog import SupportsIndexes
 from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
 from qbcd.errors import ConfigError, UnsafeWatermark
 from qbcd.model import StreamPlan
-from qbcd.sites.watermark import FIRST_COUNTER, FIRST_INSTANT, refuse_blind
+from qbcd.sites.watermark import FIRST_COUNTER, FIRST_INSTANT, read_high_water, refuse_blind
 from qbcd.sql import check_steady
 from qbcd.strategies import Strategy, Watermarked, why_not_delta
 from qbcd.strategies.watermarked import serves
@@ -42,7 +42,7 @@ def refuse_unsafe_watermark(source: Source, session: Session, strategy: Watermar
                 problem, stream=plan.stream, where=place("timestamp"), remedy="use a timestamp column, or id_rcs"
             )
         return
-    refuse_blind(source, session, plan, connector.require(SupportsWatermarks).high_water(conn).blind)
+    refuse_blind(source, session, plan, read_high_water(source, session, plan))
     if strategy.kind == "counter":
         _refuse_counter(source, session, strategy, place)
     elif plan.option("counter"):

@@ -16,7 +16,7 @@ from qbcd import watermark
 from qbcd.catalog.source import Session, Source
 from qbcd.connectors.base import HighWater
 from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
-from qbcd.errors import ClockSetBack, Refused, UnsafeWatermark
+from qbcd.errors import ClockSetBack, MissingPrivilege, Refused, UnsafeWatermark
 from qbcd.model import StreamPlan
 from qbcd.model.checkpoint import Entry
 from qbcd.sites.context import StreamContext
@@ -91,7 +91,7 @@ def next_watermarks(source: Source, marked: Sequence[tuple[Watermarked, Mark | N
             elif strategy.kind == "counter":
                 found.append(_counter(source, session, strategy, known))
             else:
-                now = now or source.connector.require(SupportsWatermarks).high_water(session.connection)
+                now = now or read_high_water(source, session, strategy.plan)
                 found.append(_clock(source, session, strategy.plan, known, now))
         return found
 
@@ -129,7 +129,7 @@ def remembering_set_back(context: StreamContext, leased: LeasedStream) -> Iterat
 # -- instants ----------------------------------------------------------------------------------------------------------
 def _clock(source: Source, session: Session, plan: StreamPlan, mark: Mark | None, now: HighWater) -> NextWatermark:
     margin, lag = _margin_and_lag(plan)
-    refuse_blind(source, session, plan, now.blind)
+    refuse_blind(source, session, plan, now)
     known = mark["at"] if mark else None
     if known is not None and now.clock < known:
         raise ClockSetBack(
@@ -183,9 +183,9 @@ def _counter(source: Source, session: Session, strategy: Watermarked, mark: Mark
     A value may be read once all transactions that were open when it was seen have ended.
     """
     greatest = session.one(strategy.greatest()).mark
-    now = source.connector.require(SupportsWatermarks).high_water(session.connection)
+    now = read_high_water(source, session, strategy.plan)
     margin, lag = _margin_and_lag(strategy.plan)
-    refuse_blind(source, session, strategy.plan, now.blind)
+    refuse_blind(source, session, strategy.plan, now)
     reached = watermark.safe_high_watermark(now, margin, lag)
     _refuse_late(strategy.plan, now.clock, mark.get(READ) if mark else None)
     restart = _restart(source, session, strategy, mark, greatest)
@@ -250,7 +250,20 @@ def _margin_and_lag(plan: StreamPlan) -> tuple[timedelta, timedelta | None]:
     return plan.option("margin") or timedelta(seconds=1), plan.option("lag")
 
 
-def refuse_blind(source: Source, session: Session, plan: StreamPlan, blind: str) -> None:
+def read_high_water(source: Source, session: Session, plan: StreamPlan) -> HighWater:
+    """Return how far timestamps of the source are complete.
+
+    Raises:
+        MissingPrivilege: The role may not see other sessions, and the database reports that as an error.
+    """
+    try:
+        return source.connector.require(SupportsWatermarks).high_water(session.connection)
+    except MissingPrivilege as error:
+        error.stream = plan.stream
+        raise
+
+
+def refuse_blind(source: Source, session: Session, plan: StreamPlan, now: HighWater) -> None:
     """Refuse a source whose open transactions are not all visible.
 
     Option `lag`, which bounds their length, lifts that.
@@ -261,18 +274,21 @@ def refuse_blind(source: Source, session: Session, plan: StreamPlan, blind: str)
         source: The database.
         session: A session there.
         plan: The stream's.
-        blind: Why they are not all visible, from the source's high water; empty if they are.
+        now: What the source shows of them.
 
     Raises:
         UnsafeWatermark: They are not.
     """
     if plan.option("lag") is not None:
         return
-    blind = blind or source.connector.require(SupportsWatermarks).not_only_writer(session.connection, plan.table)
+    connector, conn = source.connector, session.connection
+    watermarks = connector.require(SupportsWatermarks)
+    blind = now.blind or watermarks.not_only_writer(conn, plan.table)
     if blind:
+        role = connector.catalog.privileges(conn, plan.table, (), "").role if now.lacks_right else ""
         raise UnsafeWatermark(
             f"a timestamp is no safe watermark here: {blind}",
             stream=plan.stream,
-            remedy="let the role see all sessions, where the database has such a right, or set `lag` to the longest "
-            "time that a transaction takes: what commits later than that is lost",
+            remedy=(f"{watermarks.sessions_grant(role)}; or " if role else "")
+            + "set `lag` to the longest time that a transaction takes: what commits later than that is lost",
         )

@@ -238,9 +238,15 @@ def test_writers_that_nobody_sees(there: Place, workspace: Path) -> None:
             there.run(other, "SELECT 1 FROM t")
             work = project.stream("s").prepare
             if there.kind == FIRST:
-                refused(there, workspace, work, UnsafeWatermark, "no safe watermark", "pg_read_all_stats", "set `lag`")
+                remedy = f'(GRANT pg_read_all_stats TO "{user}"; or set `lag` to'
+                refused(there, workspace, work, UnsafeWatermark, "no safe watermark", remedy)
             else:
-                refused(there, workspace, work, MissingPrivilege, "PROCESS")
+                grant = f"GRANT PROCESS ON *.* TO '{user}'@'%'"
+                refused(there, workspace, work, MissingPrivilege, "stream s: ", "the PROCESS privilege", f"({grant})")
+                there.sql(grant)
+                if there.kind == "mysql":
+                    there.sql(f"GRANT SELECT ON performance_schema.* TO {user}@'%'")
+                refused(there, workspace, work, UnsafeWatermark, "no safe watermark", "(set `lag` to")
 
 
 def test_a_right_that_is_missed_only_while_others_are_there(there: Place, workspace: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+from pymysql.constants import ER
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlglot import exp
@@ -19,8 +20,9 @@ from qbcd.connectors.mysql_family import access, expressions, types
 from qbcd.connectors.mysql_family.facts import FamilyFacts
 from qbcd.connectors.mysql_family.grants import granted_everywhere
 from qbcd.connectors.mysql_family.ranges import literal_text
-from qbcd.connectors.mysql_family.rows import engines, rows_of
+from qbcd.connectors.mysql_family.rows import engines, role_of, rows_of
 from qbcd.connectors.watermarks import SupportsDeleteFlags, SupportsWatermarks, Watermarks
+from qbcd.errors import MissingPrivilege
 from qbcd.model import Column, Table
 
 _KINDS = {"timestamp": "zoned", "datetime": "zoneless", "date": "zoneless"} | {
@@ -131,11 +133,17 @@ class FamilyWatermarks(Watermarks, SupportsWatermarks, SupportsDeleteFlags):
     flag_problem = staticmethod(flag_problem)
 
     def high_water(self, conn: Connection) -> HighWater:
-        """See the base class; without PROCESS the server refuses it. The session's time zone is put back."""
+        """See the base class. The session's time zone is restored."""
         clock = str(conn.exec_driver_sql(_CLOCK, execution_options={"no_parameters": True}).scalar_one())
         conn.exec_driver_sql("SET time_zone = SYSTEM")
         try:
             ages = [conn.exec_driver_sql(sql).scalar_one() for sql in (_TRANSACTIONS, self.facts.running)]
+        except DBAPIError as error:
+            if error.orig is None or error.orig.args[0] != ER.SPECIFIC_ACCESS_DENIED_ERROR:
+                raise
+            role = role_of(conn)
+            what = f"role {role} may not see other sessions, which a timestamp needs: {error.orig.args[1]}"
+            raise MissingPrivilege(what, remedy=self.sessions_grant(role)) from error
         finally:
             conn.exec_driver_sql("SET time_zone = '+00:00'")
         known = [int(age) for age in ages if age is not None]

@@ -58,4 +58,5 @@ def high_water(conn: Connection) -> HighWater:
         row.oldest,
         held=f"{prepared} prepared transactions are open" if prepared else "",
         blind=HIDDEN.format(row.hidden) if row.hidden else "",
+        lacks_right=bool(row.hidden) and not sees_sessions(conn),
     )
