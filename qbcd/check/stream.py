@@ -132,10 +132,12 @@ def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamR
     there = inspect(conn).has_schema(schema)
     if not (rights.own_schema if there else rights.create_schema):
         lacking = f"create tables in schema {schema}" if there else f"create schema {schema}"
+        own = "; ".join(stream.source.connector.ddl.own_schema(schema, rights.role, exists=there))
         raise MissingPrivilege(
             f"role {rights.role} may not {lacking}, which strategy {plan.strategy} needs",
             stream=stream.name,
             where=stream.config.place("strategy"),
-            remedy=f"qbcd prepare {stream.name} --dry-run prints the DDL for a DBA; {select_only_choice(plan)}",
+            remedy=f"{own}; or qbcd prepare {stream.name} --dry-run prints the DDL for a DBA; "
+            f"{select_only_choice(plan)}",
         )
     return f"role {rights.role} may SELECT and {'use' if there else 'create'} schema {schema}"

@@ -63,4 +63,14 @@ class Ddl(Collaborator, ABC):
 
     @abstractmethod
     def grants(self, schema: str, role: str) -> list[str]:
-        """Return the grants that a DBA who made qbcd's tables gives to the role that polls."""
+        """Return the grants that a DBA who created qbcd's tables gives to the role that polls."""
+
+    def own_schema(self, schema: str, role: str, *, exists: bool) -> list[str]:
+        """Return the statements by which a DBA lets `role` create qbcd's own tables in `schema`.
+
+        Args:
+            schema: Plain name.
+            role: As the server calls it.
+            exists: The schema exists already.
+        """
+        return self.grants(schema, role)

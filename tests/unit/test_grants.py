@@ -33,6 +33,30 @@ def test_names_are_quoted(which: str, role: str, statements: tuple[str, ...]) ->
     assert made[: len(statements)] == statements
 
 
+READER = {"postgresql": "reader", "mariadb": "reader@%", "mysql": "reader@%"}
+ON_EXISTING = [
+    'GRANT USAGE, CREATE ON SCHEMA "my_qbcd" TO "reader"',
+    'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "my_qbcd" TO "reader"',
+]
+# ALTER is for a change of `columns`.
+ON_DATABASE = [r"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX, ALTER ON `my\_qbcd`.* TO 'reader'@'%'"]
+
+
+@pytest.mark.parametrize(
+    ("which", "exists", "statements"),
+    [
+        ("postgresql", False, ['CREATE SCHEMA "my_qbcd" AUTHORIZATION "reader"']),
+        ("postgresql", True, ON_EXISTING),
+        ("mariadb", False, ON_DATABASE),
+        ("mysql", True, ON_DATABASE),
+    ],
+)
+def test_a_schema_of_its_own(which: str, exists: bool, statements: list[str]) -> None:
+    ddl = CONNECTORS[which]().ddl
+    assert ddl.own_schema("my_qbcd", READER[which], exists=exists) == statements
+    assert ddl.grants("my_qbcd", READER[which]) == (statements if exists or which != "postgresql" else ON_EXISTING)
+
+
 @pytest.mark.parametrize(
     ("which", "code", "message", "remedy"),
     [

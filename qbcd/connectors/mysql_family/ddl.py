@@ -47,5 +47,5 @@ class FamilyDdl(Ddl):
         return f"longtext CHARACTER SET {column.fact('charset')} COLLATE {column.collation}"
 
     def grants(self, schema: str, role: str) -> list[str]:
-        rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX"
+        rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX, ALTER"
         return [f"GRANT {rights} ON {database_pattern(schema)}.* TO {self.facts.grantee(role)}"]

@@ -33,6 +33,11 @@ class PostgresDdl(Ddl):
         room = f" WITH (fillfactor = {FILLED})" if written_over else ""
         return f"CREATE TABLE IF NOT EXISTS {name} (\n  {body}\n){room}"
 
+    def own_schema(self, schema: str, role: str, *, exists: bool) -> list[str]:
+        if exists:
+            return self.grants(schema, role)
+        return [f"CREATE SCHEMA {self.facts.quote(schema)} AUTHORIZATION {self.facts.grantee(role)}"]
+
     def grants(self, schema: str, role: str) -> list[str]:
         own, to = self.facts.quote(schema), self.facts.grantee(role)
         return [

@@ -295,9 +295,12 @@ def test_a_role_without_rights(cli: Cli, workspace: Path, database: str) -> None
     ran = cli("check")
     assert ran.code == 3
     assert "may not create schema qbcd" in ran.err
+    assert 'CREATE SCHEMA "qbcd" AUTHORIZATION "' in ran.err
     assert "qbcd prepare customers --dry-run" in ran.err
     sql(database, "CREATE SCHEMA qbcd")
-    assert "may not create tables in schema qbcd" in cli("check", "customers").err
+    refused = cli("check", "customers").err
+    assert "may not create tables in schema qbcd" in refused
+    assert 'GRANT USAGE, CREATE ON SCHEMA "qbcd" TO "' in refused
     assert cli("check", "orders").code == 0
 
 
