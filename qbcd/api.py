@@ -162,7 +162,10 @@ class StreamHandle:
             return stream.site.estimate(plan)
 
     def ddl(self) -> list[str]:
-        """Return the DDL that `prepare` runs on the source, for a DBA; empty if the source is only read."""
+        """Return statements on the source for a DBA: the DDL that `prepare` runs, grants and indexes.
+
+        If the source is only read, they are recommendations, or there are none.
+        """
         with self._assembly.read_only():
             stream = self._assembly.open_stream(self.name)
             plan, _ = plan_of(stream, None)

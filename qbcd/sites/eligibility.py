@@ -160,6 +160,21 @@ def session_grants(connector: Connector, conn: Connection, strategy: Watermarked
     ]
 
 
+def suggestions(source: Source, session: Session, strategy: Watermarked) -> list[str]:
+    """Return what a DBA may run for a stream that only reads its source: the GRANT of its watermark, and an index.
+
+    Each statement is below a comment that says why. The index is not there if one serves already.
+    """
+    connector, conn, table = source.connector, session.connection, strategy.plan.table
+    role = connector.catalog.privileges(conn, table, (), "").role
+    look_up = connector.require(SupportsIndexes).indexes
+    missing = strategy.missing_indexes(lambda one: look_up(conn, one)) if table.kind in STORED else []
+    return [
+        *session_grants(connector, conn, strategy, role),
+        *(f"-- recommended: without it each poll reads the whole table\n{index}" for index in missing),
+    ]
+
+
 def explained_grant(grant: str, why: str, *, granted: bool) -> str:
     """Return a GRANT below a comment that says why it is needed.
 

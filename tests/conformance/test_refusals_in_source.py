@@ -269,6 +269,31 @@ def test_a_right_that_is_missed_only_while_others_are_there(there: Place, worksp
         assert not any("may not see other sessions" in remark for remark in told())
 
 
+@over()
+def test_a_dba_is_shown_what_a_stream_that_only_reads_gains_from(there: Place, workspace: Path) -> None:
+    """`check` names the dry run for the index, so the dry run has it; nothing is created in the source."""
+    lag = {} if there.kind == FIRST else {"lag": "1h"}
+    table = {
+        "name": "s",
+        "table": there.table("t"),
+        "strategy": {"type": "ts", "timestamp": "at", "replica": "spark", **lag},
+    }
+    right = "GRANT pg_read_all_stats TO " if there.kind == FIRST else "GRANT PROCESS ON *.* TO "
+    with qbcd.Project.from_dict(config(there.url, table), base_dir=workspace) as project:
+
+        def warned() -> bool:
+            return any("(qbcd prepare s --dry-run prints the index)" in f.message for f in project.check(["s"]))
+
+        grant, index = project.stream("s").ddl()
+        assert warned()
+        assert grant.partition("\n")[2].startswith(right)
+        why, _, statement = index.partition("\n")
+        assert why == "-- recommended: without it each poll reads the whole table"
+        there.sql(statement)
+        assert not warned()
+        assert project.stream("s").ddl() == [grant]
+
+
 @over(elsewhere=[])
 def test_what_is_dearer_is_told_by_check(there: Place, workspace: Path) -> None:
     lag = {} if there.kind == FIRST else {"lag": "1h"}

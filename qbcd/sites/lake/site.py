@@ -66,7 +66,11 @@ class LakeSite(Site):
         self.context.files.create()
 
     def ddl(self, plan: StreamPlan) -> list[str]:
-        return []
+        strategy, source = self.context.strategy(plan), self.context.source
+        if not isinstance(strategy, LakeTs):
+            return []
+        with source.read(self.context.stream) as session:
+            return eligibility.suggestions(source, session, strategy.watermarked)
 
     def prepare(self, plan: StreamPlan, settings: Settings, held: LeasedStream) -> Detection:
         return take_baseline(self._poll(plan, settings, held))
