@@ -299,9 +299,9 @@ def test_replicas_of_these_servers_are_said() -> None:
         place.sql("CHANGE MASTER 'far' TO master_host = '127.0.0.1', master_port = 1, master_user = 'x'")
         assert other_writer(place) == ""
         place.sql("START SLAVE 'far'")
-        until(lambda: other_writer(place) == "this server is a replica, which writes what its master wrote")
+        until(lambda: other_writer(place) == "this server is a replica, which applies changes of another server")
         place.sql("STOP SLAVE 'far'")
     cluster: dict[str, str | bool] = {"wsrep_on": True, "wsrep_provider": "none", "binlog_format": "ROW"}
     with MariaServer.start(settings=cluster) as server, new_place(server, "mariadb") as place:
         place.sql("CREATE TABLE t (k integer PRIMARY KEY)")
-        assert other_writer(place) == "this server is a node of a Galera cluster, whose nodes all write"
+        assert other_writer(place) == "this server is a Galera node, and other nodes write too"

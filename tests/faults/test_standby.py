@@ -28,7 +28,7 @@ def test_a_standby_is_read_and_not_written(workspace: Path, spark: SparkSession)
         rcs.poll()
         rcs.check()
         assert rcs.project.stream(STREAM).verify() == []
-        with pytest.raises(SourceError, match=r"during recovery \(the server takes no writes: poll the primary"):
+        with pytest.raises(SourceError, match=r"during recovery \(the server accepts no writes: poll the primary"):
             mds.poll()
         with Scene(own.url, workspace / "new", "mds", spark) as new:
             with pytest.raises(Refused, match=r"the source is a standby, which takes no writes \(poll the primary"):

@@ -7,10 +7,10 @@ import pytest
 from qbcd.connectors import CONNECTORS
 from qbcd.errors import SourceError
 
-LOCK = "another session holds the table or its rows, for instance for DDL; the next poll tries again"
-FULL = "make room on the server's disk; the next poll begins from what was committed"
-READ_ONLY = "the server takes no writes: poll the primary, or use a strategy that only reads, such as id_rcs"
-OTHER = "the words are the server's, and its log may say more; the next poll tries again"
+LOCK = "another session locks the table or its rows, for example for DDL; the next poll tries again"
+FULL = "free space on the server's disk; the next poll starts from what was committed"
+READ_ONLY = "the server accepts no writes: poll the primary, or use a strategy that only reads, such as id_rcs"
+OTHER = "this is the server's own message, and its log may contain more; the next poll tries again"
 
 
 class Coded(Exception):

@@ -76,5 +76,5 @@ class PostgresLeaves(Collaborator, SupportsLeafChecksums):
 
     def bucket_leaves(self, relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
         words, sums = key_ranges.BUCKETS, list(_OF_LEAF)
-        of_range, groups = buckets.grouped(words, sums, relation, hashed, ranges, beside=key_ranges.LEAF)
+        of_range, groups = buckets.grouped(words, sums, relation, hashed, ranges, divided_by=key_ranges.LEAF)
         return f"SELECT {of_range} AS range_id, {_OF_RANGE.format(leaf=_LEAF)}\nFROM {groups} AS g\nGROUP BY 1"
