@@ -1,4 +1,4 @@
-"""A connector: the facts about one database, and collaborators for what differs between databases.
+"""A connector: facts about one database, and collaborators for its differences from others.
 
 A connector opens no connection and keeps no state. Expressions are sqlglot trees; `qbcd.sql.compile` alone makes the
 dialect's text of them. An ability that a database may lack is a class ``Supports..``; a collaborator that has the

@@ -106,10 +106,10 @@ class SupportsIndexes(ABC):
 
     @abstractmethod
     def create_index(self, name: str, table: Table, columns: Sequence[str], included: Sequence[str]) -> str:
-        """Return DDL of an index over `columns`, with `included` as further columns; all are plain names.
+        """Return DDL of an index over `columns`, with `included` as further columns.
 
-        Writers of the table wait while it runs. An index entry is short (2.7 kB in PostgreSQL). Once the index exists,
-        a row whose values do not fit into an entry cannot be written.
+        All are plain names. Writers of the table wait while it runs. An index entry is short (2.7 kB in PostgreSQL).
+        Once the index exists, a row whose values do not fit into an entry cannot be written.
 
         Raises:
             UnsupportedPrimitive: The columns do not fit into one index.
@@ -139,7 +139,7 @@ class SupportsTableWrites(Collaborator, ABC):
         """
 
     def write_grant(self, table: Table, role: str, *, update: Sequence[str] = (), delete: bool = False) -> str:
-        """Return the GRANT of the rights that `write_rights` checks: UPDATE of columns, DELETE, or both."""
+        """Return the GRANT of what `write_rights` checks: UPDATE of columns, DELETE, or both."""
         facts = self.facts
         rights = [f"UPDATE ({', '.join(map(facts.quote, update))})"] if update else []
         rights += ["DELETE"] if delete else []

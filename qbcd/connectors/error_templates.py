@@ -1,4 +1,4 @@
-"""One message for each error of a driver: tables from codes and words to the maker of a message.
+"""One message for each error of a driver: tables from codes and words to makers of messages.
 
 The makers here are for errors that all databases have. Those of one database are next to its tables.
 """
@@ -53,7 +53,7 @@ class Errors(ABC):
         return self.maker(code, message)(message, stream, source)
 
     def is_statement_error(self, error: DBAPIError) -> bool:
-        """Return True if the cause is the text of a statement, not the connection, a lock or a right."""
+        """Return True if a statement's text is the cause, not the connection, a lock or a right."""
         return isinstance(error, (ProgrammingError, DataError, NotSupportedError))
 
     def is_write_rejected(self, error: DBAPIError) -> bool:

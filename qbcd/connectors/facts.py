@@ -1,4 +1,4 @@
-"""Facts of a database, and the values in which connectors describe roles, tables and columns."""
+"""Facts of a database, and values in which connectors describe roles, tables and columns."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class HighWater:
 
 @dataclass(frozen=True)
 class Counter:
-    """The catalog's answer about a column whose numbers must grow over the whole table.
+    """The catalog's proof about a column whose numbers must grow over the whole table.
 
     See docs/design/protocol.md#rule-7.
 

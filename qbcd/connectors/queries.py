@@ -1,4 +1,4 @@
-"""Queries and restrictions of the user: volatile calls, result columns, views, incremental capture."""
+"""Queries and restrictions of the user: volatile calls, columns, views, incremental capture."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class SupportsIncrementalQueries(Collaborator, ABC):
 
     @abstractmethod
     def exact_column(self, column: Column) -> Column:
-        """Return the column in a form whose digest distinguishes all that an expression can distinguish.
+        """Return the column with a digest that differs whenever any expression of values differs.
 
         Then 1.0 differs from 1.00.
         """
@@ -118,7 +118,7 @@ class SupportsIncrementalQueries(Collaborator, ABC):
         return insert.sql(dialect=self.facts.dialect, unsupported_level=ErrorLevel.RAISE, pretty=pretty), False
 
     def misread(self, text: str, tables: Sequence[Table]) -> str:
-        """Return which part of a query sqlglot reads or writes with another meaning than this database.
+        """Return what sqlglot reads or writes with another meaning than this database in a query.
 
         Args:
             text: The text of the query.
@@ -130,7 +130,7 @@ class SupportsIncrementalQueries(Collaborator, ABC):
         return ""
 
     def planned(self, query: exp.Query, *, first: bool = False) -> exp.Query:
-        """Return a query with the same rows for which the planner starts with the few rows that it names.
+        """Return a query with the same rows; the planner starts with the few rows that it names.
 
         Args:
             query: In the connector's dialect; may be changed.

@@ -69,7 +69,7 @@ class Ranges(Collaborator, ABC):
 
     @abstractmethod
     def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
-        """Return the condition that the key of relation `alias` is in a range; TRUE if both ends are open."""
+        """Return the condition that the key of `alias` is in a range; TRUE if both ends are open."""
 
     def range_of(self, key: Sequence[Column], alias: str, ranges: Sequence[KeyRange]) -> str:
         """Return SQL of the id of the range in which a row of relation `alias` is.
@@ -141,9 +141,10 @@ class SupportsPages(ABC):
 
     @abstractmethod
     def page_bounds(self, table: Table, key: Sequence[Column], where: str, *, pages_per_range: int) -> str:
-        """Return bounds as `range_bounds`; each range except the last touches `pages_per_range` pages.
+        """Return bounds as `range_bounds`, by the number of pages that a range touches.
 
-        Pages are counted in key order (paper, figure 7): a page counts again if later keys return to it.
+        It is `pages_per_range`, except for the last range. Pages are counted in key order (paper, figure 7): a page
+        counts again if later keys return to it.
 
         Args:
             table: A stored table.
@@ -181,20 +182,20 @@ class SupportsScans(ABC):
 
     @abstractmethod
     def page_share(self, table: Table, number: int, shares: int) -> exp.Expression:
-        """Return the condition that a row is in part `number`, from 0, of `shares` parts of the storage.
+        """Return the condition that a row is in part `number` of `shares` parts of the storage.
 
-        The parts are about equal.
+        Numbers start from 0; the parts are about equal.
         """
 
     @abstractmethod
     def places_keys(self, key: Sequence[Column]) -> bool:
-        """Return True if a scan finds the range of a row by its `key` cheaply; then use `scanned_sums`."""
+        """Return True if a scan finds the range of a row by `key` cheaply; then use `scanned_sums`."""
 
     @abstractmethod
     def scanned_sums(
         self, sums: Mapping[str, str], relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]
     ) -> str:
-        """Return aggregates as `per_range`, by one scan in the order of storage: ``range_id, <sums>``.
+        """Return aggregates as `per_range`, by one scan in storage order: ``range_id, <sums>``.
 
         Args:
             sums: SQL of aggregates over alias ``t``, by the names of their outputs; 0 for a range without rows.

@@ -70,11 +70,11 @@ class Sessions(Collaborator, ABC):
 
     @abstractmethod
     def lock_against_rewrite(self, table: Table) -> str | None:
-        """Return the statement that blocks DDL on `table` until the transaction ends; None if there is none."""
+        """Return the statement that blocks DDL on `table` until the transaction ends, or None."""
 
 
 class SupportsSnapshots(ABC):
-    """Other sessions can read in a transaction's snapshot; without this each statement has its own."""
+    """Other sessions can read in a transaction's snapshot; otherwise each statement has its own."""
 
     @abstractmethod
     def export_snapshot(self, conn: Connection) -> str:
@@ -82,7 +82,7 @@ class SupportsSnapshots(ABC):
 
     @abstractmethod
     def snapshot_pins(self, snapshot: str) -> tuple[str, ...]:
-        """Return statements that set a new transaction to an exported snapshot, after `Sessions.pins`."""
+        """Return statements that put a new transaction on a snapshot, `Sessions.pins` first."""
 
 
 class SupportsSessionPool(ABC):

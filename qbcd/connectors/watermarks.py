@@ -50,7 +50,7 @@ class SupportsWatermarks(ABC):
 
     @abstractmethod
     def counter_problem(self, conn: Connection, table: Table, column: Column) -> Counter:
-        """Return what the catalog proves about a column whose numbers must grow over the whole table.
+        """Return what the catalog proves about a column with numbers that must grow over the table.
 
         About a plain whole number it proves nothing, neither for nor against.
         """
@@ -105,7 +105,7 @@ class SupportsSystemMarks(ABC):
 
     @abstractmethod
     def changed_since_mark(self, mark: exp.Expression, alias: str = "") -> exp.Expression:
-        """Test if a row was written at or after watermark `mark`; it may be true of earlier rows too.
+        """Test if a row was written at or after watermark `mark`; it may be true for earlier rows.
 
         The row is of relation `alias`, or of the only relation in scope.
         """
@@ -116,7 +116,7 @@ class SupportsDeleteFlags(ABC):
 
     @abstractmethod
     def flag_form(self, column: Column, value: exp.Expression, literal: bool | int | str) -> exp.Expression:
-        """Test if delete flag `value` of `column` equals `literal`; a NULL flag does not. Never NULL."""
+        """Test if delete flag `value` of `column` equals `literal`; FALSE for NULL, never NULL."""
 
     @abstractmethod
     def flag_problem(self, column: Column, literal: bool | int | str) -> str:

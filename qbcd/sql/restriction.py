@@ -1,7 +1,7 @@
-"""The user's restriction: one boolean SQL expression in the source's dialect, and nothing else.
+"""The user's restriction: one boolean SQL expression in the source's dialect.
 
-The text goes into statements as it was written, inside brackets of its own. So it is tokenised by the source's rules
-first: a second statement, a comment or an unbalanced bracket could otherwise change what the statement means.
+The text goes into statements as written, in its own brackets. So it is tokenized by the source's rules first: a second
+statement, a comment or an unbalanced bracket could otherwise change the meaning of the statement.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _REMEDY = "write one boolean expression over the table's columns, such as  regio
 
 
 def check_restriction(where: str, dialect: str, *, place: str = "") -> None:
-    """Refuses anything that is not one scalar SQL expression.
+    """Refuse a text that is not one scalar SQL expression.
 
     Args:
-        where: The user's text; empty text is no restriction and passes.
+        where: The user's text; an empty text is no restriction and passes.
         dialect: sqlglot's name of the source's dialect.
         place: ``file:line: key path`` for the error.
 
     Raises:
-        ConfigError: The text holds ``;``, a comment or unbalanced brackets, or is not one expression.
+        ConfigError: The text contains ``;``, a comment or unbalanced brackets, or is not one expression.
     """
     if not where:
         return
@@ -42,13 +42,13 @@ def check_restriction(where: str, dialect: str, *, place: str = "") -> None:
 
 
 def check_operators(plan: StreamPlan, dialect: str, *, place: str = "") -> None:
-    """Refuses a restriction that would mean something else in qbcd's sessions than in the user's.
+    """Refuse a restriction with another meaning in qbcd's sessions than in the user's.
 
-    qbcd's sessions look names up in the database's own catalog alone. A type of an extension, such as a text that
-    ignores case, has its operators elsewhere; compared without them it silently falls back to another type's.
+    qbcd's sessions find names in the database's own catalog only. The operators of an extension's type, such as a text
+    that ignores case, are in another schema; without them a comparison silently uses those of another type.
 
     Raises:
-        ConfigError: The restriction uses such a column bare.
+        ConfigError: The restriction uses such a column without a cast or an explicit operator.
     """
     elsewhere = {c.name: c for c in plan.table.columns if c.fact("operators")}
     if not plan.where or not elsewhere:
@@ -66,7 +66,7 @@ def check_operators(plan: StreamPlan, dialect: str, *, place: str = "") -> None:
 
 
 def restriction_probe(connector: Connector, plan: StreamPlan) -> Statement:
-    """A statement by which the source judges the restriction without reading a row."""
+    """Return a statement with which the source checks the restriction without reading a row."""
     statement = compile_sql(render("restriction_probe", table=plan.table), connector, plan)
     return Statement(f"EXPLAIN {statement.sql}", statement.params)
 
@@ -102,13 +102,13 @@ def _problem(where: str, dialect: str) -> str:
             return "has unbalanced brackets"
     if stack:
         return "has unbalanced brackets"
-    if _has_comment_mark(where, tokens):
+    if _has_comment(where, tokens):
         return "holds a comment"
     return _expression_problem(where, dialect)
 
 
-def _has_comment_mark(where: str, tokens: list[Token]) -> bool:
-    """Return True if text outside all tokens is more than white space: a comment that the tokenizer left out."""
+def _has_comment(where: str, tokens: list[Token]) -> bool:
+    """Return True if there is text outside all tokens: a comment that the tokenizer skipped."""
     end = 0
     for token in tokens:
         if where[end : token.start].strip():
@@ -119,7 +119,7 @@ def _has_comment_mark(where: str, tokens: list[Token]) -> bool:
 
 def _expression_problem(where: str, dialect: str) -> str:
     try:
-        # Parsed as the whole condition of a SELECT: `a = 1 ORDER BY b` or `a AS b` then show as more than a WHERE.
+        # Parsed as the whole condition of a SELECT, so that `a = 1 ORDER BY b` and `a AS b` are more than a WHERE.
         query = sqlglot.parse_one(f"SELECT 1 FROM t WHERE (\n{where}\n)", read=dialect)
         alone = sqlglot.parse_one(where, read=dialect)
     except SqlglotError:

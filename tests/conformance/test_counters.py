@@ -59,12 +59,12 @@ def test_what_speaks_against_a_counter(place: Place) -> None:
     if place.kind == "postgresql":
         assert found["cached"] == (
             False,
-            "sequence cached, which numbers column cached, caches 20 numbers a session, which then come late",
+            "sequence cached, which numbers column cached, caches 20 numbers per session, which are then out of order",
         )
     else:
         assert found["cached"] == (True, "")  # all sessions take from what the server cached
     assert not found["round"][0]
-    assert "begins again at its end" in found["round"][1]
+    assert "starts again after its last number" in found["round"][1]
     assert not found["down"][0]
     assert "counts down, by 1" in found["down"][1]
 

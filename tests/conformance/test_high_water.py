@@ -222,11 +222,11 @@ def test_foreign_tables_and_stored_queries_are_written_elsewhere(place: Place) -
         CREATE VIEW v AS SELECT * FROM p UNION ALL SELECT * FROM p1; CREATE VIEW w AS SELECT * FROM v;
         CREATE TABLE parent (k integer); CREATE TABLE child (); ALTER TABLE child ADD k integer;
         ALTER TABLE child INHERIT parent; CREATE MATERIALIZED VIEW m AS SELECT * FROM parent""")
-    foreign = "public.p2 is a foreign table, which is written elsewhere"
+    foreign = "public.p2 is a foreign table, to which another server writes"
     assert [other_writer(place, name) for name in ("p", "v", "w")] == [foreign] * 3
-    assert other_writer(place, 'a "f') == 'public.a "f is a foreign table, which is written elsewhere'
+    assert other_writer(place, 'a "f') == 'public.a "f is a foreign table, to which another server writes'
     assert [other_writer(place, name) for name in ("p1", "parent", "child")] == [""] * 3
-    assert other_writer(place, "m") == "public.m is a materialized view, whose rows are older than they show"
+    assert other_writer(place, "m") == "public.m is a materialized view, whose rows are older than their timestamps"
     place.sql("""CREATE VIEW r AS WITH RECURSIVE c(k) AS (SELECT k FROM parent UNION SELECT k + 1 FROM c WHERE k < 3)
         SELECT * FROM c; ALTER FOREIGN TABLE "a ""f" INHERIT parent""")
     assert "foreign table" in other_writer(place, "r")
@@ -266,7 +266,7 @@ def test_replication_and_standbys_are_said() -> None:
         with subscribed(server.url_of) as (first, second):
             first.sql("INSERT INTO p VALUES (1)")
             until(lambda: second.sql("SELECT k FROM p") == [(1,)])
-            said = "subscription su%b writes to public.{} what another server wrote before"
+            said = "subscription su%b writes changes of another server to public.{}"
             assert [other_writer(second, name) for name in ("p", "p1", "t")] == [
                 said.format("p"),
                 said.format("p1"),
@@ -279,7 +279,7 @@ def test_replication_and_standbys_are_said() -> None:
         signal.touch()
         signal.chmod(0o666)
         assert server._pg_ctl("restart", "-m", "fast").returncode == 0
-        assert other_writer(first, "p") == "this server is a standby, which is written by its primary"
+        assert other_writer(first, "p") == "this server is a standby, to which only its primary writes"
         found = look(first)
         assert found.blind == "this server is a standby, which does not show the primary's transactions"
         with session(first) as reading:

@@ -68,7 +68,7 @@ def test_only_innodb_is_compared_in_the_source(place: Place) -> None:
             """)
         for relation in (name, f"{name}_1", f"{name}_2"):
             said = refusal(place, relation)
-            assert f"{place.schema}.{name} is stored by engine {engine}" in said, relation
+            assert f"{place.schema}.{name} has storage engine {engine}" in said, relation
             assert "id_rcs" in said
 
 
@@ -79,13 +79,11 @@ def test_a_view_whose_tables_are_hidden_is_refused(place: Place) -> None:
             place.grant("SELECT", view, user)
         for view in "vw":
             said = refusal(place, view, place.url_as(user))
-            assert "does not show its storage engine" in said
+            assert "is hidden from the role" in said
             assert "SHOW VIEW" in said
         for view in "vw":
             place.grant("SHOW VIEW", view, user)
-        assert "does not show its storage engine" in refusal(
-            place, "w", place.url_as(user)
-        )  # `t` is still out of sight
+        assert "is hidden from the role" in refusal(place, "w", place.url_as(user))  # `t` is still out of sight
         place.grant("SELECT", "t", user)
         assert [refusal(place, view, place.url_as(user)) for view in "vw"] == ["", ""]
 
@@ -158,7 +156,7 @@ def test_own_tables_of_another_engine_are_refused(place: Place, workspace: Path,
         assert seen.ops() == [[(5, "d")]]
         name = f"{place.own_schema}.{which}"
         place.sql(f"ALTER TABLE {name} ENGINE = {engine}")
-        with pytest.raises(Refused, match=rf"own table {name} is stored by engine {engine}") as raised:
+        with pytest.raises(Refused, match=rf"own table {name} has storage engine {engine}") as raised:
             seen.poll()
         assert raised.value.remedy == f"ALTER TABLE {name} ENGINE = InnoDB"
         assert seen.there(5)

@@ -93,7 +93,7 @@ def test_a_statement_that_takes_too_long_is_cancelled_and_told(maria: Place) -> 
 
 def test_a_server_of_the_other_family_is_told_by_name(maria: Place) -> None:
     source = source_of(maria.url.replace("mariadb:", "mysql:", 1))
-    told = r"another kind of server.*begin the source's url with mariadb://"
+    told = r"not the kind of server.*start the source's url with mariadb://"
     with pytest.raises(ConfigError, match=told), source.read("s"):
         pass
     source.close()

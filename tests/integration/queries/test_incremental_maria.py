@@ -322,7 +322,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "USING by columns of two types": (
         "SELECT z.id FROM {z} AS z JOIN {a} AS a USING (bi) WHERE bi > '8'",
         ("id",),
-        "may be of several types",
+        "may have different types",
     ),
     "USING by columns of one": (
         "SELECT a.id, b.id AS other FROM {a} AS a JOIN {b} AS b USING (n) WHERE n > 1",

@@ -81,7 +81,7 @@ def test_what_only_this_database_knows(place: Place, workspace: Path) -> None:
         "SELECT id FROM a": (ConfigError, "names a without its schema"),
         'SELECT id, v COLLATE "C" || (w COLLATE "POSIX") AS x FROM {a}': (ConfigError, "the query is refused"),
         'SELECT id, CASE id WHEN 1 THEN p ELSE q END AS x FROM (SELECT id, v COLLATE "C" AS p, w COLLATE "POSIX" AS q '
-        "FROM {a}) AS s": (UnsupportedType, "nothing says by which collation"),
+        "FROM {a}) AS s": (UnsupportedType, "the collation of its texts is not defined"),
     }
     for query, (error, why) in cases.items():
         with opened(stream(place, query), workspace / str(len(query)), None) as project:

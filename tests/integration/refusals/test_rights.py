@@ -100,7 +100,7 @@ def project_of(place: Place, role: str, strategy: str, spark: SparkSession | Non
             {"where": "EXISTS (SELECT FROM public.owned)"},
             "tables[0].where: source shop (HOST): row-level security would hide rows: query would be affected by "
             'row-level security policy for table "owned" '
-            "(give the role BYPASSRLS, or capture a view that states which rows it shows)",
+            "(ALTER ROLE .. BYPASSRLS, or capture a view that selects the visible rows)",
         ),
         (
             "GRANT SELECT ON owned TO ROLE",

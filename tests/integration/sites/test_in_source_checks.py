@@ -17,7 +17,7 @@ from tests.support.scene import STREAM, Scene
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ENGINE = r"stored by engine MyISAM.*use strategy id_rcs"
+ENGINE = r"has storage engine MyISAM.*use strategy id_rcs"
 pytestmark = pytest.mark.parametrize("database", ["mariadb"], indirect=True)
 
 
@@ -31,7 +31,7 @@ def test_an_engine_without_transactions(place: Place, workspace: Path, spark: Sp
         assert place.sql(made, [place.own_schema]) == [], "something was made"
         told = [f for f in check_stream(scene.work()) if f.level == "error"]
         assert [f.error.what for f in told if f.error] == [
-            f"{place.table('t')} is stored by engine MyISAM; a comparison in the source needs InnoDB"
+            f"{place.table('t')} has storage engine MyISAM; a comparison in the source needs InnoDB"
         ]
 
         place.sql("ALTER TABLE t ENGINE = InnoDB")
