@@ -39,7 +39,7 @@ def status(output: Output, streams: StreamNames = None) -> int:
     if output.as_json:
         listed = [status_data(one) for one in found]
         for data in listed:
-            data["error"] = output.masked(data["error"])
+            data["error"] = output.foreign(data["error"])
         output.data({"streams": listed, "left": [one.data() for one in left]})
         return worst(codes)
     table = Table()
@@ -52,7 +52,7 @@ def status(output: Output, streams: StreamNames = None) -> int:
     output.show(table)
     for one in found:
         for text in _errors(one):
-            output.say(f"[bold red]error:[/] {escape(output.masked(text))}")
+            output.say(f"[bold red]error:[/] {escape(output.foreign(text))}")
     for one_left in left:
         output.warn(one_left.told())
     return worst(codes)

@@ -8,13 +8,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from pydantic import SecretStr
 from rich.markup import escape
 
 from qbcd.cli import formatting
 from qbcd.cli.inspect import _errors
-from qbcd.cli.output import Output, _called_secrets, _secrets, worst
-from qbcd.config import config_from_dict
+from qbcd.cli.output import Output, worst
 from qbcd.model import Cost
 from qbcd.state import DeliveryFailure
 from qbcd.status import StreamStatus
@@ -91,24 +89,3 @@ def test_results_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> 
     output.text("a\tb :id: [b]")
     output.show(escape("key a:id:b [b]"))
     assert capsys.readouterr().out == f"{json.dumps(value)}\na\tb :id: [b]\nkey a:id:b [b]\n"
-
-
-def test_secrets_of_sinks_and_spark_are_masked() -> None:
-    config = config_from_dict(
-        {
-            "version": 1,
-            "sources": {"shop": {"url": "postgresql://u@127.0.0.1/shop"}},
-            "spark": {
-                "conf": {
-                    "spark.hadoop.fs.s3a.access_key": SecretStr("s3-hidden"),
-                    "spark.app.name": "plain",
-                    "spark.security.credentials.hive.enabled": "false",
-                }
-            },
-            "sinks": {"changes": {"type": "jsonl", "path": "out"}},
-            "tables": [{"source": "shop", "table": "public.t", "strategy": "id_rcs", "sinks": ["changes"]}],
-        }
-    )
-    assert _secrets(config) == ["s3-hidden"]
-    nested = {"auth": {"password": "one"}, "credentials": ["two", {"x": "three"}], "y": "four"}
-    assert list(_called_secrets(nested)) == ["one", "two", "three"]
