@@ -71,7 +71,24 @@ class Document:
 
     def shown(self, path: KeyPath, value: str) -> str:
         """`value` in quotes as a message may show it: a value that came through a placeholder shows only that."""
-        return quoted(self.interpolated.get(path, value))
+        written = self._placeholder(path)
+        return quoted(value if written is None else written)
+
+    def is_hidden(self, path: KeyPath) -> bool:
+        """Return True if the value at `path` came through a placeholder, by itself or as a part of another value."""
+        return self._placeholder(path) is not None
+
+    def item(self, path: KeyPath, index: int) -> KeyPath:
+        """Return the path of an item of a list; that of the value itself where one item is written without a list."""
+        value = self.raw
+        for part in path:
+            value = value[part]
+        return (*path, index) if isinstance(value, (list, tuple)) else path
+
+    def _placeholder(self, path: KeyPath) -> str | None:
+        return next(
+            (self.interpolated[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.interpolated), None
+        )
 
     def error(self, problem: Problem) -> ConfigError:
         """The problem as an error with its place."""
@@ -160,14 +177,45 @@ def parse_yaml(text: str, display: str) -> tuple[Any, dict[KeyPath, int]]:
         line = text.count("\n", 0, error.position) + 1
         raise reader.fail(line, "there is a control character that YAML does not allow", "remove it") from None
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 1
-        raise reader.fail(
-            line, f"not valid YAML: {_harmless(error.problem or '')}", "check indents and quotes"
-        ) from None
+        raise reader.fail(*_plain_words(error, text)) from None
     except (yaml.YAMLError, ValueError, OverflowError, LookupError):
         # what PyYAML lets through on absurd escapes and version numbers
         raise reader.fail(1, "not valid YAML", "check indents and quotes") from None
+
+
+_IN_QUOTES = "put the value in quotes"
+# What PyYAML says: in plain words (empty: as it is), what helps, and whether the place is where the construct begins.
+_YAML_WORDS = (
+    (r"mapping values are not allowed", "a colon too many, or none with a blank in the line above", _IN_QUOTES, False),
+    (r"could not find expected ':'", "this line has no `key: value`", "write a colon and a blank behind the key", True),
+    (r"expected <block end>, but found '<scalar>'", "there is text behind a quoted value", _IN_QUOTES, False),
+    (
+        r"expected <block end>",
+        "this line's indent fits none above",
+        "begin keys of one mapping, and dashes of one list, in the same column",
+        False,
+    ),
+    (r"found unexpected end of stream", "a quote is opened here and never closed", "close it", True),
+    (r"found character .* cannot start any token", "", _IN_QUOTES, False),
+    (r"expected ',' or", "", "close the bracket; put a value that holds ? { } [ ] or a comma in quotes", False),
+    (r"found unknown escape", "", "write it in single quotes, in which a backslash is a plain character", False),
+    (r"", "", "check indents and quotes, and put a value with special characters in quotes", False),
+)
+
+
+def _plain_words(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str, str]:
+    """Return line, problem and remedy of a YAML error."""
+    problem = error.problem or ""
+    mark = error.problem_mark or error.context_mark
+    if mark is not None and problem.startswith("found character '\\t'"):
+        before = text.splitlines()[mark.line][: mark.column]
+        what = "there is a tab in this line" if before.strip() else "this line is indented with a tab"
+        return mark.line + 1, f"not valid YAML: {what}", "YAML takes blanks only: replace the tab by spaces"
+    found = (entry for entry in _YAML_WORDS if re.search(entry[0], problem))
+    _, what, remedy, at_start = next(found)
+    if at_start:
+        mark = error.context_mark or mark
+    return mark.line + 1 if mark else 1, f"not valid YAML: {what or _harmless(problem)}", remedy
 
 
 def _harmless(problem: str) -> str:
@@ -213,7 +261,7 @@ class _YamlReader:
         if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
             raise self.fail(line, "tags (!x) are not allowed", "write plain values, or quote them", path)
         if len(path) > MAX_DEPTH:
-            raise self.fail(line, f"nested deeper than {MAX_DEPTH} levels")
+            raise self.fail(line, f"nested deeper than {MAX_DEPTH} levels", "write fewer brackets or indents")
         if isinstance(event, yaml.ScalarEvent):
             return self.scalar(event, path)
         return self.mapping(path) if isinstance(event, yaml.MappingStartEvent) else self.sequence(path)
@@ -234,13 +282,14 @@ class _YamlReader:
         while not isinstance(event := self.take(), yaml.MappingEndEvent):
             line = event.start_mark.line + 1
             if not isinstance(event, yaml.ScalarEvent) or event.anchor is not None or event.tag is not None:
-                raise self.fail(line, "a key must be plain text", "", path)
+                remedy = "quote the value, if it begins with { or [; a secret is written ${env:NAME}"
+                raise self.fail(line, "a key must be plain text", remedy, path)
             name = event.value
             if not encodable(name):
                 raise self.fail(line, "this key is not valid Unicode", "correct the escape", path)
             here = (*path, name)
             if name in values:
-                what = f"this key already stands in line {self.lines[here]}"
+                what = f"this key is already in line {self.lines[here]}"
                 raise self.fail(line, what, "remove one", here)
             self.lines[here] = line
             values[name] = self.node(self.take(), here)
@@ -270,20 +319,21 @@ def plain_data(data: Any, path: KeyPath = ()) -> Any:
         ConfigError: Another type, a key that is no text, text that is not valid Unicode, or too deep.
     """
     if len(path) > MAX_DEPTH:
-        raise ConfigError(f"nested deeper than {MAX_DEPTH} levels", where=dotted(path[:2]))
+        raise ConfigError(f"nested deeper than {MAX_DEPTH} levels", remedy="flatten it", where=dotted(path[:2]))
     if isinstance(data, PurePath):
         data = str(data)
     text = data.get_secret_value() if isinstance(data, SecretStr) else data
     if isinstance(text, str):
         if not encodable(text):
-            raise ConfigError("this text is not valid Unicode", where=dotted(path))
+            raise ConfigError("this text is not valid Unicode", remedy="correct it", where=dotted(path))
         return data
     if data is None or isinstance(data, (bool, int, float)):
         return data
     if isinstance(data, Mapping):
         if not all(isinstance(key, str) and encodable(key) for key in data):
-            raise ConfigError("a key must be text", where=dotted(path))
+            raise ConfigError("a key must be text", remedy="write it as a string", where=dotted(path))
         return {str(key): plain_data(value, (*path, str(key))) for key, value in data.items()}
     if isinstance(data, (list, tuple)):
         return [plain_data(item, (*path, n)) for n, item in enumerate(data)]
-    raise ConfigError(f"a value of type {type(data).__name__} does not belong here", where=dotted(path))
+    remedy = "write text, a number, a boolean, a list or a mapping"
+    raise ConfigError(f"a value of type {type(data).__name__} does not belong here", remedy=remedy, where=dotted(path))

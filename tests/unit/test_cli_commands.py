@@ -303,8 +303,8 @@ def test_reset_without_an_answer_changes_nothing(project: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "place"),
     [
-        ("postgresql://reader", "postgres://reader", "qbcd.yaml:3: sources.shop.url: no connector for database"),
-        ("sinks:\n", "state: oracle://u@h/x\nsinks:\n", "qbcd.yaml:4: state: qbcd cannot keep state in 'oracle'"),
+        ("postgresql://reader", "postgrsql://reader", 'qbcd.yaml:3: sources.shop.url: no connector for database "po'),
+        ("sinks:\n", "state: oracle://u@h/x\nsinks:\n", 'qbcd.yaml:4: state: qbcd cannot keep state in "oracle"'),
         (
             "sinks:\n",
             "state: postgresql://u@h/x?sslmod=verify-full\nsinks:\n",

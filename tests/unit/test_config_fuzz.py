@@ -45,16 +45,16 @@ TEXTS = [
     "30s",
     "xmin",
     "UTC",
-    "anydb://h/d",
+    "postgresql://h/d",
     "${x}",
     "s3://x",
     SECRET,
     f"a{SECRET}",
-    f"anydb://u:{SECRET}@h/d",
+    f"postgresql://u:{SECRET}@h/d",
     f"{SECRET}://h",
-    f"anydb://{SECRET}",
-    f"anydb://u:{CANARY}@h/d",
-    f"anydb://h/d?password={SECRET}",
+    f"postgresql://{SECRET}",
+    f"postgresql://u:{CANARY}@h/d",
+    f"postgresql://h/d?password={SECRET}",
 ]
 # hypothesis draws from this module's own constants too; what the file holds in plain, and is no secret, may be shown
 PLAIN_TEXT = st.text(max_size=8).filter(lambda text: TAIL not in text)
@@ -67,7 +67,7 @@ VALUES = st.recursive(
 
 def base() -> dict[str, Any]:
     table = {"source": "shop", "table": "t", "strategy": "mds", "sinks": ["changes"], "guards": {}}
-    source = {"url": "anydb://h/d", "jdbc": {"properties": {}}}
+    source = {"url": "postgresql://h/d", "jdbc": {"properties": {}}}
     sinks = {"changes": {"type": "console"}}
     strategies: list[dict[str, Any]] = [
         {"type": "ts", "timestamp": "changed", "deletes": {"every": "1h"}},

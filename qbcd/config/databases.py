@@ -1,0 +1,52 @@
+"""The databases that a URL may name: those that can be a source, and those that can keep the state.
+
+Connectors are above this package, so it knows their names only. A new built-in one is a line here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qbcd import plugins
+from qbcd.config.document import did_you_mean, quoted
+
+BUILT_CONNECTORS = ("mariadb", "mysql", "postgresql")
+STATE_DATABASES = ("mariadb", "mysql", "postgresql", "sqlite")
+ADD_A_CONNECTOR = "docs/how-to/add-a-connector.md"
+
+_OTHERS = ("mssql",)  # near to one of ours, and another database
+_SHORT = {"pg": "postgresql", "pgsql": "postgresql", "psql": "postgresql", "psycopg2": "postgresql"}
+
+
+def connector_names() -> list[str]:
+    """Return the databases that have a connector: the built-in ones, then those of installed packages."""
+    return list(dict.fromkeys((*BUILT_CONNECTORS, *plugins.installed(plugins.CONNECTORS))))
+
+
+def no_connector(name: str, shown: str = "") -> tuple[str, str]:
+    """Return the message, and what helps, for a database that has no connector.
+
+    Args:
+        name: The database as the URL names it.
+        shown: What to show in its place, in quotes; by default the name itself.
+    """
+    known = connector_names()
+    listed = f"there are {', '.join(known)}; {ADD_A_CONNECTOR} says how to add one"
+    if shown:
+        return f"no connector for the database that {shown} names", listed
+    return f"no connector for database {quoted(name)}", _near(name, known, listed)
+
+
+def no_state(name: str, shown: str = "") -> tuple[str, str]:
+    """Return the message, and what helps, for a database in which no state can be kept; see :func:`no_connector`."""
+    listed = f"use one of {', '.join(STATE_DATABASES)}, for instance sqlite:///.qbcd/state.db"
+    if shown:
+        return f"qbcd cannot keep state in the database that {shown} names", listed
+    return f"qbcd cannot keep state in {quoted(name)} yet", _near(name, STATE_DATABASES, listed)
+
+
+def _near(name: str, known: Sequence[str], otherwise: str) -> str:
+    if name in _OTHERS:
+        return otherwise
+    meant = _SHORT.get(name)
+    return f"did you mean {quoted(meant)}?" if meant else did_you_mean(name, known, otherwise)
