@@ -266,7 +266,7 @@ class Assembly:
         """
         for name, value in self.config.spark.conf.items():
             with self._placed("spark", "conf", name):
-                check_setting(name, value)
+                check_setting(name, value, self.config.shown(value, "spark", "conf", name))
 
     def _jars(self) -> list[Path]:
         """Return the driver jars of all configured sources, for a new session."""

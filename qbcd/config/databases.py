@@ -23,6 +23,11 @@ def connector_names() -> list[str]:
     return list(dict.fromkeys((*BUILT_CONNECTORS, *plugins.installed(plugins.CONNECTORS))))
 
 
+def has_connector(name: str) -> bool:
+    """Return True if a database has a connector; packages are searched only for one that is not built in."""
+    return name in BUILT_CONNECTORS or name in connector_names()
+
+
 def no_connector(name: str, shown: str = "") -> tuple[str, str]:
     """Return the message, and what helps, for a database that has no connector.
 

@@ -183,39 +183,50 @@ def parse_yaml(text: str, display: str) -> tuple[Any, dict[KeyPath, int]]:
         raise reader.fail(1, "not valid YAML", "check indents and quotes") from None
 
 
-_IN_QUOTES = "put the value in quotes"
-# What PyYAML says: in plain words (empty: as it is), what helps, and whether the place is where the construct begins.
+_QUOTE_IT = "put the value in quotes"
+_ALIGN = "begin keys of one mapping, and dashes of one list, in the same column"
+# Words of PyYAML, and in plain words what they mean and what helps.
 _YAML_WORDS = (
-    (r"mapping values are not allowed", "a colon too many, or none with a blank in the line above", _IN_QUOTES, False),
-    (r"could not find expected ':'", "this line has no `key: value`", "write a colon and a blank behind the key", True),
-    (r"expected <block end>, but found '<scalar>'", "there is text behind a quoted value", _IN_QUOTES, False),
+    (r"could not find expected ':'", "this line has no `key: value`", "write a colon and a blank behind the key"),
+    (r"expected <block end>, but found '<scalar>'", "there is text behind a quoted value", _QUOTE_IT),
+    (r"expected <block end>", "this line's indent fits none above", _ALIGN),
+    (r"found unexpected end of stream", "a quote is opened here and never closed", "close it"),
+    (r"found character '(.)' that", r"a value cannot begin with \1", _QUOTE_IT),
     (
-        r"expected <block end>",
-        "this line's indent fits none above",
-        "begin keys of one mapping, and dashes of one list, in the same column",
-        False,
+        r"expected ',' or",
+        "a bracket is not closed, or a value in it needs quotes",
+        "close it; quote values with ? {} [] or ,",
     ),
-    (r"found unexpected end of stream", "a quote is opened here and never closed", "close it", True),
-    (r"found character .* cannot start any token", "", _IN_QUOTES, False),
-    (r"expected ',' or", "", "close the bracket; put a value that holds ? { } [ ] or a comma in quotes", False),
-    (r"found unknown escape", "", "write it in single quotes, in which a backslash is a plain character", False),
-    (r"", "", "check indents and quotes, and put a value with special characters in quotes", False),
+    (r"found unknown escape", "a backslash in double quotes has another meaning", "write the value in single quotes"),
+    (r"expected alphabetic or numeric character", "a value cannot begin with * or &", _QUOTE_IT),
+    (r"found undefined tag handle", "a value cannot begin with !", _QUOTE_IT),
 )
+_AT_START = (
+    "could not find",
+    "found unexpected end",
+    "expected ','",
+)  # of these the construct's beginning is the place
 
 
 def _plain_words(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str, str]:
     """Return line, problem and remedy of a YAML error."""
     problem = error.problem or ""
-    mark = error.problem_mark or error.context_mark
-    if mark is not None and problem.startswith("found character '\\t'"):
-        before = text.splitlines()[mark.line][: mark.column]
-        what = "there is a tab in this line" if before.strip() else "this line is indented with a tab"
-        return mark.line + 1, f"not valid YAML: {what}", "YAML takes blanks only: replace the tab by spaces"
-    found = (entry for entry in _YAML_WORDS if re.search(entry[0], problem))
-    _, what, remedy, at_start = next(found)
-    if at_start:
-        mark = error.context_mark or mark
-    return mark.line + 1 if mark else 1, f"not valid YAML: {what or _harmless(problem)}", remedy
+    mark = (error.context_mark if problem.startswith(_AT_START) else None) or error.problem_mark or error.context_mark
+    number, column = (mark.line, mark.column) if mark else (0, 0)
+    line = dict(enumerate(text.splitlines())).get(number, "")
+    what, remedy = _harmless(problem), "check indents and quotes, and quote values with special characters"
+    if problem.startswith("found character '\\t'"):
+        what = "there is a tab in this line" if line[:column].strip() else "this line is indented with a tab"
+        remedy = "YAML takes blanks only: replace the tab by spaces"
+    elif problem.startswith("mapping values are not allowed"):
+        what, remedy = "the line above has no `key: value`, or this line is indented too far", _ALIGN
+        if len(re.findall(r":(?= |$)", line.rstrip())) > 1:
+            what, remedy = "there is a second colon in this line", _QUOTE_IT
+    else:
+        known = next((entry for entry in _YAML_WORDS if re.search(entry[0], problem)), None)
+        if known is not None:
+            what, remedy = re.sub(rf".*?{known[0]}.*", known[1], problem, flags=re.DOTALL), known[2]
+    return number + 1, f"not valid YAML: {what}", remedy
 
 
 def _harmless(problem: str) -> str:

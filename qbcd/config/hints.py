@@ -8,7 +8,7 @@ from typing import Any
 from qbcd.config.databases import connector_names
 from qbcd.config.document import Document, KeyPath, Problem, did_you_mean, quoted
 from qbcd.config.fields import Section
-from qbcd.config.models import DefaultsConfig, ProjectConfig, SourceConfig, TableConfig
+from qbcd.config.models import DefaultsConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
 from qbcd.config.strategy_registry import BUILT_STRATEGIES, options_class
 from qbcd.config.urls import database_name
 
@@ -36,7 +36,7 @@ _MEANT = {other: ours for ours, others in _ALSO_CALLED.items() for other in othe
 
 _MISSING = {
     "sources": f"write sources: {{shop: {{url: {_URL}}}}}",
-    "tables": f"write a list: tables: [{_TABLE}]",
+    "tables": f"write tables: [{_TABLE}]",
     "url": f"write url: {_URL}",
     "path": "write path: out/changes",
 }
@@ -44,7 +44,7 @@ _MISSING = {
 _SHAPES = {
     "sources": f"write sources: {{shop: {{url: {_URL}}}}}",
     "sinks": f"write sinks: {{changes: {_SINK}}}",
-    "tables": f"write a list, each table with a dash: tables: [{_TABLE}]",
+    "tables": f"write tables: [{_TABLE}], or each table behind a dash in lines of its own",
     "defaults": "write defaults: {every: 30s, sinks: [changes]}",
     "spark": "write spark: {master: 'local[*]'}",
     "conf": "write conf: {spark.driver.memory: 2g}",
@@ -73,7 +73,7 @@ def unknown_key(document: Document, path: KeyPath, model: type[Section]) -> Prob
 def _nearest(key: str, known: Sequence[str]) -> str:
     meant = _MEANT.get(key.lower(), "")
     if meant in known:
-        return f"did you mean {quoted(meant)}?"
+        return _meant(meant)
     return did_you_mean(key, known, f"known are {', '.join(known)}")
 
 
@@ -86,6 +86,12 @@ def _elsewhere(document: Document, path: KeyPath, key: str, model: type[Section]
             return "write it in an entry of `tables`"
         if _has(SourceConfig, key):
             return f"write it in an entry of `sources`: {_SHAPES['sources'].removeprefix('write ')}"
+    if model is SourceConfig and any(key in keys for part, keys in _PARTS.items() if part != "user"):
+        return f"it is a part of `url`: {_URL}"
+    if model is SparkConfig:
+        return did_you_mean(key, model.keys(), "Spark's own settings are under `conf`: {spark.driver.memory: 2g}")
+    if model is DefaultsConfig and _has(TableConfig, key):
+        return "it is a table's own: write it in an entry of `tables`"
     if model is TableConfig and key == "schema":
         return "write it before the table's name: table: schema.table"
     if model is TableConfig:
@@ -109,9 +115,17 @@ def _option_of_strategy(document: Document, path: KeyPath, key: str) -> str:
     return f"it is an option of the strategy: write strategy: {{type: {name}, {key}: ..}}"
 
 
+def _meant(key: str) -> str:
+    return f"did you mean {quoted(key)}?"
+
+
+def _missing(path: KeyPath) -> str:
+    return f"`{path[-1]}` is missing" if path else ""
+
+
 def missing_key(path: KeyPath, model: type[Section]) -> Problem:
     """Return the problem of a key that must be in a mapping."""
-    return Problem(path, f"`{path[-1]}` is missing", _MISSING.get(str(path[-1]), model.example))
+    return Problem(path, _missing(path), _MISSING.get(str(path[-1]), model.example))
 
 
 def shape(path: KeyPath) -> str:
@@ -126,8 +140,17 @@ def shape(path: KeyPath) -> str:
 
 
 def better_told(document: Document, problems: Iterable[Problem]) -> list[Problem]:
-    """Return `problems`, those of one mistake as one: parts of an address for a URL, a section without names."""
+    """Return `problems`, those of one mistake as one.
+
+    Parts of an address in place of a URL, a section without names, a key that is only called otherwise.
+    """
     found = list(problems)
+    meant = {(*one.path[:-1], one.remedy) for one in found}
+    found = [
+        one
+        for one in found
+        if one.what != _missing(one.path) or (*one.path[:-1], _meant(str(one.path[-1]))) not in meant
+    ]
     for path, keys, told in _whole(document):
         rest = [one for one in found if not (one.path[:-1] == path and one.path[-1] in keys)]
         found = [*rest, told] if len(rest) < len(found) else found

@@ -233,6 +233,10 @@ class ProjectConfig(Section):
         """
         return self._document.where(path)
 
+    def shown(self, value: str, *path: str | int) -> str:
+        """Return the value at a key path as messages may show it: what came through a placeholder as written."""
+        return self._document.shown(path, value) if self._document.is_hidden(path) else value
+
     @property
     def streams(self) -> tuple[StreamConfig, ...]:
         """Every stream, in the order of the file."""

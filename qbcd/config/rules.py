@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sqlalchemy.engine import URL
 
-from qbcd.config.databases import BUILT_CONNECTORS, STATE_DATABASES, connector_names, no_connector, no_state
+from qbcd.config.databases import BUILT_CONNECTORS, STATE_DATABASES, has_connector, no_connector, no_state
 from qbcd.config.document import Document, KeyPath, Problem, did_you_mean, dotted
 from qbcd.config.fields import NAME_PATTERN, NAME_RULE
 from qbcd.config.models import ProjectConfig, TableConfig
@@ -45,7 +45,7 @@ def _databases(config: ProjectConfig, document: Document) -> Iterator[Problem]:
         yield Problem(("state",), *no_state(name, _placeholder(document, ("state",), state)), not_built=True)
     for source, written in config.sources.items():
         url, path = written.sqlalchemy_url(), ("sources", source, "url")
-        if (name := url.get_backend_name()) not in connector_names():
+        if not has_connector(name := url.get_backend_name()):
             yield Problem(path, *no_connector(name, _placeholder(document, path, url)))
         elif name in BUILT_CONNECTORS and not url.database:
             yield Problem(path, "the url names no database", "end it with /DATABASE")

@@ -65,14 +65,21 @@ class SparkSettings(Protocol):
         """Further Spark settings, as the user wrote them."""
 
 
-def check_setting(name: str, value: str) -> None:
-    """Holds a setting of the user's against those that correctness rests on.
+def check_setting(name: str, value: str, shown: str = "") -> None:
+    """Compare a setting of the user's with those that correctness needs.
+
+    Args:
+        name: The setting.
+        value: Its value.
+        shown: What messages may show of it; default: all.
 
     Raises:
         ConfigError: It contradicts one.
     """
     if name in FIXED and value.lower() != FIXED[name].lower():
-        raise ConfigError(f"{name} is {value}, but qbcd needs {FIXED[name]}", remedy="remove it from spark.conf")
+        raise ConfigError(
+            f"{name} is {shown or value}, but qbcd needs {FIXED[name]}", remedy="remove it from spark.conf"
+        )
 
 
 def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores: int | None = None) -> dict[str, str]:
