@@ -1,6 +1,6 @@
 """The databases that a URL may name: those that can be a source, and those that can keep the state.
 
-Connectors are above this package, so it knows their names only. A new built-in one is a line here too.
+Connectors and the state are above this package, so it knows nothing but names. No other module of it names a database.
 """
 
 from __future__ import annotations
@@ -12,10 +12,19 @@ from qbcd.config.document import did_you_mean, quoted
 
 BUILT_CONNECTORS = ("mariadb", "mysql", "postgresql")
 STATE_DATABASES = ("mariadb", "mysql", "postgresql", "sqlite")
+EXAMPLE_URL = "postgresql://user@host:5432/database"
+USUAL_PORTS = {"3306": "mariadb", "5432": "postgresql"}
+EXAMPLE_DATABASE = "postgresql"  # in examples, where nothing says which one is meant
 ADD_A_CONNECTOR = "docs/how-to/add-a-connector.md"
 
 _OTHERS = ("mssql",)  # near to one of ours, and another database
+_ALIASES = {"postgres": "postgresql"}
 _SHORT = {"pg": "postgresql", "pgsql": "postgresql", "psql": "postgresql", "psycopg2": "postgresql"}
+
+
+def database_name(name: str) -> str:
+    """Return qbcd's name of a database that a URL may call otherwise."""
+    return _ALIASES.get(name, name)
 
 
 def connector_names() -> list[str]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from qbcd.config.databases import connector_names
+from qbcd.config.databases import EXAMPLE_DATABASE, EXAMPLE_URL, USUAL_PORTS, connector_names, database_name
 from qbcd.config.document import Document, KeyPath, Problem, did_you_mean, quoted
 from qbcd.config.fields import Section
 from qbcd.config.models import DefaultsConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
 from qbcd.config.strategy_registry import BUILT_STRATEGIES, options_class
-from qbcd.config.urls import database_name
 
-_URL = "postgresql://user@host:5432/database"
 _TABLE = "{source: shop, table: public.orders, strategy: id_rcs}"
 _SINK = "{type: jsonl, path: out/changes}"
 
@@ -35,14 +33,14 @@ _ALSO_CALLED = {
 _MEANT = {other: ours for ours, others in _ALSO_CALLED.items() for other in others}
 
 _MISSING = {
-    "sources": f"write sources: {{shop: {{url: {_URL}}}}}",
+    "sources": f"write sources: {{shop: {{url: {EXAMPLE_URL}}}}}",
     "tables": f"write tables: [{_TABLE}]",
-    "url": f"write url: {_URL}",
+    "url": f"write url: {EXAMPLE_URL}",
     "path": "write path: out/changes",
 }
 # How sections are written, by their last key.
 _SHAPES = {
-    "sources": f"write sources: {{shop: {{url: {_URL}}}}}",
+    "sources": f"write sources: {{shop: {{url: {EXAMPLE_URL}}}}}",
     "sinks": f"write sinks: {{changes: {_SINK}}}",
     "tables": f"write tables: [{_TABLE}], or each table behind a dash in lines of its own",
     "defaults": "write defaults: {every: 30s, sinks: [changes]}",
@@ -61,7 +59,6 @@ _PARTS = {
     "user": ("username", "login"),
     "dialect": ("dialect", "type", "engine", "driver", "adapter", "kind"),
 }
-_GUESSED = {"3306": "mariadb", "5432": "postgresql"}
 
 
 def unknown_key(document: Document, path: KeyPath, model: type[Section]) -> Problem:
@@ -87,7 +84,7 @@ def _elsewhere(document: Document, path: KeyPath, key: str, model: type[Section]
         if _has(SourceConfig, key):
             return f"write it in an entry of `sources`: {_SHAPES['sources'].removeprefix('write ')}"
     if model is SourceConfig and any(key in keys for part, keys in _PARTS.items() if part != "user"):
-        return f"it is a part of `url`: {_URL}"
+        return f"it is a part of `url`: {EXAMPLE_URL}"
     if model is SparkConfig:
         return did_you_mean(key, model.keys(), "Spark's own settings are under `conf`: {spark.driver.memory: 2g}")
     if model is DefaultsConfig and _has(TableConfig, key):
@@ -131,7 +128,7 @@ def missing_key(path: KeyPath, model: type[Section]) -> Problem:
 def shape(path: KeyPath) -> str:
     """Return how the section at `path` is written, or an empty string."""
     if len(path) == 2 and path[0] == "sources":
-        return f"write {path[1]}: {{url: {_URL}}}"
+        return f"write {path[1]}: {{url: {EXAMPLE_URL}}}"
     if len(path) == 2 and path[0] == "tables":
         return f"write {_TABLE}"
     if len(path) > 1 and path[-1] == "sinks":
@@ -187,7 +184,7 @@ def _url_of(parts: dict[str, Any]) -> str:
         part: str(value) for part, value in parts.items() if isinstance(value, (str, int)) and "@" not in str(value)
     }
     named = database_name(plain.get("dialect", ""))
-    dialect = named if named in connector_names() else _GUESSED.get(plain.get("port", ""), "postgresql")
+    dialect = named if named in connector_names() else USUAL_PORTS.get(plain.get("port", ""), EXAMPLE_DATABASE)
     user = f"{plain['user']}@" if "user" in plain else ""
     port = f":{plain['port']}" if "port" in plain else ""
     url = f"{dialect}://{user}{plain.get('host', 'HOST')}{port}/{plain.get('database', 'DATABASE')}"

@@ -9,13 +9,13 @@ import re
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
+from qbcd.config.databases import database_name
 from qbcd.config.secrets import is_stand_in, without_secrets
 
 PASSWORD_PARAMETERS = frozenset({"password", "passwd", "pass", "pwd", "sslpassword", "ssl_password"})
 
 
 SPELLING = "write dialect://user@host:port/database and percent-encode special characters"
-_OTHER_NAMES = {"postgres": "postgresql"}
 _BAD_PORT = re.compile(r"[^:/?#]+://(?:[^/?#]*@)?(?:\[[^\]]*\]|[^:/?#@]*):[^/?#]*[^0-9/?#]")
 
 
@@ -28,7 +28,7 @@ class BadUrl(ValueError):
 
 
 def parse_url(text: str | URL) -> URL:
-    """The URL of a database; ``postgres`` is another name of ``postgresql``.
+    """The URL of a database, which it calls by qbcd's name.
 
     Raises:
         BadUrl: It cannot be read, or a character that must be percent-encoded is not.
@@ -44,11 +44,6 @@ def parse_url(text: str | URL) -> URL:
         raise BadUrl("there is an @ after the user part of the URL")
     name, plus, driver = url.drivername.partition("+")
     return url.set(drivername=f"{database_name(name)}{plus}{driver}")
-
-
-def database_name(name: str) -> str:
-    """Return qbcd's name of a database that a URL may call otherwise."""
-    return _OTHER_NAMES.get(name, name)
 
 
 def _bad_url(text: str) -> BadUrl:
