@@ -11,11 +11,11 @@ import pytest
 from rich.markup import escape
 
 from qbcd.cli import formatting
-from qbcd.cli.inspect import _errors
+from qbcd.cli.inspect import _errors, _messages
 from qbcd.cli.output import Output, worst
 from qbcd.model import Cost
-from qbcd.state import DeliveryFailure
-from qbcd.status import StreamStatus
+from qbcd.state import DeliveryFailure, Run
+from qbcd.status import StreamStatus, status_data
 
 
 def test_events() -> None:
@@ -64,6 +64,18 @@ def test_what_is_wrong_with_a_stream_is_told_once() -> None:
     ]
     assert told("", lake=down) == ["stream s: sink lake: it is down (1 attempt, last 1 min ago)"]
     assert told("") == []
+
+
+def test_messages_that_an_earlier_version_stored_are_found_in_a_status() -> None:
+    one = StreamStatus("s", "mds", timedelta(minutes=5))
+    assert [(name, holder[name]) for holder, name in _messages(status_data(one))] == [("error", "")]
+    one.last_poll = Run("s", 1.0, 2.0, "failed", message="of the poll")
+    one.error, one.failures = "of the stream", {"lake": DeliveryFailure(1.0, "of the sink", 1)}
+    assert [holder[name] for holder, name in _messages(status_data(one))] == [
+        "of the stream",
+        "of the poll",
+        "of the sink",
+    ]
 
 
 def test_cost() -> None:
