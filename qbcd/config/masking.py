@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, quote_plus, unquote
 
 from sqlalchemy.engine import URL
 
@@ -24,10 +25,15 @@ REDACTED = "(?i)secret|password|passwd|token|access[._-]?key|credential"  # name
 _NO_SECRETS = ("true", "false")  # settings may be named like a secret and only switch something
 # A value behind the name of a password, and the password of a URL's user part, whatever they are.
 _VALUE = r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|[^\s&]+"""
-_SETTING = re.compile(rf"""(?i)(?<!\w)((?:[\w.-]*[._-])?(?:ssl_?)?(?:password|passwd|pwd)["']?\s*=\s*)(?:{_VALUE})""")
-_IN_URL = re.compile(r"(://[^\s:/@]*:)[^\s/]+(@)")
+_OF_NAME = r"[\w.-]{0,80}"  # bounded, as are the parts of an encoded URL: a text may be long
+_SETTING = re.compile(
+    rf"""(?i)(?<![\w.-])((?:{_OF_NAME}[._-])?(?:ssl_?)?(?:password|passwd|pwd)["']?\s*=\s*)(?:{_VALUE})"""
+)
+_IN_URL = re.compile(r"(://[^\s:/@]*:)([^\s/]+)(@)")
+_IN_ENCODED_URL = re.compile(r"(?i)(%3A%2F%2F(?:(?!%3A|%40)[^\s&]){0,200}%3A)((?:(?!%40)[^\s&]){1,600})(%40)")
 # A word that announces a secret: `password "x"`, `IDENTIFIED BY 'x'`, `secret.key=x`.
-_ANNOUNCED = rf"(?:[\w.-]*(?:{REDACTED.removeprefix('(?i)')}|pwd|passphrase)[\w.-]*|(?<!\w)pass|(?<!\w)by)\\?[\"']?"
+_SECRET_NAME = f"(?:{REDACTED.removeprefix('(?i)')}|pwd|passphrase)"
+_ANNOUNCED = rf"(?:(?<![\w.-]){_OF_NAME}{_SECRET_NAME}{_OF_NAME}|(?<!\w)(?:pass|by))\\?[\"']?"
 # A word of a server's message that announces a name.
 _NAMED = re.compile(
     r"""(?i)(?:(?<!\w)(?:relation|table|column|field|schema|database|role|user|view|function|procedure|routine|type
@@ -41,11 +47,14 @@ _BEFORE = r"(?:(?<!\w)(?<!\w[.$-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 _AFTER = r"(?!\w)(?![.$-]\w)"
 _SHORTEST_WORD = 4  # characters; anything shorter is masked only where a credential is announced
 _NO_WORD = 16  # characters that no word of a message has
+_LONG = 500  # characters beyond which a secret is searched for as a whole, in its usual spellings
 
 
 def credentials_masked(text: str) -> str:
     """Return `text` without what has the form of a credential: the password of a URL, ``password=..``."""
-    return _IN_URL.sub(rf"\1{MASK}\2", _SETTING.sub(rf"\1{MASK}", text))
+    for pattern in (_IN_URL, _IN_ENCODED_URL):
+        text = pattern.sub(rf"\1{MASK}\3", text)
+    return _SETTING.sub(rf"\1{MASK}", text)
 
 
 class Masking:
@@ -91,11 +100,13 @@ def masking_of(config: ProjectConfig) -> Masking:
 
 
 def secrets_of(config: ProjectConfig) -> Iterator[str]:
-    """Yield passwords of databases, and values of settings that are named like a secret."""
+    """Yield passwords of databases, and of settings: values that are named like a secret, passwords in URLs."""
     for url in _urls(config):
         yield url_password(url)
     for settings in (config.spark.conf, *(sink.options for sink in config.sinks.values())):
         yield from named_secrets(settings)
+        for text in _texts(settings):
+            yield from (unquote(found[2]) for found in _IN_URL.finditer(text))
 
 
 def named_secrets(settings: Any, named: bool = False) -> Iterator[str]:
@@ -171,11 +182,11 @@ def _announced(secrets: list[str]) -> list[tuple[re.Pattern[str], str]]:
     if not secrets:
         return []
     any_of = f"(?:{'|'.join(map(_spelled, secrets))})"
-    quote = r"\\?[\"'`]"
+    quotes = r"\\?[\"'`]"
     return [
         (re.compile(rf"(://[^\s:/@]*:){any_of}(@)"), rf"\1{MASK}\2"),
-        (re.compile(rf"((?i:{_ANNOUNCED})\s*=\s*(?:{quote})?){any_of}(?!\w)()"), rf"\1{MASK}\2"),
-        (re.compile(rf"((?i:{_ANNOUNCED})\s*[:\s]\s*{quote}){any_of}({quote})"), rf"\1{MASK}\2"),
+        (re.compile(rf"((?i:{_ANNOUNCED})\s*=\s*(?:{quotes})?){any_of}(?!\w)()"), rf"\1{MASK}\2"),
+        (re.compile(rf"((?i:{_ANNOUNCED})\s*[:\s]\s*{quotes}){any_of}({quotes})"), rf"\1{MASK}\2"),
         (re.compile(rf"((?i:{_ANNOUNCED})\s*:\s*){any_of}(\s*(?:[,;&)}}\]]|$))", re.MULTILINE), rf"\1{MASK}\2"),
     ]
 
@@ -198,6 +209,9 @@ def _as_value(secret: str) -> str:
 
 def _spelled(secret: str) -> str:
     """Return the pattern of a secret whose characters may be percent-encoded, escaped or doubled."""
+    if len(secret) > _LONG:
+        whole = (secret, quote(secret, safe=""), quote_plus(secret), json.dumps(secret)[1:-1], repr(secret)[1:-1])
+        return f"(?:{'|'.join(map(re.escape, whole))})"
     return "".join(map(_character, secret))
 
 
