@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MASK = "***"
 REDACTED = "(?i)secret|password|passwd|token|access[._-]?key|credential"  # names of settings that hold a secret
 
+_CLASS = re.compile(r"(?:[a-z][a-z0-9_]*\.){2,}[A-Z]\w*")  # of Java, such as a provider of credentials
 _NO_SECRETS = ("true", "false")  # settings may be named like a secret and only switch something
 # A value behind the name of a password, and the password of a URL's user part, whatever they are.
 _VALUE = r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|[^\s&]+"""
@@ -122,7 +123,7 @@ def named_secrets(settings: Any, named: bool = False) -> Iterator[str]:
     elif isinstance(settings, (list, tuple)):
         for value in settings:
             yield from named_secrets(value, named)
-    elif named and isinstance(settings, str):
+    elif named and isinstance(settings, str) and not _CLASS.fullmatch(settings):
         yield settings
 
 

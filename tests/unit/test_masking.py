@@ -169,6 +169,7 @@ def test_secrets_of_databases_sinks_and_spark_are_known() -> None:
         "spark.app.name": "plain",
         "spark.jars.repositories": "https://u:hidden%2D4@h/maven",
         "spark.security.credentials.hive.enabled": "false",
+        "spark.hadoop.fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
     }
     made = config(spark={"conf": conf}, state="postgresql://u:hidden-3@127.0.0.1/state")
     assert set(secrets_of(made)) == {"hidden-1", "hidden-3", "hidden-4", "s3-hidden", "false"}
