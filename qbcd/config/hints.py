@@ -105,7 +105,7 @@ def _option_of_strategy(document: Document, path: KeyPath, key: str) -> str:
     general = defaults.get("strategy") if isinstance(defaults, dict) else None
     strategy = document.raw["tables"][path[1]].get("strategy") or general
     name = strategy.get("type") if isinstance(strategy, dict) else strategy
-    if name not in BUILT_STRATEGIES or not _has(options_class(name), key):
+    if not isinstance(name, str) or name not in BUILT_STRATEGIES or not _has(options_class(name), key):
         return ""
     if isinstance(strategy, dict):
         return "it is an option of the strategy: write it within `strategy`"
@@ -136,7 +136,7 @@ def shape(path: KeyPath) -> str:
     return _SHAPES.get(str(path[-1]), "") if path else ""
 
 
-def better_told(document: Document, problems: Iterable[Problem]) -> list[Problem]:
+def merged(document: Document, problems: Iterable[Problem]) -> list[Problem]:
     """Return `problems`, those of one mistake as one.
 
     Parts of an address in place of a URL, a section without names, a key that is only called otherwise.
@@ -148,9 +148,9 @@ def better_told(document: Document, problems: Iterable[Problem]) -> list[Problem
         for one in found
         if one.what != _missing(one.path) or (*one.path[:-1], _meant(str(one.path[-1]))) not in meant
     ]
-    for path, keys, told in _whole(document):
+    for path, keys, one_problem in _whole(document):
         rest = [one for one in found if not (one.path[:-1] == path and one.path[-1] in keys)]
-        found = [*rest, told] if len(rest) < len(found) else found
+        found = [*rest, one_problem] if len(rest) < len(found) else found
     return found
 
 

@@ -27,7 +27,7 @@ from qbcd.config.document import (
     raise_problems,
 )
 from qbcd.config.fields import Section
-from qbcd.config.hints import better_told, missing_key, shape, unknown_key
+from qbcd.config.hints import merged, missing_key, shape, unknown_key
 from qbcd.config.models import DefaultsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
 from qbcd.config.rules import check_rules
 from qbcd.config.secrets import expand
@@ -136,7 +136,7 @@ def _validated(document: Document, values: Any) -> tuple[ProjectConfig | None, l
         return ProjectConfig.model_validate(values, context={"base_dir": document.base_dir}), []
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
-        return None, better_told(document, [_problem(document, values, details) for details in found])
+        return None, merged(document, [_problem(document, values, details) for details in found])
 
 
 def _problem(document: Document, values: Any, details: ErrorDetails) -> Problem:

@@ -76,8 +76,8 @@ class Masking:
         found = sorted({text for text in secrets if text and text not in _NO_SECRETS}, key=len, reverse=True)
         free = [text for text in found if text.casefold() not in known]
         self._announced = _announced(found)
-        self._words = _either(_bounded(text) for text in free if _stands_out(text))
-        ordinary = (text for text in free if not _stands_out(text) and len(text) >= _SHORTEST_WORD)
+        self._words = _either(_bounded(text) for text in free if _is_distinctive(text))
+        ordinary = (text for text in free if not _is_distinctive(text) and len(text) >= _SHORTEST_WORD)
         self._values = _either(_as_value(text) for text in ordinary)
 
     @classmethod
@@ -170,7 +170,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 # -- patterns --------------------------------------------------------------------------------------------------------
-def _stands_out(secret: str) -> bool:
+def _is_distinctive(secret: str) -> bool:
     """Return True if a secret cannot be an ordinary word or number of a sentence."""
     if len(secret) >= _NO_WORD:
         return len(set(secret)) >= _SHORTEST_WORD
@@ -230,7 +230,7 @@ def _character(one: str) -> str:
 
 
 def _masked_word(found: re.Match[str]) -> str:
-    """Return the mask, or the word itself where it stands for a name: ``relation "x" does not exist``."""
+    """Return the mask, or the word itself where it is a name: ``relation "x" does not exist``."""
     word, start = found[0], found.start()
     before = found.string[max(0, start - _LONGEST_NAMED) : start]
     return word if word.isidentifier() and _NAMED.search(before) else MASK

@@ -51,7 +51,7 @@ def _url(value: SecretStr) -> SecretStr:
     except BadUrl as error:
         raise wrong(str(error), error.remedy) from None
     if has_password_parameter(url):
-        raise wrong("a password must not stand in the query part of a URL", "use the user part, or `password:`")
+        raise wrong("a password is not allowed in the query part of a URL", "use the user part, or `password:`")
     return value
 
 

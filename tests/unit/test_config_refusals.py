@@ -190,7 +190,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "qbcd.yaml:4: sources.shop.url: the port in the URL is not",
         ),
         ("reader@db", "reader:pw@db", "qbcd.yaml:5: sources.shop.password: the password is given twice, here"),
-        ("?sslmode=verify-full", "?password=x", "qbcd.yaml:4: sources.shop.url: a password must not stand in the"),
+        ("?sslmode=verify-full", "?password=x", "qbcd.yaml:4: sources.shop.url: a password is not allowed in the"),
         ("reader@db", "re/ader:p@w@db", "qbcd.yaml:4: sources.shop.url: there is an @ after the user part of the URL"),
         ("[order_id]", "[order_id", "qbcd.yaml:16: not valid YAML: a bracket is not closed, or"),
         ("[order_id]", "&x [order_id]", "qbcd.yaml:16: tables[0].key: anchors and aliases (&x, *x) are not allowed ("),
@@ -272,6 +272,9 @@ def test_several_problems_are_listed_in_the_order_of_the_file(tmp_path: Path) ->
     assert len(lines) == 2
     assert ":6: sources.shop.jdbc.fetchsize: " in lines[0]
     assert ":26: tables[1].evry: " in lines[1]
+    error = failure(tmp_path, GOOD.replace("strategy: id_rcs", "strategy: [id_rcs]\n    rows_per_range: 1"))
+    assert isinstance(error, InvalidConfig)
+    assert [problem.what[:11] for problem in error.problems] == ["a strategy ", "unknown key"]
     many = GOOD + "".join(f"x{n}: 1\n" for n in range(30))
     assert str(failure(tmp_path, many)).splitlines()[-1] == "(and 20 more)"
 
