@@ -15,7 +15,7 @@ STATE_DATABASES = ("mariadb", "mysql", "postgresql", "sqlite")
 EXAMPLE_URL = "postgresql://user@host:5432/database"
 USUAL_PORTS = {"3306": "mariadb", "5432": "postgresql"}
 EXAMPLE_DATABASE = "postgresql"  # in examples, where nothing says which one is meant
-ADD_A_CONNECTOR = "docs/how-to/add-a-connector.md"
+ADD_A_CONNECTOR = "docs/extending/add-a-connector.md"
 
 _OTHERS = ("mssql",)  # near to one of ours, and another database
 _ALIASES = {"postgres": "postgresql"}
